@@ -32,7 +32,7 @@ use crate::policy::permit::Denial;
 use crate::ports::{Durability, FileRewindResult, Plan, Record, RecoveredCalls, TaskEnd};
 use crate::protocol::{
     ApprovalId, Budget, BudgetLimit, Command, Decision, Effort, EventKind, Failure, FailureKind, Goal, Message, Mode, ModelFacts,
-    Part, PlaceChange, RewindScope, RewindTarget, Role, SessionStatus, StopReason, TaskStatus, ToolCall, Usage,
+    Part, PlaceChange, RewindScope, RewindTarget, Role, SessionSnapshot, SessionStatus, StopReason, TaskStatus, ToolCall, Usage,
 };
 use crate::session::Expense;
 use std::path::PathBuf;
@@ -298,7 +298,9 @@ impl TurnMachine {
     /// Sets whether decisions can be saved. While they cannot, the session is paused.
     pub(crate) fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
         match self.pass_to_tasks(TaskInput::Stalled(stalled)) {
-            Some(TaskOutput::StateChanged(event)) => Some(event),
+            Some(TaskOutput::StateChanged(SessionSnapshot { session_status, task })) => {
+                Some(EventKind::StateChanged { session_status, task })
+            }
             _ => None,
         }
     }
@@ -415,7 +417,7 @@ impl TurnMachine {
 impl TurnMachine {
     /// Passes an input to the tasks.
     pub(super) fn pass_to_tasks(&mut self, input: TaskInput<'_>) -> Option<TaskOutput> {
-        self.tasks.handle(input, &mut self.cx.out)
+        self.tasks.handle(input, &mut self.cx)
     }
 
     /// Passes an input to the tasks that concerns no other sub-machine.

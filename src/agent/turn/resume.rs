@@ -100,7 +100,7 @@ impl TurnMachine {
             Change::StepCompleted { message, step_count } => return self.restore_step(message, step_count, closed, at),
             Change::UserCommandEnded { shared, .. } => {
                 self.command_outputs.add(shared.map(str::to_owned));
-                return self.report_task(TaskInput::UserCommandEnded);
+                return self.report_task(TaskInput::UserCommandEndRestored);
             }
             _ => self.repair_history(closed, at),
         }
@@ -108,7 +108,7 @@ impl TurnMachine {
             Change::StepStarted { step_id, step_count, .. } => {
                 self.cx.numbers.count_step();
                 self.report_rewind(RewindInput::StepStarted);
-                self.report_task(TaskInput::StepStarted(Some(step_id.clone())));
+                self.report_task(TaskInput::StepRestored(Some(step_id.clone())));
                 self.report_task(TaskInput::StepCountRestored(step_count.saturating_sub(1)));
                 self.report_task(TaskInput::Phase(Phase::Paused));
             }
@@ -125,7 +125,7 @@ impl TurnMachine {
                 self.cx.numbers.count_step();
                 let command = UserCommand::from_journal(line, shared, check);
                 let (id, step_id, call) = (task_id.clone(), step_id.clone(), call.clone());
-                self.report_task(TaskInput::UserCommandBegun { id, step_id, call, command });
+                self.report_task(TaskInput::UserCommandRestored { id, step_id, call, command });
             }
             Change::Spent { spent, payer: Payer::Review } => self.report_spending(SpendingInput::ReviewRestored(spent)),
             Change::Spent { spent, .. } => self.count(spent),
@@ -241,7 +241,7 @@ impl TurnMachine {
         let message_id = MessageId::new(format!("{}+", answer.message_id));
         let prompt = Message { message_id, role: Role::User, content, step_id: None, ..answer.clone() };
         self.restore_task(prompt, self.cx.options.max_steps);
-        self.report_task(TaskInput::StepStarted(answer.step_id.clone()));
+        self.report_task(TaskInput::StepRestored(answer.step_id.clone()));
     }
 
     fn restore_task(&mut self, prompt: Message, max_steps: u32) {
@@ -304,7 +304,7 @@ impl TurnMachine {
         }
         if self.tasks.is_user_command() {
             // It is not in the thread, so nothing is missing there.
-            return self.report_task(TaskInput::UserCommandEnded);
+            return self.report_task(TaskInput::UserCommandEndRestored);
         }
         let results = CallBatch::from_restored(calls).results(&self.cx.options);
         if let Some(message) = self.message(Role::Tool, results, at) {
@@ -367,13 +367,9 @@ impl TurnMachine {
             return;
         }
         self.close_calls(at);
-        // Listeners wait for commands of this process, so there is no event.
-        let said = self.user_command_report();
-        let Some(task_id) = self.tasks.current().map(|task| task.id().clone()) else { return };
-        self.cx.out.record(Record::OwnEnded { task_id, said: said.clone(), waits: self.tasks.has_aside() });
-        self.cx.out.commit(Durability::Process);
-        self.command_outputs.add(said);
-        self.report_task(TaskInput::UserCommandEnded);
+        if let Some(TaskOutput::UserCommandEnded { report }) = self.pass_to_tasks(TaskInput::UserCommandSettled) {
+            self.command_outputs.add(report);
+        }
     }
 
     /// Ends a task that was being stopped. The task does not continue automatically, but the user can continue it.

@@ -203,15 +203,8 @@ impl TurnMachine {
         }
         self.take_steers(at);
         self.pass_to_window(ContextInput::RequestFitted);
-        let step_id = self.cx.numbers.next_step();
         self.report_rewind(RewindInput::StepStarted);
-        self.report_task(TaskInput::StepStarted(Some(step_id.clone())));
-        if let Some(task) = self.tasks.current() {
-            let (task_id, step_count) = (task.id().clone(), task.step_count() + 1);
-            self.cx.out.record(Record::StepStarted { task_id, step_id, step_count });
-            self.cx.out.commit(Durability::Power);
-            self.cx.out.event(EventKind::StepStarted { step_count });
-        }
+        self.report_task(TaskInput::StepBegun);
         self.request(0, at);
     }
 
@@ -283,25 +276,15 @@ impl TurnMachine {
     /// Records the end of the task, then reports it. After a failure, queued messages wait for the user's decision.
     pub(super) fn end_task(&mut self, end: TaskEnd) {
         self.report_task(TaskInput::SessionStatus(SessionStatus::Running));
-        let Some(task) = self.tasks.current() else { return };
-        let (task_id, step_count, totals) = (task.id().clone(), task.step_count(), task.totals());
+        if self.tasks.current().is_none() {
+            return;
+        }
         self.guardrail.on_task_end(&end);
-        self.cx.out.record(Record::TaskEnded { task_id, step_count, end: end.clone() });
+        self.report_task(TaskInput::EndDue(&end));
         self.report_to_goal(GoalInput::TaskEnded(&end));
         self.cx.out.commit(Durability::Power);
-        let Some(task) = self.tasks.current() else { return };
-        let (event, status) = match end.clone() {
-            TaskEnd::Completed => {
-                let answer = self.window.thread().last().filter(|message| message.role == Role::Assistant);
-                let text = task.response_text(&answer.map(Message::text).unwrap_or_default());
-                let (usage, cost_usd) = (totals.usage, totals.whole_cost_usd());
-                (EventKind::TaskCompleted { text, usage, cost_usd, step_count }, TaskStatus::TaskCompleted)
-            }
-            TaskEnd::Failed { failure } => (EventKind::TaskFailed { failure, step_count }, TaskStatus::TaskFailed),
-            TaskEnd::Cancelled => (EventKind::TaskCancelled { step_count }, TaskStatus::TaskCancelled),
-        };
-        self.cx.out.event(event);
-        self.report_task(TaskInput::Status(status));
+        let answer = self.last_response();
+        self.report_task(TaskInput::EndCommitted { end: &end, answer: &answer });
         if end == TaskEnd::Completed {
             self.report_spending(SpendingInput::TaskEnded);
         }
@@ -311,11 +294,16 @@ impl TurnMachine {
         self.poll_goal_report();
     }
 
+    /// Returns the text of the response at the end of the conversation; empty if another message follows it.
+    fn last_response(&self) -> String {
+        let response = self.window.thread().last().filter(|message| message.role == Role::Assistant);
+        response.map(Message::text).unwrap_or_default()
+    }
+
     /// Ends a task that the model has finished, after its hooks have run.
     fn complete_after_hooks(&mut self, at: InputTime) {
         let is_stopping = self.tasks.current().is_none_or(Task::is_cancelling);
-        let response = self.window.thread().last().filter(|message| message.role == Role::Assistant).map(Message::text);
-        let response = response.unwrap_or_default();
+        let response = self.last_response();
         if is_stopping || self.stop_hooks.handle(StopHookInput::Finished { response }, &mut self.cx).is_none() {
             return self.complete(at);
         }
@@ -432,7 +420,7 @@ impl TurnMachine {
         let Some(line) = self.goals.check() else { return };
         let command = UserCommand::from_check(line, self.goals.is_typed());
         self.report_to_goal(GoalInput::CheckStarted);
-        self.begin_user_command(command);
+        self.report_task(TaskInput::UserCommandBegun(command));
     }
 
     /// Handles the end of the check. Its outcome and the changed files determine how the goal continues.
@@ -479,30 +467,7 @@ impl TurnMachine {
             let text = format!("{}{line}", if shared { "!" } else { "!!" });
             return self.pass_to_prompts(PromptInput::Returned { text }, at);
         }
-        self.begin_user_command(UserCommand::from_line(line, shared));
-    }
-
-    /// Starts a command of the user, or the check of the goal.
-    pub(super) fn begin_user_command(&mut self, command: UserCommand) {
-        let (task_id, step_id) = (self.cx.numbers.next_task(), self.cx.numbers.next_step());
-        let (line, shared, check) = (command.line().to_owned(), command.is_shared(), command.is_check());
-        let call = command.call(self.cx.numbers.tasks());
-        self.report_task(TaskInput::UserCommandBegun {
-            id: task_id.clone(),
-            step_id: step_id.clone(),
-            call: call.clone(),
-            command,
-        });
-        self.cx.record_policy();
-        self.cx.record_choices();
-        self.cx.out.record(Record::OwnStarted { task_id, step_id, call: call.clone(), shared, check });
-        self.cx.out.commit(Durability::Process);
-        self.report_task(TaskInput::SessionStatus(SessionStatus::Running));
-        let tool_call_id = call.tool_call_id.clone();
-        self.cx.out.event(EventKind::OwnCommandStarted { tool_call_id, line, shared, check });
-        self.report_task(TaskInput::Status(TaskStatus::TaskRunning));
-        self.report_task(TaskInput::CallsChanged);
-        self.cx.out.effect(Effect::Plan(vec![(0, call)]));
+        self.report_task(TaskInput::UserCommandBegun(UserCommand::from_line(line, shared)));
     }
 
     /// Ends the command. Its result is saved for the next message; a paused task stays paused, and waiting work starts.
@@ -522,30 +487,11 @@ impl TurnMachine {
         self.start_next(at);
     }
 
-    /// Records and reports the end of the command, and returns to the task that was set aside.
-    pub(super) fn finish_user_command(&mut self) {
-        let said = self.user_command_report();
-        let Some(task_id) = self.tasks.current().map(|task| task.id().clone()) else { return };
-        let first = self.tasks.calls().and_then(|batch| batch.calls().first());
-        let tool_call_id = first.map(|call| call.call.tool_call_id.clone());
-        self.report_task(TaskInput::Status(TaskStatus::TaskRunning));
-        self.cx.out.record(Record::OwnEnded { task_id, said: said.clone(), waits: self.tasks.has_aside() });
-        self.cx.out.commit(Durability::Process);
-        if let Some(tool_call_id) = tool_call_id {
-            self.cx.out.event(EventKind::OwnCommandEnded { tool_call_id, shared: said.is_some() });
+    /// Ends the command and returns to the task that was set aside. The model gets the output with the next message.
+    fn finish_user_command(&mut self) {
+        if let Some(TaskOutput::UserCommandEnded { report }) = self.pass_to_tasks(TaskInput::UserCommandEnded) {
+            self.command_outputs.add(report);
         }
-        self.report_task(TaskInput::Status(TaskStatus::TaskCompleted));
-        self.report_task(TaskInput::Dropped);
-        self.report_task(TaskInput::Status(TaskStatus::Idle));
-        self.command_outputs.add(said);
-        self.report_task(TaskInput::UserCommandEnded);
-    }
-
-    /// Returns the command and its output for the thread, if the command ran and is shared with the model.
-    pub(super) fn user_command_report(&self) -> Option<String> {
-        let task = self.tasks.current()?;
-        let result = self.tasks.calls().and_then(|batch| batch.calls().first()?.result());
-        task.user_command()?.report(result, self.cx.options.result_bytes(1))
     }
 }
 

@@ -1,14 +1,17 @@
 //! Tasks of the session: the current one, the last one that ended early, and one that was set aside; and their reported
 //! states.
 
+use super::call::Call;
 use super::call_batch::CallBatch;
+use super::io::Effect;
 use super::loop_guard::{LoopGuard, RepeatCount};
 use super::outputs::Outputs;
 use super::response::{ResponseStream, StreamInput, StreamOutput};
 use super::state::States;
+use super::turn_context::TurnContext;
 use super::usage::TaskUsage;
 use super::user_command::UserCommand;
-use crate::ports::TaskEnd;
+use crate::ports::{Durability, Record, TaskEnd};
 use crate::protocol::SessionStatus::{self, Paused, Running};
 use crate::protocol::{
     EventKind, Message, Part, SessionSnapshot, StepId, StopReason, TaskId, TaskState, TaskStatus, ToolCall, ToolResult,
@@ -105,21 +108,12 @@ impl Task {
         self.max_steps
     }
 
-    pub(crate) fn totals(&self) -> Totals {
-        self.totals
-    }
-
     pub(crate) fn is_cancelling(&self) -> bool {
         self.cancelling
     }
 
     pub(crate) fn user_command(&self) -> Option<&UserCommand> {
         self.user_command.as_ref()
-    }
-
-    /// Returns the text of the response whose last part is `last`.
-    pub(crate) fn response_text(&self, last: &str) -> String {
-        self.parts.full_text(last)
     }
 }
 
@@ -137,7 +131,14 @@ pub(super) enum TaskInput<'a> {
         id: TaskId,
         max_steps: u32,
     },
-    /// The current task ends. An incomplete task can be continued.
+    /// The current task is about to end.
+    EndDue(&'a TaskEnd),
+    /// The end of the current task is committed. `answer`: the last response of the model.
+    EndCommitted {
+        end: &'a TaskEnd,
+        answer: &'a str,
+    },
+    /// The current task has ended. An incomplete task can be continued.
     Ended(&'a TaskEnd),
     /// A task of the previous process ends.
     EndRestored(&'a TaskEnd),
@@ -150,17 +151,25 @@ pub(super) enum TaskInput<'a> {
         max_steps: u32,
     },
     /// A command of the user starts in place of a task; a paused task is set aside.
-    UserCommandBegun {
+    UserCommandBegun(UserCommand),
+    /// A command of the user ends. The task that was set aside stays paused.
+    UserCommandEnded,
+    /// A command of the previous process ends without a report, because listeners wait only for commands of this process.
+    UserCommandSettled,
+    /// The journal contains the start of a command of the user.
+    UserCommandRestored {
         id: TaskId,
         step_id: StepId,
         call: ToolCall,
         command: UserCommand,
     },
-    /// A command of the user ends. The task that was set aside stays paused.
-    UserCommandEnded,
+    /// The journal contains the end of a command of the user.
+    UserCommandEndRestored,
     Phase(Phase),
-    StepStarted(Option<StepId>),
+    StepBegun,
     StepCompleted,
+    /// The journal contains the start of a step.
+    StepRestored(Option<StepId>),
     /// The journal contains the number of completed steps.
     StepCountRestored(u32),
     /// The step limit of tasks changes.
@@ -196,11 +205,13 @@ pub(super) enum TaskInput<'a> {
 #[derive(Debug)]
 pub(super) enum TaskOutput {
     /// The state of the session changed while nothing can be saved.
-    StateChanged(EventKind),
+    StateChanged(SessionSnapshot),
     /// A task of the previous process has ended after this many steps.
     RestoredEnded { task_id: TaskId, step_count: u32 },
     /// The task that ended early continues.
     Continued,
+    /// A command of the user has ended. `report`: the command and its output, if they are shared with the model.
+    UserCommandEnded { report: Option<String> },
     /// A step is completed. `step_count`: the number of completed steps.
     StepCompleted { step_count: u32, max_steps: u32 },
     /// The task is being stopped. `first`: whether it was not being stopped before.
@@ -336,26 +347,33 @@ impl Tasks {
 /// Inputs.
 impl Tasks {
     /// Handles an input.
-    pub(crate) fn handle(&mut self, input: TaskInput<'_>, out: &mut Outputs) -> Option<TaskOutput> {
+    pub(crate) fn handle(&mut self, input: TaskInput<'_>, cx: &mut TurnContext) -> Option<TaskOutput> {
+        let out = &mut cx.out;
         match input {
             TaskInput::SessionStatus(to) => self.set_session_status(to, out),
             TaskInput::Status(to) => self.set_task_status(to, out),
             TaskInput::Stalled(stalled) => return self.set_stalled(stalled).map(TaskOutput::StateChanged),
             TaskInput::CallsChanged => self.set_status_for_calls(out),
             TaskInput::Begun { id, max_steps } => self.begin(id, max_steps, out),
+            TaskInput::EndDue(end) => {
+                let Task { id, step_count, .. } = self.current.as_ref()?;
+                out.record(Record::TaskEnded { task_id: id.clone(), step_count: *step_count, end: end.clone() });
+            }
+            TaskInput::EndCommitted { end, answer } => self.report_end(end, answer, out),
             TaskInput::Ended(end) => self.end(end, out),
             TaskInput::EndRestored(end) => return self.end_restored_task(end, out),
             TaskInput::Dropped => self.set_current(None, out),
             TaskInput::EndedForgotten => self.ended = None,
             TaskInput::EndedContinued { max_steps } => return self.continue_ended_task(max_steps, out),
-            TaskInput::UserCommandBegun { id, step_id, call, command } => {
-                self.begin_user_command((id, step_id), call, command, out);
+            TaskInput::UserCommandBegun(command) => self.begin_user_command(command, cx),
+            TaskInput::UserCommandEnded => return self.end_user_command(true, cx),
+            TaskInput::UserCommandSettled => return self.end_user_command(false, cx),
+            TaskInput::UserCommandRestored { id, step_id, call, command } => {
+                self.replace_with_command((id, step_id), call, command, out);
             }
-            TaskInput::UserCommandEnded => {
-                let aside = self.aside.take();
-                self.set_current(aside, out);
-            }
-            TaskInput::StepStarted(step_id) => self.set_step(step_id, out),
+            TaskInput::UserCommandEndRestored => self.return_to_task(out),
+            TaskInput::StepBegun => self.begin_step(cx),
+            TaskInput::StepRestored(step_id) => self.set_step(step_id, out),
             TaskInput::StepCompleted => return self.current.as_mut().map(Task::complete_step),
             TaskInput::StepCountRestored(step_count) => self.current.as_mut()?.step_count = step_count,
             TaskInput::StepLimit(max_steps) => self.set_max_steps(max_steps),
@@ -401,12 +419,11 @@ impl Tasks {
         }
     }
 
-    /// Sets whether decisions can be saved. While they cannot, the session is paused. Returns the event about the
-    /// change.
-    fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
+    /// Sets whether decisions can be saved. While they cannot, the session is paused. Returns the state if it changed.
+    fn set_stalled(&mut self, stalled: bool) -> Option<SessionSnapshot> {
         self.states.set_stalled(stalled);
         let waits = stalled || self.is_paused();
-        self.states.set_session(if waits { Paused } else { Running }).then(|| self.state_event())
+        self.states.set_session(if waits { Paused } else { Running }).then(|| self.state())
     }
 
     fn state_event(&self) -> EventKind {
@@ -456,16 +473,20 @@ impl Tasks {
         Some(TaskOutput::Continued)
     }
 
-    /// Starts a command of the user in place of a task; a paused task is set aside.
-    fn begin_user_command(&mut self, (id, step_id): (TaskId, StepId), call: ToolCall, command: UserCommand, out: &mut Outputs) {
-        let command = Task {
-            step_id: Some(step_id),
-            phase: Phase::Working(CallBatch::from_user_command(call)),
-            user_command: Some(command),
-            ..Task::new(id, 0)
+    /// Reports the end of the current task. `answer`: the last response of the model.
+    fn report_end(&mut self, end: &TaskEnd, answer: &str, out: &mut Outputs) {
+        let Some(Task { step_count, totals, parts, .. }) = &self.current else { return };
+        let step_count = *step_count;
+        let (event, status) = match end.clone() {
+            TaskEnd::Completed => {
+                let (text, usage, cost_usd) = (parts.full_text(answer), totals.usage, totals.whole_cost_usd());
+                (EventKind::TaskCompleted { text, usage, cost_usd, step_count }, TaskStatus::TaskCompleted)
+            }
+            TaskEnd::Failed { failure } => (EventKind::TaskFailed { failure, step_count }, TaskStatus::TaskFailed),
+            TaskEnd::Cancelled => (EventKind::TaskCancelled { step_count }, TaskStatus::TaskCancelled),
         };
-        self.aside = self.current.replace(command).or(self.aside.take());
-        self.set_scope(out);
+        out.event(event);
+        self.set_task_status(status, out);
     }
 
     fn set_current(&mut self, task: Option<Task>, out: &mut Outputs) {
@@ -480,8 +501,85 @@ impl Tasks {
     }
 }
 
+/// Commands of the user.
+impl Tasks {
+    /// Starts a command of the user, or the check of the goal.
+    fn begin_user_command(&mut self, command: UserCommand, cx: &mut TurnContext) {
+        let (task_id, step_id) = (cx.numbers.next_task(), cx.numbers.next_step());
+        let (line, shared, check) = (command.line().to_owned(), command.is_shared(), command.is_check());
+        let call = command.call(cx.numbers.tasks());
+        self.replace_with_command((task_id.clone(), step_id.clone()), call.clone(), command, &mut cx.out);
+        cx.record_policy();
+        cx.record_choices();
+        cx.out.record(Record::OwnStarted { task_id, step_id, call: call.clone(), shared, check });
+        cx.out.commit(Durability::Process);
+        self.set_session_status(Running, &mut cx.out);
+        let tool_call_id = call.tool_call_id.clone();
+        cx.out.event(EventKind::OwnCommandStarted { tool_call_id, line, shared, check });
+        self.set_task_status(TaskStatus::TaskRunning, &mut cx.out);
+        self.set_status_for_calls(&mut cx.out);
+        cx.out.effect(Effect::Plan(vec![(0, call)]));
+    }
+
+    /// Records the end of the command, and returns to the task that was set aside. `reports`: whether listeners wait for
+    /// the command.
+    fn end_user_command(&mut self, reports: bool, cx: &mut TurnContext) -> Option<TaskOutput> {
+        let task = self.current.as_ref()?;
+        let first = self.calls().and_then(|batch| batch.calls().first());
+        let tool_call_id = first.map(|call| call.call.tool_call_id.clone());
+        let result = first.and_then(Call::result);
+        let report = task.user_command().and_then(|command| command.report(result, cx.options.result_bytes(1)));
+        let task_id = task.id.clone();
+        if reports {
+            self.set_task_status(TaskStatus::TaskRunning, &mut cx.out);
+        }
+        cx.out.record(Record::OwnEnded { task_id, said: report.clone(), waits: self.has_aside() });
+        cx.out.commit(Durability::Process);
+        if reports {
+            if let Some(tool_call_id) = tool_call_id {
+                cx.out.event(EventKind::OwnCommandEnded { tool_call_id, shared: report.is_some() });
+            }
+            self.set_task_status(TaskStatus::TaskCompleted, &mut cx.out);
+            self.set_current(None, &mut cx.out);
+            self.set_task_status(TaskStatus::Idle, &mut cx.out);
+        }
+        self.return_to_task(&mut cx.out);
+        Some(TaskOutput::UserCommandEnded { report })
+    }
+
+    /// Returns to the task that was set aside, if there is one.
+    fn return_to_task(&mut self, out: &mut Outputs) {
+        let aside = self.aside.take();
+        self.set_current(aside, out);
+    }
+
+    /// Replaces the current task with a command of the user, and sets the task aside.
+    fn replace_with_command(&mut self, (id, step_id): (TaskId, StepId), call: ToolCall, command: UserCommand, out: &mut Outputs) {
+        let command = Task {
+            step_id: Some(step_id),
+            phase: Phase::Working(CallBatch::from_user_command(call)),
+            user_command: Some(command),
+            ..Task::new(id, 0)
+        };
+        self.aside = self.current.replace(command).or(self.aside.take());
+        self.set_scope(out);
+    }
+}
+
 /// Steps of the current task.
 impl Tasks {
+    /// Starts the next step. Its record is committed before its request is sent.
+    fn begin_step(&mut self, cx: &mut TurnContext) {
+        let step_id = cx.numbers.next_step();
+        self.set_step(Some(step_id.clone()), &mut cx.out);
+        if let Some(task) = &self.current {
+            let (task_id, step_count) = (task.id.clone(), task.step_count + 1);
+            cx.out.record(Record::StepStarted { task_id, step_id, step_count });
+            cx.out.commit(Durability::Power);
+            cx.out.event(EventKind::StepStarted { step_count });
+        }
+    }
+
     fn set_step(&mut self, step_id: Option<StepId>, out: &mut Outputs) {
         if let Some(task) = &mut self.current {
             task.step_id = step_id;
