@@ -13,7 +13,7 @@ use super::services::ServiceSettings;
 use super::spending::{self, SetEffort, SetLimit, SetPrice};
 use super::workspace_store::{self, WorkspaceStore};
 use super::{ConfigError, Directories};
-use crate::protocol::Mode;
+use crate::protocol::{Mode, TextTools};
 use crate::sys::process::Shell;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -84,23 +84,13 @@ pub(crate) struct Tools {
     pub absolute_paths_only: bool,
     pub follow_symlinks: bool,
     pub shell: Shell,
-    pub text: TextToolSettings,
+    pub text: TextTools,
     /// Tool to which an unqualified name refers if a built-in tool and an MCP tool share it.
     pub conflict: String,
     /// True if rarely used built-in tools are loaded on demand.
     pub on_demand: bool,
     /// Share of the context window, in percent, above which MCP tools are loaded on demand.
     pub defer_over_percent: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TextToolSettings {
-    pub enabled: bool,
-    /// Allowed file extensions, without dots; empty for all.
-    pub allowed_extensions: Vec<String>,
-    pub max_file_size: Option<u64>,
-    pub allow_create: bool,
-    pub allow_delete: bool,
 }
 
 /// Lists of tools, each with its location in the settings.
@@ -168,7 +158,7 @@ impl Settings {
         let tools = Tools {
             absolute_paths_only: flag(&values, &["tools", "absolute_paths_only"]),
             follow_symlinks: flag(&values, &["tools", "follow_symlinks"]),
-            text: TextToolSettings {
+            text: TextTools {
                 enabled: flag(&values, &["tools", "text", "enabled"]),
                 allowed_extensions: extensions(&values, &["tools", "text", "allowed_extensions"]),
                 max_file_size: number_set(&values, &["tools", "text", "max_file_size"])

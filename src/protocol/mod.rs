@@ -43,6 +43,7 @@ mod server;
 mod setup;
 mod state;
 mod task_plan;
+mod text_tools;
 pub mod tool;
 mod tool_use;
 pub mod truncate;
@@ -106,6 +107,7 @@ pub use server::{
 pub use setup::{ApprovalsChoice, FoundModel, ModelAddress, SetupEvent, SetupInfo, SetupRequest, TestOutcome};
 pub use state::{SessionSnapshot, SessionStatus, TaskState, TaskStatus};
 pub use task_plan::{Coverage, JudgedLine, PROPOSE_PLAN, PlanLine, PlanSubject, ProposedPlan, TaskPlan};
+pub use text_tools::TextTools;
 pub use tool::{ErrorCode, Proposal, Redaction, RunsCode, RunsWhen, ToolDefinition, ToolError, ToolResult, ToolStatus};
 pub use tool_use::{ToolUse, ToolUses};
 pub use truncate::{cut_position_after, cut_position_before, format_count, size, truncate, truncate_with_gap};
