@@ -17,7 +17,7 @@ pub(crate) mod tree;
 pub(crate) mod usage;
 
 pub(crate) use below::{create_below, read_below};
-pub(crate) use file_stamp::FileStamp;
+pub(crate) use file_stamp::{DirectoryStamp, FileStamp};
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use key_file::read_or_create;
 pub(crate) use replace::{Parents, WriteError, create_directory, lock, replace, replace_with};
