@@ -4,7 +4,7 @@ use super::super::limits::PARTIAL_SAVE_MS;
 use super::super::retry::Backoff;
 use super::outputs::Outputs;
 use crate::ports::{Durability, ModelError, Record};
-use crate::protocol::{CallId, EventKind, Failure, FailureKind, Part, Remedy, StepId, StopReason};
+use crate::protocol::{CallId, EventKind, FailedRequest, Failure, FailureKind, Part, Remedy, StepId, StopReason};
 use crate::session::Expense;
 use jiff::Timestamp;
 use std::time::Duration;
@@ -176,7 +176,7 @@ pub(super) fn retry_event(
     delay_ms: u64,
     wasted: Option<Expense>,
 ) -> EventKind {
-    EventKind::LlmRetry {
+    EventKind::LlmRetry(FailedRequest {
         attempt,
         max_attempts,
         delay_ms,
@@ -187,7 +187,7 @@ pub(super) fn retry_event(
         cost_usd: wasted.and_then(|spent| spent.cost_usd),
         estimated: wasted.is_some_and(|spent| spent.estimated),
         request_id: error.failure.request_id,
-    }
+    })
 }
 
 /// Formats a delay in minutes, rounded up so that a retry after it is not too early.
