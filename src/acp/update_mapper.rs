@@ -3,7 +3,7 @@
 use super::calls::{self, Names};
 use super::client::{EditorCapabilities, Sanitizers};
 use crate::protocol::{
-    AgentEvent, CallId, Event, EventKind, GoalStatus, PlannedStep, Proposal, SandboxTier, StepStatus, ToolStatus,
+    AgentEvent, CallId, Event, EventKind, FailedRequest, GoalStatus, PlannedStep, Proposal, SandboxTier, StepStatus, ToolStatus,
     cut_position_before,
 };
 use agent_client_protocol::v1::schema::{
@@ -196,7 +196,7 @@ impl UpdateMapper {
             EventKind::AnswerDiscarded { reason } => Some(SessionUpdate::AgentMessageChunk(
                 self.chunk(&format!("\n\n*(the response above was discarded: {reason})*\n\n")),
             )),
-            EventKind::LlmRetry { attempt, max_attempts, message, .. } => {
+            EventKind::LlmRetry(FailedRequest { attempt, max_attempts, message, .. }) => {
                 let text = format!("{message}; retrying ({attempt} of {max_attempts})");
                 Some(self.notice(NoticeSeverity::Warning, &text))
             }

@@ -13,6 +13,7 @@ mod exec;
 mod hooks;
 mod import;
 mod interactive;
+mod list_section;
 mod manual;
 mod mcp;
 pub(crate) mod mcp_server;

@@ -1,4 +1,4 @@
-//! Adds the default model to the user's `config.toml`, and preserves all other settings.
+//! Edit of the user's `config.toml` that adds the default model and preserves all other settings.
 
 use super::ConfigError;
 use toml_edit::{DocumentMut, Item, Table, value};

@@ -37,6 +37,28 @@ pub(super) enum ConfigValue {
     Table(BTreeMap<String, String>),
 }
 
+impl ConfigValue {
+    /// Returns the text, if the value is one.
+    pub(super) fn as_text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// Returns the flag, if the value is one.
+    pub(super) fn as_flag(&self) -> Option<bool> {
+        if let Self::Flag(flag) = self { Some(*flag) } else { None }
+    }
+
+    /// Returns the number, if the value is one.
+    pub(super) fn as_number(&self) -> Option<u64> {
+        if let Self::Number(number) = self { Some(*number) } else { None }
+    }
+
+    /// Returns the list, if the value is one.
+    pub(super) fn as_list(&self) -> Option<&[String]> {
+        if let Self::List(texts) = self { Some(texts) } else { None }
+    }
+}
+
 /// Location at which a value was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ValueOrigin {
@@ -71,14 +93,22 @@ pub(super) fn entry<'a>(values: &'a Values, path: &[&str]) -> Option<&'a ConfigE
 
 /// Returns a string that is set.
 pub(super) fn text<'a>(values: &'a Values, path: &[&str]) -> Option<&'a str> {
-    match &entry(values, path)?.value {
-        ConfigValue::Text(text) => Some(text),
-        ConfigValue::Flag(_)
-        | ConfigValue::Number(_)
-        | ConfigValue::Dollars(_)
-        | ConfigValue::List(_)
-        | ConfigValue::Table(_) => None,
-    }
+    entry(values, path)?.value.as_text()
+}
+
+/// Returns a number or size that is set.
+pub(super) fn number(values: &Values, path: &[&str]) -> Option<u64> {
+    entry(values, path)?.value.as_number()
+}
+
+/// Returns a flag that is set.
+pub(super) fn flag(values: &Values, path: &[&str]) -> Option<bool> {
+    entry(values, path)?.value.as_flag()
+}
+
+/// Returns a list that is set.
+pub(super) fn list<'a>(values: &'a Values, path: &[&str]) -> Option<&'a [String]> {
+    entry(values, path)?.value.as_list()
 }
 
 /// Returns the error for a file that is not text.

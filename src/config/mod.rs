@@ -65,7 +65,7 @@ pub(crate) use services::{
     ApprovalServiceSettings, AuditSettings, OtlpEndpoint, SecretReference, ServiceSettings, SessionServiceSettings,
     TelemetrySettings, check_service_url,
 };
-pub(crate) use settings::{ApprovalSettings, Settings, TextToolSettings, ToolLists};
+pub(crate) use settings::{ApprovalSettings, Settings, ToolLists};
 pub(crate) use spending::{SetEffort, SetLimit, SetPrice};
 pub(crate) use theme::with_theme;
 pub(crate) use workspace_store::{StoreKind, WorkspaceStore};

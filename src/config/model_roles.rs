@@ -1,7 +1,7 @@
 //! Models by role: the main model (also called the default), its fallbacks, and the model that writes summaries.
 
 use super::ConfigError;
-use super::file::{self, ConfigEntry, ConfigValue, ValueOrigin, Values};
+use super::file::{self, ConfigEntry, ValueOrigin, Values};
 use crate::protocol::Problem;
 
 /// Main model, under its two names. All other code uses the second name.
@@ -34,10 +34,7 @@ pub(super) fn summary(values: &Values) -> Option<(&'static str, &str)> {
 
 /// Returns the fallback models, in order.
 pub(super) fn fallbacks(values: &Values) -> Vec<String> {
-    match values.get(["model", "fallback"].map(str::to_owned).as_slice()).map(|entry| &entry.value) {
-        Some(ConfigValue::List(names)) => names.clone(),
-        _ => Vec::new(),
-    }
+    file::list(values, &["model", "fallback"]).unwrap_or_default().to_vec()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Settings for a policy from a URL.
 
-use super::file::{self, ConfigValue, Values};
+use super::file::{self, Values};
 use super::workspace_store::WorkspaceStore;
 use super::{ConfigError, address, schema};
 use crate::protocol::Problem;
@@ -70,9 +70,6 @@ impl PolicyService {
 }
 
 fn poll_seconds(values: &Values) -> u64 {
-    let path = ["services", "policy", "poll_seconds"].map(str::to_owned);
-    match values.get(path.as_slice()).map(|entry| &entry.value) {
-        Some(ConfigValue::Number(seconds)) => *seconds,
-        _ => schema::find(&path).and_then(|key| key.default.parse().ok()).unwrap_or_default(),
-    }
+    let path = ["services", "policy", "poll_seconds"];
+    file::number(values, &path).unwrap_or_else(|| schema::default_number(&path))
 }

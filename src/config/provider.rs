@@ -278,17 +278,7 @@ impl Settings {
 
     /// Returns `[providers.NAME] models`.
     pub(crate) fn provider_models(&self, provider: &str) -> &[String] {
-        match self.entry(&["providers", provider, "models"]).map(|entry| &entry.value) {
-            Some(ConfigValue::List(models)) => models,
-            Some(
-                ConfigValue::Text(_)
-                | ConfigValue::Flag(_)
-                | ConfigValue::Number(_)
-                | ConfigValue::Dollars(_)
-                | ConfigValue::Table(_),
-            )
-            | None => &[],
-        }
+        self.entry(&["providers", provider, "models"]).and_then(|entry| entry.value.as_list()).unwrap_or_default()
     }
 
     /// Returns the preferred API of a provider with two APIs. OpenAI supports tools of current models only in the

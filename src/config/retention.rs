@@ -1,6 +1,6 @@
 //! Retention settings: age and size limits for sessions and their data.
 
-use super::file::{ConfigValue, Values};
+use super::file::Values;
 use super::schema;
 
 /// Age and size limits beyond which data is deleted.
@@ -39,10 +39,7 @@ fn path(key: &str) -> [String; 2] {
 }
 
 fn configured_limit(values: &Values, key: &str) -> Option<u64> {
-    match values.get(path(key).as_slice()).map(|entry| &entry.value) {
-        Some(ConfigValue::Number(number)) => Some(*number),
-        _ => None,
-    }
+    values.get(path(key).as_slice())?.value.as_number()
 }
 
 fn default_limit(key: &str) -> u64 {

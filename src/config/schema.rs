@@ -731,6 +731,26 @@ pub(super) fn find(path: &[String]) -> Option<&'static ConfigKey> {
     KEYS.iter().find(|key| key.fits(path))
 }
 
+fn find_by_parts(path: &[&str]) -> Option<&'static ConfigKey> {
+    find(&path.iter().map(|&part| part.to_owned()).collect::<Vec<_>>())
+}
+
+/// Returns the default of a number; 0 if it has none.
+pub(super) fn default_number(path: &[&str]) -> u64 {
+    find_by_parts(path).and_then(|key| key.default.parse().ok()).unwrap_or_default()
+}
+
+/// Returns the default of a flag.
+pub(super) fn default_flag(path: &[&str]) -> bool {
+    find_by_parts(path).is_some_and(|key| key.default == "true")
+}
+
+/// Returns the default of a key as TOML.
+pub(super) fn default_value(path: &[&str]) -> Option<toml::Value> {
+    let default = find_by_parts(path)?.default;
+    toml::from_str::<toml::Table>(&format!("value = {default}")).ok()?.remove("value")
+}
+
 impl ValueType {
     /// Returns a description of the expected value.
     pub(super) fn describe(self) -> String {

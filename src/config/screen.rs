@@ -1,6 +1,6 @@
 //! UI settings.
 
-use super::file::{ConfigValue, Values, entry, text};
+use super::file::{Values, flag, list, text};
 
 /// Settings in `[ui]` for the full-screen UI.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,17 +26,7 @@ pub(crate) enum NotificationSetting {
 
 impl ScreenSettings {
     pub(super) fn from_values(values: &Values) -> Self {
-        let flag = |key: &str| match entry(values, &["ui", key]).map(|entry| &entry.value) {
-            Some(ConfigValue::Flag(flag)) => Some(*flag),
-            Some(
-                ConfigValue::Text(_)
-                | ConfigValue::Number(_)
-                | ConfigValue::Dollars(_)
-                | ConfigValue::List(_)
-                | ConfigValue::Table(_),
-            )
-            | None => None,
-        };
+        let flag = |key: &str| flag(values, &["ui", key]);
         Self {
             theme: text(values, &["ui", "theme"]).unwrap_or("auto").to_owned(),
             ascii: flag("ascii"),
@@ -47,17 +37,7 @@ impl ScreenSettings {
                 Some("bell") => NotificationSetting::Bell,
                 Some(_) | None => NotificationSetting::Auto,
             },
-            status: match entry(values, &["status", "items"]).map(|entry| &entry.value) {
-                Some(ConfigValue::List(names)) => names.clone(),
-                Some(
-                    ConfigValue::Text(_)
-                    | ConfigValue::Flag(_)
-                    | ConfigValue::Number(_)
-                    | ConfigValue::Dollars(_)
-                    | ConfigValue::Table(_),
-                )
-                | None => Vec::new(),
-            },
+            status: list(values, &["status", "items"]).unwrap_or_default().to_vec(),
         }
     }
 }

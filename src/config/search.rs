@@ -102,9 +102,6 @@ impl SearchSettings {
 }
 
 fn max_searches(values: &Values) -> u64 {
-    let path = ["search", "max_per_session"].map(str::to_owned);
-    match values.get(path.as_slice()).map(|entry| &entry.value) {
-        Some(ConfigValue::Number(number)) => *number,
-        _ => schema::find(&path).and_then(|key| key.default.parse().ok()).unwrap_or_default(),
-    }
+    let path = ["search", "max_per_session"];
+    file::number(values, &path).unwrap_or_else(|| schema::default_number(&path))
 }

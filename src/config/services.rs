@@ -1,6 +1,6 @@
 //! Settings of services beyond this machine: `[services]`. Each service is off unless its address is set.
 
-use super::file::{self, ConfigValue, Values};
+use super::file::{self, Values};
 use super::{ConfigError, KeyCommand, address, key_command};
 use crate::protocol::Problem;
 
@@ -98,10 +98,7 @@ impl SecretReference {
 impl ServiceSettings {
     /// Reads the settings, and validates the addresses without sending requests.
     pub(super) fn from_values(values: &Values) -> Result<Self, ConfigError> {
-        let outbox_bytes = match file::entry(values, &["services", "outbox", "limit"]).map(|entry| &entry.value) {
-            Some(ConfigValue::Number(bytes)) => *bytes,
-            _ => OUTBOX_BYTES,
-        };
+        let outbox_bytes = file::number(values, &["services", "outbox", "limit"]).unwrap_or(OUTBOX_BYTES);
         let audit = endpoint(values, "audit")?.map(|endpoint| AuditSettings {
             endpoint,
             required: flag(values, &["services", "audit", "required"]),
@@ -182,7 +179,7 @@ fn endpoint(values: &Values, service: &str) -> Result<Option<OtlpEndpoint>, Conf
 }
 
 fn flag(values: &Values, path: &[&str]) -> bool {
-    matches!(file::entry(values, path).map(|entry| &entry.value), Some(ConfigValue::Flag(true)))
+    file::flag(values, path) == Some(true)
 }
 
 fn url(values: &Values, service: &str) -> Result<Option<String>, ConfigError> {

@@ -6,14 +6,14 @@ use super::file::{self, ConfigEntry, ConfigValue, ValueOrigin, Values};
 use super::model_roles;
 use super::policy_service::PolicyService;
 use super::profile::{self, Profile};
-use super::schema::KEYS;
+use super::schema::{self, KEYS};
 use super::screen::ScreenSettings;
 use super::search::SearchSettings;
 use super::services::ServiceSettings;
 use super::spending::{self, SetEffort, SetLimit, SetPrice};
 use super::workspace_store::{self, WorkspaceStore};
 use super::{ConfigError, Directories};
-use crate::protocol::Mode;
+use crate::protocol::{Mode, TextTools};
 use crate::sys::process::Shell;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -84,23 +84,13 @@ pub(crate) struct Tools {
     pub absolute_paths_only: bool,
     pub follow_symlinks: bool,
     pub shell: Shell,
-    pub text: TextToolSettings,
+    pub text: TextTools,
     /// Tool to which an unqualified name refers if a built-in tool and an MCP tool share it.
     pub conflict: String,
     /// True if rarely used built-in tools are loaded on demand.
     pub on_demand: bool,
     /// Share of the context window, in percent, above which MCP tools are loaded on demand.
     pub defer_over_percent: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TextToolSettings {
-    pub enabled: bool,
-    /// Allowed file extensions, without dots; empty for all.
-    pub allowed_extensions: Vec<String>,
-    pub max_file_size: Option<u64>,
-    pub allow_create: bool,
-    pub allow_delete: bool,
 }
 
 /// Lists of tools, each with its location in the settings.
@@ -168,19 +158,16 @@ impl Settings {
         let tools = Tools {
             absolute_paths_only: flag(&values, &["tools", "absolute_paths_only"]),
             follow_symlinks: flag(&values, &["tools", "follow_symlinks"]),
-            text: TextToolSettings {
+            text: TextTools {
                 enabled: flag(&values, &["tools", "text", "enabled"]),
                 allowed_extensions: extensions(&values, &["tools", "text", "allowed_extensions"]),
-                max_file_size: number_set(&values, &["tools", "text", "max_file_size"])
-                    .or_else(|| file::bytes(schema_default(&["tools", "text", "max_file_size"])?.as_str()?)),
+                max_file_size: file::number(&values, &["tools", "text", "max_file_size"])
+                    .or_else(|| file::bytes(schema::default_value(&["tools", "text", "max_file_size"])?.as_str()?)),
                 allow_create: flag(&values, &["tools", "text", "allow_create"]),
                 allow_delete: flag(&values, &["tools", "text", "allow_delete"]),
             },
             shell: shell(&values),
-            conflict: match values.get(["tools", "conflict"].map(str::to_owned).as_slice()).map(|entry| &entry.value) {
-                Some(ConfigValue::Text(conflict)) => conflict.clone(),
-                _ => String::new(),
-            },
+            conflict: file::text(&values, &["tools", "conflict"]).unwrap_or_default().to_owned(),
             on_demand: flag(&values, &["tools", "on_demand"]),
             defer_over_percent: number(&values, &["mcp", "defer_over"]),
         };
@@ -267,7 +254,7 @@ impl Settings {
 
     /// Returns the step limit of a task, if it is set.
     pub(crate) fn task_steps(&self) -> Option<u32> {
-        let steps = number_set(&self.values, &["budget", "task_steps"])?;
+        let steps = file::number(&self.values, &["budget", "task_steps"])?;
         Some(u32::try_from(steps).unwrap_or(u32::MAX))
     }
 
@@ -300,14 +287,7 @@ impl Settings {
 
     /// Returns the program and arguments of the language server for this language, if they are set.
     pub(crate) fn language_server(&self, language: &str) -> Option<&[String]> {
-        match &self.entry(&["lsp", language, "command"])?.value {
-            ConfigValue::List(words) => Some(words),
-            ConfigValue::Text(_)
-            | ConfigValue::Flag(_)
-            | ConfigValue::Number(_)
-            | ConfigValue::Dollars(_)
-            | ConfigValue::Table(_) => None,
-        }
+        self.entry(&["lsp", language, "command"])?.value.as_list()
     }
 
     /// Returns true if keys may be saved in the keyring.
@@ -377,88 +357,27 @@ impl ConfigValue {
 }
 
 pub(super) fn number(values: &Values, path: &[&str]) -> u64 {
-    let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
-    let default = || super::schema::find(&path).and_then(|key| key.default.parse().ok()).unwrap_or_default();
-    match values.get(&path).map(|entry| &entry.value) {
-        Some(ConfigValue::Number(number)) => *number,
-        Some(
-            ConfigValue::Text(_) | ConfigValue::Flag(_) | ConfigValue::Dollars(_) | ConfigValue::List(_) | ConfigValue::Table(_),
-        )
-        | None => default(),
-    }
-}
-
-/// Returns a number or size that is set.
-fn number_set(values: &Values, path: &[&str]) -> Option<u64> {
-    let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
-    match values.get(&path).map(|entry| &entry.value) {
-        Some(ConfigValue::Number(number)) => Some(*number),
-        Some(
-            ConfigValue::Text(_) | ConfigValue::Flag(_) | ConfigValue::Dollars(_) | ConfigValue::List(_) | ConfigValue::Table(_),
-        )
-        | None => None,
-    }
+    file::number(values, path).unwrap_or_else(|| schema::default_number(path))
 }
 
 /// Returns a list of extensions. `.md`, `md` and `*.md` are equivalent.
 fn extensions(values: &Values, path: &[&str]) -> Vec<String> {
-    let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
-    match values.get(&path).map(|entry| &entry.value) {
-        Some(ConfigValue::List(texts)) => texts.iter().map(|text| extension(text)).collect(),
-        Some(
-            ConfigValue::Text(_)
-            | ConfigValue::Flag(_)
-            | ConfigValue::Number(_)
-            | ConfigValue::Dollars(_)
-            | ConfigValue::Table(_),
-        ) => Vec::new(),
-        None => {
-            let path: Vec<&str> = path.iter().map(String::as_str).collect();
-            let texts = schema_default(&path).and_then(|default| default.as_array().cloned()).unwrap_or_default();
-            texts.iter().filter_map(toml::Value::as_str).map(extension).collect()
-        }
+    if let Some(entry) = file::entry(values, path) {
+        return entry.value.as_list().unwrap_or_default().iter().map(|text| extension(text)).collect();
     }
+    let texts = schema::default_value(path).and_then(|default| default.as_array().cloned()).unwrap_or_default();
+    texts.iter().filter_map(toml::Value::as_str).map(extension).collect()
 }
 
 fn extension(text: &str) -> String {
     text.trim().trim_start_matches('*').trim_start_matches('.').to_ascii_lowercase()
 }
 
-/// Returns the default of a key from the schema.
-fn schema_default(path: &[&str]) -> Option<toml::Value> {
-    let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
-    let default = super::schema::find(&path)?.default;
-    toml::from_str::<toml::Table>(&format!("value = {default}")).ok()?.remove("value")
-}
-
 /// Returns the shell. `auto` is the shell for which the policy rules are written.
 fn shell(values: &Values) -> Shell {
-    let path = ["tools", "shell"].map(str::to_owned);
-    match values.get(path.as_slice()).map(|entry| &entry.value) {
-        Some(ConfigValue::Text(name)) => Shell::by_name(name).unwrap_or_default(),
-        Some(
-            ConfigValue::Flag(_)
-            | ConfigValue::Number(_)
-            | ConfigValue::Dollars(_)
-            | ConfigValue::List(_)
-            | ConfigValue::Table(_),
-        )
-        | None => Shell::default(),
-    }
+    file::text(values, &["tools", "shell"]).and_then(Shell::by_name).unwrap_or_default()
 }
 
 pub(super) fn flag(values: &Values, path: &[&str]) -> bool {
-    let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
-    let default = || super::schema::find(&path).is_some_and(|key| key.default == "true");
-    match values.get(&path).map(|entry| &entry.value) {
-        Some(ConfigValue::Flag(flag)) => *flag,
-        Some(
-            ConfigValue::Text(_)
-            | ConfigValue::Number(_)
-            | ConfigValue::Dollars(_)
-            | ConfigValue::List(_)
-            | ConfigValue::Table(_),
-        )
-        | None => default(),
-    }
+    file::flag(values, path).unwrap_or_else(|| schema::default_flag(path))
 }

@@ -1,7 +1,7 @@
 //! Settings of the object store for sessions: its address and its encryption.
 
 use super::ConfigError;
-use super::file::{self, ConfigValue, Values};
+use super::file::{self, Values};
 use super::{address, schema};
 use crate::protocol::Problem;
 
@@ -157,11 +157,8 @@ fn parse(url: &str) -> Result<(StoreKind, String, String), Problem> {
 
 /// Returns whether artifacts are uploaded with their results.
 pub(super) fn uploads_artifacts(values: &Values) -> bool {
-    let path = ["services", "workspace", "artifacts"].map(str::to_owned);
-    match values.get(path.as_slice()).map(|entry| &entry.value) {
-        Some(ConfigValue::Flag(flag)) => *flag,
-        _ => schema::find(&path).is_some_and(|key| key.default == "true"),
-    }
+    let path = ["services", "workspace", "artifacts"];
+    file::flag(values, &path).unwrap_or_else(|| schema::default_flag(&path))
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 use super::is_denial;
 use super::lines;
 use crate::protocol::{
-    BudgetUnit, CallArguments, CallId, Event, EventKind, Failure, FailureKind, GoalStatus, Mode, Remedy, ServerState,
-    ServerStatus, SessionId, StepId, StopReason, ToolError, Usage,
+    BudgetUnit, CallArguments, CallId, Event, EventKind, FailedRequest, Failure, FailureKind, GoalStatus, Mode, Remedy,
+    ServerState, ServerStatus, SessionId, StepId, StopReason, ToolError, Usage,
 };
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -353,7 +353,7 @@ impl SpendingTotals {
                 self.latency_ms = self.latency_ms.saturating_add(*latency_ms);
                 (Some(*usage), *cost_usd)
             }
-            EventKind::LlmRetry { usage, cost_usd, .. } => (*usage, *cost_usd),
+            EventKind::LlmRetry(FailedRequest { usage, cost_usd, .. }) => (*usage, *cost_usd),
             _ => return,
         };
         self.usage += usage.unwrap_or_default();

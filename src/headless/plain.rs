@@ -3,8 +3,8 @@
 use super::Output;
 use crate::protocol::tool::redaction_summary;
 use crate::protocol::{
-    Budget, BudgetScope, BudgetUnit, CallId, Elicitation, EventKind, Failure, FailureKind, GoalStatus, ModelFacts, PlannedStep,
-    Remedy, ServerStatus, Usage, budget_key,
+    Budget, BudgetScope, BudgetUnit, CallId, Elicitation, EventKind, FailedRequest, Failure, FailureKind, GoalStatus, ModelFacts,
+    PlannedStep, Remedy, ServerStatus, Usage, budget_key,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -74,7 +74,7 @@ impl Plain {
     fn count(&mut self, kind: &EventKind) {
         let (usage, cost, estimated) = match kind {
             EventKind::LlmRequestCompleted { usage, cost_usd, estimated, .. } => (Some(*usage), *cost_usd, *estimated),
-            EventKind::LlmRetry { usage, cost_usd, estimated, .. } => (*usage, *cost_usd, *estimated),
+            EventKind::LlmRetry(FailedRequest { usage, cost_usd, estimated, .. }) => (*usage, *cost_usd, *estimated),
             _ => return,
         };
         self.is_estimated |= estimated;
@@ -238,7 +238,8 @@ fn steps_line(steps: &[PlannedStep]) -> Option<String> {
 
 /// Returns the line about a request that is retried.
 fn retry_line(kind: &EventKind) -> Option<String> {
-    let EventKind::LlmRetry { attempt, max_attempts, delay_ms, kind, message, cost_usd, estimated, .. } = kind else {
+    let EventKind::LlmRetry(FailedRequest { attempt, max_attempts, delay_ms, kind, message, cost_usd, estimated, .. }) = kind
+    else {
         return None;
     };
     let what = match kind {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::protocol::{
-    Budget, BudgetScope, BudgetUnit, CallArguments, CallId, Compaction, CompactionTrigger, Failure, Mode, ModelFacts, Remedy,
-    SessionId, StopReason, ToolError, ToolStatus, Usage, WorkspaceId,
+    Budget, BudgetScope, BudgetUnit, CallArguments, CallId, Compaction, CompactionTrigger, FailedRequest, Failure, Mode,
+    ModelFacts, Remedy, SessionId, StopReason, ToolError, ToolStatus, Usage, WorkspaceId,
 };
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -149,7 +149,7 @@ fn text_output_is_the_answer_and_progress_is_written_to_stderr() {
                 note: None,
             },
             refused(ErrorCode::NoApprover),
-            EventKind::LlmRetry {
+            EventKind::LlmRetry(FailedRequest {
                 attempt: 1,
                 max_attempts: 3,
                 delay_ms: 1500,
@@ -160,7 +160,7 @@ fn text_output_is_the_answer_and_progress_is_written_to_stderr() {
                 cost_usd: None,
                 estimated: false,
                 request_id: None,
-            },
+            }),
             completed("done"),
         ],
         Format::Text,
@@ -203,7 +203,7 @@ fn session_changes_and_usage_are_written_to_stderr() {
             EventKind::ContextTruncated { removed: 3 },
             EventKind::BudgetApproaching { budget },
             EventKind::Steered { text: "use\nthe other one".to_owned() },
-            EventKind::LlmRetry {
+            EventKind::LlmRetry(FailedRequest {
                 estimated: false,
                 request_id: None,
                 attempt: 1,
@@ -214,7 +214,7 @@ fn session_changes_and_usage_are_written_to_stderr() {
                 message: "cut".to_owned(),
                 usage: Some(usage(2_000, 78)),
                 cost_usd: Some(0.0021),
-            },
+            }),
             EventKind::LlmRequestCompleted {
                 estimated: false,
                 model: "m".to_owned(),

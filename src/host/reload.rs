@@ -1,4 +1,4 @@
-//! Watches the policy files during a session, and reloads them. The last valid policy stays in effect.
+//! Policy reload: watches the policy files during a session, and reads them again. The last valid policy stays in effect.
 
 use super::agent_authority::ParentSession;
 use super::configured_tools::own_directory;

@@ -654,17 +654,6 @@ fn limits(settings: &Settings, max_steps: Option<u32>) -> Vec<BudgetSetting> {
     by_flag.into_iter().chain(set).collect()
 }
 
-/// Converts `[tools.text]` into the settings of the text tools.
-fn text_tools(set: &crate::config::TextToolSettings) -> tools::TextTools {
-    tools::TextTools {
-        enabled: set.enabled,
-        allowed_extensions: set.allowed_extensions.clone(),
-        max_file_size: set.max_file_size,
-        allow_create: set.allow_create,
-        allow_delete: set.allow_delete,
-    }
-}
-
 /// Returns the settings of the tools: the limits of the policy, and the secrets that commands must not see.
 pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::ToolSettings {
     let (offers, grants) = (policy.clone(), policy.clone());
@@ -686,7 +675,7 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: Sand
         agents: None,
         diagnostics: None,
         command: command_settings(place, policy, sandbox),
-        text: text_tools(&place.settings.tools.text),
+        text: place.settings.tools.text.clone(),
         grants: Arc::new(move |capability| grants.grants(capability)),
         may_use: Arc::new(move |name| offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))),
         checkpoints: None,

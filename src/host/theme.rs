@@ -1,4 +1,4 @@
-//! Saves the theme of the screen.
+//! Theme of the screen, as saved in the settings.
 
 use super::context::AppContext;
 use super::error::CliError;

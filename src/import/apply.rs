@@ -1,4 +1,4 @@
-//! Writes the files of a plan, each one atomically.
+//! Files of a plan, each written atomically.
 
 use super::plan::{FileRewrite, ImportPlan, Targets};
 use crate::config::{ConfigError, grants};

@@ -209,18 +209,7 @@ impl CatalogueEntry {
 
 /// Returns the facts about an unknown model.
 fn unknown_model(full_name: &str) -> ModelFacts {
-    ModelFacts {
-        name: full_name.to_owned(),
-        context_window: UNKNOWN_WINDOW,
-        max_output_tokens: None,
-        price: full_name.starts_with(LOCAL).then_some(NOTHING),
-        price_is_assumed: false,
-        price_elsewhere: None,
-        images: false,
-        tools: None,
-        reasoning: false,
-        efforts: Vec::new(),
-    }
+    ModelFacts::new(full_name, UNKNOWN_WINDOW, full_name.starts_with(LOCAL).then_some(NOTHING))
 }
 
 fn built_in() -> &'static Cards {

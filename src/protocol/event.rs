@@ -46,6 +46,31 @@ pub struct Event {
     pub kind: EventKind,
 }
 
+/// Failed request that is retried after a delay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FailedRequest {
+    pub attempt: u32,
+    pub max_attempts: u32,
+    pub delay_ms: u64,
+    /// Delay that the provider requested, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_ms: Option<u64>,
+    pub kind: FailureKind,
+    pub message: String,
+    /// Usage that the provider reported for the failed request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Whether usage and cost are estimated from the received text because the provider did not report them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
+    /// Request ID of the failed request at the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+}
+
 /// Kind of event. Serialized as `eventType` and `payload`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "eventType", content = "payload", rename_all = "snake_case", rename_all_fields = "camelCase")]
@@ -131,27 +156,7 @@ pub enum EventKind {
     /// An agent started, started a call or ended, or one of its requests ended.
     Agent(AgentEvent),
     /// The request is retried after a delay. A partial response, if any, is discarded.
-    LlmRetry {
-        attempt: u32,
-        max_attempts: u32,
-        delay_ms: u64,
-        /// Delay that the provider requested, if any.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        asked_ms: Option<u64>,
-        kind: FailureKind,
-        message: String,
-        /// Usage that the provider reported for the failed request.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        usage: Option<Usage>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        cost_usd: Option<f64>,
-        /// Whether usage and cost are estimated from the received text because the provider did not report them.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        estimated: bool,
-        /// Request ID of the failed request at the provider.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        request_id: Option<String>,
-    },
+    LlmRetry(FailedRequest),
     /// The response so far is discarded. It remains visible, marked as discarded. Not sent when the user interrupts a
     /// response.
     AnswerDiscarded {

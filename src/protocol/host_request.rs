@@ -336,13 +336,13 @@ pub enum ListedTaskState {
     Running,
     /// Open in another front end.
     Open,
-    /// The task waits for the user's decision.
+    /// An approval or another decision of the user is pending, and no process waits for it.
     NeedsYou,
     Done,
     Failed,
-    /// Stopped by the user.
+    /// Stopped by the user. The task can be resumed.
     Stopped,
-    /// The process ended before the task did.
+    /// The process ended before the task did. The task can be resumed.
     Interrupted,
 }
 
@@ -357,6 +357,11 @@ impl ListedTaskState {
             Self::Stopped => "stopped",
             Self::Interrupted => "interrupted",
         }
+    }
+
+    /// Returns whether a process is working on the task.
+    pub fn is_active(self) -> bool {
+        matches!(self, Self::Running | Self::Open)
     }
 }
 

@@ -43,6 +43,7 @@ mod server;
 mod setup;
 mod state;
 mod task_plan;
+mod text_tools;
 pub mod tool;
 mod tool_use;
 pub mod truncate;
@@ -64,8 +65,8 @@ pub use context::{Compaction, CompactionTrigger, ContextShare, ContextUse};
 pub use custom_command::CustomCommand;
 pub use diagnostics::{Diagnostic, FileDiagnostics, LanguageServerStatus};
 pub use event::{
-    APPROVED_BY_SERVICE, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, COMPACTION_IS, DENIED_BY_SERVICE, Event, EventKind, HistorySum,
-    NO_USER, NOT_COMPACTED, OUTSIDE_SANDBOX, RULE_SAVED, RULE_UNTIL_QUIT,
+    APPROVED_BY_SERVICE, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, COMPACTION_IS, DENIED_BY_SERVICE, Event, EventKind,
+    FailedRequest, HistorySum, NO_USER, NOT_COMPACTED, OUTSIDE_SANDBOX, RULE_SAVED, RULE_UNTIL_QUIT,
 };
 pub use failure::{Failure, FailureKind, Remedy};
 pub use file_diff::{DiffHunk, DiffLine, DiffSide, FileDiff, FileDiffKind};
@@ -106,7 +107,8 @@ pub use server::{
 pub use setup::{ApprovalsChoice, FoundModel, ModelAddress, SetupEvent, SetupInfo, SetupRequest, TestOutcome};
 pub use state::{SessionSnapshot, SessionStatus, TaskState, TaskStatus};
 pub use task_plan::{Coverage, JudgedLine, PROPOSE_PLAN, PlanLine, PlanSubject, ProposedPlan, TaskPlan};
+pub use text_tools::TextTools;
 pub use tool::{ErrorCode, Proposal, Redaction, RunsCode, RunsWhen, ToolDefinition, ToolError, ToolResult, ToolStatus};
 pub use tool_use::{ToolUse, ToolUses};
-pub use truncate::{cut_position_after, cut_position_before, format_count, size, truncate, truncate_with_gap};
+pub use truncate::{cut_position_after, cut_position_before, format_count, format_seconds, size, truncate, truncate_with_gap};
 pub use usage::Usage;

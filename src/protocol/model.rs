@@ -118,9 +118,8 @@ impl AssumedPrice {
 }
 
 impl ModelFacts {
-    /// Returns a model for tests.
-    #[cfg(test)]
-    pub fn for_test(name: &str, context_window: u64, price: Option<Price>) -> Self {
+    /// Returns a model of which only these facts are known.
+    pub fn new(name: &str, context_window: u64, price: Option<Price>) -> Self {
         Self {
             name: name.to_owned(),
             context_window,
@@ -133,6 +132,12 @@ impl ModelFacts {
             reasoning: false,
             efforts: Vec::new(),
         }
+    }
+
+    /// Returns a model for tests.
+    #[cfg(test)]
+    pub fn for_test(name: &str, context_window: u64, price: Option<Price>) -> Self {
+        Self::new(name, context_window, price)
     }
 
     /// Returns the cost of this usage in US dollars; `None` if the price is unknown.

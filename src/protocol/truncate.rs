@@ -46,6 +46,14 @@ pub fn format_count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
+/// Formats a time limit, in minutes if it is a whole number of them: `5 min`, `90 s`.
+pub fn format_seconds(seconds: u64) -> String {
+    match seconds {
+        60.. if seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
+        _ => format!("{seconds} s"),
+    }
+}
+
 /// Returns the last position up to `at` at which the text can be cut. (`str::floor_char_boundary` needs a newer Rust
 /// version.)
 pub fn cut_position_before(text: &str, at: usize) -> usize {

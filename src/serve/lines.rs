@@ -1,4 +1,4 @@
-//! Splits the input of a client into messages of limited size.
+//! Line splitter: the input of a client as messages of limited size.
 
 pub(crate) use crate::text::BoundedLine;
 use crate::text::LineSplitter;

@@ -2,12 +2,12 @@
 
 use super::{
     CommandSettings, Commands, Conflict, HttpAccess, PathAccess, ReadState, RemoteConfig, Router, SandboxPolicy, SessionSearch,
-    SessionSkills, TextTools, ToolSettings, ToolSources, Toolset,
+    SessionSkills, ToolSettings, ToolSources, Toolset,
 };
 use crate::policy::redact::Redactor;
 use crate::policy::{Bundle, Context, Enforcer, Explanation, Layer, Sandbox, Scope, Verdict};
 use crate::ports::{RemoteServers, RunContext, ToolRouter, UserQuestions};
-use crate::protocol::{Action, CallArguments, CallId, Mode, ToolCall, ToolResult};
+use crate::protocol::{Action, CallArguments, CallId, Mode, TextTools, ToolCall, ToolResult};
 use crate::sys;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -93,7 +93,6 @@ pub(crate) use session_skills::{SKILL, SessionSkills};
 pub(crate) use settings::{CommandSettings, HttpAccess, PathAccess, ToolSettings};
 pub(crate) use shell::launch::{ReadOnlyLauncher, ServerLauncher};
 pub(crate) use shell::preview::{RecoveryResult, finish_commits, forget_undecided, prune_undecided, undecided_use};
-pub(crate) use text_tools::TextTools;
 pub(crate) use toolset::{ToolSources, Toolset, check_known};
 pub(crate) use web_search::{Endpoint, SearchKey, ServiceKind};
 #[cfg(feature = "fuzzing")]

@@ -11,11 +11,10 @@ use super::settings::ToolSettings;
 use super::shell::run_command;
 use super::suggest_memory::SuggestMemory;
 use super::text::{text_inspect, text_patch};
-use super::text_tools::TextTools;
 use super::tool::{ErasedTool, SharedTool, Tool};
 use super::web_search::tool as web_search;
 use super::write::{append_file, apply_patch, copy, create_directory, delete, edit_file, move_path, write_file};
-use crate::protocol::SUGGEST_MEMORY;
+use crate::protocol::{SUGGEST_MEMORY, TextTools};
 use std::marker::PhantomData;
 use std::sync::{Arc, LazyLock};
 

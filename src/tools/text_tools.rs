@@ -1,6 +1,6 @@
 //! Restrictions of the text tools in addition to the policy, for each of their names.
 
-use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
+use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, TextTools, ToolError};
 use std::path::Path;
 
 /// Names of restricted tools in lower case without underscores. The last ones are aliases of ReadFile, WriteFile, Grep
@@ -10,33 +10,15 @@ const NAMES: &[&str] = &["textinspect", "textpatch", "textread", "textcreate", "
 /// Extension that is assumed for file names without one.
 const PLAIN: &str = "txt";
 
-/// Settings of the text tools.
-#[derive(Debug, Clone)]
-pub(crate) struct TextTools {
-    pub enabled: bool,
-    /// Allowed extensions in lower case without dots; empty allows all.
-    pub allowed_extensions: Vec<String>,
-    pub max_file_size: Option<u64>,
-    pub allow_create: bool,
-    pub allow_delete: bool,
-}
-
-impl Default for TextTools {
-    /// No restrictions beyond the policy.
-    fn default() -> Self {
-        Self { enabled: true, allowed_extensions: Vec::new(), max_file_size: None, allow_create: true, allow_delete: true }
-    }
-}
-
 impl TextTools {
     /// Returns whether a call of this tool under this name is restricted.
-    pub(super) fn binds(name: &str, called: &str) -> bool {
+    pub(in crate::tools) fn binds(name: &str, called: &str) -> bool {
         let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
         [name, called].iter().any(|name| NAMES.contains(&plain(name).as_str()))
     }
 
     /// Returns an error if the text tools are disabled.
-    pub(super) fn is_on(&self, called: &str) -> Result<(), ToolError> {
+    pub(in crate::tools) fn is_on(&self, called: &str) -> Result<(), ToolError> {
         if self.enabled {
             return Ok(());
         }
@@ -45,7 +27,7 @@ impl TextTools {
     }
 
     /// Refuses a call that touches a file outside the restrictions.
-    pub(super) fn admit(&self, called: &str, actions: &[Action]) -> Result<(), ToolError> {
+    pub(in crate::tools) fn admit(&self, called: &str, actions: &[Action]) -> Result<(), ToolError> {
         for action in actions {
             match action {
                 Action::Read { target } => self.admit_file(target)?,
@@ -85,7 +67,7 @@ impl TextTools {
     }
 
     /// Refuses a change whose result is too large.
-    pub(super) fn admit_size(&self, proposal: Option<&Proposal>) -> Result<(), ToolError> {
+    pub(in crate::tools) fn admit_size(&self, proposal: Option<&Proposal>) -> Result<(), ToolError> {
         match (proposal, self.max_file_size) {
             (Some(proposal), Some(limit)) if proposal.bytes > limit => {
                 Err(too_large_error("the result would have", proposal.bytes, limit))
@@ -95,7 +77,7 @@ impl TextTools {
     }
 
     /// Returns whether the name of a file is allowed.
-    pub(super) fn has_allowed_extension(&self, path: &Path) -> bool {
+    pub(in crate::tools) fn has_allowed_extension(&self, path: &Path) -> bool {
         if self.allowed_extensions.is_empty() {
             return true;
         }

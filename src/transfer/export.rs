@@ -12,6 +12,7 @@ use crate::ports::{ARTIFACT_BYTES, Artifacts, Record};
 use crate::protocol::{ExportForm, Problem, SessionId, SessionStatus, cut_position_before};
 use crate::session::{SessionState, without_authority};
 use crate::store::{ArtifactStore, SessionSummary, Store};
+use crate::sys::file::{Existing, write_whole};
 use base64::Engine as _;
 use jiff::Timestamp;
 use serde::ser::SerializeSeq;
@@ -25,7 +26,7 @@ use std::path::Path;
 pub(crate) fn to_new_file(store: &Store, id: &str, form: ExportForm, path: &Path) -> Result<String, TransferError> {
     let text = page(store, &store.find(id)?, form, None)?;
     let failed = |error: &dyn std::fmt::Display| Problem::new(format!("cannot write `{}`", path.display())).because(error);
-    match write(path, text.as_bytes(), Present::Stays) {
+    match write_whole(path, text.as_bytes(), Existing::Keep) {
         Ok(()) => Ok(format!("exported to {}, {}", path.display(), format_size(text.len() as u64))),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             let hint = format!("choose another name: FILE.{}", form.ending());
@@ -66,23 +67,6 @@ pub(crate) fn page(
         ExportForm::Markdown => markdown::page(&transcript(store, summary)?),
         ExportForm::Html => html::page(&transcript(store, summary)?),
     })
-}
-
-/// Handling of an existing file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Present {
-    Stays,
-    Goes,
-}
-
-/// Writes a file atomically, readable by its owner only.
-pub(crate) fn write(path: &Path, content: &[u8], present: Present) -> std::io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(content)?;
-    file.as_file().sync_all()?;
-    let kept = if present == Present::Goes { file.persist(path) } else { file.persist_noclobber(path) };
-    kept.map(drop).map_err(|error| error.error)
 }
 
 /// Returns JSON without characters that a terminal would interpret. Its meaning does not change.

@@ -4,12 +4,13 @@
 use super::files::{Files, TOKEN_BYTES, WorkspaceEntry};
 use super::symbol_scan::{Symbol, is_known, scan_symbols};
 use crate::protocol::FoundSymbol;
+use crate::sys::file::FileStamp;
 use crate::text::Fuzzy;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 /// Maximum number of files searched. In a larger workspace, these are the most recently changed ones.
 const MAX_FILES: usize = 20_000;
@@ -21,11 +22,9 @@ const FOUND: usize = 50;
 /// Interval between reports while files are being read.
 const EVERY: Duration = Duration::from_millis(200);
 
-type Stamp = (Option<SystemTime>, u64);
-
 #[derive(Clone)]
 struct CachedFile {
-    stamp: Stamp,
+    stamp: FileStamp,
     declared: Arc<[Symbol]>,
 }
 
@@ -98,7 +97,7 @@ impl Symbols {
         if !metadata.is_file() || metadata.len() > FILE_BYTES {
             return Arc::default();
         }
-        let stamp = (metadata.modified().ok(), metadata.len());
+        let stamp = FileStamp::from_metadata(&metadata);
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned();
         if let Some(known) = known.filter(|known| known.stamp == stamp) {
             return known.declared;

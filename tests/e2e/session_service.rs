@@ -5,7 +5,7 @@ use crate::support::service::{Call, Response, Service, closed_port};
 use crate::support::{Answer, Output, Project, Rpc, Server, TIMEOUT, wait_until};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 const LATER: &str = "2099-01-01T00:00:00Z";
@@ -436,7 +436,7 @@ fn a_renewal_without_flags_enables_nothing() {
     for (first, renewed, is_offered) in [(on.clone(), Value::Null, true), (off.clone(), Value::Null, false), (on, off, false)] {
         let name = format!("{first} {renewed}");
         let service = renewing(first, renewed);
-        let stored = Arc::new(OnceLock::new());
+        let stored = Arc::new(OnceLock::<PathBuf>::new());
         let directory = stored.clone();
         let server = Server::with_responder(move |_| {
             assert!(wait_until(TIMEOUT, || is_renewed(directory.get().unwrap())), "the policy was not renewed");

@@ -1,7 +1,8 @@
 //! Event log: one line for each event, without message content.
 
 use crate::protocol::{
-    Event, EventKind, FailureKind, PlannedStep, ServerStatus, SessionId, StepId, TaskId, WorkspaceId, cut_position_before,
+    Event, EventKind, FailedRequest, FailureKind, PlannedStep, ServerStatus, SessionId, StepId, TaskId, WorkspaceId,
+    cut_position_before,
 };
 use jiff::Timestamp;
 use serde::Serialize;
@@ -120,7 +121,7 @@ fn model_payload(kind: &EventKind) -> Option<Value> {
             json!({"model": model, "estimatedInputTokens": estimated_input_tokens})
         }
         EventKind::LlmRequestCompleted { .. } | EventKind::BudgetApproaching { .. } => full_payload(kind),
-        EventKind::LlmRetry {
+        EventKind::LlmRetry(FailedRequest {
             attempt,
             max_attempts,
             delay_ms,
@@ -131,7 +132,7 @@ fn model_payload(kind: &EventKind) -> Option<Value> {
             cost_usd,
             estimated,
             request_id,
-        } => json!({
+        }) => json!({
             "attempt": attempt, "maxAttempts": max_attempts, "delayMs": delay_ms, "askedMs": asked_ms, "kind": kind, "message": shorten(message), "usage": usage,
             "costUsd": cost_usd, "estimated": estimated, "requestId": request_id,
         }),

@@ -16,7 +16,7 @@ use crate::ports::{Durability, LayerRun, Plan, Record};
 use crate::protocol::approval::CommandLine;
 use crate::protocol::{
     Action, Amendment, Approval, ApprovalId, CommandPart, Decision, Details, ErrorCode, EventKind, FirstParts, GrantOptions,
-    Mode, Risk, RuleInfo, SandboxAccess, Target,
+    Mode, Risk, RuleInfo, SandboxAccess, Target, format_seconds,
 };
 use std::path::Path;
 use std::time::Duration;
@@ -379,7 +379,7 @@ impl CallRunner<'_> {
     pub(super) fn time_out(&mut self, call: &mut Call, timeout: Duration, at: InputTime) {
         let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
         let Pending { approval_id, since, plan, .. } = *pending;
-        let reason = format!("{NO_ANSWER} {}", format_duration(timeout));
+        let reason = format!("{NO_ANSWER} {}", format_seconds(timeout.as_secs()));
         self.cx
             .out
             .event(EventKind::ApprovalTimeout { approval_id: approval_id.clone(), tool_call_id: call.call.tool_call_id.clone() });
@@ -470,13 +470,6 @@ fn discarded_note(plan: &Plan) -> String {
 fn earlier_run(call: &Call) -> String {
     let why = call.no_layer.as_ref().filter(|_| call.layered && call.held.is_none());
     why.map(|why| format!("; {why}")).unwrap_or_default()
-}
-
-fn format_duration(time: Duration) -> String {
-    match time.as_secs() {
-        seconds if seconds >= 60 && seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
-        seconds => format!("{seconds} s"),
-    }
 }
 
 /// Offers the first commands of a line on their own if they are less risky than the whole line.

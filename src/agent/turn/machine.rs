@@ -9,27 +9,31 @@ use super::goals::{GoalInput, GoalOutput, Goals};
 use super::grants::GrantInput;
 use super::guardrail::GuardrailNote;
 use super::io::{Effect, Input, InputTime};
+use super::loop_guard::RepeatCount;
 use super::models::{ModelInput, ModelOutput, RequestState, TurnModels};
 use super::options::{AgentOptions, ResumePolicy};
 use super::policy::{PolicyChange, denial_for};
 use super::policy_in_force::{replace_policy, set_approve, set_mode};
 use super::prompts::{PromptInput, PromptOutput, Prompts};
+use super::response::{StreamInput, StreamOutput};
 use super::rewind::{RewindEffect, RewindInput, RewindOutput, Rewinds};
 use super::rule_files::RuleFileResult;
 use super::sampling::SamplingUsage;
 use super::spending::{Spending, SpendingInput, SpendingOutput};
 use super::state::left_behind_failure;
 use super::stop_hooks::{StopHookInput, StopHooks};
-use super::tasks::{Phase, Tasks};
+use super::tasks::{Phase, TaskInput, TaskOutput, Tasks};
 use super::turn_context::TurnContext;
 use super::user_command::UserCommandOutputs;
+use super::work_queue::{WorkItem, WorkQueue};
 use crate::agent::thread::INTERRUPTED;
 use crate::policy::Enforcer;
 use crate::policy::permit::Denial;
 use crate::ports::{Durability, FileRewindResult, Plan, Record, RecoveredCalls, TaskEnd};
 use crate::protocol::{
     ApprovalId, AssumedPrice, Budget, BudgetLimit, Command, Decision, Effort, EventKind, Failure, FailureKind, Goal, Message,
-    Mode, ModelFacts, Part, PlaceChange, RewindScope, RewindTarget, Role, SessionStatus, StopReason, TaskStatus, Usage,
+    Mode, ModelFacts, Part, PlaceChange, RewindScope, RewindTarget, Role, SessionSnapshot, SessionStatus, StopReason, TaskStatus,
+    ToolCall, Usage,
 };
 use crate::session::Expense;
 use std::path::PathBuf;
@@ -53,6 +57,8 @@ pub(crate) struct TurnMachine {
     pub(super) known: RecoveredCalls,
     /// Whether the user ended the session. Running calls finish, and no new work starts.
     pub(super) quitting: bool,
+    /// Work that remains for the current input.
+    pub(super) work: WorkQueue,
 }
 
 /// Inputs.
@@ -74,6 +80,7 @@ impl TurnMachine {
             calls: TurnCalls::default(),
             known: RecoveredCalls::default(),
             quitting: false,
+            work: WorkQueue::default(),
         };
         machine.models.apply(&mut machine.cx);
         machine.pass_to_window(ContextInput::ToolsChanged);
@@ -94,7 +101,7 @@ impl TurnMachine {
             Input::Hooked { ticket, outcome } => self.hooked(ticket, outcome, at),
             Input::Previewed { index, ticket, outcome } => {
                 self.advance_after(CallsInput::Previewed { index, ticket, outcome }, at);
-                self.cx.out.commit(Durability::Process);
+                self.work.add(WorkItem::Commit);
             }
             Input::ToolOutput { index, text } => self.report_calls(CallsInput::Printed { index, text }, at),
             Input::ToolFinished { index, result, latency_ms } => {
@@ -124,7 +131,28 @@ impl TurnMachine {
             Input::FilesRewound { number, outcome } => self.on_files_rewound(number, outcome, at),
             Input::ChangesListed { ticket, changes } => self.on_changes_listed(ticket, changes.as_ref(), at),
         }
+        self.finish_work(at);
         self.cx.out.take()
+    }
+
+    /// Does the work that follows an input, until none remains.
+    pub(super) fn finish_work(&mut self, at: InputTime) {
+        while let Some(item) = self.work.take_next() {
+            match item {
+                WorkItem::Task { text, attached } => self.start(text, attached, at),
+                WorkItem::NextPrompt => self.start_next(at),
+                WorkItem::PromptAfterRewind => self.start_next_after_rewind(at),
+                WorkItem::GoalRound => self.advance_goal(at),
+                WorkItem::Continue => self.continue_on_request(at),
+                WorkItem::Request { attempt } => self.request_if_allowed(attempt, at),
+                WorkItem::SummaryBegun => self.allow_summary(at),
+                WorkItem::SummaryDue => self.request_summary_if_allowed(at),
+                WorkItem::SummaryRequest(call) => self.send_summary_request(*call, at),
+                WorkItem::SummaryFallback(failure) => self.fall_back_for_summary(failure, at),
+                WorkItem::Commit => self.cx.out.commit(Durability::Process),
+                WorkItem::End => self.cx.out.effect(Effect::End),
+            }
+        }
     }
 
     fn command(&mut self, command: Command, at: InputTime) {
@@ -193,7 +221,7 @@ impl TurnMachine {
                     self.close_step(at);
                     self.cx.out.commit(Durability::Process);
                     // The end of the session pauses the task, and records that.
-                    self.tasks.set_phase(Phase::Working(CallBatch::default()));
+                    self.report_task(TaskInput::Phase(Phase::Working(CallBatch::default())));
                 }
                 self.end_if_nothing_runs();
             }
@@ -238,7 +266,7 @@ impl TurnMachine {
 impl TurnMachine {
     /// Starts the session; call this once, before any input.
     pub(crate) fn begin_session(&mut self) -> Vec<Effect> {
-        self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
+        self.report_task(TaskInput::SessionStatus(SessionStatus::Running));
         self.cx.out.take()
     }
 
@@ -247,9 +275,9 @@ impl TurnMachine {
     pub(crate) fn end_session(&mut self, saved: bool) -> Vec<Effect> {
         let is_done = (self.tasks.current().is_none() || self.tasks.is_user_command()) && !self.tasks.has_aside();
         if !saved {
-            self.tasks.set_session_status(SessionStatus::Failed, &mut self.cx.out);
+            self.report_task(TaskInput::SessionStatus(SessionStatus::Failed));
         } else if is_done {
-            self.tasks.set_session_status(SessionStatus::Completed, &mut self.cx.out);
+            self.report_task(TaskInput::SessionStatus(SessionStatus::Completed));
         } else if !self.is_paused() {
             let failure = left_behind_failure();
             // A session with a pending approval is listed as waiting for the user.
@@ -258,7 +286,7 @@ impl TurnMachine {
                 self.cx.out.commit(Durability::Power);
             }
             self.cx.out.event(EventKind::SessionPaused { failure });
-            self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
+            self.report_task(TaskInput::SessionStatus(SessionStatus::Paused));
         }
         self.cx.out.take()
     }
@@ -270,7 +298,12 @@ impl TurnMachine {
 
     /// Sets whether decisions can be saved. While they cannot, the session is paused.
     pub(crate) fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
-        self.tasks.set_stalled(stalled)
+        match self.pass_to_tasks(TaskInput::Stalled(stalled)) {
+            Some(TaskOutput::StateChanged(SessionSnapshot { session_status, task })) => {
+                Some(EventKind::StateChanged { session_status, task })
+            }
+            _ => None,
+        }
     }
 
     /// Returns the number of tasks, the number of used tokens, and the cost in US dollars if all prices are known.
@@ -368,12 +401,12 @@ impl TurnMachine {
     pub(super) fn spend(&mut self, input: SpendingInput<'_>) -> Option<Expense> {
         match self.spending.handle(input, self.tasks.usage(), &mut self.cx)? {
             SpendingOutput::Spent(spent) => {
-                self.tasks.add_usage(Expense { estimated: false, ..spent });
+                self.report_task(TaskInput::Spent(Expense { estimated: false, ..spent }));
                 Some(spent)
             }
             SpendingOutput::BudgetSet { max_steps } => {
                 if let Some(max_steps) = max_steps {
-                    self.tasks.set_max_steps(max_steps);
+                    self.report_task(TaskInput::StepLimit(max_steps));
                 }
                 None
             }
@@ -387,8 +420,27 @@ impl TurnMachine {
     }
 }
 
-/// Calls of the current step.
+/// Tasks, and the calls of the current step.
 impl TurnMachine {
+    /// Passes an input to the tasks.
+    pub(super) fn pass_to_tasks(&mut self, input: TaskInput<'_>) -> Option<TaskOutput> {
+        self.tasks.handle(input, &mut self.cx)
+    }
+
+    /// Passes an input to the tasks that concerns no other sub-machine.
+    pub(super) fn report_task(&mut self, input: TaskInput<'_>) {
+        let output = self.pass_to_tasks(input);
+        debug_assert!(output.is_none(), "nothing follows a report");
+    }
+
+    /// Counts the calls of a response. Returns the repetition count of each.
+    pub(super) fn count_repeats(&mut self, calls: &[ToolCall]) -> Vec<RepeatCount> {
+        match self.pass_to_tasks(TaskInput::CallsRequested(calls)) {
+            Some(TaskOutput::Repeated(rows)) => rows,
+            _ => Vec::new(),
+        }
+    }
+
     /// Passes an input to the calls of the current step, and their side effects to the rewind points.
     pub(super) fn pass_to_calls(&mut self, input: CallsInput, at: InputTime) -> CallsOutput {
         let mut output = self.calls.handle(input, self.tasks.calls_mut(), self.quitting, &mut self.cx, at);
@@ -424,14 +476,14 @@ impl TurnMachine {
         self.report_to_goal(GoalInput::CallStarted);
         self.advance_after(CallsInput::Approval(ApprovalInput::Decided { approval_id, decision }), at);
         // A denial is committed like an approval, even while other approvals are open.
-        self.cx.out.commit(Durability::Process);
+        self.work.add(WorkItem::Commit);
     }
 
     /// Denies an approval that has timed out.
     fn time_out(&mut self, ticket: u64, at: InputTime) {
         if self.pass_to_calls(CallsInput::Approval(ApprovalInput::Woken { ticket }), at).is_known {
             self.advance(at);
-            self.cx.out.commit(Durability::Process);
+            self.work.add(WorkItem::Commit);
         }
     }
 }
@@ -466,7 +518,7 @@ impl TurnMachine {
                 if self.compactor.ticket().is_some() {
                     self.compaction(CompactionInput::RetryDue, at);
                 } else if self.is_retrying() {
-                    self.request_if_allowed(0, at);
+                    self.work.add(WorkItem::Request { attempt: 0 });
                 }
             }
             Some(ModelOutput::FallbackReady) => {
@@ -474,12 +526,12 @@ impl TurnMachine {
                 if self.compactor.waits_for_model() {
                     self.compaction(CompactionInput::ModelReplaced, at);
                 } else {
-                    self.request_if_allowed(0, at);
+                    self.work.add(WorkItem::Request { attempt: 0 });
                 }
             }
             // The user may have stopped the task in the meantime.
             Some(ModelOutput::FallbackUnusable(failure)) if self.compactor.waits_for_model() => {
-                self.fall_back_for_summary(failure, at);
+                self.work.add(WorkItem::SummaryFallback(failure));
             }
             Some(ModelOutput::FallbackUnusable(failure)) if self.is_retrying() => self.fall_back_or_pause(failure),
             Some(ModelOutput::Priced) => self.resume_within_budget(at),
@@ -516,7 +568,7 @@ impl TurnMachine {
     pub(super) fn fall_back_or_pause(&mut self, failure: Failure) {
         let Some(name) = self.next_fallback(&failure) else { return self.pause(failure) };
         let ticket = self.cx.numbers.next_ticket();
-        self.tasks.set_phase(Phase::Retrying { attempt: 0, ticket });
+        self.report_task(TaskInput::Phase(Phase::Retrying { attempt: 0, ticket }));
         self.cx.out.effect(Effect::OpenModel { key: None, name });
     }
 
@@ -536,7 +588,7 @@ impl TurnMachine {
         let output = self.spending.handle(SpendingInput::BudgetSet(limit), self.tasks.usage(), &mut self.cx);
         let Some(SpendingOutput::BudgetSet { max_steps }) = output else { return };
         if let Some(max_steps) = max_steps {
-            self.tasks.set_max_steps(max_steps);
+            self.report_task(TaskInput::StepLimit(max_steps));
         }
         self.resume_within_budget(at);
     }
@@ -545,7 +597,7 @@ impl TurnMachine {
     fn resume_within_budget(&mut self, at: InputTime) {
         if self.tasks.is_paused() && self.spending.is_paused() {
             match self.budget_failure(at) {
-                None => self.continue_on_request(at),
+                None => self.work.add(WorkItem::Continue),
                 Some(failure) => self.cx.out.notice(format!("the budget is still too low: {}", failure.message)),
             }
         }
@@ -702,8 +754,8 @@ impl TurnMachine {
         if waits {
             if works {
                 self.close_calls(at);
-                self.tasks.set_task_status(TaskStatus::ExecutingTools, &mut self.cx.out);
-                self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
+                self.report_task(TaskInput::Status(TaskStatus::ExecutingTools));
+                self.report_task(TaskInput::Status(TaskStatus::TaskRunning));
             }
             self.end_task(TaskEnd::Cancelled);
         }
@@ -718,7 +770,13 @@ impl TurnMachine {
             None => {}
         }
         // A prompt may have been queued while files were restored.
-        if begins_next && then.is_some() && !self.is_busy() && !self.prompts.queue().is_empty() {
+        if begins_next && then.is_some() {
+            self.work.add(WorkItem::PromptAfterRewind);
+        }
+    }
+
+    fn start_next_after_rewind(&mut self, at: InputTime) {
+        if !self.is_busy() && !self.prompts.queue().is_empty() {
             self.start_next(at);
         }
     }
@@ -735,7 +793,7 @@ impl TurnMachine {
     /// Applies a rewind to the rest of the session state.
     pub(super) fn adopt_rewind(&mut self, effect: RewindEffect) {
         if effect.forgets_task {
-            self.tasks.forget_ended_task();
+            self.report_task(TaskInput::EndedForgotten);
             self.guardrail.forget();
         }
         if let Some(change) = effect.thread {
@@ -791,7 +849,7 @@ impl TurnMachine {
         if !self.keep_response(at) {
             self.waste_current_request(at);
         }
-        let Some(first) = self.tasks.cancel() else { return };
+        let Some(TaskOutput::Cancelling { first }) = self.pass_to_tasks(TaskInput::Cancelled) else { return };
         // Messages sent after a stop start once the task has ended, so a second stop does not return them to the draft.
         if first {
             self.pass_to_prompts(PromptInput::AllReturned, at);
@@ -818,8 +876,8 @@ impl TurnMachine {
     /// Keeps the part of a response that streamed before the user interrupted it, and marks the interruption for the
     /// model. Incomplete calls are dropped. Returns whether any content had streamed.
     fn keep_response(&mut self, at: InputTime) -> bool {
-        let Some((stream, _)) = self.tasks.stream_mut() else { return false };
-        let (content, since) = (stream.take_content(), stream.requested_at());
+        let output = self.pass_to_tasks(TaskInput::Stream(StreamInput::Interrupted));
+        let Some(TaskOutput::Stream(StreamOutput::Interrupted { content, since })) = output else { return false };
         let model = self.spending.request_model(&self.cx);
         let Some(spent) = self.spend(SpendingInput::Interrupted) else { return false };
         let request = CompletedRequest { spent, stop_reason: StopReason::Cancelled, latency_ms: at.millis_since(since), model };
@@ -848,9 +906,7 @@ impl TurnMachine {
         if self.stop_hooks.handle(StopHookInput::Cancelled, &mut self.cx).is_some() {
             self.end_completed();
         }
-        if let Some((stream, Some(step_id))) = self.tasks.stream_mut()
-            && stream.save(&step_id, &mut self.cx.out)
-        {
+        if self.pass_to_tasks(TaskInput::Stream(StreamInput::SessionEnding)).is_some() {
             self.cx.out.effect(Effect::StopModel);
         }
         // What was saved of the response is counted too.

@@ -60,6 +60,7 @@ mod turn_context;
 mod unasked_runs;
 mod usage;
 mod user_command;
+mod work_queue;
 
 pub(crate) use io::{Effect, Input, InputTime, PlanResult, Resource};
 pub(crate) use machine::TurnMachine;

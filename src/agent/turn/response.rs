@@ -4,7 +4,7 @@ use super::super::limits::PARTIAL_SAVE_MS;
 use super::super::retry::Backoff;
 use super::outputs::Outputs;
 use crate::ports::{Durability, ModelError, Record};
-use crate::protocol::{CallId, EventKind, Failure, FailureKind, Part, Remedy, StepId, StopReason};
+use crate::protocol::{CallId, EventKind, FailedRequest, Failure, FailureKind, Part, Remedy, StepId, StopReason};
 use crate::session::Expense;
 use jiff::Timestamp;
 use std::time::Duration;
@@ -28,10 +28,48 @@ pub(super) struct ResponseStream {
     content: Vec<Part>,
 }
 
+/// Input of a streaming response.
+#[derive(Debug)]
+pub(super) enum StreamInput<'a> {
+    /// A part of the text arrived.
+    Text { text: String, now: Timestamp },
+    /// A part of the reasoning arrived.
+    Reasoning(String),
+    /// The text streamed so far is discarded for this reason.
+    Discarded(&'a str),
+    /// The user interrupts the response.
+    Interrupted,
+    /// The session ends during the response.
+    SessionEnding,
+}
+
+/// Output of a streaming response.
+#[derive(Debug)]
+pub(super) enum StreamOutput {
+    /// Content of the interrupted response, and the time of its request.
+    Interrupted { content: Vec<Part>, since: Timestamp },
+    /// Text was recorded that was not yet in the journal.
+    Saved,
+}
+
 impl ResponseStream {
     /// Returns the stream of a request; `attempt` counts retries of the same request.
     pub(crate) fn new(attempt: u32, now: Timestamp) -> Self {
         Self { attempt, since: now, unsaved: String::new(), saved_at: now, shown: false, content: Vec::new() }
+    }
+
+    /// Handles an input. `step_id`: the step that the response belongs to.
+    pub(crate) fn handle(&mut self, input: StreamInput<'_>, step_id: Option<StepId>, out: &mut Outputs) -> Option<StreamOutput> {
+        match input {
+            StreamInput::Text { text, now } => self.on_text(text, step_id, out, now),
+            StreamInput::Reasoning(text) => self.on_reasoning(text, out),
+            StreamInput::Discarded(reason) => self.discard(reason, step_id, out),
+            StreamInput::Interrupted => {
+                return Some(StreamOutput::Interrupted { content: std::mem::take(&mut self.content), since: self.since });
+            }
+            StreamInput::SessionEnding => return self.save(&step_id?, out).then_some(StreamOutput::Saved),
+        }
+        None
     }
 
     pub(crate) fn attempt(&self) -> u32 {
@@ -43,12 +81,8 @@ impl ResponseStream {
         self.since
     }
 
-    pub(crate) fn is_shown(&self) -> bool {
-        self.shown
-    }
-
     /// Shows the text immediately. It is in the journal at most `PARTIAL_SAVE_MS` milliseconds later.
-    pub(crate) fn on_text(&mut self, text: String, step_id: Option<StepId>, out: &mut Outputs, now: Timestamp) {
+    fn on_text(&mut self, text: String, step_id: Option<StepId>, out: &mut Outputs, now: Timestamp) {
         self.shown = true;
         self.unsaved.push_str(&text);
         match self.content.last_mut() {
@@ -68,7 +102,7 @@ impl ResponseStream {
         }
     }
 
-    pub(crate) fn on_reasoning(&mut self, text: String, out: &mut Outputs) {
+    fn on_reasoning(&mut self, text: String, out: &mut Outputs) {
         // Without the provider's signature, it is only shown to the user.
         match self.content.last_mut() {
             Some(Part::Reasoning { text: before, .. }) => before.push_str(&text),
@@ -77,13 +111,8 @@ impl ResponseStream {
         out.event(EventKind::ReasoningChunk { text });
     }
 
-    /// Removes the content streamed so far.
-    pub(crate) fn take_content(&mut self) -> Vec<Part> {
-        std::mem::take(&mut self.content)
-    }
-
     /// Records the text that is not yet in the journal. Returns whether there was any.
-    pub(crate) fn save(&mut self, step_id: &StepId, out: &mut Outputs) -> bool {
+    fn save(&mut self, step_id: &StepId, out: &mut Outputs) -> bool {
         let text = std::mem::take(&mut self.unsaved);
         let is_unsaved = !text.is_empty();
         if is_unsaved {
@@ -92,9 +121,9 @@ impl ResponseStream {
         is_unsaved
     }
 
-    /// Discards the text streamed so far. It remains in the journal and on the screen, but is not added to the thread.
-    pub(crate) fn discard(&mut self, reason: &str, step_id: Option<StepId>, out: &mut Outputs) {
-        let Some(step_id) = step_id else { return };
+    /// Discards the text streamed so far, if any was shown. It remains in the journal and on the screen, but is not added to the thread.
+    fn discard(&mut self, reason: &str, step_id: Option<StepId>, out: &mut Outputs) {
+        let Some(step_id) = step_id.filter(|_| self.shown) else { return };
         self.save(&step_id, out);
         out.record(Record::AnswerDiscarded { step_id, reason: reason.to_owned() });
         out.event(EventKind::AnswerDiscarded { reason: reason.to_owned() });
@@ -147,7 +176,7 @@ pub(super) fn retry_event(
     delay_ms: u64,
     wasted: Option<Expense>,
 ) -> EventKind {
-    EventKind::LlmRetry {
+    EventKind::LlmRetry(FailedRequest {
         attempt,
         max_attempts,
         delay_ms,
@@ -158,7 +187,7 @@ pub(super) fn retry_event(
         cost_usd: wasted.and_then(|spent| spent.cost_usd),
         estimated: wasted.is_some_and(|spent| spent.estimated),
         request_id: error.failure.request_id,
-    }
+    })
 }
 
 /// Formats a delay in minutes, rounded up so that a retry after it is not too early.

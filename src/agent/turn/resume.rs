@@ -19,8 +19,9 @@ use super::rewind::{RewindInput, RewindOutput};
 use super::side_effects;
 use super::spending::SpendingInput;
 use super::state::left_behind_failure;
-use super::tasks::Phase;
+use super::tasks::{Phase, TaskInput, TaskOutput};
 use super::user_command::UserCommand;
+use super::work_queue::WorkItem;
 use crate::ports::{Durability, EditedCommand, Record, TaskEnd};
 use crate::protocol::{
     CallId, EventKind, Failure, FailureKind, Message, MessageId, Part, Role, SessionStatus, StopReason, TaskId, TaskStatus,
@@ -40,7 +41,7 @@ impl TurnMachine {
         at: InputTime,
     ) -> Vec<Effect> {
         self.goals.set_time(at.now);
-        self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
+        self.report_task(TaskInput::SessionStatus(SessionStatus::Running));
         let (mut state, mut rows) = (SessionState::default(), Vec::new());
         for record in records {
             let AppliedRecord { closed, change, .. } = state.apply(&record);
@@ -50,11 +51,11 @@ impl TurnMachine {
         if let (Some(task), Some(progress)) = (self.tasks.current(), state.task())
             && *task.id() == progress.task_id
         {
-            self.tasks.set_step_count(progress.step_count);
+            self.report_task(TaskInput::StepCountRestored(progress.step_count));
         }
         let calls = restore_calls(state.take_calls(), &rows);
         if !calls.is_empty() {
-            self.tasks.set_phase(Phase::Working(CallBatch::from_restored(calls)));
+            self.report_task(TaskInput::Phase(Phase::Working(CallBatch::from_restored(calls))));
         }
         let lost_bytes = state.uncounted_bytes();
         if lost_bytes > 0 && self.tasks.current().is_some() {
@@ -83,6 +84,7 @@ impl TurnMachine {
         }
         self.report_calls(CallsInput::MandateRestored(std::mem::take(&mut state.mandate)), at);
         self.resume(failure, unfinished, at);
+        self.finish_work(at);
         self.cx.out.take()
     }
 
@@ -98,7 +100,7 @@ impl TurnMachine {
             Change::StepCompleted { message, step_count } => return self.restore_step(message, step_count, closed, at),
             Change::UserCommandEnded { shared, .. } => {
                 self.command_outputs.add(shared.map(str::to_owned));
-                return self.tasks.end_user_command(&mut self.cx.out);
+                return self.report_task(TaskInput::UserCommandEndRestored);
             }
             _ => self.repair_history(closed, at),
         }
@@ -106,9 +108,9 @@ impl TurnMachine {
             Change::StepStarted { step_id, step_count, .. } => {
                 self.cx.numbers.count_step();
                 self.report_rewind(RewindInput::StepStarted);
-                self.tasks.set_step(Some(step_id.clone()), &mut self.cx.out);
-                self.tasks.set_step_count(step_count.saturating_sub(1));
-                self.tasks.set_phase(Phase::Paused);
+                self.report_task(TaskInput::StepRestored(Some(step_id.clone())));
+                self.report_task(TaskInput::StepCountRestored(step_count.saturating_sub(1)));
+                self.report_task(TaskInput::Phase(Phase::Paused));
             }
             Change::Answered { message, stop_reason, spent, .. } => *rows = self.restore_answer(message, stop_reason, spent),
             Change::Call { change: CallChange::Asked { .. }, .. } => self.cx.numbers.count_approval(),
@@ -122,8 +124,8 @@ impl TurnMachine {
                 self.cx.numbers.count_task();
                 self.cx.numbers.count_step();
                 let command = UserCommand::from_journal(line, shared, check);
-                let id = (task_id.clone(), step_id.clone());
-                self.tasks.begin_user_command(id, call.clone(), command, &mut self.cx.out);
+                let (id, step_id, call) = (task_id.clone(), step_id.clone(), call.clone());
+                self.report_task(TaskInput::UserCommandRestored { id, step_id, call, command });
             }
             Change::Spent { spent, payer: Payer::Review } => self.report_spending(SpendingInput::ReviewRestored(spent)),
             Change::Spent { spent, .. } => self.count(spent),
@@ -165,24 +167,25 @@ impl TurnMachine {
                 self.guardrail.on_task_end(end);
                 self.report_to_goal(GoalInput::TaskEndRestored);
                 self.report_spending(SpendingInput::TaskEnded);
-                self.tasks.end_restored_task(end, &mut self.cx.out);
+                self.pass_to_tasks(TaskInput::EndRestored(end));
             }
             Change::Stopping => {
-                self.tasks.cancel();
+                self.pass_to_tasks(TaskInput::Cancelled);
             }
             Change::Continued => {
                 self.report_to_goal(GoalInput::TaskContinued);
                 self.add_continuation();
                 if self.tasks.current().is_some() {
-                    self.tasks.stop_cancelling();
+                    self.report_task(TaskInput::CancelWithdrawn);
                 } else {
-                    self.tasks.continue_ended_task(self.cx.options.max_steps, &mut self.cx.out);
+                    let max_steps = self.cx.options.max_steps;
+                    self.pass_to_tasks(TaskInput::EndedContinued { max_steps });
                 }
                 self.command_outputs.add_to_thread(self.window.thread_mut());
             }
             Change::Imported { step_count } => {
                 self.cx.numbers.continue_after(step_count);
-                self.tasks.set_step_count(step_count);
+                self.report_task(TaskInput::StepCountRestored(step_count));
             }
             _ => {}
         }
@@ -192,11 +195,11 @@ impl TurnMachine {
         match change {
             Change::RewindStarted { rewind_id, target, scope, overwrite } => {
                 // A rewind starts only while no task runs.
-                self.tasks.drop_current(&mut self.cx.out);
+                self.report_task(TaskInput::Dropped);
                 self.report_rewind(RewindInput::StartRestored { rewind_id, target, scope, overwrite });
             }
             Change::Rewound { rewind_id, from, rewound, .. } => {
-                self.tasks.drop_current(&mut self.cx.out);
+                self.report_task(TaskInput::Dropped);
                 let output = self.pass_to_rewinds(RewindInput::EndRestored { rewind_id, from, rewound });
                 if let Some(RewindOutput::Finished(after)) = output {
                     self.adopt_rewind(after.effect);
@@ -229,9 +232,7 @@ impl TurnMachine {
         let ran =
             runs.map(|EditedCommand { summary, actions }| side_effects::side_effects_of(actions, summary, open[place].changes));
         self.report_rewind(RewindInput::CallStarted(ran.unwrap_or_default()));
-        if let Some(guard) = self.tasks.guard_mut() {
-            guard.allow(rows.get(place).copied().unwrap_or_default());
-        }
+        self.report_task(TaskInput::CallStartRestored(rows.get(place).copied().unwrap_or_default()));
     }
 
     /// Adds a placeholder for a prompt that cannot be read, because a thread has to begin with a prompt.
@@ -240,7 +241,7 @@ impl TurnMachine {
         let message_id = MessageId::new(format!("{}+", answer.message_id));
         let prompt = Message { message_id, role: Role::User, content, step_id: None, ..answer.clone() };
         self.restore_task(prompt, self.cx.options.max_steps);
-        self.tasks.set_step(answer.step_id.clone(), &mut self.cx.out);
+        self.report_task(TaskInput::StepRestored(answer.step_id.clone()));
     }
 
     fn restore_task(&mut self, prompt: Message, max_steps: u32) {
@@ -248,7 +249,7 @@ impl TurnMachine {
         self.cx.numbers.count_message(&prompt.message_id);
         self.report_spending(SpendingInput::TaskBegun);
         self.report_to_goal(GoalInput::TaskStarted(&prompt.task_id));
-        self.tasks.begin(TaskId::new(prompt.task_id.as_str()), max_steps, &mut self.cx.out);
+        self.report_task(TaskInput::Begun { id: TaskId::new(prompt.task_id.as_str()), max_steps });
         self.add_prompt(prompt);
     }
 
@@ -264,11 +265,11 @@ impl TurnMachine {
         self.pass_to_window(ContextInput::ResponseRestored(usage));
         self.count(spent);
         if is_interrupted {
-            self.tasks.cancel();
+            self.pass_to_tasks(TaskInput::Cancelled);
         }
-        self.tasks.add_response(message, stop_reason);
+        self.report_task(TaskInput::Responded { message: message, stop_reason });
         let calls: Vec<_> = message.tool_calls().cloned().collect();
-        let rows = self.tasks.guard_mut().map(|guard| guard.count(&calls)).unwrap_or_default();
+        let rows = self.count_repeats(&calls);
         if !message.content.is_empty() {
             self.pass_to_window(ContextInput::Added(message.clone()));
         }
@@ -287,12 +288,12 @@ impl TurnMachine {
             self.repair_history(calls, at);
             self.pass_to_window(ContextInput::Added(message.clone()));
         }
-        self.tasks.set_step_count(step_count);
-        self.tasks.set_phase(Phase::Paused);
+        self.report_task(TaskInput::StepCountRestored(step_count));
+        self.report_task(TaskInput::Phase(Phase::Paused));
     }
 
     fn restore_results(&mut self, message: Message) {
-        self.tasks.note_outcomes(&message);
+        self.report_task(TaskInput::Results(&message));
         self.pass_to_window(ContextInput::Added(message));
     }
 
@@ -303,13 +304,13 @@ impl TurnMachine {
         }
         if self.tasks.is_user_command() {
             // It is not in the thread, so nothing is missing there.
-            return self.tasks.end_user_command(&mut self.cx.out);
+            return self.report_task(TaskInput::UserCommandEndRestored);
         }
         let results = CallBatch::from_restored(calls).results(&self.cx.options);
         if let Some(message) = self.message(Role::Tool, results, at) {
             self.restore_results(message);
         }
-        self.tasks.set_phase(Phase::Paused);
+        self.report_task(TaskInput::Phase(Phase::Paused));
     }
 }
 
@@ -333,13 +334,14 @@ impl TurnMachine {
             self.close_calls(at);
             return self.end_silently(TaskEnd::Cancelled);
         }
-        self.tasks.limit_restored_task(self.cx.options.max_steps, unfinished == ResumePolicy::Continue);
+        let (max_steps, adds) = (self.cx.options.max_steps, unfinished == ResumePolicy::Continue);
+        self.report_task(TaskInput::RunLimit { max_steps, adds });
         if self.tasks.is_cancelling() {
             return self.end_stopped_task(unfinished, at);
         }
-        self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
+        self.report_task(TaskInput::Status(TaskStatus::TaskRunning));
         if self.tasks.calls().is_some_and(|batch| !batch.is_done()) {
-            self.tasks.set_task_status(TaskStatus::CheckingPolicy, &mut self.cx.out);
+            self.report_task(TaskInput::Status(TaskStatus::CheckingPolicy));
             self.report_calls(CallsInput::Resumed, at);
             return self.advance(at);
         }
@@ -349,7 +351,7 @@ impl TurnMachine {
             ResumePolicy::Pause | ResumePolicy::Discard => {
                 self.cx.out.commit(Durability::Process);
                 self.cx.out.event(EventKind::SessionPaused { failure });
-                self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
+                self.report_task(TaskInput::SessionStatus(SessionStatus::Paused));
             }
         }
     }
@@ -365,13 +367,9 @@ impl TurnMachine {
             return;
         }
         self.close_calls(at);
-        // Listeners wait for commands of this process, so there is no event.
-        let said = self.user_command_report();
-        let Some(task_id) = self.tasks.current().map(|task| task.id().clone()) else { return };
-        self.cx.out.record(Record::OwnEnded { task_id, said: said.clone(), waits: self.tasks.has_aside() });
-        self.cx.out.commit(Durability::Process);
-        self.command_outputs.add(said);
-        self.tasks.end_user_command(&mut self.cx.out);
+        if let Some(TaskOutput::UserCommandEnded { report }) = self.pass_to_tasks(TaskInput::UserCommandSettled) {
+            self.command_outputs.add(report);
+        }
     }
 
     /// Ends a task that was being stopped. The task does not continue automatically, but the user can continue it.
@@ -397,7 +395,8 @@ impl TurnMachine {
     /// Ends a task of an earlier process without an event, because listeners wait only for tasks of this process. An
     /// unfinished task can be continued, and its queued messages are kept until then.
     fn end_silently(&mut self, end: TaskEnd) {
-        let Some((task_id, step_count)) = self.tasks.end_restored_task(&end, &mut self.cx.out) else { return };
+        let output = self.pass_to_tasks(TaskInput::EndRestored(&end));
+        let Some(TaskOutput::RestoredEnded { task_id, step_count }) = output else { return };
         self.cx.out.record(Record::TaskEnded { task_id, step_count, end });
         self.report_to_goal(GoalInput::TaskEndRestored);
         self.cx.out.commit(Durability::Process);
@@ -411,7 +410,7 @@ impl TurnMachine {
             ResumePolicy::Continue => {
                 self.continue_on_request(at);
                 if nothing {
-                    self.cx.out.effect(Effect::End);
+                    self.work.add(WorkItem::End);
                 }
             }
             ResumePolicy::Pause if !self.tasks.has_ended() && !self.prompts.queue().is_empty() => {

@@ -15,14 +15,15 @@ use super::models::ModelInput;
 use super::options::Approver;
 use super::prompts::{PromptInput, PromptOutput};
 use super::response::{
-    Continuation, ResponseStream, continuation, discard_reason, final_failure, retry_event, with_unique_call_ids,
+    Continuation, ResponseStream, StreamInput, continuation, discard_reason, final_failure, retry_event, with_unique_call_ids,
     without_empty_text,
 };
 use super::rewind::RewindInput;
 use super::spending::SpendingInput;
 use super::stop_hooks::{StopHookInput, StopHookOutput};
-use super::tasks::{Phase, Task};
+use super::tasks::{Phase, Task, TaskInput, TaskOutput};
 use super::user_command::UserCommand;
+use super::work_queue::WorkItem;
 use crate::agent::thread::is_interruption;
 use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Record, TaskEnd};
 use crate::protocol::{
@@ -103,9 +104,9 @@ impl TurnMachine {
     /// Passes an input to the prompts, and starts the resulting action.
     pub(super) fn pass_to_prompts(&mut self, input: PromptInput, at: InputTime) {
         match self.prompts.handle(input, &mut self.cx, at) {
-            Some(PromptOutput::Ready { text, attached }) => self.start(text, attached, at),
-            Some(PromptOutput::Removed) => self.start_next(at),
-            Some(PromptOutput::NoneQueued) => self.advance_goal(at),
+            Some(PromptOutput::Ready { text, attached }) => self.work.add(WorkItem::Task { text, attached }),
+            Some(PromptOutput::Removed) => self.work.add(WorkItem::NextPrompt),
+            Some(PromptOutput::NoneQueued) => self.work.add(WorkItem::GoalRound),
             Some(PromptOutput::Blocked { hook, reason, failure }) => {
                 self.report_to_goal(GoalInput::PromptBlocked);
                 self.cx.out.commit(Durability::Process);
@@ -124,7 +125,7 @@ impl TurnMachine {
         self.stop_hooks.handle(StopHookInput::TaskBegun, &mut self.cx);
         let introduction = self.goals.introduction();
         self.report_to_goal(GoalInput::TaskStarted(&task_id));
-        self.tasks.begin(task_id, max_steps, &mut self.cx.out);
+        self.report_task(TaskInput::Begun { id: task_id, max_steps });
         self.cx.record_policy();
         self.cx.record_choices();
         let attached = attached.into_iter().chain(introduction).chain(self.prompts.poll_context());
@@ -136,7 +137,7 @@ impl TurnMachine {
         self.cx.out.event(EventKind::TaskStarted { prompt: text, max_steps });
         self.cx.set_planned_steps(Vec::new());
         self.calls.handle_grant(GrantInput::TaskEnded, &mut self.cx);
-        self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
+        self.report_task(TaskInput::Status(TaskStatus::TaskRunning));
         // The prompt is committed with what follows: a step, a denial or a pause.
         self.next_step(at);
     }
@@ -176,7 +177,7 @@ impl TurnMachine {
 
     /// Starts a step, or ends the task if it must not continue.
     fn next_step(&mut self, at: InputTime) {
-        self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
+        self.report_task(TaskInput::Status(TaskStatus::TaskRunning));
         let Some(task) = self.tasks.current() else { return };
         if task.is_cancelling() {
             self.end_task(TaskEnd::Cancelled);
@@ -202,22 +203,15 @@ impl TurnMachine {
         }
         self.take_steers(at);
         self.pass_to_window(ContextInput::RequestFitted);
-        let step_id = self.cx.numbers.next_step();
         self.report_rewind(RewindInput::StepStarted);
-        self.tasks.set_step(Some(step_id.clone()), &mut self.cx.out);
-        if let Some(task) = self.tasks.current() {
-            let (task_id, step_count) = (task.id().clone(), task.step_count() + 1);
-            self.cx.out.record(Record::StepStarted { task_id, step_id, step_count });
-            self.cx.out.commit(Durability::Power);
-            self.cx.out.event(EventKind::StepStarted { step_count });
-        }
+        self.report_task(TaskInput::StepBegun);
         self.request(0, at);
     }
 
     /// Plans calls that waited for an earlier one, and closes the step when all calls are done.
     pub(super) fn advance(&mut self, at: InputTime) {
         let results = self.pass_to_calls(CallsInput::Due, at).results;
-        self.tasks.set_status_for_calls(&mut self.cx.out);
+        self.report_task(TaskInput::CallsChanged);
         let Some(results) = results else { return };
         if self.tasks.is_user_command() {
             return self.end_user_command(at);
@@ -235,9 +229,10 @@ impl TurnMachine {
             let (task_id, step_count) = (task.id().clone(), task.step_count() + 1);
             self.cx.out.record(Record::StepCompleted { task_id, step_id, step_count, message: message.clone() });
         }
-        self.tasks.note_outcomes(&message);
+        self.report_task(TaskInput::Results(&message));
         self.pass_to_window(ContextInput::Added(message));
-        let Some((count, limit)) = self.tasks.complete_step() else { return };
+        let output = self.pass_to_tasks(TaskInput::StepCompleted);
+        let Some(TaskOutput::StepCompleted { step_count: count, max_steps: limit }) = output else { return };
         self.cx.out.event(EventKind::StepCompleted { step_count: count });
         if u64::from(count) == u64::from(limit) * STEP_WARNING_PERCENT / 100 && count < limit {
             self.cx.out.event(EventKind::StepLimitApproaching { step_count: count, max_steps: limit });
@@ -258,15 +253,16 @@ impl TurnMachine {
             return;
         }
         let Some(message) = self.message(Role::Tool, results, at) else { return };
-        self.tasks.note_outcomes(&message);
+        self.report_task(TaskInput::Results(&message));
         self.pass_to_window(ContextInput::Added(message.clone()));
-        self.tasks.set_phase(Phase::Paused);
+        self.report_task(TaskInput::Phase(Phase::Paused));
         self.record_completed_step(message);
     }
 
     /// Counts and records a completed step.
     pub(super) fn record_completed_step(&mut self, message: Message) {
-        let Some((step_count, _)) = self.tasks.complete_step() else { return };
+        let output = self.pass_to_tasks(TaskInput::StepCompleted);
+        let Some(TaskOutput::StepCompleted { step_count, .. }) = output else { return };
         if let Some((task_id, Some(step_id))) = self.tasks.message_scope() {
             self.cx.out.record(Record::StepCompleted { task_id, step_id, step_count, message });
             self.cx.out.event(EventKind::StepCompleted { step_count });
@@ -279,44 +275,39 @@ impl TurnMachine {
 
     /// Records the end of the task, then reports it. After a failure, queued messages wait for the user's decision.
     pub(super) fn end_task(&mut self, end: TaskEnd) {
-        self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
-        let Some(task) = self.tasks.current() else { return };
-        let (task_id, step_count, totals) = (task.id().clone(), task.step_count(), task.totals());
+        self.report_task(TaskInput::SessionStatus(SessionStatus::Running));
+        if self.tasks.current().is_none() {
+            return;
+        }
         self.guardrail.on_task_end(&end);
-        self.cx.out.record(Record::TaskEnded { task_id, step_count, end: end.clone() });
+        self.report_task(TaskInput::EndDue(&end));
         self.report_to_goal(GoalInput::TaskEnded(&end));
         self.cx.out.commit(Durability::Power);
-        let Some(task) = self.tasks.current() else { return };
-        let (event, status) = match end.clone() {
-            TaskEnd::Completed => {
-                let answer = self.window.thread().last().filter(|message| message.role == Role::Assistant);
-                let text = task.response_text(&answer.map(Message::text).unwrap_or_default());
-                let (usage, cost_usd) = (totals.usage, totals.whole_cost_usd());
-                (EventKind::TaskCompleted { text, usage, cost_usd, step_count }, TaskStatus::TaskCompleted)
-            }
-            TaskEnd::Failed { failure } => (EventKind::TaskFailed { failure, step_count }, TaskStatus::TaskFailed),
-            TaskEnd::Cancelled => (EventKind::TaskCancelled { step_count }, TaskStatus::TaskCancelled),
-        };
-        self.cx.out.event(event);
-        self.tasks.set_task_status(status, &mut self.cx.out);
+        let answer = self.last_response();
+        self.report_task(TaskInput::EndCommitted { end: &end, answer: &answer });
         if end == TaskEnd::Completed {
             self.report_spending(SpendingInput::TaskEnded);
         }
-        self.tasks.end(&end, &mut self.cx.out);
+        self.report_task(TaskInput::Ended(&end));
         self.calls.handle_grant(GrantInput::TaskEnded, &mut self.cx);
-        self.tasks.set_task_status(TaskStatus::Idle, &mut self.cx.out);
+        self.report_task(TaskInput::Status(TaskStatus::Idle));
         self.poll_goal_report();
+    }
+
+    /// Returns the text of the response at the end of the conversation; empty if another message follows it.
+    fn last_response(&self) -> String {
+        let response = self.window.thread().last().filter(|message| message.role == Role::Assistant);
+        response.map(Message::text).unwrap_or_default()
     }
 
     /// Ends a task that the model has finished, after its hooks have run.
     fn complete_after_hooks(&mut self, at: InputTime) {
         let is_stopping = self.tasks.current().is_none_or(Task::is_cancelling);
-        let response = self.window.thread().last().filter(|message| message.role == Role::Assistant).map(Message::text);
-        let response = response.unwrap_or_default();
+        let response = self.last_response();
         if is_stopping || self.stop_hooks.handle(StopHookInput::Finished { response }, &mut self.cx).is_none() {
             return self.complete(at);
         }
-        self.tasks.set_phase(Phase::Working(CallBatch::default()));
+        self.report_task(TaskInput::Phase(Phase::Working(CallBatch::default())));
     }
 
     /// Ends a task that the model has finished.
@@ -341,7 +332,7 @@ impl TurnMachine {
 
     /// Ends a task that the model has finished, without starting the next action.
     pub(super) fn end_completed(&mut self) {
-        if let Some((step_count, _)) = self.tasks.complete_step() {
+        if let Some(TaskOutput::StepCompleted { step_count, .. }) = self.pass_to_tasks(TaskInput::StepCompleted) {
             self.cx.out.event(EventKind::StepCompleted { step_count });
         }
         self.end_task(TaskEnd::Completed);
@@ -349,21 +340,21 @@ impl TurnMachine {
 
     /// Pauses the task until the user continues it. All records are committed.
     pub(super) fn pause(&mut self, failure: Failure) {
-        self.tasks.set_phase(Phase::Paused);
+        self.report_task(TaskInput::Phase(Phase::Paused));
         self.leave_response();
         self.report_spending(SpendingInput::Paused(failure.kind == FailureKind::BudgetExceeded));
         self.cx.out.record(Record::Paused { failure: failure.clone() });
         self.report_to_goal(GoalInput::TaskPaused);
         self.cx.out.commit(Durability::Power);
         self.cx.out.event(EventKind::SessionPaused { failure });
-        self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
+        self.report_task(TaskInput::SessionStatus(SessionStatus::Paused));
         self.poll_goal_report();
     }
 
     /// Handles a request with an overlong conversation when no budget is left to shorten it.
     fn leave_response(&mut self) {
         if self.tasks.task_status() == TaskStatus::ProcessingResponse {
-            self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
+            self.report_task(TaskInput::Status(TaskStatus::TaskRunning));
         }
     }
 
@@ -383,7 +374,8 @@ impl TurnMachine {
                 "the task is already running"
             });
         }
-        if !paused && !self.tasks.continue_ended_task(self.cx.options.max_steps, &mut self.cx.out) {
+        let max_steps = self.cx.options.max_steps;
+        if !paused && self.pass_to_tasks(TaskInput::EndedContinued { max_steps }).is_none() {
             if self.prompts.queue().is_empty() {
                 if !self.continue_goal(at) {
                     self.cx.out.notice("nothing to continue");
@@ -394,8 +386,8 @@ impl TurnMachine {
             return self.start_next(at);
         }
         self.pass_to_models(ModelInput::TaskBegun, at);
-        self.tasks.stop_cancelling();
-        self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
+        self.report_task(TaskInput::CancelWithdrawn);
+        self.report_task(TaskInput::SessionStatus(SessionStatus::Running));
         self.cx.record_policy();
         self.report_to_goal(GoalInput::Continued);
         self.cx.out.record(Record::Continued);
@@ -428,7 +420,7 @@ impl TurnMachine {
         let Some(line) = self.goals.check() else { return };
         let command = UserCommand::from_check(line, self.goals.is_typed());
         self.report_to_goal(GoalInput::CheckStarted);
-        self.begin_user_command(command);
+        self.report_task(TaskInput::UserCommandBegun(command));
     }
 
     /// Handles the end of the check. Its outcome and the changed files determine how the goal continues.
@@ -475,25 +467,7 @@ impl TurnMachine {
             let text = format!("{}{line}", if shared { "!" } else { "!!" });
             return self.pass_to_prompts(PromptInput::Returned { text }, at);
         }
-        self.begin_user_command(UserCommand::from_line(line, shared));
-    }
-
-    /// Starts a user command, or the check of the goal.
-    pub(super) fn begin_user_command(&mut self, command: UserCommand) {
-        let (task_id, step_id) = (self.cx.numbers.next_task(), self.cx.numbers.next_step());
-        let (line, shared, check) = (command.line().to_owned(), command.is_shared(), command.is_check());
-        let call = command.call(self.cx.numbers.tasks());
-        self.tasks.begin_user_command((task_id.clone(), step_id.clone()), call.clone(), command, &mut self.cx.out);
-        self.cx.record_policy();
-        self.cx.record_choices();
-        self.cx.out.record(Record::OwnStarted { task_id, step_id, call: call.clone(), shared, check });
-        self.cx.out.commit(Durability::Process);
-        self.tasks.set_session_status(SessionStatus::Running, &mut self.cx.out);
-        let tool_call_id = call.tool_call_id.clone();
-        self.cx.out.event(EventKind::OwnCommandStarted { tool_call_id, line, shared, check });
-        self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
-        self.tasks.set_status_for_calls(&mut self.cx.out);
-        self.cx.out.effect(Effect::Plan(vec![(0, call)]));
+        self.report_task(TaskInput::UserCommandBegun(UserCommand::from_line(line, shared)));
     }
 
     /// Ends the command. Its result is saved for the next message; a paused task stays paused, and waiting work starts.
@@ -506,37 +480,18 @@ impl TurnMachine {
             return self.start_next(at);
         }
         if self.prompts.queue().is_empty() {
-            return self.tasks.set_session_status(SessionStatus::Paused, &mut self.cx.out);
+            return self.report_task(TaskInput::SessionStatus(SessionStatus::Paused));
         }
         // A message sent in the meantime ends the paused task, like a prompt.
         self.end_task(TaskEnd::Cancelled);
         self.start_next(at);
     }
 
-    /// Records and reports the end of the command, and returns to the task that was set aside.
-    pub(super) fn finish_user_command(&mut self) {
-        let said = self.user_command_report();
-        let Some(task_id) = self.tasks.current().map(|task| task.id().clone()) else { return };
-        let first = self.tasks.calls().and_then(|batch| batch.calls().first());
-        let tool_call_id = first.map(|call| call.call.tool_call_id.clone());
-        self.tasks.set_task_status(TaskStatus::TaskRunning, &mut self.cx.out);
-        self.cx.out.record(Record::OwnEnded { task_id, said: said.clone(), waits: self.tasks.has_aside() });
-        self.cx.out.commit(Durability::Process);
-        if let Some(tool_call_id) = tool_call_id {
-            self.cx.out.event(EventKind::OwnCommandEnded { tool_call_id, shared: said.is_some() });
+    /// Ends the command and returns to the task that was set aside. The model gets the output with the next message.
+    fn finish_user_command(&mut self) {
+        if let Some(TaskOutput::UserCommandEnded { report }) = self.pass_to_tasks(TaskInput::UserCommandEnded) {
+            self.command_outputs.add(report);
         }
-        self.tasks.set_task_status(TaskStatus::TaskCompleted, &mut self.cx.out);
-        self.tasks.drop_current(&mut self.cx.out);
-        self.tasks.set_task_status(TaskStatus::Idle, &mut self.cx.out);
-        self.command_outputs.add(said);
-        self.tasks.end_user_command(&mut self.cx.out);
-    }
-
-    /// Returns the command and its output for the thread, if the command ran and is shared with the model.
-    pub(super) fn user_command_report(&self) -> Option<String> {
-        let task = self.tasks.current()?;
-        let result = self.tasks.calls().and_then(|batch| batch.calls().first()?.result());
-        task.user_command()?.report(result, self.cx.options.result_bytes(1))
     }
 }
 
@@ -601,9 +556,9 @@ impl TurnMachine {
             images: None,
             effort: self.cx.options.effort,
         };
-        self.tasks.set_phase(Phase::Requesting(ResponseStream::new(attempt, at.now)));
+        self.report_task(TaskInput::Phase(Phase::Requesting(ResponseStream::new(attempt, at.now))));
         self.pass_to_window(ContextInput::RequestSent);
-        self.tasks.set_task_status(TaskStatus::WaitingForLlm, &mut self.cx.out);
+        self.report_task(TaskInput::Status(TaskStatus::WaitingForLlm));
         let model = self.cx.options.model.clone();
         self.announce_request(model, self.window.next_input_tokens(&self.cx), at);
         self.cx.out.effect(Effect::Request(request));
@@ -619,22 +574,22 @@ impl TurnMachine {
 
     pub(super) fn on_delta(&mut self, delta: Delta, at: InputTime) {
         self.report_spending(SpendingInput::Received(&delta));
-        match (delta, self.tasks.stream_mut()) {
-            (Delta::Text(text), Some((stream, step_id))) => stream.on_text(text, step_id, &mut self.cx.out, at.now),
-            (Delta::Reasoning(text), Some((stream, _))) => stream.on_reasoning(text, &mut self.cx.out),
-            (Delta::ToolCallProgress { tool_name, bytes }, Some(_)) => {
+        match delta {
+            // The response no longer counts.
+            _ if self.tasks.stream().is_none() => {}
+            Delta::Text(text) => self.report_task(TaskInput::Stream(StreamInput::Text { text, now: at.now })),
+            Delta::Reasoning(text) => self.report_task(TaskInput::Stream(StreamInput::Reasoning(text))),
+            Delta::ToolCallProgress { tool_name, bytes } => {
                 self.cx.out.event(EventKind::ToolCallProgress { tool_name, bytes });
             }
-            (Delta::Completed(completion), Some(_)) => self.on_response(completion, at),
-            // The response no longer counts.
-            (_, None) => {}
+            Delta::Completed(completion) => self.on_response(completion, at),
         }
     }
 
     fn on_response(&mut self, completion: Completion, at: InputTime) {
         let Some(stream) = self.tasks.stream() else { return };
         let latency_ms = at.millis_since(stream.requested_at());
-        self.tasks.set_task_status(TaskStatus::ProcessingResponse, &mut self.cx.out);
+        self.report_task(TaskInput::Status(TaskStatus::ProcessingResponse));
         let Completion { content, stop_reason, usage, model } = completion;
         self.pass_to_window(ContextInput::Responded(usage));
         let model = model.unwrap_or_else(|| self.spending.request_model(&self.cx));
@@ -656,7 +611,7 @@ impl TurnMachine {
         if let Some(message) = self.message(Role::Assistant, content, at) {
             // An empty response is recorded for its cost, but not sent back, because providers refuse it.
             self.cx.out.record(request.record(message.clone()));
-            self.tasks.add_response(&message, stop_reason);
+            self.report_task(TaskInput::Responded { message: &message, stop_reason });
             if !empty {
                 self.pass_to_window(ContextInput::Added(message));
             }
@@ -672,19 +627,12 @@ impl TurnMachine {
     /// Discards a response that the provider withdrew. It is not added to the thread, where it would look like the
     /// model's own text.
     fn on_rejected_response(&mut self, failure: Failure, request: CompletedRequest, at: InputTime) {
-        self.discard_response(&failure.message);
+        self.report_task(TaskInput::Stream(StreamInput::Discarded(&failure.message)));
         if let Some(message) = self.message(Role::Assistant, Vec::new(), at) {
             self.cx.out.record(request.record(message));
         }
         self.report_spending(SpendingInput::Completed(request));
         self.on_request_failed(failure, at);
-    }
-
-    /// Discards a response that was already partly shown.
-    fn discard_response(&mut self, reason: &str) {
-        if let Some((stream, step_id)) = self.tasks.stream_mut().filter(|(stream, _)| stream.is_shown()) {
-            stream.discard(reason, step_id, &mut self.cx.out);
-        }
     }
 
     fn on_text_response(&mut self, stop_reason: StopReason, empty: bool, at: InputTime) {
@@ -703,11 +651,11 @@ impl TurnMachine {
     }
 
     fn on_call_response(&mut self, calls: Vec<ToolCall>, stop_reason: StopReason, at: InputTime) {
-        self.tasks.set_task_status(TaskStatus::CheckingPolicy, &mut self.cx.out);
-        let rows = self.tasks.guard_mut().map(|guard| guard.count(&calls)).unwrap_or_default();
+        self.report_task(TaskInput::Status(TaskStatus::CheckingPolicy));
+        let rows = self.count_repeats(&calls);
         let batch = CallBatch::from_response(calls, rows, stop_reason == StopReason::MaxTokens);
         let to_plan = batch.to_plan();
-        self.tasks.set_phase(Phase::Working(batch));
+        self.report_task(TaskInput::Phase(Phase::Working(batch)));
         if to_plan.is_empty() {
             self.on_planned(CallsInput::Planned(Vec::new()), at);
         } else if self.cx.options.hooks.contains(HookEvent::PreToolUse) {
@@ -720,7 +668,7 @@ impl TurnMachine {
     pub(super) fn on_model_error(&mut self, error: ModelError, at: InputTime) {
         let Some(stream) = self.tasks.stream() else { return };
         let (attempt, since) = (stream.attempt() + 1, stream.requested_at());
-        self.discard_response(&error.failure.message);
+        self.report_task(TaskInput::Stream(StreamInput::Discarded(&error.failure.message)));
         let (wasted, delay_ms) = self.count_failed_request(&error, attempt, since, at);
         if !error.failure.retryable {
             return self.on_request_failed(error.failure, at);
@@ -729,7 +677,7 @@ impl TurnMachine {
             return self.fall_back_or_pause(final_failure(error, attempt, &self.cx.options.backoff));
         };
         let ticket = self.cx.numbers.next_ticket();
-        self.tasks.set_phase(Phase::Retrying { attempt, ticket });
+        self.report_task(TaskInput::Phase(Phase::Retrying { attempt, ticket }));
         self.report_retry(error, attempt, delay_ms, wasted);
         self.report_spending(SpendingInput::UsageChanged);
         self.cx.out.effect(Effect::Wake { after_ms: delay_ms, ticket });
@@ -862,12 +810,12 @@ impl TurnMachine {
             match output {
                 CompactionOutput::Begun => {
                     if self.compactor.precedes_request() {
-                        self.tasks.set_phase(Phase::Compacting);
+                        self.report_task(TaskInput::Phase(Phase::Compacting));
                     }
-                    self.allow_summary(at);
+                    self.work.add(WorkItem::SummaryBegun);
                 }
-                CompactionOutput::Ready => self.request_summary_if_allowed(at),
-                CompactionOutput::Send(call) => self.send_summary_request(*call, at),
+                CompactionOutput::Ready => self.work.add(WorkItem::SummaryDue),
+                CompactionOutput::Send(call) => self.work.add(WorkItem::SummaryRequest(call)),
                 CompactionOutput::Summarized { until, verbatim, message } => {
                     self.pass_to_window(ContextInput::Summarized { until: &until, verbatim: &verbatim, message });
                 }
@@ -877,16 +825,16 @@ impl TurnMachine {
                 CompactionOutput::HalfDropped => {
                     self.pass_to_window(ContextInput::HalfDropped);
                 }
-                CompactionOutput::FallbackNeeded(failure) => self.fall_back_for_summary(failure, at),
+                CompactionOutput::FallbackNeeded(failure) => self.work.add(WorkItem::SummaryFallback(failure)),
                 CompactionOutput::TaskPaused(failure) => self.pause(failure),
                 CompactionOutput::TaskForbidden(failure) => self.on_forbidden(failure),
-                CompactionOutput::Ended(then) => self.after_compaction(then, at),
+                CompactionOutput::Ended(then) => self.after_compaction(then),
             }
         }
     }
 
     /// Sends the summary request unless it is forbidden.
-    fn request_summary_if_allowed(&mut self, at: InputTime) {
+    pub(super) fn request_summary_if_allowed(&mut self, at: InputTime) {
         if self.compactor.precedes_request() && self.end_task_at_goal_limit(at) {
             return;
         }
@@ -896,15 +844,15 @@ impl TurnMachine {
         }
     }
 
-    fn allow_summary(&mut self, at: InputTime) {
+    pub(super) fn allow_summary(&mut self, at: InputTime) {
         let obstacle = self.summary_obstacle(at);
         self.compaction(CompactionInput::Allowed { obstacle }, at);
     }
 
-    fn send_summary_request(&mut self, call: SummaryCall, at: InputTime) {
+    pub(super) fn send_summary_request(&mut self, call: SummaryCall, at: InputTime) {
         let SummaryCall { request, model, estimated_input_tokens } = call;
         if matches!(self.tasks.phase(), Some(Phase::Compacting)) {
-            self.tasks.set_task_status(TaskStatus::WaitingForLlm, &mut self.cx.out);
+            self.report_task(TaskInput::Status(TaskStatus::WaitingForLlm));
         }
         let is_other = model.is_some();
         self.announce_request(model.unwrap_or_else(|| self.cx.options.model.clone()), estimated_input_tokens, at);
@@ -956,14 +904,14 @@ impl TurnMachine {
         self.cx.out.effect(Effect::OpenModel { key: None, name });
     }
 
-    fn after_compaction(&mut self, then: AfterSummary, at: InputTime) {
+    fn after_compaction(&mut self, then: AfterSummary) {
         match then {
             AfterSummary::Nothing => self.cx.out.commit(Durability::Process),
-            AfterSummary::Request { attempt } => self.request_if_allowed(attempt, at),
-            AfterSummary::Continue => self.continue_on_request(at),
+            AfterSummary::Request { attempt } => self.work.add(WorkItem::Request { attempt }),
+            AfterSummary::Continue => self.work.add(WorkItem::Continue),
             AfterSummary::NextTask => {
                 self.cx.out.commit(Durability::Process);
-                self.start_next(at);
+                self.work.add(WorkItem::NextPrompt);
             }
         }
     }

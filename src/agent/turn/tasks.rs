@@ -1,16 +1,21 @@
 //! Tasks of the session: the current one, the last one that ended early, and one that was set aside; and their reported
 //! states.
 
+use super::call::Call;
 use super::call_batch::CallBatch;
-use super::loop_guard::LoopGuard;
+use super::io::Effect;
+use super::loop_guard::{LoopGuard, RepeatCount};
 use super::outputs::Outputs;
-use super::response::ResponseStream;
+use super::response::{ResponseStream, StreamInput, StreamOutput};
 use super::state::States;
+use super::turn_context::TurnContext;
 use super::usage::TaskUsage;
 use super::user_command::UserCommand;
-use crate::ports::TaskEnd;
+use crate::ports::{Durability, Record, TaskEnd};
 use crate::protocol::SessionStatus::{self, Paused, Running};
-use crate::protocol::{EventKind, Message, Part, SessionSnapshot, StepId, StopReason, TaskId, TaskState, TaskStatus, ToolCall};
+use crate::protocol::{
+    EventKind, Message, Part, SessionSnapshot, StepId, StopReason, TaskId, TaskState, TaskStatus, ToolCall, ToolResult,
+};
 use crate::session::{Expense, ResponseParts, Totals};
 
 /// Task from its prompt to its end.
@@ -81,6 +86,12 @@ impl Task {
         Self { max_steps: self.step_count.saturating_add(more), ..self }
     }
 
+    /// Counts a completed step.
+    fn complete_step(&mut self) -> TaskOutput {
+        self.step_count += 1;
+        TaskOutput::StepCompleted { step_count: self.step_count, max_steps: self.max_steps }
+    }
+
     pub(crate) fn id(&self) -> &TaskId {
         &self.id
     }
@@ -97,10 +108,6 @@ impl Task {
         self.max_steps
     }
 
-    pub(crate) fn totals(&self) -> Totals {
-        self.totals
-    }
-
     pub(crate) fn is_cancelling(&self) -> bool {
         self.cancelling
     }
@@ -108,11 +115,111 @@ impl Task {
     pub(crate) fn user_command(&self) -> Option<&UserCommand> {
         self.user_command.as_ref()
     }
+}
 
-    /// Returns the text of the response whose last part is `last`.
-    pub(crate) fn response_text(&self, last: &str) -> String {
-        self.parts.full_text(last)
-    }
+/// Input of the tasks.
+#[derive(Debug)]
+pub(super) enum TaskInput<'a> {
+    SessionStatus(SessionStatus),
+    Status(TaskStatus),
+    /// Decisions can no longer be saved, or can be saved again.
+    Stalled(bool),
+    /// The states of the calls changed.
+    CallsChanged,
+    /// A task begins. A task that ended early is dropped.
+    Begun {
+        id: TaskId,
+        max_steps: u32,
+    },
+    /// The current task is about to end.
+    EndDue(&'a TaskEnd),
+    /// The end of the current task is committed. `answer`: the last response of the model.
+    EndCommitted {
+        end: &'a TaskEnd,
+        answer: &'a str,
+    },
+    /// The current task has ended. An incomplete task can be continued.
+    Ended(&'a TaskEnd),
+    /// A task of the previous process ends.
+    EndRestored(&'a TaskEnd),
+    /// The current task is dropped.
+    Dropped,
+    /// The task that ended early is dropped.
+    EndedForgotten,
+    /// The user continues the task that ended early, with this many more steps.
+    EndedContinued {
+        max_steps: u32,
+    },
+    /// A command of the user starts in place of a task; a paused task is set aside.
+    UserCommandBegun(UserCommand),
+    /// A command of the user ends. The task that was set aside stays paused.
+    UserCommandEnded,
+    /// A command of the previous process ends without a report, because listeners wait only for commands of this process.
+    UserCommandSettled,
+    /// The journal contains the start of a command of the user.
+    UserCommandRestored {
+        id: TaskId,
+        step_id: StepId,
+        call: ToolCall,
+        command: UserCommand,
+    },
+    /// The journal contains the end of a command of the user.
+    UserCommandEndRestored,
+    Phase(Phase),
+    StepBegun,
+    StepCompleted,
+    /// The journal contains the start of a step.
+    StepRestored(Option<StepId>),
+    /// The journal contains the number of completed steps.
+    StepCountRestored(u32),
+    /// The step limit of tasks changes.
+    StepLimit(u32),
+    /// The step limit of this run applies to the restored task. If nobody can raise the limit (`adds`), or the task has
+    /// used it up, the task gets that many steps on top of the completed ones.
+    RunLimit {
+        max_steps: u32,
+        adds: bool,
+    },
+    /// The task is being stopped. It ends where no data is lost.
+    Cancelled,
+    /// The task is no longer being stopped.
+    CancelWithdrawn,
+    /// The task pays for this.
+    Spent(Expense),
+    /// An input of the streaming response.
+    Stream(StreamInput<'a>),
+    /// A response is complete. The model may be asked to continue its text.
+    Responded {
+        message: &'a Message,
+        stop_reason: StopReason,
+    },
+    /// A response contains these calls.
+    CallsRequested(&'a [ToolCall]),
+    /// The journal contains the start of a call with this repetition count.
+    CallStartRestored(RepeatCount),
+    /// The results of a step are complete.
+    Results(&'a Message),
+}
+
+/// Output of the tasks.
+#[derive(Debug)]
+pub(super) enum TaskOutput {
+    /// The state of the session changed while nothing can be saved.
+    StateChanged(SessionSnapshot),
+    /// A task of the previous process has ended after this many steps.
+    RestoredEnded { task_id: TaskId, step_count: u32 },
+    /// The task that ended early continues.
+    Continued,
+    /// A command of the user has ended. `report`: the command and its output, if they are shared with the model.
+    UserCommandEnded { report: Option<String> },
+    /// A step is completed. `step_count`: the number of completed steps.
+    StepCompleted { step_count: u32, max_steps: u32 },
+    /// The task is being stopped. `first`: whether it was not being stopped before.
+    Cancelling { first: bool },
+    /// An output of the streaming response.
+    Stream(StreamOutput),
+    /// Repetition count of each call of the response.
+    Repeated(Vec<RepeatCount>),
 }
 
 /// Tasks of a session, and its states.
@@ -181,15 +288,6 @@ impl Tasks {
         }
     }
 
-    /// Returns the streaming response, and its step.
-    pub(crate) fn stream_mut(&mut self) -> Option<(&mut ResponseStream, Option<StepId>)> {
-        let task = self.current.as_mut()?;
-        match &mut task.phase {
-            Phase::Requesting(stream) => Some((stream, task.step_id.clone())),
-            Phase::Retrying { .. } | Phase::Compacting | Phase::Working(_) | Phase::Paused => None,
-        }
-    }
-
     pub(crate) fn calls(&self) -> Option<&CallBatch> {
         match self.phase() {
             Some(Phase::Working(batch)) => Some(batch),
@@ -246,9 +344,65 @@ impl Tasks {
     }
 }
 
+/// Inputs.
+impl Tasks {
+    /// Handles an input.
+    pub(crate) fn handle(&mut self, input: TaskInput<'_>, cx: &mut TurnContext) -> Option<TaskOutput> {
+        let out = &mut cx.out;
+        match input {
+            TaskInput::SessionStatus(to) => self.set_session_status(to, out),
+            TaskInput::Status(to) => self.set_task_status(to, out),
+            TaskInput::Stalled(stalled) => return self.set_stalled(stalled).map(TaskOutput::StateChanged),
+            TaskInput::CallsChanged => self.set_status_for_calls(out),
+            TaskInput::Begun { id, max_steps } => self.begin(id, max_steps, out),
+            TaskInput::EndDue(end) => {
+                let Task { id, step_count, .. } = self.current.as_ref()?;
+                out.record(Record::TaskEnded { task_id: id.clone(), step_count: *step_count, end: end.clone() });
+            }
+            TaskInput::EndCommitted { end, answer } => self.report_end(end, answer, out),
+            TaskInput::Ended(end) => self.end(end, out),
+            TaskInput::EndRestored(end) => return self.end_restored_task(end, out),
+            TaskInput::Dropped => self.set_current(None, out),
+            TaskInput::EndedForgotten => self.ended = None,
+            TaskInput::EndedContinued { max_steps } => return self.continue_ended_task(max_steps, out),
+            TaskInput::UserCommandBegun(command) => self.begin_user_command(command, cx),
+            TaskInput::UserCommandEnded => return self.end_user_command(true, cx),
+            TaskInput::UserCommandSettled => return self.end_user_command(false, cx),
+            TaskInput::UserCommandRestored { id, step_id, call, command } => {
+                self.replace_with_command((id, step_id), call, command, out);
+            }
+            TaskInput::UserCommandEndRestored => self.return_to_task(out),
+            TaskInput::StepBegun => self.begin_step(cx),
+            TaskInput::StepRestored(step_id) => self.set_step(step_id, out),
+            TaskInput::StepCompleted => return self.current.as_mut().map(Task::complete_step),
+            TaskInput::StepCountRestored(step_count) => self.current.as_mut()?.step_count = step_count,
+            TaskInput::StepLimit(max_steps) => self.set_max_steps(max_steps),
+            TaskInput::RunLimit { max_steps, adds } => self.limit_restored_task(max_steps, adds),
+            TaskInput::Phase(phase) => self.current.as_mut()?.phase = phase,
+            TaskInput::Cancelled => {
+                let first = !std::mem::replace(&mut self.current.as_mut()?.cancelling, true);
+                return Some(TaskOutput::Cancelling { first });
+            }
+            TaskInput::CancelWithdrawn => self.current.as_mut()?.cancelling = false,
+            TaskInput::Spent(spent) => self.current.as_mut()?.totals.add(spent),
+            TaskInput::Stream(input) => {
+                let (stream, step_id) = self.stream_mut()?;
+                return stream.handle(input, step_id, out).map(TaskOutput::Stream);
+            }
+            TaskInput::Responded { message, stop_reason } => self.current.as_mut()?.parts.note(message, stop_reason),
+            TaskInput::CallsRequested(calls) => {
+                return Some(TaskOutput::Repeated(self.current.as_mut()?.guard.count(calls)));
+            }
+            TaskInput::CallStartRestored(row) => self.current.as_mut()?.guard.allow(row),
+            TaskInput::Results(message) => self.current.as_mut()?.guard.on_results(tool_results(message)),
+        }
+        None
+    }
+}
+
 /// State changes.
 impl Tasks {
-    pub(crate) fn set_session_status(&mut self, to: SessionStatus, out: &mut Outputs) {
+    fn set_session_status(&mut self, to: SessionStatus, out: &mut Outputs) {
         // The session stays paused while nothing can be saved, whatever else changes.
         if to == Running && self.states.is_stalled() {
             return;
@@ -258,19 +412,18 @@ impl Tasks {
         }
     }
 
-    pub(crate) fn set_task_status(&mut self, to: TaskStatus, out: &mut Outputs) {
+    fn set_task_status(&mut self, to: TaskStatus, out: &mut Outputs) {
         if self.states.set_task(to) {
             self.reported = self.state().task;
             out.event(self.state_event());
         }
     }
 
-    /// Sets whether decisions can be saved. While they cannot, the session is paused. Returns the event about the
-    /// change.
-    pub(crate) fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
+    /// Sets whether decisions can be saved. While they cannot, the session is paused. Returns the state if it changed.
+    fn set_stalled(&mut self, stalled: bool) -> Option<SessionSnapshot> {
         self.states.set_stalled(stalled);
         let waits = stalled || self.is_paused();
-        self.states.set_session(if waits { Paused } else { Running }).then(|| self.state_event())
+        self.states.set_session(if waits { Paused } else { Running }).then(|| self.state())
     }
 
     fn state_event(&self) -> EventKind {
@@ -279,7 +432,7 @@ impl Tasks {
     }
 
     /// Sets the task status that describes the calls.
-    pub(crate) fn set_status_for_calls(&mut self, out: &mut Outputs) {
+    fn set_status_for_calls(&mut self, out: &mut Outputs) {
         if let Some(status) = self.calls().map(CallBatch::status) {
             self.set_task_status(status, out);
         }
@@ -289,13 +442,13 @@ impl Tasks {
 /// Starts and ends of tasks.
 impl Tasks {
     /// Starts a task. A task that ended early is dropped.
-    pub(crate) fn begin(&mut self, id: TaskId, max_steps: u32, out: &mut Outputs) {
+    fn begin(&mut self, id: TaskId, max_steps: u32, out: &mut Outputs) {
         self.ended = None;
         self.set_current(Some(Task::new(id, max_steps)), out);
     }
 
     /// Ends the current task. An incomplete task can be continued.
-    pub(crate) fn end(&mut self, end: &TaskEnd, out: &mut Outputs) {
+    fn end(&mut self, end: &TaskEnd, out: &mut Outputs) {
         let task = self.current.take();
         match end {
             TaskEnd::Completed => {}
@@ -304,53 +457,36 @@ impl Tasks {
         self.set_scope(out);
     }
 
-    /// Ends a task of the previous process. Returns its ID and the number of its steps.
-    pub(crate) fn end_restored_task(&mut self, end: &TaskEnd, out: &mut Outputs) -> Option<(TaskId, u32)> {
+    /// Ends a task of the previous process.
+    fn end_restored_task(&mut self, end: &TaskEnd, out: &mut Outputs) -> Option<TaskOutput> {
         let task = self.current.take()?;
-        let ended = (task.id.clone(), task.step_count);
+        let ended = TaskOutput::RestoredEnded { task_id: task.id.clone(), step_count: task.step_count };
         self.ended = Some(task).filter(|_| *end != TaskEnd::Completed);
         self.set_scope(out);
         Some(ended)
     }
 
-    /// Drops the current task.
-    pub(crate) fn drop_current(&mut self, out: &mut Outputs) {
-        self.set_current(None, out);
-    }
-
-    pub(crate) fn forget_ended_task(&mut self) {
-        self.ended = None;
-    }
-
-    /// Continues the task that ended early, with this many more steps. Returns whether there is such a task.
-    pub(crate) fn continue_ended_task(&mut self, max_steps: u32, out: &mut Outputs) -> bool {
-        let Some(task) = self.ended.take() else { return false };
+    /// Continues the task that ended early, with this many more steps.
+    fn continue_ended_task(&mut self, max_steps: u32, out: &mut Outputs) -> Option<TaskOutput> {
+        let task = self.ended.take()?;
         self.set_current(Some(task.with_steps(max_steps)), out);
-        true
+        Some(TaskOutput::Continued)
     }
 
-    /// Starts a user command instead of a task; a paused task is set aside.
-    pub(crate) fn begin_user_command(
-        &mut self,
-        (id, step_id): (TaskId, StepId),
-        call: ToolCall,
-        command: UserCommand,
-        out: &mut Outputs,
-    ) {
-        let command = Task {
-            step_id: Some(step_id),
-            phase: Phase::Working(CallBatch::from_user_command(call)),
-            user_command: Some(command),
-            ..Task::new(id, 0)
+    /// Reports the end of the current task. `answer`: the last response of the model.
+    fn report_end(&mut self, end: &TaskEnd, answer: &str, out: &mut Outputs) {
+        let Some(Task { step_count, totals, parts, .. }) = &self.current else { return };
+        let step_count = *step_count;
+        let (event, status) = match end.clone() {
+            TaskEnd::Completed => {
+                let (text, usage, cost_usd) = (parts.full_text(answer), totals.usage, totals.whole_cost_usd());
+                (EventKind::TaskCompleted { text, usage, cost_usd, step_count }, TaskStatus::TaskCompleted)
+            }
+            TaskEnd::Failed { failure } => (EventKind::TaskFailed { failure, step_count }, TaskStatus::TaskFailed),
+            TaskEnd::Cancelled => (EventKind::TaskCancelled { step_count }, TaskStatus::TaskCancelled),
         };
-        self.aside = self.current.replace(command).or(self.aside.take());
-        self.set_scope(out);
-    }
-
-    /// Ends a user command. The task that was set aside stays paused.
-    pub(crate) fn end_user_command(&mut self, out: &mut Outputs) {
-        let aside = self.aside.take();
-        self.set_current(aside, out);
+        out.event(event);
+        self.set_task_status(status, out);
     }
 
     fn set_current(&mut self, task: Option<Task>, out: &mut Outputs) {
@@ -365,86 +501,120 @@ impl Tasks {
     }
 }
 
+/// Commands of the user.
+impl Tasks {
+    /// Starts a command of the user, or the check of the goal.
+    fn begin_user_command(&mut self, command: UserCommand, cx: &mut TurnContext) {
+        let (task_id, step_id) = (cx.numbers.next_task(), cx.numbers.next_step());
+        let (line, shared, check) = (command.line().to_owned(), command.is_shared(), command.is_check());
+        let call = command.call(cx.numbers.tasks());
+        self.replace_with_command((task_id.clone(), step_id.clone()), call.clone(), command, &mut cx.out);
+        cx.record_policy();
+        cx.record_choices();
+        cx.out.record(Record::OwnStarted { task_id, step_id, call: call.clone(), shared, check });
+        cx.out.commit(Durability::Process);
+        self.set_session_status(Running, &mut cx.out);
+        let tool_call_id = call.tool_call_id.clone();
+        cx.out.event(EventKind::OwnCommandStarted { tool_call_id, line, shared, check });
+        self.set_task_status(TaskStatus::TaskRunning, &mut cx.out);
+        self.set_status_for_calls(&mut cx.out);
+        cx.out.effect(Effect::Plan(vec![(0, call)]));
+    }
+
+    /// Records the end of the command, and returns to the task that was set aside. `reports`: whether listeners wait for
+    /// the command.
+    fn end_user_command(&mut self, reports: bool, cx: &mut TurnContext) -> Option<TaskOutput> {
+        let task = self.current.as_ref()?;
+        let first = self.calls().and_then(|batch| batch.calls().first());
+        let tool_call_id = first.map(|call| call.call.tool_call_id.clone());
+        let result = first.and_then(Call::result);
+        let report = task.user_command().and_then(|command| command.report(result, cx.options.result_bytes(1)));
+        let task_id = task.id.clone();
+        if reports {
+            self.set_task_status(TaskStatus::TaskRunning, &mut cx.out);
+        }
+        cx.out.record(Record::OwnEnded { task_id, said: report.clone(), waits: self.has_aside() });
+        cx.out.commit(Durability::Process);
+        if reports {
+            if let Some(tool_call_id) = tool_call_id {
+                cx.out.event(EventKind::OwnCommandEnded { tool_call_id, shared: report.is_some() });
+            }
+            self.set_task_status(TaskStatus::TaskCompleted, &mut cx.out);
+            self.set_current(None, &mut cx.out);
+            self.set_task_status(TaskStatus::Idle, &mut cx.out);
+        }
+        self.return_to_task(&mut cx.out);
+        Some(TaskOutput::UserCommandEnded { report })
+    }
+
+    /// Returns to the task that was set aside, if there is one.
+    fn return_to_task(&mut self, out: &mut Outputs) {
+        let aside = self.aside.take();
+        self.set_current(aside, out);
+    }
+
+    /// Replaces the current task with a command of the user, and sets the task aside.
+    fn replace_with_command(&mut self, (id, step_id): (TaskId, StepId), call: ToolCall, command: UserCommand, out: &mut Outputs) {
+        let command = Task {
+            step_id: Some(step_id),
+            phase: Phase::Working(CallBatch::from_user_command(call)),
+            user_command: Some(command),
+            ..Task::new(id, 0)
+        };
+        self.aside = self.current.replace(command).or(self.aside.take());
+        self.set_scope(out);
+    }
+}
+
 /// Steps of the current task.
 impl Tasks {
-    pub(crate) fn set_phase(&mut self, phase: Phase) {
-        if let Some(task) = &mut self.current {
-            task.phase = phase;
+    /// Starts the next step. Its record is committed before its request is sent.
+    fn begin_step(&mut self, cx: &mut TurnContext) {
+        let step_id = cx.numbers.next_step();
+        self.set_step(Some(step_id.clone()), &mut cx.out);
+        if let Some(task) = &self.current {
+            let (task_id, step_count) = (task.id.clone(), task.step_count + 1);
+            cx.out.record(Record::StepStarted { task_id, step_id, step_count });
+            cx.out.commit(Durability::Power);
+            cx.out.event(EventKind::StepStarted { step_count });
         }
     }
 
-    pub(crate) fn set_step(&mut self, step_id: Option<StepId>, out: &mut Outputs) {
+    fn set_step(&mut self, step_id: Option<StepId>, out: &mut Outputs) {
         if let Some(task) = &mut self.current {
             task.step_id = step_id;
         }
         self.set_scope(out);
     }
 
-    pub(crate) fn set_step_count(&mut self, step_count: u32) {
-        if let Some(task) = &mut self.current {
-            task.step_count = step_count;
-        }
-    }
-
-    /// Counts a completed step. Returns the number of steps and their limit.
-    pub(crate) fn complete_step(&mut self) -> Option<(u32, u32)> {
-        let task = self.current.as_mut()?;
-        task.step_count += 1;
-        Some((task.step_count, task.max_steps))
-    }
-
     /// Sets the step limit of tasks.
-    pub(crate) fn set_max_steps(&mut self, max_steps: u32) {
+    fn set_max_steps(&mut self, max_steps: u32) {
         for task in [&mut self.current, &mut self.ended].into_iter().flatten() {
             task.max_steps = max_steps;
         }
     }
 
-    /// Applies the step limit of this run to the restored task. If nobody can raise the limit (`adds`), or the task has
-    /// used it up, the task gets that many steps on top of the completed ones.
-    pub(crate) fn limit_restored_task(&mut self, max_steps: u32, adds: bool) {
+    /// Applies the step limit of this run to the restored task.
+    fn limit_restored_task(&mut self, max_steps: u32, adds: bool) {
         self.current = self.current.take().map(|task| {
             if adds || task.step_count >= max_steps { task.with_steps(max_steps) } else { Task { max_steps, ..task } }
         });
     }
 
-    /// Marks the task as being stopped. Returns false if it was already being stopped; `None` if there is no task.
-    pub(crate) fn cancel(&mut self) -> Option<bool> {
-        self.current.as_mut().map(|task| !std::mem::replace(&mut task.cancelling, true))
-    }
-
-    pub(crate) fn stop_cancelling(&mut self) {
-        if let Some(task) = &mut self.current {
-            task.cancelling = false;
+    /// Returns the streaming response, and its step.
+    fn stream_mut(&mut self) -> Option<(&mut ResponseStream, Option<StepId>)> {
+        let task = self.current.as_mut()?;
+        match &mut task.phase {
+            Phase::Requesting(stream) => Some((stream, task.step_id.clone())),
+            Phase::Retrying { .. } | Phase::Compacting | Phase::Working(_) | Phase::Paused => None,
         }
     }
+}
 
-    /// Adds to the usage of the task.
-    pub(crate) fn add_usage(&mut self, spent: Expense) {
-        if let Some(task) = &mut self.current {
-            task.totals.add(spent);
-        }
-    }
-
-    /// Adds a response to the text that the model may be asked to continue.
-    pub(crate) fn add_response(&mut self, message: &Message, stop_reason: StopReason) {
-        if let Some(task) = &mut self.current {
-            task.parts.note(message, stop_reason);
-        }
-    }
-
-    pub(crate) fn guard_mut(&mut self) -> Option<&mut LoopGuard> {
-        self.current.as_mut().map(|task| &mut task.guard)
-    }
-
-    /// Passes the results of a completed step to the loop guard.
-    pub(crate) fn note_outcomes(&mut self, message: &Message) {
-        let results = message.content.iter().filter_map(|part| match part {
-            Part::ToolResult(result) => Some(result),
-            _ => None,
-        });
-        if let Some(guard) = self.guard_mut() {
-            guard.on_results(results);
-        }
-    }
+/// Returns the results of calls in a message.
+fn tool_results(message: &Message) -> impl Iterator<Item = &ToolResult> {
+    message.content.iter().filter_map(|part| match part {
+        Part::ToolResult(result) => Some(result),
+        _ => None,
+    })
 }

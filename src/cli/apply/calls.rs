@@ -53,18 +53,7 @@ impl Model for ListedCalls {
 
     fn facts(&self) -> ModelFacts {
         let free = Price { input: 0.0, output: 0.0, cache_read: 0.0, cache_write: 0.0 };
-        ModelFacts {
-            name: String::new(),
-            context_window: WINDOW,
-            max_output_tokens: None,
-            price: Some(free),
-            price_is_assumed: false,
-            price_elsewhere: None,
-            images: false,
-            tools: None,
-            reasoning: false,
-            efforts: Vec::new(),
-        }
+        ModelFacts::new("", WINDOW, Some(free))
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {

@@ -8,9 +8,9 @@ use crate::host::options::Common;
 use crate::host::version::version;
 use crate::protocol::{Problem, format_count};
 use crate::store::{DecisionFilter, Store};
+use crate::sys::file::{Existing, write_whole};
 use crate::sys::sandbox::{Persistence, ProcessLayer};
 use crate::tools::{CollectedChanges, LoggedVerdict, PatchFile, PatchHeader, PolicyStamp};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Maximum number of decisions that are read from the log of the run.
@@ -70,7 +70,7 @@ impl PatchRun {
         let text = PatchFile::text(&header, &changes).map_err(|error| failed(&error))?;
         // `aye apply` must be able to read the file.
         PatchFile::parse(text.as_bytes()).map_err(|why| failed(&why))?;
-        write(&file, &text).map_err(|error| failed(&error))?;
+        write_whole(&file, text.as_bytes(), Existing::Replace).map_err(|error| failed(&error))?;
         report(&file, &changes);
         Ok(())
     }
@@ -92,16 +92,6 @@ fn verdicts(place: &AppContext) -> Result<Vec<LoggedVerdict>, CliError> {
         reason: decision.reason,
     };
     Ok(decisions.into_iter().map(verdict).collect())
-}
-
-/// Replaces the file atomically.
-fn write(file: &Path, text: &str) -> std::io::Result<()> {
-    let directory = file.parent().unwrap_or(Path::new("/"));
-    let mut new = tempfile::NamedTempFile::new_in(directory)?;
-    new.write_all(text.as_bytes())?;
-    new.as_file().sync_all()?;
-    new.persist(file).map_err(|error| error.error)?;
-    Ok(())
 }
 
 fn report(file: &Path, changes: &CollectedChanges) {

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 
+use crate::cli::list_section::list_section;
 use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -113,7 +114,7 @@ fn import(place: &AppContext, request: &ImportRequest, plan: &ImportPlan, target
         let receipts: String = written.iter().map(|file| receipt(file, &place.home)).collect();
         print_text(&clean(&format!("\n{receipts}")));
         if outcome.is_ok() {
-            print_text(&clean(&lines("Next", &plan.notes)));
+            print_text(&clean(&list_section("Next", &plan.notes)));
         }
     }
     let interrupted = |error: CliError| {
@@ -161,8 +162,8 @@ fn describe(agent: Agent, plan: &ImportPlan) -> String {
         let _ = writeln!(text, "\nAlready in effect: {}", join_names(&plan.in_force));
     }
     let narrowed: Vec<String> = plan.narrowed.iter().map(|(entry, part)| format!("{entry}: {part}")).collect();
-    text.push_str(&lines("Imported in part", &narrowed));
-    text.push_str(&lines("Not imported", &describe_not_imported(&plan.not_imported)));
+    text.push_str(&list_section("Imported in part", &narrowed));
+    text.push_str(&list_section("Not imported", &describe_not_imported(&plan.not_imported)));
     clean(&text).into_owned()
 }
 
@@ -198,18 +199,6 @@ fn join_entries(entries: &[&str]) -> String {
         before = decision;
     }
     joined
-}
-
-/// Returns a title followed by indented lines; empty if there are no lines.
-fn lines(title: &str, lines: &[String]) -> String {
-    if lines.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("\n{title}:\n");
-    for line in lines {
-        let _ = writeln!(text, "  {}", reveal_line(line));
-    }
-    text
 }
 
 fn join_names(names: &[String]) -> String {

@@ -1,4 +1,4 @@
-//! Opens a session for a screen: the store, the chosen session, its model and its policy. This reads from the disk, so
+//! Session opening for a screen: the store, the chosen session, its model and its policy. This reads from the disk, so
 //! it must not run on the UI thread.
 
 use super::PreviousSession;

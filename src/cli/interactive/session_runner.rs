@@ -1,4 +1,4 @@
-//! Runs a session behind the visible screen, from opening it to its end.
+//! Session behind the visible screen, from opening it to its end.
 
 use super::session_lock::{LockOutcome, ReadOnlySession, SessionStart};
 use super::start_hints;

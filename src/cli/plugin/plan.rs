@@ -1,5 +1,6 @@
 //! Plan of the addition or update of a plugin, as text.
 
+use crate::cli::list_section::list_section;
 use crate::host::plugins::{Contents, Part, Plugin, PluginManifest};
 use crate::protocol::{FileDiff, format_count, size};
 use crate::text::{clean, clean_line, reveal_line, truncate};
@@ -50,12 +51,12 @@ pub(super) fn describe(plugin: &Plugin, manifest: Option<&PluginManifest>, conte
         ("Hooks", &contents.hooks, true),
         ("MCP servers", &contents.servers, true),
     ] {
-        text.push_str(&section(title, &parts.iter().map(|found| part(found, has_commands)).collect::<Vec<_>>()));
+        text.push_str(&list_section(title, &parts.iter().map(|found| part(found, has_commands)).collect::<Vec<_>>()));
     }
     let notes = manifest.map(|manifest| manifest.notes.as_slice()).unwrap_or_default();
     let unused: Vec<String> = contents.unused.iter().chain(notes).cloned().collect();
-    text.push_str(&section("Not used", &unused));
-    text.push_str(&section("Errors; these files are not used", &contents.errors));
+    text.push_str(&list_section("Not used", &unused));
+    text.push_str(&list_section("Errors; these files are not used", &contents.errors));
     text
 }
 
@@ -71,18 +72,6 @@ fn part(part: &Part, is_command: bool) -> String {
     let description = clean_line(&part.description);
     let description = if is_command { description } else { truncate(&description, DESCRIPTION_CELLS).into_owned() };
     format!("{}: {description}", part.name)
-}
-
-/// Returns a title followed by indented lines; empty if there are no lines.
-fn section(title: &str, lines: &[String]) -> String {
-    if lines.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("\n{title}:\n");
-    for line in lines {
-        let _ = writeln!(text, "  {}", reveal_line(line));
-    }
-    text
 }
 
 /// Returns the differences between an installed plugin and its new version, file by file.

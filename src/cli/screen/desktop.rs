@@ -4,8 +4,8 @@ use crate::cli::screen::current_workspace::CurrentWorkspace;
 use crate::cli::screen::editor;
 use crate::host::context::AppContext;
 use crate::sys::clipboard;
+use crate::sys::file::{Existing, write_whole};
 use crate::tui::{Clipboard, EditorTarget, OpenInEditor, OuterMultiplexer};
-use std::io::Write as _;
 use std::sync::Arc;
 
 /// File in the data directory for copied text that no clipboard accepted.
@@ -22,12 +22,10 @@ pub(crate) fn clipboard(place: &AppContext) -> Clipboard {
         let path = own.directories.data.join(COPIED);
         let write = || {
             std::fs::create_dir_all(&own.directories.data)?;
-            let mut file = tempfile::NamedTempFile::new_in(&own.directories.data)?;
-            file.write_all(text.as_bytes())?;
-            file.persist(&path).map_err(|error| error.error)
+            write_whole(&path, text.as_bytes(), Existing::Replace)
         };
         match write() {
-            Ok(_) => Ok(crate::text::abbreviate_home(&path, &own.home)),
+            Ok(()) => Ok(crate::text::abbreviate_home(&path, &own.home)),
             Err(error) => Err(format!("cannot write `{}`: {error}", path.display())),
         }
     };

@@ -1,4 +1,4 @@
-//! Opens the user's editor on a private temporary file.
+//! Editor of the user, opened on a private temporary file.
 
 use std::env;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! Opens a session for a client as for a screen, but with error codes.
+//! Session opening for a client: as for a screen, but with error codes.
 
 use crate::config::NoModel;
 use crate::host::context::AppContext;

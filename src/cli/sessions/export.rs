@@ -6,7 +6,8 @@ use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::startup::open_store;
-use crate::transfer::export::{Present, contents, page, write};
+use crate::sys::file::{Existing, write_whole};
+use crate::transfer::export::{contents, page};
 use std::path::Path;
 
 pub(crate) fn run(
@@ -28,7 +29,7 @@ pub(crate) fn run(
     match output {
         None => print_text(&text),
         Some(path) => {
-            write(path, text.as_bytes(), Present::Goes)
+            write_whole(path, text.as_bytes(), Existing::Replace)
                 .map_err(|error| CliError::failed(format!("cannot write `{}`: {error}", path.display())))?;
         }
     }

@@ -2,10 +2,10 @@
 
 use crate::config::ConfigError;
 use crate::protocol::Problem;
-use crate::sys::file::{Parents, PreImage, ReadError, WriteError, replace};
+use crate::sys::file::{Existing, Parents, PreImage, ReadError, WriteError, create_private_directory, replace, write_whole};
 use crate::sys::path::{PathKind, ResolvedPath, resolve};
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// Maximum size in bytes of a policy file.
@@ -13,17 +13,10 @@ const MAX_BYTES: u64 = 4 << 20;
 /// Maximum number of attempts to change a file that another program writes at the same time.
 const TRIES: usize = 5;
 
-/// Handling of an existing file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Existing {
-    Keep,
-    Replace,
-}
-
 /// Locks the rules for a change, so that two processes cannot overwrite each other's changes.
 pub(crate) fn lock(config_dir: &Path) -> Result<File, ConfigError> {
     let path = config_dir.join("grants.lock");
-    let taken = make_private(config_dir).and_then(|()| crate::sys::file::lock(&path));
+    let taken = create_private_directory(config_dir).and_then(|()| crate::sys::file::lock(&path));
     taken.map_err(|error| {
         let problem = Problem::new(format!("cannot lock `{}`", path.display())).because(&error);
         ConfigError::single(problem.hint(hint_for(&error)))
@@ -79,26 +72,8 @@ pub(crate) fn change<T>(
 
 /// Atomically creates a file that only its owner can read.
 pub(super) fn create(real: &Path, content: &[u8], existing: Existing) -> std::io::Result<()> {
-    let directory = real.parent().unwrap_or(real);
-    make_private(directory)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(content)?;
-    file.as_file().sync_all()?;
-    match existing {
-        Existing::Keep => file.persist_noclobber(real)?,
-        Existing::Replace => file.persist(real)?,
-    };
-    // Best effort: some file systems do not support this, and the file already has its name.
-    let _ = File::open(directory).and_then(|directory| directory.sync_all());
-    Ok(())
-}
-
-fn make_private(directory: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
+    create_private_directory(real.parent().unwrap_or(real))?;
+    write_whole(real, content, existing)
 }
 
 fn resolve_file(path: &Path) -> Result<ResolvedPath, ConfigError> {

@@ -11,6 +11,7 @@ pub(crate) use file::{change, lock, read};
 pub(crate) use restriction::{Restriction, RestrictionSubject, add_restrictions, with_blocked_domains, with_disabled_tools};
 
 use crate::protocol::GrantRule;
+use crate::sys::file::Existing;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
@@ -66,7 +67,7 @@ pub(crate) fn note_directory(file: &Path, workspace: &Path) -> std::io::Result<(
     if std::fs::read_to_string(&path).is_ok_and(|kept| kept == text) {
         return Ok(());
     }
-    file::create(&path, text.as_bytes(), file::Existing::Replace)
+    file::create(&path, text.as_bytes(), Existing::Replace)
 }
 
 /// Returns all rule files of projects, each with its project directory if that is known.

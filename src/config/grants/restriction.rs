@@ -1,4 +1,4 @@
-//! Adds ask and deny rules to a policy file as text, and preserves the rest of the file.
+//! Edit of a policy file that adds ask and deny rules and preserves the rest of the text.
 
 use super::edit::{LineEndings, RULES, SHELL, capability, parse};
 use crate::protocol::VerdictKind;

@@ -1,4 +1,4 @@
-//! Adds an MCP server to the user's `config.toml`, or removes it, and preserves all other settings.
+//! Edits of the user's `config.toml` that add or remove an MCP server and preserve all other settings.
 
 use super::ConfigEdit;
 use crate::config::ConfigError;

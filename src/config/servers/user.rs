@@ -116,18 +116,9 @@ impl Description<'_> {
             Some("sse") => HttpTransport::Sse,
             Some(_) | None => HttpTransport::Auto,
         };
-        let port = self.entry(&["oauth", "redirect_port"]).and_then(|entry| match entry.value {
-            ConfigValue::Number(port) => u16::try_from(port).ok(),
-            _ => None,
-        });
-        let scopes = match self.entry(&["oauth", "scopes"]).map(|entry| &entry.value) {
-            Some(ConfigValue::List(scopes)) => scopes.clone(),
-            _ => Vec::new(),
-        };
-        let client_id = self.entry(&["oauth", "client_id"]).and_then(|entry| match &entry.value {
-            ConfigValue::Text(id) => Some(id.clone()),
-            _ => None,
-        });
+        let port = self.entry(&["oauth", "redirect_port"]).and_then(|entry| u16::try_from(entry.value.as_number()?).ok());
+        let scopes = self.entry(&["oauth", "scopes"]).and_then(|entry| entry.value.as_list()).unwrap_or_default().to_vec();
+        let client_id = self.entry(&["oauth", "client_id"]).and_then(|entry| entry.value.as_text()).map(str::to_owned);
         Ok(ServerTransport::Http { url: url.to_owned(), kind, headers, oauth: OAuth { client_id, scopes, redirect_port: port } })
     }
 
@@ -160,17 +151,11 @@ impl Description<'_> {
     }
 
     fn text(&self, key: &str) -> Option<&str> {
-        match &self.entry(&[key])?.value {
-            ConfigValue::Text(text) => Some(text),
-            _ => None,
-        }
+        self.entry(&[key])?.value.as_text()
     }
 
     fn list(&self, key: &str) -> Vec<String> {
-        match self.entry(&[key]).map(|entry| &entry.value) {
-            Some(ConfigValue::List(texts)) => texts.clone(),
-            _ => Vec::new(),
-        }
+        self.entry(&[key]).and_then(|entry| entry.value.as_list()).unwrap_or_default().to_vec()
     }
 
     fn table(&self, key: &str) -> Option<&BTreeMap<String, String>> {

@@ -1,8 +1,8 @@
 //! Trust record, stored in the user's own directory.
 
+use crate::sys::file::{Existing, create_private_directory, write_whole};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,17 +55,8 @@ impl TrustRecord {
 
 /// Writes a small user file, creating its directory if necessary.
 pub(in crate::config) fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let directory = path.parent().unwrap_or(path);
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+    create_private_directory(path.parent().unwrap_or(path))?;
+    write_whole(path, text.as_bytes(), Existing::Replace)
 }
 
 /// State of a stored trust record.

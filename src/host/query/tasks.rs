@@ -4,8 +4,8 @@ use super::QueryHandler;
 use super::sessions::age;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
-use crate::host::tasks::{StoredTaskState, TaskDirectory, TaskSummary, TaskUse};
-use crate::protocol::{HostRequest, HostResponse, ListedTask, ListedTaskState, Problem};
+use crate::host::tasks::{TaskDirectory, TaskSummary, TaskUse};
+use crate::protocol::{HostRequest, HostResponse, ListedTask, Problem};
 use crate::sys::watch::Watch;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -39,15 +39,7 @@ fn list(place: &AppContext) -> Vec<ListedTask> {
 
 fn to_listed_task(task: TaskSummary, now: i64) -> ListedTask {
     ListedTask {
-        state: match task.state {
-            StoredTaskState::Running => ListedTaskState::Running,
-            StoredTaskState::Open => ListedTaskState::Open,
-            StoredTaskState::NeedsYou => ListedTaskState::NeedsYou,
-            StoredTaskState::Done => ListedTaskState::Done,
-            StoredTaskState::Failed => ListedTaskState::Failed,
-            StoredTaskState::Stopped => ListedTaskState::Stopped,
-            StoredTaskState::Interrupted => ListedTaskState::Interrupted,
-        },
+        state: task.state,
         age: age(now.saturating_sub(task.created.as_second())),
         check: task.check.as_ref().map(|check| format!("{}: {}", check.describe(), check.command)),
         id: task.id,

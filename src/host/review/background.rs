@@ -15,8 +15,8 @@ use crate::host::session_builder::front_end::FrontEnd;
 use crate::host::session_builder::{PreparedSession, SessionBuilder};
 use crate::host::tool_runner::{Starts, ToolEnvironment, ToolRunner};
 use crate::protocol::{
-    Command, Effort, Event, EventKind, Failure, Mode, Problem, Remedy, Review, ReviewQuery, ReviewSubject, ReviewUpdate,
-    ReviewedChanges,
+    Command, Effort, Event, EventKind, FailedRequest, Failure, Mode, Problem, Remedy, Review, ReviewQuery, ReviewSubject,
+    ReviewUpdate, ReviewedChanges,
 };
 use crate::session::Expense;
 use crate::store::Store;
@@ -206,7 +206,7 @@ impl ReviewRun {
         match kind {
             EventKind::ToolRequested { summary, .. } => (self.tell)(ReviewUpdate::Step(summary.clone())),
             EventKind::LlmRequestCompleted { usage, cost_usd, estimated, .. }
-            | EventKind::LlmRetry { usage: Some(usage), cost_usd, estimated, .. } => {
+            | EventKind::LlmRetry(FailedRequest { usage: Some(usage), cost_usd, estimated, .. }) => {
                 let spent = Expense { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
                 return self.account.count(spent).await;
             }

@@ -14,8 +14,8 @@ use crate::host::options::{Common, SessionChoice};
 use crate::policy::{ToolLimit, ToolNames};
 use crate::ports::AgentTask;
 use crate::protocol::{
-    AgentEvent, AgentState, Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, ErrorCode, Event, EventKind, Failure, Mode,
-    Problem, SessionId, ToolError,
+    AgentEvent, AgentState, Budget, BudgetLimit, BudgetScope, BudgetUnit, Command, ErrorCode, Event, EventKind, FailedRequest,
+    Failure, Mode, Problem, SessionId, ToolError,
 };
 use crate::session::{Expense, SessionState, TaskStage, Totals};
 use crate::store::{Store, StoreError};
@@ -271,7 +271,7 @@ impl AgentRun {
                 self.setup.account.emit(AgentEvent::Called { agent_session_id, calls, summary: summary.clone() }).await;
             }
             EventKind::LlmRequestCompleted { usage, cost_usd, estimated, .. }
-            | EventKind::LlmRetry { usage: Some(usage), cost_usd, estimated, .. } => {
+            | EventKind::LlmRetry(FailedRequest { usage: Some(usage), cost_usd, estimated, .. }) => {
                 let spent = Expense { usage: *usage, cost_usd: *cost_usd, estimated: *estimated };
                 seen.totals.add(spent);
                 return self.setup.account.count_agent(spent).await;

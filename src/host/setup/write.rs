@@ -1,4 +1,4 @@
-//! Saves the results of the setup: a key, settings, a policy. Existing files are backed up.
+//! Results of the setup, as saved: a key, settings, a policy. Existing files are backed up.
 
 use super::approvals::ApprovalPreset;
 use crate::config::{NewValue, with_values};

@@ -14,4 +14,4 @@ pub(crate) mod worktree;
 pub(crate) use changes::TaskChanges;
 pub(crate) use description::{CheckResult, CopyKind, StartOptions, TaskDescription};
 pub(crate) use directory::{TaskDirectory, TaskUse};
-pub(crate) use status::{StoredTaskState, TaskSummary};
+pub(crate) use status::TaskSummary;

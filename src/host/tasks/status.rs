@@ -4,34 +4,18 @@ use super::changes::TaskChanges;
 use super::description::{CheckResult, CopyKind, TaskDescription, TaskNotes};
 use super::directory::{TaskDirectory, TaskUse};
 use crate::host::error::CliError;
+use crate::protocol::ListedTaskState;
 use crate::session::{SessionState, TaskStage};
 use crate::store::Store;
 use serde::Serialize;
 use std::path::PathBuf;
-
-/// State of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum StoredTaskState {
-    Running,
-    /// The task is open on a screen.
-    Open,
-    /// An approval or another decision by the user is pending, and no process waits for it.
-    NeedsYou,
-    Done,
-    Failed,
-    /// The user stopped the task. It can be resumed.
-    Stopped,
-    /// The process ended before the task. It can be resumed.
-    Interrupted,
-}
 
 /// One task of a list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TaskSummary {
     pub id: String,
-    pub state: StoredTaskState,
+    pub state: ListedTaskState,
     pub prompt: String,
     pub workspace: PathBuf,
     pub created: jiff::Timestamp,
@@ -53,26 +37,6 @@ pub(crate) struct TaskSummary {
     /// Reason why the task needs the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<String>,
-}
-
-impl StoredTaskState {
-    /// Returns the state as shown in lists.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Open => "open",
-            Self::NeedsYou => "needs you",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Stopped => "stopped",
-            Self::Interrupted => "interrupted",
-        }
-    }
-
-    /// Returns whether a process is working on the task.
-    pub(crate) fn is_active(self) -> bool {
-        matches!(self, Self::Running | Self::Open)
-    }
 }
 
 /// Facts from the journal of a task.
@@ -125,8 +89,8 @@ impl TaskSummary {
     pub(crate) fn read(task: &TaskDirectory, description: &TaskDescription) -> Result<Self, CliError> {
         let (holder, notes, facts) = (task.holder(), task.notes(), JournalFacts::read(task)?);
         let state = match holder.as_ref().map(|holder| holder.purpose) {
-            Some(TaskUse::Run) => StoredTaskState::Running,
-            Some(TaskUse::Open) => StoredTaskState::Open,
+            Some(TaskUse::Run) => ListedTaskState::Running,
+            Some(TaskUse::Open) => ListedTaskState::Open,
             Some(TaskUse::Changes) | None => resting_state(&facts, &notes),
         };
         let changes = TaskChanges::read(task, description);
@@ -156,17 +120,17 @@ impl TaskSummary {
 }
 
 /// Returns the state of a task that no process is running.
-fn resting_state(facts: &JournalFacts, notes: &TaskNotes) -> StoredTaskState {
+fn resting_state(facts: &JournalFacts, notes: &TaskNotes) -> ListedTaskState {
     let waits = facts.waits_for.is_some() || notes.needs_user;
     match facts.stage {
-        Some(TaskStage::Completed) => StoredTaskState::Done,
-        Some(TaskStage::Failed) => StoredTaskState::Failed,
-        Some(TaskStage::Cancelled) => StoredTaskState::Stopped,
-        Some(TaskStage::Waiting | TaskStage::Running | TaskStage::Paused) | None if notes.is_stopped => StoredTaskState::Stopped,
-        Some(TaskStage::Waiting) => StoredTaskState::NeedsYou,
-        Some(TaskStage::Running | TaskStage::Paused) if waits => StoredTaskState::NeedsYou,
+        Some(TaskStage::Completed) => ListedTaskState::Done,
+        Some(TaskStage::Failed) => ListedTaskState::Failed,
+        Some(TaskStage::Cancelled) => ListedTaskState::Stopped,
+        Some(TaskStage::Waiting | TaskStage::Running | TaskStage::Paused) | None if notes.is_stopped => ListedTaskState::Stopped,
+        Some(TaskStage::Waiting) => ListedTaskState::NeedsYou,
+        Some(TaskStage::Running | TaskStage::Paused) if waits => ListedTaskState::NeedsYou,
         // A process that is asked to exit pauses the task.
-        Some(TaskStage::Running | TaskStage::Paused) | None => StoredTaskState::Interrupted,
+        Some(TaskStage::Running | TaskStage::Paused) | None => ListedTaskState::Interrupted,
     }
 }
 
@@ -180,23 +144,23 @@ mod tests {
         let stopped = TaskNotes { is_stopped: true, ..TaskNotes::default() };
         let waits = TaskNotes { needs_user: true, ..TaskNotes::default() };
         for (stage, notes, state) in [
-            (None, &nothing, StoredTaskState::Interrupted),
-            (Some(TaskStage::Running), &nothing, StoredTaskState::Interrupted),
-            (Some(TaskStage::Running), &stopped, StoredTaskState::Stopped),
-            (Some(TaskStage::Running), &waits, StoredTaskState::NeedsYou),
-            (Some(TaskStage::Waiting), &nothing, StoredTaskState::NeedsYou),
-            (Some(TaskStage::Paused), &nothing, StoredTaskState::Interrupted),
-            (Some(TaskStage::Paused), &waits, StoredTaskState::NeedsYou),
-            (Some(TaskStage::Paused), &stopped, StoredTaskState::Stopped),
-            (Some(TaskStage::Completed), &stopped, StoredTaskState::Done),
-            (Some(TaskStage::Completed), &waits, StoredTaskState::Done),
-            (Some(TaskStage::Failed), &nothing, StoredTaskState::Failed),
+            (None, &nothing, ListedTaskState::Interrupted),
+            (Some(TaskStage::Running), &nothing, ListedTaskState::Interrupted),
+            (Some(TaskStage::Running), &stopped, ListedTaskState::Stopped),
+            (Some(TaskStage::Running), &waits, ListedTaskState::NeedsYou),
+            (Some(TaskStage::Waiting), &nothing, ListedTaskState::NeedsYou),
+            (Some(TaskStage::Paused), &nothing, ListedTaskState::Interrupted),
+            (Some(TaskStage::Paused), &waits, ListedTaskState::NeedsYou),
+            (Some(TaskStage::Paused), &stopped, ListedTaskState::Stopped),
+            (Some(TaskStage::Completed), &stopped, ListedTaskState::Done),
+            (Some(TaskStage::Completed), &waits, ListedTaskState::Done),
+            (Some(TaskStage::Failed), &nothing, ListedTaskState::Failed),
         ] {
             let facts = JournalFacts { stage, ..JournalFacts::default() };
             assert_eq!(resting_state(&facts, notes), state, "{stage:?} {notes:?}");
         }
         let asked =
             JournalFacts { waits_for: Some("$ make".to_owned()), stage: Some(TaskStage::Paused), ..JournalFacts::default() };
-        assert_eq!(resting_state(&asked, &nothing), StoredTaskState::NeedsYou);
+        assert_eq!(resting_state(&asked, &nothing), ListedTaskState::NeedsYou);
     }
 }

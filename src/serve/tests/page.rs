@@ -19,6 +19,7 @@ const TYPES: &[(&str, &[&str])] = &[
     ),
     (include_str!("../../protocol/diagnostics.rs"), &["FileDiagnostics", "Diagnostic"]),
     (include_str!("../../protocol/failure.rs"), &["Failure", "Remedy", "FailureKind"]),
+    (EVENTS, &["FailedRequest"]),
     (include_str!("../../protocol/budget.rs"), &["BudgetScope", "BudgetUnit"]),
     (include_str!("../../protocol/usage.rs"), &["Usage"]),
     (include_str!("../../protocol/agent_event.rs"), &["AgentEvent", "AgentState"]),

@@ -1,10 +1,15 @@
-//! File stamp: size, times, inode and mode of a file, to detect a change without reading its content.
+//! File and directory stamps: size, times, inode and mode, to detect a change without reading the content.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Granularity of file times, in nanoseconds. A change within this time of a check may leave the stamp unchanged.
 const TICK_NS: i64 = 20_000_000;
+
+/// Age in seconds below which a changed directory may change again without a newer timestamp.
+const DIRECTORY_TICK_SECONDS: i64 = 2;
 
 /// Metadata of a file, with signed numbers as a database stores them. Times are in nanoseconds since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,5 +50,32 @@ impl FileStamp {
     /// of the check.
     pub(crate) fn is_telling(self, looked_at: i64) -> bool {
         self.changed < looked_at - TICK_NS
+    }
+}
+
+/// Metadata that changes whenever a name in the directory is created, removed or replaced. Programs cannot set it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct DirectoryStamp {
+    device: u64,
+    file: FileStamp,
+}
+
+impl DirectoryStamp {
+    /// Reads the stamp; `None` if the directory cannot be examined.
+    pub(crate) fn read(directory: &Path) -> Option<Self> {
+        let metadata = directory.symlink_metadata().ok()?;
+        Some(Self { device: metadata.dev(), file: FileStamp::from_metadata(&metadata) })
+    }
+
+    /// Returns whether any later change of the directory changes its stamp; false if it has just changed.
+    pub(crate) fn is_settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+        (self.file.changed / 1_000_000_000).saturating_add(DIRECTORY_TICK_SECONDS) < now
+    }
+
+    /// Returns the stamp of an earlier change, for tests.
+    #[cfg(test)]
+    pub(crate) fn earlier(self) -> Self {
+        Self { file: FileStamp { changed: self.file.changed - 1_000_000_000, ..self.file }, ..self }
     }
 }

@@ -15,13 +15,15 @@ mod tests;
 pub(crate) mod transaction;
 pub(crate) mod tree;
 pub(crate) mod usage;
+mod whole_file;
 
 pub(crate) use below::{create_below, read_below};
-pub(crate) use file_stamp::FileStamp;
+pub(crate) use file_stamp::{DirectoryStamp, FileStamp};
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use key_file::read_or_create;
 pub(crate) use replace::{Parents, WriteError, create_directory, lock, replace, replace_with};
 pub(crate) use restore::{CurrentState, TargetState, remove_empty_directory, restore, set_mode};
+pub(crate) use whole_file::{Existing, create_private_directory, write_whole};
 
 use super::path::open_file;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! Runs commands from start to end and forwards their output.
+//! Command runs from start to end, with forwarding of their output.
 
 use super::Commands;
 use super::describe_process_end;

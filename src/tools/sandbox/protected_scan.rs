@@ -2,13 +2,13 @@
 //! directories, and matches of policy globs. The scan is limited, and repeated in the background.
 
 use crate::policy::{EntryProtection, ProtectionRules, is_secret_name};
-use crate::sys::file::FileStamp;
+use crate::sys::file::DirectoryStamp;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// Maximum number of examined entries.
 const MAX_ENTRIES: usize = 200_000;
@@ -29,8 +29,6 @@ const MAX_SOCKETS: usize = 256;
 const MAX_RESCANNED: usize = 20_000;
 /// Age after which a scan is repeated in the background.
 const STALE: Duration = Duration::from_secs(2);
-/// Age in seconds below which a changed directory may change again without a newer timestamp.
-const TICK_SECONDS: i64 = 2;
 
 /// Result of a scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -103,13 +101,6 @@ struct CachedListing {
     below: Vec<OsString>,
     /// Subdirectories searched only for sockets.
     aside: Vec<OsString>,
-}
-
-/// Metadata that changes whenever a name in the directory is created, removed or replaced. Programs cannot set it back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct DirectoryStamp {
-    device: u64,
-    file: FileStamp,
 }
 
 #[derive(Debug, Clone)]
@@ -207,7 +198,7 @@ fn walk(
         if search.levels > 0 {
             aside.extend(listed.below.iter().chain(&listed.aside).map(|name| search.for_child(name)));
         }
-        if listed.is_settled() {
+        if listed.stamp.is_settled() {
             seen.insert(search.directory, listed);
         }
     }
@@ -255,7 +246,7 @@ fn walk_roots(
             ));
             return found;
         }
-        if listed.is_settled() {
+        if listed.stamp.is_settled() {
             seen.insert(directory, listed);
         }
     }
@@ -296,20 +287,6 @@ fn list_directory(directory: &Path, known: Option<CachedListing>, marks: &Protec
         }
     }
     Some(listed)
-}
-
-impl DirectoryStamp {
-    fn read(directory: &Path) -> Option<Self> {
-        let metadata = directory.symlink_metadata().ok()?;
-        Some(Self { device: metadata.dev(), file: FileStamp::from_metadata(&metadata) })
-    }
-}
-
-impl CachedListing {
-    fn is_settled(&self) -> bool {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
-        (self.stamp.file.changed / 1_000_000_000).saturating_add(TICK_SECONDS) < now
-    }
 }
 
 fn keep(found: &mut ScanResult, directory: &Path, mark: &ProtectedEntry) {
@@ -436,7 +413,7 @@ mod tests {
         let again = walk(std::slice::from_ref(&root), &marks, &[], MAX_ENTRIES, &mut seen);
         assert_eq!(again.read_only, [root.join(".git"), root.join("a/.git")]);
         let (path, mut earlier) = listed("a", Vec::new(), &[]);
-        earlier.stamp.file.changed -= 1_000_000_000;
+        earlier.stamp = earlier.stamp.earlier();
         seen = DirectoryCache::new();
         seen.insert(path, earlier);
         let mut changed = walk(std::slice::from_ref(&root), &marks, &[], MAX_ENTRIES, &mut seen);

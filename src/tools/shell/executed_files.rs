@@ -4,10 +4,9 @@
 use super::file_hashes::FileHashes;
 use crate::policy::run_files;
 use crate::protocol::{ErrorCode, Target, ToolError};
-use crate::sys::file::{PreImage, ReadError, read};
+use crate::sys::file::{FileStamp, PreImage, ReadError, read};
 use crate::sys::path::{DirectoryIdentity, PathKind, identity, resolve};
 use crate::tools::settings::ToolSettings;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Size in bytes above which files are compared by metadata.
@@ -32,11 +31,7 @@ struct File {
 #[derive(PartialEq, Eq)]
 enum Content {
     Is(PreImage),
-    Large {
-        bytes: u64,
-        inode: u64,
-        changed: (i64, i64),
-    },
+    Large(FileStamp),
     /// The file is outside the workspace, or unreadable.
     NotLookedAt,
 }
@@ -101,7 +96,7 @@ impl Content {
         match read(real, MAX_READ_BYTES) {
             Ok(content) => Self::Is(PreImage::hash(&content)),
             Err(ReadError::TooLarge { .. }) => match std::fs::symlink_metadata(real) {
-                Ok(data) => Self::Large { bytes: data.len(), inode: data.ino(), changed: (data.ctime(), data.ctime_nsec()) },
+                Ok(data) => Self::Large(FileStamp::from_metadata(&data)),
                 Err(_) => Self::NotLookedAt,
             },
             Err(ReadError::Io(_)) => Self::NotLookedAt,

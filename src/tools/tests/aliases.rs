@@ -1,7 +1,7 @@
 //! Aliases from other agents' documentation, with their own arguments, defaults and limits.
 
 use super::*;
-use crate::tools::TextTools;
+use crate::protocol::TextTools;
 
 fn timeout(tool: &str, arguments: Value) -> u64 {
     Bench::new().plan(tool, arguments).unwrap().timeout_seconds

@@ -164,7 +164,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> ToolSettings {
         },
         grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
-        text: crate::tools::TextTools::default(),
+        text: crate::protocol::TextTools::default(),
         // Files that a test writes first are older than its session.
         since: std::time::SystemTime::now() + std::time::Duration::from_secs(3600),
         checkpoints: None,

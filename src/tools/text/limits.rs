@@ -1,10 +1,9 @@
 //! Restrictions of the text tools, applied to a call.
 
-use crate::protocol::ToolError;
+use crate::protocol::{TextTools, ToolError};
 use crate::tools::draft::CallDraft;
 use crate::tools::paths::Paths;
 use crate::tools::settings::{PathAccess, ToolSettings};
-use crate::tools::text_tools::TextTools;
 use crate::tools::tool::{AnyTool, Payload};
 use serde_json::{Map, Value};
 use std::path::Path;

@@ -218,7 +218,3 @@ pub(crate) fn pieces(words: &str, cells: usize) -> Vec<String> {
 pub(crate) fn wrap_exact(words: &str, cells: usize) -> Vec<String> {
     text::wrap_exact(words, cells.max(1)).into_iter().map(|range| words[range].to_owned()).collect()
 }
-
-pub(crate) fn duration(seconds: u64) -> String {
-    if seconds >= 60 && seconds.is_multiple_of(60) { format!("{} min", seconds / 60) } else { format!("{seconds} s") }
-}

@@ -1,10 +1,9 @@
 //! Pages to read in front of a dialog, such as matching rules or project files. They require no decision.
 
-use super::command::duration;
 use super::dialog_kind::DialogKind;
 use super::effects::has_output;
 use super::{Body, Choice, ChoiceAction, Dialog, DialogAnswer, choice};
-use crate::protocol::{Approval, FileDiffs, PreviewOffer, RuleOrigin};
+use crate::protocol::{Approval, FileDiffs, PreviewOffer, RuleOrigin, format_seconds};
 use crate::text;
 use crate::tui::interface::ProjectFile;
 use crate::tui::typeahead_guard::Confirm;
@@ -206,7 +205,7 @@ fn constants(approval: &Approval) -> Vec<String> {
         lines.push(format!("directory    {}", text::reveal_line(&command.cwd)));
         lines.push(match command.timeout_seconds {
             0 => "time limit   none".to_owned(),
-            seconds => format!("time limit   {}", duration(seconds)),
+            seconds => format!("time limit   {}", format_seconds(seconds)),
         });
         lines.extend(approval.proposal.shared_notes().iter().map(|note| {
             let note = text::reveal_line(note);

@@ -482,7 +482,7 @@ pub(crate) fn effects_approval(id: &str) -> Approval {
 
 /// Event for a request that failed and is retried.
 pub(crate) fn retry(kind: FailureKind, delay_ms: u64, message: &str, usage: Option<Usage>, cost_usd: Option<f64>) -> EventKind {
-    EventKind::LlmRetry {
+    EventKind::LlmRetry(FailedRequest {
         attempt: 1,
         max_attempts: 3,
         delay_ms,
@@ -493,7 +493,7 @@ pub(crate) fn retry(kind: FailureKind, delay_ms: u64, message: &str, usage: Opti
         cost_usd,
         estimated: false,
         request_id: None,
-    }
+    })
 }
 
 /// A complete response with half of its input cached.

@@ -1,7 +1,7 @@
 //! Screen updates for model requests and responses.
 
 use super::activity::set_activity;
-use super::retry::{self, FailedRequest};
+use super::retry;
 use super::{failures, review, spending, streaming};
 use crate::protocol::EventKind;
 use crate::text;
@@ -28,36 +28,10 @@ pub(crate) fn apply(model: &mut UiModel, kind: EventKind, now: u64) {
         EventKind::ReviewSpent { usage, cost_usd, session_cost_usd, estimated } => {
             review::on_usage(model, usage, (cost_usd, session_cost_usd), estimated);
         }
-        EventKind::LlmRetry {
-            attempt,
-            max_attempts,
-            delay_ms,
-            asked_ms,
-            kind,
-            message,
-            usage,
-            cost_usd,
-            estimated,
-            request_id,
-        } => {
+        EventKind::LlmRetry(failed) => {
             streaming::complete_response(model);
-            spending::doubt(model, estimated);
-            retry::on_retry(
-                model,
-                FailedRequest {
-                    attempt,
-                    max_attempts,
-                    delay_ms,
-                    asked_ms,
-                    kind,
-                    message,
-                    usage,
-                    cost_usd,
-                    estimated,
-                    request_id,
-                },
-                now,
-            );
+            spending::doubt(model, failed.estimated);
+            retry::on_retry(model, failed, now);
         }
         EventKind::AnswerDiscarded { reason } => failures::on_discarded(model, &reason),
         _ => {}

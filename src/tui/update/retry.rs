@@ -1,6 +1,6 @@
 //! Status of a failed request that will be retried, and the key that retries immediately.
 
-use crate::protocol::{Command, FailureKind, Usage};
+use crate::protocol::{Command, FailedRequest, FailureKind};
 use crate::text;
 use crate::tui::format;
 use crate::tui::model::{Activity, Retry, UiEffect, UiModel};
@@ -17,20 +17,6 @@ const NARROW: u16 = 50;
 
 /// Number of cells for the gutter and the shortest hint after the text.
 const KEYS: usize = 12;
-
-/// Retry as reported by the session.
-pub(crate) struct FailedRequest {
-    pub attempt: u32,
-    pub max_attempts: u32,
-    pub delay_ms: u64,
-    pub asked_ms: Option<u64>,
-    pub kind: FailureKind,
-    pub message: String,
-    pub usage: Option<Usage>,
-    pub cost_usd: Option<f64>,
-    pub estimated: bool,
-    pub request_id: Option<String>,
-}
 
 pub(crate) fn on_retry(model: &mut UiModel, failed: FailedRequest, now: u64) {
     let FailedRequest { attempt, max_attempts, delay_ms, asked_ms, kind, message, usage, cost_usd, estimated, request_id } =

@@ -1,7 +1,7 @@
 //! One-line descriptions of effects, as used in the cases.
 
 use super::*;
-use crate::protocol::PlannedStep;
+use crate::protocol::{FailedRequest, PlannedStep};
 
 pub(super) fn tag(value: &impl serde::Serialize, key: &str) -> String {
     serde_json::to_value(value).unwrap()[key].as_str().unwrap().to_owned()
@@ -61,7 +61,7 @@ pub(super) fn show(kind: &EventKind) -> String {
         EventKind::PolicyInForce { message, .. } => message.clone().unwrap_or_default(),
         EventKind::ModeChanged { mode } => mode.as_str().to_owned(),
         EventKind::Notice { message } => message.clone(),
-        EventKind::LlmRetry { attempt, max_attempts, delay_ms, usage, estimated, .. } => {
+        EventKind::LlmRetry(FailedRequest { attempt, max_attempts, delay_ms, usage, estimated, .. }) => {
             let used = usage.map_or_else(String::new, |usage| format!(", used {}{}", usage.input_tokens, about(*estimated)));
             format!("{attempt} of {max_attempts} in {delay_ms} ms{used}")
         }

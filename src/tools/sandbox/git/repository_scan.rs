@@ -1,16 +1,13 @@
 //! Search for every `.git` below some directories. Unchanged directories are cached.
 
+use crate::sys::file::DirectoryStamp;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Maximum number of examined entries.
 const MAX_ENTRIES: usize = 200_000;
-/// Age in seconds below which a changed directory may change again without a newer timestamp.
-const TICK_SECONDS: i64 = 2;
 
 /// The search and its cache.
 #[derive(Debug)]
@@ -31,8 +28,7 @@ pub(super) struct RepositoryList {
 /// A cached directory listing.
 #[derive(Debug)]
 struct RepositoryListing {
-    /// Device, inode and change time, which programs cannot set back.
-    stamp: (u64, u64, i64, i64),
+    stamp: DirectoryStamp,
     entries: usize,
     has_git: bool,
     below: Vec<OsString>,
@@ -72,7 +68,7 @@ impl RepositoryScan {
                 places.is_cut = true;
                 return places;
             }
-            if listed.is_settled() {
+            if listed.stamp.is_settled() {
                 seen.insert(directory, listed);
             }
         }
@@ -81,8 +77,7 @@ impl RepositoryScan {
 }
 
 fn list_directory(directory: &Path, known: Option<RepositoryListing>, most: usize) -> Option<RepositoryListing> {
-    let data = directory.symlink_metadata().ok()?;
-    let stamp = (data.dev(), data.ino(), data.ctime(), data.ctime_nsec());
+    let stamp = DirectoryStamp::read(directory)?;
     if let Some(known) = known.filter(|known| known.stamp == stamp && known.entries < most) {
         return Some(known);
     }
@@ -97,13 +92,6 @@ fn list_directory(directory: &Path, known: Option<RepositoryListing>, most: usiz
         }
     }
     Some(listed)
-}
-
-impl RepositoryListing {
-    fn is_settled(&self) -> bool {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
-        self.stamp.2.saturating_add(TICK_SECONDS) < now
-    }
 }
 
 #[cfg(test)]

@@ -1,34 +1,16 @@
 //! Missing paths that one run may write. They are created before the run, and removed after it if unused.
 
 use crate::protocol::SandboxAccess;
-use std::fs::{self, Metadata, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use crate::sys::file::FileStamp;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Paths created for a run.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct CreatedPaths {
-    made: Vec<(PathBuf, State)>,
-}
-
-/// Metadata that changes whenever the path is used.
-#[derive(Debug, PartialEq, Eq)]
-struct State {
-    inode: u64,
-    bytes: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl State {
-    fn from_metadata(data: &Metadata) -> Self {
-        Self {
-            inode: data.ino(),
-            bytes: data.len(),
-            modified: (data.mtime(), data.mtime_nsec()),
-            changed: (data.ctime(), data.ctime_nsec()),
-        }
-    }
+    /// Each with its stamp, which changes whenever the path is used.
+    made: Vec<(PathBuf, FileStamp)>,
 }
 
 impl CreatedPaths {
@@ -48,7 +30,7 @@ impl CreatedPaths {
                 OpenOptions::new().write(true).create_new(true).mode(0o666).open(path).map(drop)
             };
             if let (Ok(()), Ok(data)) = (done, path.symlink_metadata()) {
-                made.push((path.to_owned(), State::from_metadata(&data)));
+                made.push((path.to_owned(), FileStamp::from_metadata(&data)));
             }
         }
         Self { made }
@@ -59,7 +41,7 @@ impl Drop for CreatedPaths {
     fn drop(&mut self) {
         for (path, state) in &self.made {
             let Ok(data) = path.symlink_metadata() else { continue };
-            if State::from_metadata(&data) == *state {
+            if FileStamp::from_metadata(&data) == *state {
                 // A non-empty directory is kept anyway.
                 let _ = if data.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
             }

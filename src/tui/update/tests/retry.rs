@@ -1,5 +1,5 @@
 use super::*;
-use crate::protocol::{BudgetScope, BudgetUnit, Remedy};
+use crate::protocol::{BudgetScope, BudgetUnit, FailedRequest, Remedy};
 
 fn retry(kind: FailureKind, delay_ms: u64, message: &str) -> EventKind {
     crate::tui::tests::fixtures::retry(kind, delay_ms, message, None, None)
@@ -151,20 +151,9 @@ fn a_task_failed_by_the_provider_shows_how_to_continue() {
 #[test]
 fn the_request_id_is_shown_by_x_and_with_failures() {
     let with_id = |kind| match retry(kind, 30_000, "Overloaded, come back later") {
-        EventKind::LlmRetry { attempt, max_attempts, delay_ms, asked_ms, kind, message, usage, cost_usd, estimated, .. } => {
+        EventKind::LlmRetry(failed) => {
             let request_id = Some("req_011\u{1b}[2J".to_owned());
-            EventKind::LlmRetry {
-                attempt,
-                max_attempts,
-                delay_ms,
-                asked_ms,
-                kind,
-                message,
-                usage,
-                cost_usd,
-                estimated,
-                request_id,
-            }
+            EventKind::LlmRetry(FailedRequest { request_id, ..failed })
         }
         other => other,
     };
