@@ -211,7 +211,7 @@ impl Tree {
                 kill: tokio_util::sync::CancellationToken::new(),
                 interrupt: tokio_util::sync::CancellationToken::new(),
                 background: tokio_util::sync::CancellationToken::new(),
-                most_bytes: usize::MAX,
+                max_bytes: usize::MAX,
             };
             self.router.run(plan, permit, context).await
         });
@@ -308,7 +308,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> ToolSettings {
         commands: Commands::default(),
         search: SessionSearch::default(),
         skills: SessionSkills::default(),
-        questions: UserQuestions::to_nobody(),
+        questions: UserQuestions::without_user(),
         hooks: None,
         agents: None,
         seen: ReadState::default(),

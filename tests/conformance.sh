@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tries aye with what others wrote: the public suite for MCP clients, both revisions, and the protocol's own example server, each way it
-# can be reached. It needs Node 22 or newer with npm, which fetches them; nothing else of the project does.
+# can be reached. It needs Node 22 or newer with npm, which fetches them; nothing else in the project does.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

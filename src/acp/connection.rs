@@ -37,7 +37,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Part of that time that is reserved for the editor to read the last messages.
 const READ_GRACE: Duration = Duration::from_secs(1);
-/// Number of places in the queue of a session that are reserved for cancellations.
+/// Number of slots in the queue of a session that are reserved for cancellations.
 const FOR_CANCEL: usize = 8;
 
 /// Parts of a connection.

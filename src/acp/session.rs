@@ -226,7 +226,7 @@ impl EditorSession {
                 self.client.update(&self.id, changed.into_update(content)).await;
             }
         }
-        let open = self.mapper.give_up_open();
+        let open = self.mapper.close_open_calls();
         self.update_all(open).await;
     }
 

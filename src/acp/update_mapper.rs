@@ -142,7 +142,7 @@ impl UpdateMapper {
             }
             EventKind::TaskStarted { prompt, .. } => {
                 let own = Some(self.prompt(prompt)).filter(|_| when == EventTime::Before);
-                own.into_iter().chain(self.entitle(prompt)).collect()
+                own.into_iter().chain(self.set_title_from_prompt(prompt)).collect()
             }
             EventKind::Steered { text } if when == EventTime::Before => vec![self.prompt(text)],
             EventKind::SessionStarted { facts, .. } => {
@@ -331,7 +331,7 @@ impl UpdateMapper {
     }
 
     /// Closes calls with an unknown outcome, because the process that ran them has ended.
-    pub(crate) fn give_up_open(&mut self) -> Vec<SessionUpdate> {
+    pub(crate) fn close_open_calls(&mut self) -> Vec<SessionUpdate> {
         let calls: Vec<CallId> = self.open.drain().map(|(call, _)| call).collect();
         let content = || vec![calls::text_content("aye exited here; the outcome is unknown".to_owned())];
         let fields = || ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(content());
@@ -346,7 +346,7 @@ impl UpdateMapper {
     }
 
     /// Sets the title to the first words of the first prompt.
-    fn entitle(&mut self, prompt: &str) -> Option<SessionUpdate> {
+    fn set_title_from_prompt(&mut self, prompt: &str) -> Option<SessionUpdate> {
         if self.title.is_some() {
             return None;
         }

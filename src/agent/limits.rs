@@ -8,8 +8,8 @@ pub(crate) const STEP_WARNING_PERCENT: u64 = 80;
 pub(crate) const BUDGET_WARNING_PERCENT: f64 = 80.0;
 /// Factor by which aye suggests raising an exhausted budget.
 pub(crate) const BUDGET_FACTOR: f64 = 2.0;
-/// Number of output tokens assumed in the estimate of a request. The value is low, because a budget should stop work
-/// neither too early nor too late.
+/// Number of output tokens assumed in the estimate of a request. The value is typical and not a maximum, so that a
+/// budget stops work neither too early nor too late.
 pub(crate) const OUTPUT_ESTIMATE_TOKENS: u64 = 500;
 /// Minimum time in seconds for which providers cache a request. A cached part is cheaper in the next request.
 pub(crate) const CACHE_SECONDS: i64 = 300;
@@ -31,7 +31,7 @@ pub(crate) const STOP_HOOK_BLOCKS: u32 = 8;
 pub(crate) const SAME_CHECK_FAILURES: u32 = 3;
 /// Timeout in seconds of a goal's check.
 pub(crate) const CHECK_SECONDS: u64 = 600;
-/// Maximum number of bytes of a check's last output that are sent to the model.
+/// Maximum number of bytes that are sent to the model from the end of a check's output.
 pub(crate) const GOAL_OUTPUT_BYTES: usize = 8 << 10;
 /// Maximum number of prompts queued behind a running task.
 pub(crate) const MAX_QUEUED: usize = 100;
@@ -70,7 +70,7 @@ pub(crate) const TREE_SECONDS: u64 = 600;
 pub(crate) const KILL_GRACE_MS: u64 = 5_000;
 /// Time in milliseconds that running calls may take to end when the user quits.
 pub(crate) const QUIT_GRACE_MS: u64 = 3_000;
-/// Maximum number of bytes of a running command's last output that are saved.
+/// Maximum number of bytes that are saved from the end of a running command's output.
 pub(crate) const TAIL_BYTES: usize = 4 << 10;
 /// Minimum interval in milliseconds between two saves of that output: while a command prints, and while it is silent.
 pub(crate) const TAIL_SAVE_MS: u64 = 1_000;

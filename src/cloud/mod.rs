@@ -19,7 +19,7 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// Environment from which an account is read.
 #[derive(Clone)]
-pub(crate) struct Surroundings {
+pub(crate) struct CloudEnvironment {
     /// Environment variables of the platform.
     pub variables: BTreeMap<String, String>,
     pub home: PathBuf,
@@ -29,13 +29,13 @@ pub(crate) struct Surroundings {
     pub learn: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for CloudEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Surroundings").finish_non_exhaustive()
+        f.debug_struct("CloudEnvironment").finish_non_exhaustive()
     }
 }
 
-impl Surroundings {
+impl CloudEnvironment {
     fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }

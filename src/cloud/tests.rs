@@ -54,9 +54,9 @@ impl Home {
         Self { directory, learnt: Arc::default() }
     }
 
-    pub(super) fn surroundings(&self, variables: &[(&str, &str)]) -> Surroundings {
+    pub(super) fn surroundings(&self, variables: &[(&str, &str)]) -> CloudEnvironment {
         let learnt = Arc::clone(&self.learnt);
-        Surroundings {
+        CloudEnvironment {
             variables: variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
             home: self.directory.path().to_owned(),
             roots: Vec::new(),

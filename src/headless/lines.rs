@@ -11,7 +11,7 @@ pub(crate) fn write(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> 
     out.write_all(b"\n")
 }
 
-/// Escapes such characters in existing JSON, which contains only ASCII outside of strings.
+/// Escapes control characters in existing JSON, which contains only ASCII outside of strings.
 pub(crate) fn escape_controls(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for letter in json.chars() {

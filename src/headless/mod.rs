@@ -59,7 +59,7 @@ pub(crate) struct RunCheck<'a> {
     pub repairs: usize,
 }
 
-/// Maximum number of lines that an error shows of a response that does not match.
+/// Maximum number of lines shown of a response that does not match the schema.
 const MAX_RESPONSE_LINES: usize = 20;
 
 /// Function that makes text safe for a terminal.
@@ -121,8 +121,8 @@ impl<'a> EventWriter<'a> {
             Format::Json => {
                 let ended = self.last.as_ref().is_some_and(|last| last.kind.is_over());
                 // The end of a goal is more informative than that of its last task.
-                let is_over = event.kind.is_over() || is_goal_over(&event.kind);
-                if (is_over && !self.last.as_ref().is_some_and(|last| is_goal_over(&last.kind))) || !ended {
+                let is_over = event.kind.is_over() || has_goal_ended(&event.kind);
+                if (is_over && !self.last.as_ref().is_some_and(|last| has_goal_ended(&last.kind))) || !ended {
                     self.last = Some(event);
                 }
             }
@@ -182,7 +182,7 @@ impl<'a> EventWriter<'a> {
 }
 
 /// Returns whether a goal was reached or stopped, independent of its task.
-fn is_goal_over(kind: &EventKind) -> bool {
+fn has_goal_ended(kind: &EventKind) -> bool {
     matches!(kind, EventKind::GoalChanged(goal) if goal_outcome(goal).is_some())
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// An argument that has a different name there.
+/// An argument that has a different name in Claude Code.
 struct Argument {
     own: &'static str,
     other: &'static str,

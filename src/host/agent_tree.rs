@@ -16,8 +16,8 @@ pub(crate) struct AgentTree {
     shared: Arc<Shared>,
     /// Level of the session: 0 for the one that the user started.
     level: u32,
-    /// Place of the agent itself, which it lends to one of its own agents at a time while it waits for them. Otherwise agents that
-    /// wait for their agents could occupy all places.
+    /// Slot of the agent itself, which it lends to one of its own agents at a time while it waits for them. Otherwise,
+    /// agents that wait for their agents could occupy all slots.
     own_slot: Option<Arc<Semaphore>>,
 }
 
@@ -84,7 +84,7 @@ mod tests {
     use futures_util::FutureExt;
 
     #[test]
-    fn agents_that_wait_for_their_agents_never_occupy_all_places() {
+    fn agents_that_wait_for_their_agents_never_occupy_all_slots() {
         let session = AgentTree::new(2);
         let (first, second) = (session.below(), session.below());
         let held: Vec<_> = (0..2).map(|_| session.slot().now_or_never().unwrap().unwrap()).collect();

@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Notice that a key in the environment takes precedence over a saved one.
-pub(crate) const GOES_BEFORE: &str = "takes precedence";
+pub(crate) const PRECEDENCE_NOTICE: &str = "takes precedence";
 
 /// The same notice for a key entered while aye runs.
-pub(crate) const GOES_BEFORE_LATER: &str = "takes precedence the next time aye starts";
+pub(crate) const LATER_PRECEDENCE_NOTICE: &str = "takes precedence the next time aye starts";
 
 /// Maximum size of a key, in bytes; longer text is rejected.
 pub(crate) const KEY_BYTES: u64 = 8 << 10;

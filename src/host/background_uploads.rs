@@ -245,7 +245,7 @@ struct ArtifactCopies {
     target: Arc<UploadTarget>,
     artifacts: Arc<dyn Artifacts>,
     report: mpsc::Sender<String>,
-    /// Time until which no result waits for the store.
+    /// Time until which results do not wait for the store.
     paused_until: Mutex<Option<Instant>>,
     slots: Arc<Semaphore>,
 }

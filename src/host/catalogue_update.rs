@@ -97,7 +97,7 @@ pub(crate) async fn daily_look(place: &AppContext) -> Option<String> {
         return None;
     }
     // Also after a failure, so that not every start sends a request to a server that is down.
-    note_look(&stamp);
+    record_check(&stamp);
     let source = ListSource::parse(&url).ok()?;
     let catalogue = ModelCatalog::new(place).catalogue().ok()?;
     match read(&source, place, &catalogue).await {
@@ -123,7 +123,7 @@ fn last_look(stamp: &Path) -> Option<Timestamp> {
     std::str::from_utf8(&text).ok()?.trim().parse().ok()
 }
 
-fn note_look(stamp: &Path) {
+fn record_check(stamp: &Path) {
     let now = format!("{}\n", Timestamp::now());
     if let Err(error) = private::update::<PrivateError>(stamp, 100, |_| Ok(Some(now.into_bytes()))) {
         tracing::warn!(%error, "cannot save the time of the last catalogue check");

@@ -1,7 +1,7 @@
 //! Access to the services of cloud platforms: their URL, and the account that authenticates requests.
 
 use super::context::AppContext;
-use crate::cloud::{Surroundings, aws, google};
+use crate::cloud::{CloudEnvironment, aws, google};
 use crate::config::{ApiKey, ConfigError, KeyPlace, ModelService, NoModel, ProviderModel, bedrock_url};
 use crate::llm;
 use crate::protocol::Problem;
@@ -43,7 +43,7 @@ pub(crate) fn access(place: &AppContext, choice: &ProviderModel) -> Result<Servi
     })
 }
 
-fn region_of_profile(surroundings: &Surroundings, provider: &str, profile: Option<&str>) -> Result<String, NoModel> {
+fn region_of_profile(surroundings: &CloudEnvironment, provider: &str, profile: Option<&str>) -> Result<String, NoModel> {
     let region = aws::region_of_profile(surroundings, profile).map_err(ConfigError::single)?;
     region.ok_or_else(|| {
         let problem = Problem::new(format!("no AWS region for `{provider}`"));
@@ -51,10 +51,10 @@ fn region_of_profile(surroundings: &Surroundings, provider: &str, profile: Optio
     })
 }
 
-fn surroundings(place: &AppContext, names: &[&str]) -> Surroundings {
+fn surroundings(place: &AppContext, names: &[&str]) -> CloudEnvironment {
     let variables = place.environment.variables().filter(|(name, _)| names.contains(name));
     let credentials = place.credentials.clone();
-    Surroundings {
+    CloudEnvironment {
         variables: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         home: place.home.clone(),
         roots: place.roots.clone(),

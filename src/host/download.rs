@@ -14,10 +14,10 @@ const MAX_REDIRECTS: usize = 5;
 /// # Errors
 ///
 /// Returns an error if the server cannot be reached or does not send the document in time, or the document is larger
-/// than `most_bytes`.
-pub(crate) async fn download(given: &str, timeouts: Timeouts, most_bytes: usize) -> Result<Vec<u8>, Problem> {
+/// than `max_bytes`.
+pub(crate) async fn download(given: &str, timeouts: Timeouts, max_bytes: usize) -> Result<Vec<u8>, Problem> {
     within(TIMEOUT, given, async {
-        match request(given, timeouts, most_bytes).await? {
+        match request(given, timeouts, max_bytes).await? {
             Response::Document(body) => Ok(body),
             Response::Redirect { status, target } => {
                 Err(cannot(given, &format!("{status}, a redirect to `{target}`, which is not followed")))
@@ -33,16 +33,16 @@ pub(crate) async fn download(given: &str, timeouts: Timeouts, most_bytes: usize)
 /// # Errors
 ///
 /// Returns an error if the server cannot be reached or does not send the document in time, or the document is larger
-/// than `most_bytes`.
+/// than `max_bytes`.
 pub(crate) async fn download_following(
     given: &str,
     timeouts: Timeouts,
-    (most_bytes, time): (usize, Duration),
+    (max_bytes, time): (usize, Duration),
 ) -> Result<Vec<u8>, Problem> {
     within(time, given, async {
         let mut address = given.to_owned();
         for _ in 0..=MAX_REDIRECTS {
-            match request(&address, timeouts, most_bytes).await? {
+            match request(&address, timeouts, max_bytes).await? {
                 Response::Document(body) => return Ok(body),
                 Response::Redirect { status, target } => {
                     let base = url::Url::parse(&address).map_err(|error| cannot(given, &error))?;
@@ -65,7 +65,7 @@ enum Response {
     Redirect { status: String, target: String },
 }
 
-async fn request(given: &str, timeouts: Timeouts, most_bytes: usize) -> Result<Response, Problem> {
+async fn request(given: &str, timeouts: Timeouts, max_bytes: usize) -> Result<Response, Problem> {
     let failed = |error: &HttpError| {
         let problem = cannot(given, error);
         if is_about_time(&error.to_string()) { problem.hint("check this machine's clock") } else { problem }
@@ -77,8 +77,8 @@ async fn request(given: &str, timeouts: Timeouts, most_bytes: usize) -> Result<R
     let reply = server.get(path, &Vec::new()).await.map_err(|error| failed(&error))?;
     match reply.status() {
         200..300 => {
-            let body = reply.into_body(most_bytes).await.map_err(|error| failed(&error))?;
-            let is_too_large = || cannot(given, &format!("the file is larger than {}", crate::protocol::size(most_bytes as u64)));
+            let body = reply.into_body(max_bytes).await.map_err(|error| failed(&error))?;
+            let is_too_large = || cannot(given, &format!("the file is larger than {}", crate::protocol::size(max_bytes as u64)));
             body.map(Response::Document).ok_or_else(is_too_large)
         }
         300..400 => {

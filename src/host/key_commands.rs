@@ -29,7 +29,7 @@ pub(crate) fn provider_key(
     })
 }
 
-/// Returns the error for a request that needs such a key.
+/// Returns the error for a request that needs a key from a program.
 pub(crate) fn failure(problem: &Problem) -> Failure {
     Failure::from_problem(FailureKind::Authentication, problem)
 }

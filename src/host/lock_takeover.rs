@@ -18,7 +18,7 @@ pub(crate) fn obstacle() -> Option<Problem> {
 }
 
 /// Asks the owner of the session to exit, and waits for it. Returns the reason if the process still owns the session.
-pub(crate) fn end_holder(store: &Store, id: &SessionId) -> Result<(), Problem> {
+pub(crate) fn ask_holder_to_exit(store: &Store, id: &SessionId) -> Result<(), Problem> {
     let Some(holder) = store.holder(id)? else { return Ok(()) };
     if let Some(reason) = obstacle() {
         return Err(reason);

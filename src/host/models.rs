@@ -6,7 +6,7 @@ use super::context::AppContext;
 use super::key_commands;
 use super::policy_layers::Policy;
 use crate::config::{ApiSetting, ConfigError, KeyCommand, KeyPlace, NoModel, ProviderModel};
-use crate::host::api_keys::GOES_BEFORE_LATER;
+use crate::host::api_keys::LATER_PRECEDENCE_NOTICE;
 use crate::host::cloud_accounts;
 use crate::host::nesting::Nesting;
 use crate::llm::local_discovery::local_servers;
@@ -483,7 +483,7 @@ impl Models for ModelCatalog {
         }
         let provider = llm::split_name(name).map_or(name, |(provider, _)| provider);
         let kept_as = self.place.settings.key_name(provider).map_err(|error| wrong(&error.to_string().into()))?;
-        let kept = self.with_new_keys(|| crate::host::api_keys::keep(&self.place, kept_as, &key.0, GOES_BEFORE_LATER));
+        let kept = self.with_new_keys(|| crate::host::api_keys::keep(&self.place, kept_as, &key.0, LATER_PRECEDENCE_NOTICE));
         let words = kept.map_err(|error| wrong(&error.into_problem()))?;
         self.given.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), key.clone());
         Ok(words.trim_end().to_owned())

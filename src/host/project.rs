@@ -7,7 +7,7 @@ use crate::config::trust::{Item, Project, TrustItemKind, TrustProof, TrustStatus
 use crate::config::{ConfigError, InstructionFile, ProjectLayer, Settings, ToolLists};
 use crate::hooks::HookFile;
 use crate::host::options::Trust;
-use crate::policy::{Bundle, Layer, Scope, is_left_only_with_approval, runs_code};
+use crate::policy::{Bundle, Layer, Scope, is_kept_only_with_approval, runs_code};
 use crate::ports::{InstructionSource, Instructions};
 use crate::protocol::{Problem, cut_position_before, format_count};
 use crate::skills::{FolderContents, SKILL_FILE};
@@ -188,7 +188,7 @@ impl ProjectConfig {
     }
 
     /// Finds instruction files below the workspace, for the trust prompt.
-    pub(crate) fn look_for_parts(&mut self) {
+    pub(crate) fn find_nested_instructions(&mut self) {
         self.project.find_nested();
     }
 
@@ -439,7 +439,7 @@ impl ProjectConfig {
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         let mut found: Vec<String> = names
             .filter(|name| name != ".git" && name != ".aye" && !brings(name))
-            .filter(|name| is_left_only_with_approval(&root.join(name)))
+            .filter(|name| is_kept_only_with_approval(&root.join(name)))
             .filter_map(|name| {
                 let reader = runs_code(&root.join(&name), &[root.to_owned()])?;
                 Some(format!("{name} (read by {})", reader.readers))

@@ -234,7 +234,7 @@ fn renewed_facts(policy: &Path, journaled: &ServiceSession) -> Option<ServiceSes
     (registration(&facts) == registration(journaled)).then_some(facts)
 }
 
-/// Deletes old policies of sessions that no longer exist. One that cannot be deleted stays until the next time.
+/// Deletes old policies of sessions that no longer exist. The next call retries a deletion that failed.
 fn remove_unused(path: &Path, store: &Store) {
     let Some(entries) = path.parent().and_then(|directory| std::fs::read_dir(directory).ok()) else { return };
     let Ok(sessions) = store.sessions(None) else { return };

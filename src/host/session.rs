@@ -150,7 +150,7 @@ impl SharedToolState {
                 Some(parent) => SessionSkills::for_agent(&parent.agent.name, parent.scope.clone(), parent.tools.skills.clone()),
                 None => SessionSkills::default(),
             },
-            questions: UserQuestions::to_nobody(),
+            questions: UserQuestions::without_user(),
             agents: None,
             language_servers: None,
             uploads: match &place.parent {
@@ -576,7 +576,7 @@ pub(super) fn setup(
         tool_names: available(&router, &policy),
         sandbox,
         hooks: session_hooks(place).map(|hooks| hooks.events()).unwrap_or_default(),
-        laxest: laxest_mode(place),
+        laxest: most_permissive_mode(place),
         compact_at_percent: place.settings.context.compact_at_percent,
         service_session: place.new_service_session(&session.state),
     };
@@ -627,7 +627,7 @@ fn note_tools(place: &AppContext, session: &mut Session, router: &Router) {
 }
 
 /// Returns the least strict mode that can be chosen during a session.
-fn laxest_mode(place: &AppContext) -> Mode {
+fn most_permissive_mode(place: &AppContext) -> Mode {
     match Nesting::detect() {
         Nesting::Outermost => Mode::Auto,
         // A program that aye runs could request more permissions.
@@ -669,7 +669,7 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: Sand
         http: http_access(policy),
         search: session_search(place),
         skills: SessionSkills::new(place.skills.skill_set()),
-        questions: UserQuestions::to_nobody(),
+        questions: UserQuestions::without_user(),
         memory: None,
         hooks: None,
         agents: None,

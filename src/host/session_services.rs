@@ -139,7 +139,7 @@ pub(super) fn service_rows(place: &AppContext) -> Vec<(String, String)> {
 
 /// Moves the outbox rows of a run with its own data directory to the user's store, from which every start delivers
 /// them.
-pub(super) fn keep_outbox(place: &AppContext, store: &Store) {
+pub(super) fn transfer_outbox(place: &AppContext, store: &Store) {
     let shared = &place.directories.shared;
     if place.services.is_none() || *shared == place.directories.data {
         return;

@@ -18,7 +18,7 @@ pub(crate) fn session_search(place: &AppContext) -> SessionSearch {
         SearchService::Tavily => ServiceKind::Tavily,
     };
     let name = service.as_str();
-    let key = KeyOfService { name, environment: place.environment.clone(), credentials: place.credentials.clone() };
+    let key = ServiceKey { name, environment: place.environment.clone(), credentials: place.credentials.clone() };
     match Endpoint::new(kind, &base_url, Arc::new(key)) {
         Ok(endpoint) => SessionSearch::with_engine(Arc::new(endpoint), most),
         Err(error) => {
@@ -30,19 +30,19 @@ pub(crate) fn session_search(place: &AppContext) -> SessionSearch {
 }
 
 /// Key of a search service, from the environment or from `aye auth login`.
-struct KeyOfService {
+struct ServiceKey {
     name: &'static str,
     environment: Environment,
     credentials: Credentials,
 }
 
-impl KeyOfService {
+impl ServiceKey {
     fn in_environment(&self) -> Option<&str> {
         search_key_variables(self.name).iter().find_map(|name| self.environment.get(name))
     }
 }
 
-impl SearchKey for KeyOfService {
+impl SearchKey for ServiceKey {
     fn missing_hint(&self) -> Option<String> {
         if self.in_environment().is_some() {
             return None;

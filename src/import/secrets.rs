@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Minimum length in bytes of a random-looking value that counts as a secret under any name.
 const RANDOM_BYTES: usize = 20;
-/// Minimum number of different characters in such a value.
+/// Minimum number of different characters in a random-looking value.
 const DIFFERENT: usize = 10;
 /// Words in the names of variables, options and headers that contain credentials.
 const CREDENTIAL_WORDS: [&str; 18] = [

@@ -1,6 +1,6 @@
 //! Web searches by a provider: the request text, and the parts of the response that all APIs share.
 
-use crate::ports::{FoundPage, SearchRequest};
+use crate::ports::{SearchRequest, SearchResult};
 use crate::protocol::Usage;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ pub(super) const OUTPUT_TOKENS: u64 = 4096;
 /// Content of a response.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ProviderAnswer {
-    pub pages: Vec<FoundPage>,
+    pub pages: Vec<SearchResult>,
     pub summary: String,
     /// Queries that were sent to the search.
     pub queries: Vec<String>,
@@ -23,7 +23,7 @@ pub(super) struct ProviderAnswer {
 
 impl ProviderAnswer {
     /// Adds a page, or new information about a page.
-    pub(super) fn add(&mut self, page: FoundPage) {
+    pub(super) fn add(&mut self, page: SearchResult) {
         let Some(known) = self.pages.iter_mut().find(|known| known.url == page.url) else { return self.pages.push(page) };
         if known.title.is_empty() {
             known.title = page.title;

@@ -31,10 +31,10 @@ pub(super) struct Quirks {
     version: u32,
 }
 
-/// Error of the templates of local models, with any status.
+/// Error text from the chat templates of local models. The HTTP status varies.
 pub(super) const ROLES_MUST_ALTERNATE: &str = "roles must alternate";
 
-/// Phrases which mean that the named field must be removed.
+/// Phrases meaning that the named field must be removed.
 const REFUSED: &[&str] = &[
     "unsupported",
     "not supported",

@@ -204,7 +204,7 @@ impl Inner {
     }
 
     /// Sends a request outside the conversation and returns the whole response.
-    async fn ask_aside(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>, ModelError> {
+    async fn request_outside_thread(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>, ModelError> {
         let reply = self.connection.post(path, &Headers::new(), body.into()).await?;
         if !(200..300).contains(&reply.status()) {
             return Err(self.connection.redact(self.read_error(reply).await.1));
@@ -307,7 +307,7 @@ impl SearchConnection for Inner {
     }
 
     fn post(&self, path: String, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, ModelError>> {
-        Box::pin(async move { self.ask_aside(&path, body).await })
+        Box::pin(async move { self.request_outside_thread(&path, body).await })
     }
 }
 

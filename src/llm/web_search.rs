@@ -148,7 +148,7 @@ fn search_error(message: String) -> ToolError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::FoundPage;
+    use crate::ports::SearchResult;
     use serde_json::json;
 
     fn request(domains: &[&str]) -> SearchRequest {
@@ -192,7 +192,7 @@ mod tests {
             "usage": {"input_tokens": 7, "output_tokens": 3},
         });
         let read = responses::web_search::read(&openai).unwrap();
-        let page = |title: &str, url: &str, excerpt: &str| FoundPage {
+        let page = |title: &str, url: &str, excerpt: &str| SearchResult {
             title: title.to_owned(),
             url: url.to_owned(),
             excerpt: excerpt.to_owned(),

@@ -136,7 +136,7 @@ impl LspConnection {
             let id = self.next_id.fetch_add(1, Ordering::Relaxed);
             let (tell, told) = oneshot::channel();
             lock(&self.shared.pending).insert(id, tell);
-            let _forget = ForgetPending { shared: &self.shared, id };
+            let _forget = PendingRequestGuard { shared: &self.shared, id };
             self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
             match told.await {
                 Ok(Ok(result)) => return Ok(result),
@@ -239,12 +239,12 @@ impl Drop for LspConnection {
 }
 
 /// Guard that removes a request when its caller no longer waits.
-struct ForgetPending<'a> {
+struct PendingRequestGuard<'a> {
     shared: &'a ConnectionState,
     id: i64,
 }
 
-impl Drop for ForgetPending<'_> {
+impl Drop for PendingRequestGuard<'_> {
     fn drop(&mut self) {
         lock(&self.shared.pending).remove(&self.id);
     }

@@ -15,9 +15,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 /// Text that the servers have after a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// The change is only proposed, so they have the files on disk.
+    /// The change is only proposed, so the servers have the text of the files on disk.
     Proposal,
-    /// The change is saved, so the files contain its text.
+    /// The change is saved, so the files on disk contain its text.
     Saved,
 }
 

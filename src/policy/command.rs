@@ -34,7 +34,7 @@ pub(crate) const NAMED_IN_PLAN: &str = "named in the plan that you approved";
 
 /// Context that is constant while one line is judged.
 #[derive(Clone, Copy)]
-pub(crate) struct CommandScene<'a> {
+pub(crate) struct CommandContext<'a> {
     pub layers: &'a [CompiledLayer],
     pub context: &'a Context,
     pub cwd: &'a Path,
@@ -45,7 +45,7 @@ pub(crate) struct CommandScene<'a> {
 }
 
 /// Returns the verdict of all layers on one line. Modes and grants are applied to each part.
-pub(crate) fn judge(command: &str, cwd: &Target, scene: &CommandScene<'_>) -> ActionFinding {
+pub(crate) fn judge(command: &str, cwd: &Target, scene: &CommandContext<'_>) -> ActionFinding {
     if let Some(refused) = directory_denial(cwd, scene) {
         return finding(refused, Risk::High, Vec::new());
     }
@@ -57,7 +57,7 @@ pub(crate) fn judge(command: &str, cwd: &Target, scene: &CommandScene<'_>) -> Ac
 
 /// Returns the directory that a line changes to, if it is in the workspace and no component of its path is blocked.
 /// Symlinks in it are checked separately, on the disk.
-fn working_directory(entered: &EnteredLine<'_>, scene: &CommandScene<'_>) -> Option<PathBuf> {
+fn working_directory(entered: &EnteredLine<'_>, scene: &CommandContext<'_>) -> Option<PathBuf> {
     let directory = &entered.directory;
     let path = scene.context.resolve(&as_path(directory), scene.cwd);
     (bad_operand(directory, scene).is_none() && scene.context.in_workspace(&path)).then_some(path)
@@ -65,15 +65,15 @@ fn working_directory(entered: &EnteredLine<'_>, scene: &CommandScene<'_>) -> Opt
 
 /// Returns the directory in which the commands of a line run: its working directory, or the workspace directory that it
 /// changes to.
-pub(crate) fn command_directory(command: &str, scene: &CommandScene<'_>) -> PathBuf {
+pub(crate) fn command_directory(command: &str, scene: &CommandContext<'_>) -> PathBuf {
     entered(command).and_then(|entered| working_directory(&entered, scene)).unwrap_or_else(|| scene.cwd.to_owned())
 }
 
 /// Judges a line that changes to a directory of the workspace. The remaining commands are judged as a line that runs in
 /// that directory.
-fn judge_entered(entered: &EnteredLine<'_>, directory: &Path, scene: &CommandScene<'_>) -> ActionFinding {
+fn judge_entered(entered: &EnteredLine<'_>, directory: &Path, scene: &CommandContext<'_>) -> ActionFinding {
     let change = judge_change(entered, scene);
-    let mut rest = judge_line(entered.rest, &CommandScene { cwd: directory, ..*scene });
+    let mut rest = judge_line(entered.rest, &CommandContext { cwd: directory, ..*scene });
     for part in &mut rest.parts {
         part.input_from = part.input_from.map(|from| from + change.parts.len());
     }
@@ -84,7 +84,7 @@ fn judge_entered(entered: &EnteredLine<'_>, directory: &Path, scene: &CommandSce
 }
 
 /// Judges the change of directory, which needs no approval unless a rule requires it.
-fn judge_change(entered: &EnteredLine<'_>, scene: &CommandScene<'_>) -> ActionFinding {
+fn judge_change(entered: &EnteredLine<'_>, scene: &CommandContext<'_>) -> ActionFinding {
     let line = read(entered.first);
     let Some(part) = line.parts.first() else { return judge_line(entered.first, scene) };
     let mut change = judge_part(&line, part, scene);
@@ -97,7 +97,7 @@ fn judge_change(entered: &EnteredLine<'_>, scene: &CommandScene<'_>) -> ActionFi
     change
 }
 
-fn judge_line(command: &str, scene: &CommandScene<'_>) -> ActionFinding {
+fn judge_line(command: &str, scene: &CommandContext<'_>) -> ActionFinding {
     let line = read_line(command);
     if line.failed {
         return finding(LayerVerdict::deny("built-in", guard::FAILED), Risk::High, Vec::new());
@@ -165,7 +165,7 @@ fn combine(mut whole: ActionFinding, mut one: ActionFinding) -> ActionFinding {
 }
 
 /// Returns the denial of a working directory in which no command may run.
-fn directory_denial(cwd: &Target, scene: &CommandScene<'_>) -> Option<LayerVerdict> {
+fn directory_denial(cwd: &Target, scene: &CommandContext<'_>) -> Option<LayerVerdict> {
     let given = &cwd.given;
     if scene.context.is_own(&cwd.real) {
         return Some(LayerVerdict::deny("built-in", format!("`{given}` belongs to aye, and no tool may access it")));
@@ -189,7 +189,7 @@ pub(crate) struct SavablePart {
 pub(crate) fn parts_needing_approval(
     command: &str,
     cwd: &Target,
-    scene: &CommandScene<'_>,
+    scene: &CommandContext<'_>,
     by_person: impl Fn(&str) -> bool,
 ) -> Result<Vec<SavablePart>, Vec<String>> {
     if let Some(refused) = directory_denial(cwd, scene) {
@@ -199,14 +199,14 @@ pub(crate) fn parts_needing_approval(
     else {
         return line_parts_needing_approval(command, 0, scene, by_person);
     };
-    line_parts_needing_approval(rest, 1, &CommandScene { cwd: &directory, ..*scene }, by_person)
+    line_parts_needing_approval(rest, 1, &CommandContext { cwd: &directory, ..*scene }, by_person)
 }
 
 /// Returns the parts of a line that need approval. `before`: number of parts before this line in a longer one.
 fn line_parts_needing_approval(
     command: &str,
     before: usize,
-    scene: &CommandScene<'_>,
+    scene: &CommandContext<'_>,
     by_person: impl Fn(&str) -> bool,
 ) -> Result<Vec<SavablePart>, Vec<String>> {
     let line = read_line(command);
@@ -237,8 +237,8 @@ fn line_parts_needing_approval(
 pub(crate) fn only_command(
     command: &str,
     cwd: &Target,
-    scene: &CommandScene<'_>,
-    use_part: impl FnOnce(&ParsedLine, &SimpleCommand, &CommandScene<'_>),
+    scene: &CommandContext<'_>,
+    use_part: impl FnOnce(&ParsedLine, &SimpleCommand, &CommandContext<'_>),
 ) {
     if directory_denial(cwd, scene).is_some() {
         return;
@@ -255,17 +255,17 @@ pub(crate) fn only_command(
     if let [part] = line.parts.as_slice()
         && let [_] = part.invocations.as_slice()
     {
-        use_part(&line, part, &CommandScene { cwd: directory, ..*scene });
+        use_part(&line, part, &CommandContext { cwd: directory, ..*scene });
     }
 }
 
 /// Returns whether an allow rule that matches a command applies to it now.
-pub(crate) fn is_in_reach(rule: &Rule, line: &ParsedLine, part: &SimpleCommand, scene: &CommandScene<'_>) -> bool {
+pub(crate) fn is_in_reach(rule: &Rule, line: &ParsedLine, part: &SimpleCommand, scene: &CommandContext<'_>) -> bool {
     is_in_effect(rule.expires_at, scene.now) && uncovered_reason(rule, line, part, &part.invocations[0], scene).is_none()
 }
 
 /// Returns whether a managed layer denies or asks about a part of a line.
-pub(crate) fn is_managed(command: &str, scene: &CommandScene<'_>) -> bool {
+pub(crate) fn is_managed(command: &str, scene: &CommandContext<'_>) -> bool {
     let line = read_line(command);
     let decides = |layer: &CompiledLayer| {
         let verdicts = line.parts.iter().filter_map(|part| part_in_layer(&line, part, layer, scene));
@@ -276,7 +276,7 @@ pub(crate) fn is_managed(command: &str, scene: &CommandScene<'_>) -> bool {
 
 /// Returns whether a single command may be saved as a rule, whether for general use or only for copies of the
 /// workspace.
-pub(crate) fn can_be_saved(command: &str, scene: &CommandScene<'_>, in_a_copy: bool) -> bool {
+pub(crate) fn can_be_saved(command: &str, scene: &CommandContext<'_>, in_a_copy: bool) -> bool {
     let line = read_line(command);
     match line.parts.as_slice() {
         [part] => {
@@ -288,7 +288,12 @@ pub(crate) fn can_be_saved(command: &str, scene: &CommandScene<'_>, in_a_copy: b
 }
 
 /// Returns the reason why a part needs approval each time, as a phrase that follows the number of the part.
-fn unsavable_reason(line: &ParsedLine, part: &SimpleCommand, decided: &LayerVerdict, scene: &CommandScene<'_>) -> Option<String> {
+fn unsavable_reason(
+    line: &ParsedLine,
+    part: &SimpleCommand,
+    decided: &LayerVerdict,
+    scene: &CommandContext<'_>,
+) -> Option<String> {
     let danger = danger::for_part(part, scene.context, scene.cwd);
     if danger::discards(part)
         && let Some(why) = danger::always_ask_reason(part, &danger)
@@ -309,7 +314,7 @@ fn unsavable_reason(line: &ParsedLine, part: &SimpleCommand, decided: &LayerVerd
 }
 
 /// Judges a line that contains no simple command: an empty line, or only arithmetic.
-fn judge_empty(command: &str, line: &ParsedLine, scene: &CommandScene<'_>) -> ActionFinding {
+fn judge_empty(command: &str, line: &ParsedLine, scene: &CommandContext<'_>) -> ActionFinding {
     let part = SimpleCommand { text: command.trim().to_owned(), ..SimpleCommand::default() };
     let mut finding = judge_part(line, &part, scene);
     if command.trim().is_empty() {
@@ -319,7 +324,7 @@ fn judge_empty(command: &str, line: &ParsedLine, scene: &CommandScene<'_>) -> Ac
     finding
 }
 
-fn judge_part(line: &ParsedLine, part: &SimpleCommand, scene: &CommandScene<'_>) -> ActionFinding {
+fn judge_part(line: &ParsedLine, part: &SimpleCommand, scene: &CommandContext<'_>) -> ActionFinding {
     let mut danger = danger::for_part(part, scene.context, scene.cwd);
     danger.reads_only &= line.floors.is_empty();
     if line.multiplies {
@@ -377,20 +382,20 @@ fn judge_part(line: &ParsedLine, part: &SimpleCommand, scene: &CommandScene<'_>)
 
 /// Returns whether the sandbox restricts the command's changes to the workspace: a sandbox exists, and no layer makes
 /// other paths writable.
-fn writes_only_in_workspace(scene: &CommandScene<'_>) -> bool {
+fn writes_only_in_workspace(scene: &CommandContext<'_>) -> bool {
     let shells = scene.layers.iter().filter_map(|layer| layer.bundle.shell.as_ref());
     let opens = |terms: &Terms| terms.sandbox.is_some() || terms.writable_paths.is_some() || terms.cache.is_some();
     scene.context.sandbox == Sandbox::Present && !shells.map(|shell| &shell.terms).any(opens)
 }
 
 /// Returns the reason why a part could start a program that some layer blocks; `None` if it cannot.
-fn may_start_blocked(part: &SimpleCommand, scene: &CommandScene<'_>) -> Option<String> {
+fn may_start_blocked(part: &SimpleCommand, scene: &CommandContext<'_>) -> Option<String> {
     let is_blocked = |argv: &[Arg]| scene.layers.iter().any(|layer| denial_of_layer(argv, layer, scene.now).is_some());
-    concealment(part, scene).map(str::to_owned).or_else(|| blocked_program_reason(part, is_blocked))
+    hidden_program_reason(part, scene).map(str::to_owned).or_else(|| blocked_program_reason(part, is_blocked))
 }
 
 /// Returns the reason why the program that a part runs is unknown; `None` if it is known.
-fn concealment(part: &SimpleCommand, scene: &CommandScene<'_>) -> Option<&'static str> {
+fn hidden_program_reason(part: &SimpleCommand, scene: &CommandContext<'_>) -> Option<&'static str> {
     if part.floors.contains(&COMPUTED) {
         return Some(CONCEALS_NAME);
     }
@@ -410,7 +415,7 @@ fn blocks_some_use(layer: &CompiledLayer, program: &str) -> bool {
 }
 
 /// Returns the first rule that denies a program.
-fn blocking_rule(scene: &CommandScene<'_>) -> Option<String> {
+fn blocking_rule(scene: &CommandContext<'_>) -> Option<String> {
     scene.layers.iter().find_map(|layer| {
         let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).next();
         let denies = |owned: &&ScopedRule<Rule>| {
@@ -426,7 +431,7 @@ fn apply_grants_and_mode(
     decided: LayerVerdict,
     danger: &danger::PartDanger,
     remember: Option<&Grant>,
-    scene: &CommandScene<'_>,
+    scene: &CommandContext<'_>,
 ) -> LayerVerdict {
     let mode = scene.context.mode;
     if mode == Mode::Plan && !danger.reads_only && decided.verdict != VerdictKind::Deny {
@@ -470,7 +475,7 @@ fn part_in_layer(
     line: &ParsedLine,
     part: &SimpleCommand,
     layer: &CompiledLayer,
-    scene: &CommandScene<'_>,
+    scene: &CommandContext<'_>,
 ) -> Option<LayerVerdict> {
     let Some(shell) = &layer.bundle.shell else { return unlisted_verdict("Shell.Exec", layer) };
     let judged = part.invocations.iter().map(|invocation| invocation_in_layer(line, part, invocation, shell, layer, scene));
@@ -511,7 +516,7 @@ fn invocation_in_layer(
     invocation: &Invocation,
     shell: &ShellCapability,
     layer: &CompiledLayer,
-    scene: &CommandScene<'_>,
+    scene: &CommandContext<'_>,
 ) -> LayerVerdict {
     let (argv, scope) = (&invocation.argv, layer.scope);
     if let Some(refused) = denial_of_layer(argv, layer, scene.now) {
@@ -589,7 +594,7 @@ fn uncovered_reason(
     line: &ParsedLine,
     part: &SimpleCommand,
     invocation: &Invocation,
-    scene: &CommandScene<'_>,
+    scene: &CommandContext<'_>,
 ) -> Option<String> {
     if let Some(floor) = part.floors.iter().chain(&line.floors).next() {
         return Some((*floor).to_owned());
@@ -638,7 +643,7 @@ fn uncovered_reason(
     })
 }
 
-fn bad_operand(arg: &Arg, scene: &CommandScene<'_>) -> Option<String> {
+fn bad_operand(arg: &Arg, scene: &CommandContext<'_>) -> Option<String> {
     let text = &arg.text;
     if is_outside_workspace(arg, scene.context, scene.cwd) || (arg.glob && may_match_parent(text)) {
         return Some(format!("`{text}` is outside the workspace"));
@@ -655,7 +660,7 @@ fn may_match_parent(text: &str) -> bool {
 }
 
 /// Returns the rule that blocks the path in a word.
-fn blocking_path_rule(arg: &Arg, written: bool, scene: &CommandScene<'_>) -> Option<String> {
+fn blocking_path_rule(arg: &Arg, written: bool, scene: &CommandContext<'_>) -> Option<String> {
     let path = scene.context.resolve(&as_path(arg), scene.cwd);
     let is_own = scene.context.is_own(&path) && (written || !scene.context.is_in_plugin_skill(&path));
     if is_own || scene.context.credential_place(&path).is_some() {
@@ -669,7 +674,7 @@ fn blocking_path_rule(arg: &Arg, written: bool, scene: &CommandScene<'_>) -> Opt
 }
 
 /// Returns a word that names a blocked path, and the rule that blocks it.
-fn blocked_operand(part: &SimpleCommand, scene: &CommandScene<'_>) -> Option<(String, String)> {
+fn blocked_operand(part: &SimpleCommand, scene: &CommandContext<'_>) -> Option<(String, String)> {
     let part = &*without_message(part);
     let args = part.invocations.iter().flat_map(|invocation| &invocation.argv[1..]).map(|arg| (arg, false));
     let targets = part.redirects.iter().filter_map(|redirect| Some((redirect.target.as_ref()?, !redirect.reads_only)));
@@ -682,7 +687,7 @@ fn blocked_operand(part: &SimpleCommand, scene: &CommandScene<'_>) -> Option<(St
 }
 
 /// Returns whether a rule applies to any command of a line, as its examples state.
-pub(crate) fn applies(rule: &Rule, command: &str, scene: &CommandScene<'_>) -> bool {
+pub(crate) fn applies(rule: &Rule, command: &str, scene: &CommandContext<'_>) -> bool {
     let rest = entered(command).filter(|entered| working_directory(entered, scene).is_some()).map(|entered| entered.rest);
     let line = read_line(rest.unwrap_or(command));
     line.parts.iter().any(|part| {

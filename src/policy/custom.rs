@@ -1,7 +1,7 @@
 //! Verdicts on custom tools. They are judged like commands, but each needs approval until a rule names the tool.
 
 use super::bundle::{RuleDecision, ToolRule};
-use super::command::{self, CommandScene};
+use super::command::{self, CommandContext};
 use super::layer::{CompiledLayer, ScopedRule, is_in_effect};
 use super::layer_verdict::{ActionFinding, LayerVerdict, reason};
 use super::named::line;
@@ -35,10 +35,10 @@ pub fn to_shell_line(argv: &[String], input: Option<&str>) -> String {
 }
 
 /// Judges a custom tool. It has at most the permissions of commands, but rules that allow commands do not allow tools.
-pub(crate) fn judge(custom: &Custom<'_>, cwd: &Target, scene: &CommandScene<'_>) -> ActionFinding {
+pub(crate) fn judge(custom: &Custom<'_>, cwd: &Target, scene: &CommandContext<'_>) -> ActionFinding {
     // The mode is applied to the tool, not to its command.
     let context = Context { mode: Mode::Ask, ..scene.context.clone() };
-    let as_command = CommandScene { context: &context, grants: &[], mandate: &[], ..*scene };
+    let as_command = CommandContext { context: &context, grants: &[], mandate: &[], ..*scene };
     let argv: Vec<String> = custom.argv.iter().map(|word| normalize_word(word, &context)).collect();
     let mut finding = command::judge(&to_shell_line(&argv, custom.input), cwd, &as_command);
     let words: Vec<Arg> = argv.iter().map(Arg::plain).collect();
@@ -60,7 +60,7 @@ fn normalize_word(word: &str, context: &Context) -> String {
     name.unwrap_or(word).to_owned()
 }
 
-fn judge_by_rules(custom: &Custom<'_>, scene: &CommandScene<'_>) -> LayerVerdict {
+fn judge_by_rules(custom: &Custom<'_>, scene: &CommandContext<'_>) -> LayerVerdict {
     let rules = |decision: RuleDecision| {
         let all =
             scene.layers.iter().flat_map(|layer: &CompiledLayer| layer.custom.iter().map(move |owned| (layer.scope, owned)));

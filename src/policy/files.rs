@@ -95,7 +95,7 @@ fn judge_by_layers(
     context: &Context,
     now: Timestamp,
 ) -> LayerVerdict {
-    let scene = FileScene { access, capability: action.capability(), target, guarded, context, now };
+    let scene = FileRuleContext { access, capability: action.capability(), target, guarded, context, now };
     let decided = combine_layers(action.capability(), layers, |layer| scene.judge_layer(layer));
     let decided = fixed_verdict(access, target, context).into_iter().chain([decided]).reduce(LayerVerdict::stricter);
     let special = (target.place == Place::Special).then(|| {
@@ -181,7 +181,7 @@ fn fixed_verdict(access: FileAccess, target: &Target, context: &Context) -> Opti
 }
 
 /// Context that is the same for all layers.
-struct FileScene<'a> {
+struct FileRuleContext<'a> {
     access: FileAccess,
     capability: &'a str,
     target: &'a Target,
@@ -190,7 +190,7 @@ struct FileScene<'a> {
     now: Timestamp,
 }
 
-impl FileScene<'_> {
+impl FileRuleContext<'_> {
     /// Returns the verdict of a layer. Order: blocked and deny, protected paths, the allow list, then ask rules, allow
     /// rules and approval. No rule covers paths outside the list.
     fn judge_layer(&self, layer: &CompiledLayer) -> Option<LayerVerdict> {
@@ -306,6 +306,6 @@ pub(crate) fn is_entry_readable(path: &Path, layers: &[CompiledLayer], context: 
 }
 
 /// Returns whether a path with credentials is protected because no layer that may do so names it.
-pub(crate) fn is_closed_for_credentials(place: &Path, layers: &[CompiledLayer], context: &Context) -> bool {
+pub(crate) fn is_blocked_as_credentials(place: &Path, layers: &[CompiledLayer], context: &Context) -> bool {
     matches!(to_be_read(place, layers, context), Some(PathProtection::Closed(_)))
 }

@@ -224,7 +224,7 @@ impl CompiledLayer {
     fn new(layer: Layer, context: &Context) -> Self {
         let Layer { scope, mut bundle, file } = layer;
         if !scope.grants() {
-            restrain(&mut bundle, scope);
+            drop_granting_entries(&mut bundle, scope);
         }
         let compiled = |files: &Option<FileCapability>| files.clone().map(|files| FileRules::new(files, scope, context));
         Self {
@@ -309,7 +309,7 @@ impl CompiledLayer {
 }
 
 /// Removes entries that only a granting layer may set.
-fn restrain(bundle: &mut Bundle, scope: Scope) {
+fn drop_granting_entries(bundle: &mut Bundle, scope: Scope) {
     bundle.session_id = None;
     // Titles of approvals come only from trusted layers.
     bundle.approval_rules.clear();

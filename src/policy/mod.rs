@@ -59,7 +59,7 @@ pub use limit::{ToolLimit, ToolNames, entry_server, from_other_agent, names_tool
 pub use line_prefix::{LinePrefix, is_covered_by_prefixes};
 pub use named::{line, quoted};
 pub use operands::{Follows, Operand, operands};
-pub use paths::{CodeReader, CodeReaders, Context, Sandbox, is_left_only_with_approval, is_secret_name, normal, runs_code};
+pub use paths::{CodeReader, CodeReaders, Context, Sandbox, is_kept_only_with_approval, is_secret_name, normal, runs_code};
 pub use permit::{Permit, PreviewPermit, PreviewRun, Question, UnaskedConditions, Verdict};
 pub use programs::programs;
 pub use read_only::is_read_only;

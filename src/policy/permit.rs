@@ -144,7 +144,7 @@ impl PreviewPermit {
         Self { actions, run: PreviewRun::Requested, hosts: Vec::new() }
     }
 
-    /// Creates a permit for tests, of a command that runs before its approval.
+    /// Creates a test permit for a command that runs before its approval.
     #[cfg(test)]
     pub(crate) fn unasked_for_test(actions: Vec<Action>) -> Self {
         Self { actions, run: PreviewRun::BeforeApproval, hosts: Vec::new() }

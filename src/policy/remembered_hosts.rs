@@ -2,7 +2,7 @@
 //! gets these hosts, and neither does a program that runs other code or sends arbitrary data.
 
 use super::bundle::{Rule, RuleDecision};
-use super::command::{CommandScene, is_in_reach, only_command};
+use super::command::{CommandContext, is_in_reach, only_command};
 use super::host_access::never_reaches;
 use super::shell::Arg;
 use crate::protocol::{SandboxAccess, Target};
@@ -11,7 +11,7 @@ use crate::protocol::{SandboxAccess, Target};
 const QUIET: &[&str] = &["-q", "--quiet", "-v", "-vv", "--verbose", "--silent", "--no-progress", "--locked", "--frozen"];
 
 /// Returns the hosts to which rules let the only command of a line connect. A project's policy cannot add any.
-pub(crate) fn remembered_hosts(command: &str, cwd: &Target, scene: &CommandScene<'_>) -> Vec<SandboxAccess> {
+pub(crate) fn remembered_hosts(command: &str, cwd: &Target, scene: &CommandContext<'_>) -> Vec<SandboxAccess> {
     let mut hosts: Vec<SandboxAccess> = Vec::new();
     only_command(command, cwd, scene, |line, part, scene| {
         let argv = &part.invocations[0].argv;

@@ -1,7 +1,7 @@
 //! Examples of rules, `match` and `not_match`, checked against the rules when a bundle is read.
 
 use super::bundle::{Bundle, BundleError, RuleDecision};
-use super::command::{CommandScene, applies};
+use super::command::{CommandContext, applies};
 use super::layer::PathRule;
 use super::paths::{Context, PathPatterns, Sandbox, protected};
 use crate::protocol::Mode;
@@ -19,7 +19,7 @@ fn check_command_rules(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
     let Some(shell) = &bundle.shell else { return Ok(()) };
     let (root, context) = example_workspace();
     let scene =
-        CommandScene { layers: &[], context: &context, cwd: &root, now: Timestamp::UNIX_EPOCH, grants: &[], mandate: &[] };
+        CommandContext { layers: &[], context: &context, cwd: &root, now: Timestamp::UNIX_EPOCH, grants: &[], mandate: &[] };
     for rule in &shell.rules {
         if let Some(example) = rule.matches.iter().find(|example| !applies(rule, &example.0, &scene)) {
             return Err(example_error(name, example, "does not match its `match`"));

@@ -49,8 +49,8 @@ pub(crate) trait Artifacts: Send + Sync {
         None
     }
     /// Reads a whole artifact; an error if it is longer than the limit.
-    fn content(&self, uri: &str, most_bytes: u64) -> Result<Vec<u8>, ArtifactError> {
-        let message = format!("cannot read `{uri}` here (limit {most_bytes} bytes)");
+    fn content(&self, uri: &str, max_bytes: u64) -> Result<Vec<u8>, ArtifactError> {
+        let message = format!("cannot read `{uri}` here (limit {max_bytes} bytes)");
         Err(ArtifactError { message })
     }
     /// Lists the artifacts of this session, oldest first; empty if the session is unknown.

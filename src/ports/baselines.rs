@@ -87,7 +87,7 @@ pub(crate) struct TouchedDirectory {
 
 /// All changes since a step, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Trail {
+pub(crate) struct ChangeHistory {
     pub files: Vec<Touch>,
     pub directories: Vec<TouchedDirectory>,
     /// Descriptions of changes that were not seen or not stored.
@@ -126,7 +126,7 @@ pub(crate) trait Baselines: Send + Sync {
     /// Records a change that cannot be undone, and why.
     fn note_gap(&self, owner: Attribution, words: String) -> BoxFuture<'_, Result<(), CheckpointError>>;
     /// Returns the changes of this step and of all later steps of the session.
-    fn trail(&self, session: SessionId, step: u64) -> BoxFuture<'_, Result<Trail, CheckpointError>>;
+    fn trail(&self, session: SessionId, step: u64) -> BoxFuture<'_, Result<ChangeHistory, CheckpointError>>;
     /// Returns the current state of these paths.
     fn current_states(&self, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<MarkedState>, CheckpointError>>;
     /// Compares paths with their baselines. With a task, compares them with their state before the task first changed

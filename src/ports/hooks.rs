@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Event of a session that is not about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum HookOccasion {
+pub(crate) enum HookTrigger {
     /// The user sent a prompt. `first`: the first one in this process; `resumed`: the session had messages before it.
     Prompt { text: String, first: bool, resumed: bool },
     /// The session starts, or is resumed, without a prompt.
@@ -28,5 +28,5 @@ pub(crate) trait Hooks: Send + Sync {
     /// a layer have already run.
     fn after_call(&self, call: ToolCall, result: ToolResult, ran_before: (bool, CancellationToken)) -> BoxFuture<'_, ToolResult>;
     /// Runs the hooks of another event.
-    fn on_occasion(&self, occasion: HookOccasion, stop: CancellationToken) -> BoxFuture<'_, EventHooks>;
+    fn on_occasion(&self, occasion: HookTrigger, stop: CancellationToken) -> BoxFuture<'_, EventHooks>;
 }

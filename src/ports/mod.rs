@@ -29,7 +29,7 @@ pub(crate) use artifacts::{
     ARTIFACT_BYTES, ArtifactError, ArtifactUploads, ArtifactWriter, Artifacts, NewArtifact, StoredArtifact,
 };
 pub(crate) use baselines::{
-    Attribution, Baselines, Difference, Differences, KnownPath, MarkedState, RunSpan, Touch, TouchedDirectory, Trail,
+    Attribution, Baselines, ChangeHistory, Difference, Differences, KnownPath, MarkedState, RunSpan, Touch, TouchedDirectory,
 };
 pub(crate) use buffers::{BUFFER_BYTES, Buffers};
 pub(crate) use call_order::{CallOrder, TurnKind, writes};
@@ -37,7 +37,7 @@ pub(crate) use checkpoints::{Checkpoint, CheckpointError, Checkpoints, ContentId
 pub(crate) use diagnostics::{Diagnostics, ProposedText};
 pub(crate) use doubts::Doubts;
 pub(crate) use footprint::{Footprint, touched_path};
-pub(crate) use hooks::{HookOccasion, Hooks};
+pub(crate) use hooks::{HookTrigger, Hooks};
 pub(crate) use instructions::{InstructionSource, Instructions};
 pub(crate) use journal::{Durability, EditedCommand, GoalChange, Journal, JournalError, Record, ServiceSession, TaskEnd};
 pub(crate) use layer::{LayerEnd, LayerRun};
@@ -53,7 +53,7 @@ pub(crate) use rewinds::{FileRewind, FileRewindPlan, FileRewindResult, RewindSta
 pub(crate) use router::{PendingPlans, RunContext, ToolRouter};
 pub(crate) use rules::{Rules, SavedRules};
 pub(crate) use user_questions::{UserQuestion, UserQuestions};
-pub(crate) use web_search::{FoundPage, SearchAnswer, SearchEngine, SearchRequest};
+pub(crate) use web_search::{SearchAnswer, SearchEngine, SearchRequest, SearchResult};
 
 /// Boxed future that a struct can store.
 pub type BoxFuture<'a, T> = futures_util::future::BoxFuture<'a, T>;

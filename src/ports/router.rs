@@ -32,7 +32,7 @@ pub(crate) struct RunContext {
     pub background: CancellationToken,
     /// Maximum size in bytes of output that fits the conversation. A tool never returns more, and its result describes
     /// how to continue.
-    pub most_bytes: usize,
+    pub max_bytes: usize,
 }
 
 /// Number of bytes of a call's output limit that are reserved for notes.
@@ -48,13 +48,13 @@ impl RunContext {
             kill: CancellationToken::new(),
             interrupt: CancellationToken::new(),
             background: CancellationToken::new(),
-            most_bytes: usize::MAX,
+            max_bytes: usize::MAX,
         }
     }
 
     /// Returns the bytes available for output in addition to the notes.
     pub(crate) fn output_limit(&self) -> usize {
-        self.most_bytes - NOTE_BYTES.min(self.most_bytes / 4)
+        self.max_bytes - NOTE_BYTES.min(self.max_bytes / 4)
     }
 }
 

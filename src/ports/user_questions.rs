@@ -26,7 +26,7 @@ impl UserQuestions {
     }
 
     /// Returns a sender whose questions are never answered.
-    pub(crate) fn to_nobody() -> Self {
+    pub(crate) fn without_user() -> Self {
         Self::new().0
     }
 

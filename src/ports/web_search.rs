@@ -15,7 +15,7 @@ pub(crate) struct SearchRequest {
 
 /// Page that a service found. Its text is untrusted and of any length.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct FoundPage {
+pub(crate) struct SearchResult {
     pub title: String,
     pub url: String,
     pub excerpt: String,
@@ -26,7 +26,7 @@ pub(crate) struct FoundPage {
 /// Response of a service.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SearchAnswer {
-    pub pages: Vec<FoundPage>,
+    pub pages: Vec<SearchResult>,
     /// Summary written by the provider's model.
     pub summary: Option<String>,
     /// Queries that were sent, if the service chooses and reports them.

@@ -27,7 +27,7 @@ pub enum HostRequest {
     Clipboard,
     /// The user's commands, and the project's commands if it is trusted.
     Commands,
-    /// Sessions whose title or messages match a text or a `/REGEX/`.
+    /// Sessions whose title or messages match some text or a `/REGEX/`.
     Sessions {
         words: String,
         /// Whether to search all projects.

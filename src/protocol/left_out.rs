@@ -112,20 +112,20 @@ impl Run {
         Some(self)
     }
 
-    /// Shortens the output to about `most_bytes` of items, followed by the remaining text, and returns it with its
+    /// Shortens the output to about `max_bytes` of items, followed by the remaining text, and returns it with its
     /// omissions; `None` if it is short enough.
-    pub fn truncate(&self, output: &str, most_bytes: usize) -> Option<(String, LeftOut)> {
+    pub fn truncate(&self, output: &str, max_bytes: usize) -> Option<(String, LeftOut)> {
         let (body, rest) = (output.get(..self.body_bytes)?, output.get(self.body_bytes..)?);
         let (note, tail) = (rest.get(..self.note_bytes)?, rest.get(self.note_bytes..)?);
-        if output.len() <= most_bytes {
+        if output.len() <= max_bytes {
             return None;
         }
-        let (tail, gap_of_tail) = truncate_with_gap(tail, most_bytes);
-        if body.len() <= most_bytes {
+        let (tail, gap_of_tail) = truncate_with_gap(tail, max_bytes);
+        if body.len() <= max_bytes {
             let left_out = LeftOut { gaps: gap_of_tail.into_iter().collect(), run: Some(self.clone()) };
             return Some((format!("{body}{note}{tail}"), left_out));
         }
-        let (kept, note, gap_of_item) = self.head(body, most_bytes);
+        let (kept, note, gap_of_item) = self.head(body, max_bytes);
         let gap = if kept.ends_with('\n') { "" } else { "\n" };
         let run = gap_of_item.is_none().then(|| self.shortened(&kept, gap.len() + note.len(), body.len() - kept.len()));
         let left_out = LeftOut { gaps: gap_of_item.into_iter().chain(gap_of_tail).collect(), run };
@@ -147,18 +147,18 @@ impl Run {
     }
 
     /// Returns the first items, the note after them, and the number of bytes omitted inside the first item.
-    fn head(&self, body: &str, most_bytes: usize) -> (String, String, Option<u64>) {
+    fn head(&self, body: &str, max_bytes: usize) -> (String, String, Option<u64>) {
         let filled = |note: &str, last: u64, next: u64, kept: usize| {
             let missing = (self.missing + (body.len() - kept) as u64).to_string();
             note.replace("{last}", &last.to_string()).replace("{next}", &next.to_string()).replace("{missing}", &missing)
         };
-        let (end, items) = self.whole_items(body, most_bytes);
+        let (end, items) = self.whole_items(body, max_bytes);
         if items > 0 {
             let next = self.first + items;
             return (body[..end].to_owned(), filled(&self.note, next - 1, next, end), None);
         }
         if let (Some(within), Items::Lines { .. }) = (&self.within, &self.items) {
-            let end = cut_position_before(body, most_bytes);
+            let end = cut_position_before(body, max_bytes);
             let end = body[..end].rfind(MARKER).filter(|at| !body[*at..end].contains(']')).unwrap_or(end);
             // Columns of the output differ from columns of the file after redacted text.
             let end = body[..end].find(MARKER).unwrap_or(end);
@@ -168,7 +168,7 @@ impl Run {
             }
         }
         let (first, next) = self.first_item(body);
-        let (kept, gap) = truncate_with_gap(first, most_bytes);
+        let (kept, gap) = truncate_with_gap(first, max_bytes);
         let kept = kept.into_owned();
         if first.len() == body.len() && self.note_bytes == 0 {
             // There is no note after the items, so no call can continue them.
@@ -177,9 +177,9 @@ impl Run {
         (kept, filled(&self.note, next - 1, next, first.len()), gap)
     }
 
-    /// Returns the last end of an item up to `most_bytes`, and the number of items that end there.
-    fn whole_items(&self, body: &str, most_bytes: usize) -> (usize, u64) {
-        let within = &body.as_bytes()[..most_bytes.min(body.len())];
+    /// Returns the last end of an item up to `max_bytes`, and the number of items that end there.
+    fn whole_items(&self, body: &str, max_bytes: usize) -> (usize, u64) {
+        let within = &body.as_bytes()[..max_bytes.min(body.len())];
         match &self.items {
             Items::Lines { folded } => {
                 let end = within.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -221,13 +221,13 @@ fn breaks(text: &str) -> u64 {
     text.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
 
-/// Shortens an output that already omits `gaps` to about `most_bytes`, and returns it with the new gaps, which include
+/// Shortens an output that already omits `gaps` to about `max_bytes`, and returns it with the new gaps, which include
 /// the earlier ones.
-pub fn truncate_again(text: &str, most_bytes: usize, gaps: &[u64]) -> Option<(String, Vec<u64>)> {
-    if text.len() <= most_bytes {
+pub fn truncate_again(text: &str, max_bytes: usize, gaps: &[u64]) -> Option<(String, Vec<u64>)> {
+    if text.len() <= max_bytes {
         return None;
     }
-    let (mut start, mut end) = middle(text, most_bytes);
+    let (mut start, mut end) = middle(text, max_bytes);
     let (mut from, mut more, mut marks) = (0, 0, 0);
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for bytes in gaps {

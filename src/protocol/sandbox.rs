@@ -15,7 +15,7 @@ pub enum SandboxTier {
     LandlockOnly,
     /// Namespaces: protected paths are inaccessible. Writes take effect immediately.
     Guarded,
-    /// Namespaces, and writes can go to a copy first.
+    /// Namespaces, as in `Guarded`. Writes can also go to a copy first.
     Preview,
 }
 

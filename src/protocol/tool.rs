@@ -223,25 +223,25 @@ impl ToolResult {
         }
     }
 
-    /// Shortens the result to the form stored in the thread: about `most_bytes` of output, without the parts for the
+    /// Shortens the result to the form stored in the thread: about `max_bytes` of output, without the parts for the
     /// user.
     ///
     /// An output of lines or matches is cut at the end, with a note about the argument that continues it. Other outputs
     /// are cut in the middle, with the number of omitted bytes.
-    pub fn truncate_to(mut self, most_bytes: usize) -> Self {
+    pub fn truncate_to(mut self, max_bytes: usize) -> Self {
         self.changed = None;
-        if self.output_text.len() <= most_bytes {
+        if self.output_text.len() <= max_bytes {
             return self;
         }
         let LeftOut { gaps, run } = self.left_out.take().map(|left_out| *left_out).unwrap_or_default();
-        if let Some((cut, left_out)) = run.and_then(|run| run.truncate(&self.output_text, most_bytes)) {
+        if let Some((cut, left_out)) = run.and_then(|run| run.truncate(&self.output_text, max_bytes)) {
             self.output_text = cut;
             self.left_out = LeftOut::from_gaps(left_out.gaps, left_out.run);
             return self;
         }
         let rest = self.rest_note();
         let output = self.output_text.strip_suffix(&rest).unwrap_or(&self.output_text);
-        if let Some((cut, gaps)) = truncate_again(output, most_bytes, &gaps) {
+        if let Some((cut, gaps)) = truncate_again(output, max_bytes, &gaps) {
             self.output_text = format!("{cut}{rest}");
             self.left_out = LeftOut::from_gaps(gaps, None);
         }

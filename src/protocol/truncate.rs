@@ -5,25 +5,25 @@ use std::borrow::Cow;
 /// Share of the limit for the start of a long text, in percent; the rest is for its end.
 const HEAD_PERCENT: usize = 80;
 
-/// Shortens text to about `most_bytes`: its start, a marker with the number of omitted bytes, and its end.
-pub fn truncate(text: &str, most_bytes: usize) -> Cow<'_, str> {
-    truncate_with_gap(text, most_bytes).0
+/// Shortens text to about `max_bytes`: its start, a marker with the number of omitted bytes, and its end.
+pub fn truncate(text: &str, max_bytes: usize) -> Cow<'_, str> {
+    truncate_with_gap(text, max_bytes).0
 }
 
 /// Shortens text like `truncate`. Also returns the number of omitted bytes, if any.
-pub fn truncate_with_gap(text: &str, most_bytes: usize) -> (Cow<'_, str>, Option<u64>) {
-    if text.len() <= most_bytes {
+pub fn truncate_with_gap(text: &str, max_bytes: usize) -> (Cow<'_, str>, Option<u64>) {
+    if text.len() <= max_bytes {
         return (Cow::Borrowed(text), None);
     }
-    let (start, end) = middle(text, most_bytes);
+    let (start, end) = middle(text, max_bytes);
     let missing = (end - start) as u64;
     (Cow::Owned(format!("{}{}{}", &text[..start], gap(missing), &text[end..])), Some(missing))
 }
 
-/// Returns the range to omit so that about `most_bytes` remain.
-pub(super) fn middle(text: &str, most_bytes: usize) -> (usize, usize) {
-    let head = most_bytes / 100 * HEAD_PERCENT + most_bytes % 100 * HEAD_PERCENT / 100;
-    (cut_position_before(text, head), cut_position_after(text, text.len() - (most_bytes - head)))
+/// Returns the range to omit so that about `max_bytes` remain.
+pub(super) fn middle(text: &str, max_bytes: usize) -> (usize, usize) {
+    let head = max_bytes / 100 * HEAD_PERCENT + max_bytes % 100 * HEAD_PERCENT / 100;
+    (cut_position_before(text, head), cut_position_after(text, text.len() - (max_bytes - head)))
 }
 
 /// Returns the marker for omitted bytes.

@@ -3,7 +3,7 @@
 use super::SKILL_FILE;
 use super::candidate::{Candidate, CandidateContents, Folder};
 use super::fault::Fault;
-use super::manifest::{Manifest, ReadManifest};
+use super::manifest::{Manifest, ParsedManifest};
 use super::tree::{Detail, read_tree};
 use serde::Serialize;
 use std::collections::HashSet;
@@ -50,7 +50,7 @@ fn report(candidate: &Candidate) -> SkillReport {
         CandidateContents::Outside { to } => return failed(format!("a symlink to `{}`, outside the project", to.display())),
         CandidateContents::Closed { why } => return failed(why.clone()),
     };
-    let ReadManifest { errors, mut warnings, .. } = Manifest::read(&candidate.name, text);
+    let ParsedManifest { errors, mut warnings, .. } = Manifest::read(&candidate.name, text);
     let ignored = |(name, why): (String, String)| Fault::general(format!("`{name}` is not part of the skill: {why}"));
     warnings.extend(left_out.into_iter().filter(|(name, _)| name != SKILL_FILE).map(ignored));
     SkillReport { file, errors, warnings }

@@ -50,7 +50,7 @@ pub(crate) struct Manifest {
 
 /// The result of reading a file.
 #[derive(Debug, Default)]
-pub(crate) struct ReadManifest {
+pub(crate) struct ParsedManifest {
     /// The skill; `None` if there are errors.
     pub manifest: Option<Manifest>,
     pub errors: Vec<Fault>,
@@ -72,8 +72,8 @@ struct SkillFields {
 
 impl Manifest {
     /// Parses a file. `directory`: name of the directory that contains it.
-    pub(crate) fn read(directory: &str, bytes: &[u8]) -> ReadManifest {
-        let failed = |fault: Fault| ReadManifest { errors: vec![fault], ..ReadManifest::default() };
+    pub(crate) fn read(directory: &str, bytes: &[u8]) -> ParsedManifest {
+        let failed = |fault: Fault| ParsedManifest { errors: vec![fault], ..ParsedManifest::default() };
         if let Some(fault) = wrong_name(directory).map(Fault::general) {
             return failed(fault);
         }
@@ -160,7 +160,7 @@ impl SkillFields {
         }
     }
 
-    fn finish(mut self, directory: &str, body: &str) -> ReadManifest {
+    fn finish(mut self, directory: &str, body: &str) -> ParsedManifest {
         let name = self.take_name(directory);
         let description = self.take_description();
         let body = body.trim().to_owned();
@@ -180,7 +180,7 @@ impl SkillFields {
             for_user: !self.is_hidden_from_user,
             body,
         });
-        ReadManifest { manifest, errors: self.errors, warnings: self.warnings }
+        ParsedManifest { manifest, errors: self.errors, warnings: self.warnings }
     }
 
     /// Returns the name of the skill, which is that of its directory: many public skills have another name in their
@@ -267,7 +267,7 @@ pub(crate) fn split_tools(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> ReadManifest {
+    fn read(text: &str) -> ParsedManifest {
         Manifest::read("pdf", text.as_bytes())
     }
 

@@ -2,7 +2,7 @@
 
 use super::candidate::{Candidate, CandidateContents, Folder, FolderContents, MAX_SKILLS};
 use super::fault::Fault;
-use super::manifest::{Manifest, ReadManifest};
+use super::manifest::{Manifest, ParsedManifest};
 use super::origin::Origin;
 use super::skill::{HashedFiles, Skill};
 use super::unused::{BrokenFile, HiddenFile, broken_notice};
@@ -136,7 +136,7 @@ impl SkillSet {
             }
             CandidateContents::Closed { why } => return self.broken.push(broken(vec![Fault::general(why.clone())])),
         };
-        let ReadManifest { manifest, errors, .. } = Manifest::read(&candidate.name, text);
+        let ParsedManifest { manifest, errors, .. } = Manifest::read(&candidate.name, text);
         let Some(mut manifest) = manifest else { return self.broken.push(broken(errors)) };
         if let Some(used) = self.find(&manifest.name) {
             let Some(plugin) = plugin else {

@@ -1,7 +1,7 @@
 //! A usable skill: its manifest, its location and its files.
 
 use super::SKILL_FILE;
-use super::manifest::{Manifest, ReadManifest};
+use super::manifest::{Manifest, ParsedManifest};
 use super::origin::Origin;
 use super::tree::{Detail, PinnedFile, first_change, is_unchanged, read_tree};
 use crate::protocol::CustomCommand;
@@ -93,13 +93,13 @@ impl Skill {
     ///
     /// # Errors
     /// Returns the reason if the file can no longer be used.
-    pub(crate) fn reread(&self, most_bytes: u64) -> Result<Self, String> {
+    pub(crate) fn reread(&self, max_bytes: u64) -> Result<Self, String> {
         let file = self.real.join(SKILL_FILE).canonicalize().map_err(|error| error.to_string())?;
         if !file.starts_with(&self.real) {
             return Err(format!("`{SKILL_FILE}` is a symlink to `{}`", file.display()));
         }
-        let text = crate::sys::file::read(&file, most_bytes).map_err(|error| error.to_string())?;
-        let ReadManifest { manifest, errors, .. } = Manifest::read(self.name(), &text);
+        let text = crate::sys::file::read(&file, max_bytes).map_err(|error| error.to_string())?;
+        let ParsedManifest { manifest, errors, .. } = Manifest::read(self.name(), &text);
         let manifest = manifest.ok_or_else(|| errors.first().map(|fault| fault.with_file(&self.file())).unwrap_or_default())?;
         Ok(Self { manifest, digest: blake3::hash(&text).to_hex().to_string(), ..self.clone() })
     }

@@ -75,14 +75,14 @@ pub(super) struct DefinitionFields {
 
 /// The result of reading a file.
 #[derive(Debug, Default)]
-pub(super) struct ReadDefinition {
+pub(super) struct ParsedDefinition {
     /// The agent; `None` if there are errors.
     pub agent: Option<AgentDefinition>,
     pub errors: Vec<Fault>,
     pub warnings: Vec<Fault>,
 }
 
-impl ReadDefinition {
+impl ParsedDefinition {
     pub(super) fn failed(fault: Fault) -> Self {
         Self { errors: vec![fault], ..Self::default() }
     }
@@ -145,7 +145,7 @@ impl DefinitionFields {
     }
 
     /// Returns the agent. `stem`: file name without its extension.
-    pub(super) fn finish(mut self, stem: &str, file: &str, origin: AgentOrigin) -> ReadDefinition {
+    pub(super) fn finish(mut self, stem: &str, file: &str, origin: AgentOrigin) -> ParsedDefinition {
         let name = self.checked_name(stem);
         let description = self.checked_description();
         let prompt = self.prompt.trim().to_owned();
@@ -168,7 +168,7 @@ impl DefinitionFields {
             origin,
             file: file.to_owned(),
         });
-        ReadDefinition { agent, errors: self.errors, warnings: self.warnings }
+        ParsedDefinition { agent, errors: self.errors, warnings: self.warnings }
     }
 
     fn checked_name(&mut self, stem: &str) -> String {

@@ -1,6 +1,6 @@
 //! Agents as Markdown files with front matter, as aye and Claude Code use them.
 
-use super::definition::{AgentOrigin, DefinitionFields, ReadDefinition};
+use super::definition::{AgentOrigin, DefinitionFields, ParsedDefinition};
 use super::lenient_front_matter::{self, Parsed};
 use crate::skills::{Fault, FrontMatterEntry, FrontMatterValue, split_tools};
 
@@ -24,14 +24,14 @@ const OF_OTHERS: &[&str] = &[
 ];
 
 /// Reads a Markdown file with front matter.
-pub(super) fn read(stem: &str, file: &str, origin: AgentOrigin, bytes: &[u8]) -> ReadDefinition {
+pub(super) fn read(stem: &str, file: &str, origin: AgentOrigin, bytes: &[u8]) -> ParsedDefinition {
     let Ok(text) = std::str::from_utf8(bytes) else {
         let line = bytes.utf8_chunks().next().map_or(1, |chunk| chunk.valid().matches('\n').count() + 1);
-        return ReadDefinition::failed(Fault::at(line, "the file is not valid UTF-8"));
+        return ParsedDefinition::failed(Fault::at(line, "the file is not valid UTF-8"));
     };
     let Parsed { entries, body, warning } = match lenient_front_matter::parse(text) {
         Ok(parsed) => parsed,
-        Err(fault) => return ReadDefinition::failed(fault),
+        Err(fault) => return ParsedDefinition::failed(fault),
     };
     let mut fields =
         DefinitionFields { prompt: body.to_owned(), warnings: warning.into_iter().collect(), ..DefinitionFields::default() };

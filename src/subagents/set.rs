@@ -2,7 +2,7 @@
 
 use super::agent_file::{AgentFile, AgentFormat};
 use super::built_in::built_in;
-use super::definition::{AgentDefinition, AgentOrigin, ReadDefinition};
+use super::definition::{AgentDefinition, AgentOrigin, ParsedDefinition};
 use super::{markdown, toml_file};
 use crate::skills::{BrokenFile, Fault, HiddenFile, SkillReport, broken_notice};
 use std::path::Path;
@@ -59,7 +59,7 @@ impl AgentSet {
     }
 
     fn add_file(&mut self, file: &AgentFile, plugin: Option<&str>) {
-        let ReadDefinition { agent, errors, .. } = read(file);
+        let ParsedDefinition { agent, errors, .. } = read(file);
         match agent {
             Some(_) if self.agents.len() >= MAX_AGENTS => {
                 let message = format!("the limit is {MAX_AGENTS} agents");
@@ -86,11 +86,11 @@ impl AgentSet {
     }
 }
 
-fn read(file: &AgentFile) -> ReadDefinition {
+fn read(file: &AgentFile) -> ParsedDefinition {
     let path = Path::new(&file.shown);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     match (&file.content, AgentFormat::of_file(&file.shown)) {
-        (Err(why), _) => ReadDefinition::failed(Fault::general(why.clone())),
+        (Err(why), _) => ParsedDefinition::failed(Fault::general(why.clone())),
         (Ok(bytes), Some(AgentFormat::Toml)) => toml_file::read(&stem, &file.shown, file.origin, bytes),
         (Ok(bytes), Some(AgentFormat::Markdown) | None) => markdown::read(&stem, &file.shown, file.origin, bytes),
     }
@@ -98,7 +98,7 @@ fn read(file: &AgentFile) -> ReadDefinition {
 
 /// Returns the errors in a file.
 pub(crate) fn check(file: &AgentFile) -> SkillReport {
-    let ReadDefinition { errors, warnings, .. } = read(file);
+    let ParsedDefinition { errors, warnings, .. } = read(file);
     SkillReport { file: file.shown.clone(), errors, warnings }
 }
 

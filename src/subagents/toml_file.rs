@@ -1,6 +1,6 @@
 //! Agents as TOML files, as Codex uses them.
 
-use super::definition::{AgentOrigin, DefinitionFields, ReadDefinition};
+use super::definition::{AgentOrigin, DefinitionFields, ParsedDefinition};
 use crate::skills::Fault;
 use toml::{Table, Value};
 
@@ -9,9 +9,9 @@ const OF_OTHERS: &[&str] =
     &["approval_policy", "mcp_servers", "skills", "nickname_candidates", "config_file", "profile", "features"];
 
 /// Reads a TOML file.
-pub(super) fn read(stem: &str, file: &str, origin: AgentOrigin, bytes: &[u8]) -> ReadDefinition {
+pub(super) fn read(stem: &str, file: &str, origin: AgentOrigin, bytes: &[u8]) -> ParsedDefinition {
     let Ok(text) = std::str::from_utf8(bytes) else {
-        return ReadDefinition::failed(Fault::general("the file is not valid UTF-8"));
+        return ParsedDefinition::failed(Fault::general("the file is not valid UTF-8"));
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let table: Table = match toml::from_str(text) {
@@ -19,7 +19,7 @@ pub(super) fn read(stem: &str, file: &str, origin: AgentOrigin, bytes: &[u8]) ->
         Err(error) => {
             let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
             let message = format!("the file is not valid TOML: {}", error.message().lines().next().unwrap_or_default());
-            return ReadDefinition::failed(Fault::at(line, message));
+            return ParsedDefinition::failed(Fault::at(line, message));
         }
     };
     let mut fields = DefinitionFields::default();

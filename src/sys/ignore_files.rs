@@ -16,11 +16,11 @@ const POINTER_BYTES: u64 = 4096;
 pub(crate) fn trap(directory: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<String> {
     let named =
         [".ignore", ".gitignore", OWN_LIST].into_iter().find(|name| !is_plain(&directory.join(name), MAX_BYTES, may_read));
-    named.map(str::to_owned).or_else(|| is_trap(&directory.join(".git"), may_read).then(|| ".git".to_owned()))
+    named.map(str::to_owned).or_else(|| is_unsafe_exclude_file(&directory.join(".git"), may_read).then(|| ".git".to_owned()))
 }
 
 /// Checks the start of a search, and all directories above it, in the same way.
-pub(crate) fn trap_above(start: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
+pub(crate) fn unsafe_ignore_file_above(start: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
     start.ancestors().find_map(|directory| Some(directory.join(trap(directory, may_read)?)))
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn guard(
     lists: Lists,
     enters: impl Fn(&DirEntry) -> bool + Send + Sync + 'static,
 ) {
-    let rules = trap_above(start, &|_| true).is_none();
+    let rules = unsafe_ignore_file_above(start, &|_| true).is_none();
     if rules && lists == Lists::GitsAndOwn {
         walk.add_custom_ignore_filename(OWN_LIST);
     }
@@ -90,7 +90,7 @@ pub(crate) fn is_global_plain() -> bool {
 }
 
 /// Returns whether the exclude file of a `.git` must not be opened. A work tree stores this file elsewhere.
-fn is_trap(git: &Path, may_read: &dyn Fn(&Path) -> bool) -> bool {
+fn is_unsafe_exclude_file(git: &Path, may_read: &dyn Fn(&Path) -> bool) -> bool {
     let Ok(metadata) = git.metadata() else { return false };
     if !metadata.is_file() {
         return !is_plain(&git.join("info/exclude"), MAX_BYTES, may_read);
@@ -117,8 +117,8 @@ fn line(path: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<String> {
 }
 
 /// Returns whether a path is missing, or a small file that the policy allows to be read.
-fn is_plain(path: &Path, most_bytes: u64, may_read: &dyn Fn(&Path) -> bool) -> bool {
-    let small = |metadata: &Metadata| metadata.is_file() && metadata.len() <= most_bytes;
+fn is_plain(path: &Path, max_bytes: u64, may_read: &dyn Fn(&Path) -> bool) -> bool {
+    let small = |metadata: &Metadata| metadata.is_file() && metadata.len() <= max_bytes;
     match path.symlink_metadata() {
         Ok(metadata) if metadata.is_symlink() => match path.canonicalize() {
             Ok(real) => may_read(&real) && real.metadata().is_ok_and(|metadata| small(&metadata)),

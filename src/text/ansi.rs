@@ -197,7 +197,7 @@ pub(crate) fn parse_paints(text: &str) -> (String, Vec<(usize, Paint)>) {
     (plain, paints)
 }
 
-/// Returns the styles within a range of such a text.
+/// Returns the styles within a range of plain text.
 pub(crate) fn paints_within(paints: &[(usize, Paint)], range: Range<usize>) -> Vec<(Range<usize>, Paint)> {
     let first = paints.partition_point(|(at, _)| *at <= range.start);
     let mut paint = first.checked_sub(1).map_or(Paint::default(), |before| paints[before].1);

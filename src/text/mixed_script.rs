@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_mix_scripts_are_found_unless_a_language_mixes_them() {
+    fn mixed_script_words_are_detected_unless_their_language_mixes_scripts() {
         for (text, found) in [
             ("git p\u{443}sh origin", Some(("p\u{443}sh", ["Latin", "Cyrillic"]))),
             ("\u{440}ip install", Some(("\u{440}ip", ["Cyrillic", "Latin"]))),

@@ -66,7 +66,7 @@ impl Cleaner {
     pub(crate) fn open_line(&self) -> String {
         let last = if is_blank(&self.current) { &self.held } else { &self.current };
         let mut line = self.shown.clone();
-        if !is_blank(&self.current) && !self.may_drop_held() {
+        if !is_blank(&self.current) && !self.may_drop_buffered() {
             line.push_str(&self.held);
             line.push('␍');
         }
@@ -120,7 +120,7 @@ impl Cleaner {
             return;
         }
         let progress = !self.held.is_empty() && is_same_progress(&self.held, &self.current);
-        if !self.may_drop_held() {
+        if !self.may_drop_buffered() {
             self.shown.push_str(&self.held);
             self.shown.push('␍');
         }
@@ -128,7 +128,7 @@ impl Cleaner {
         self.held_is_progress = progress;
     }
 
-    fn may_drop_held(&self) -> bool {
+    fn may_drop_buffered(&self) -> bool {
         self.held.is_empty() || self.held_is_progress || is_same_progress(&self.held, &self.current)
     }
 

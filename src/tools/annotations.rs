@@ -62,7 +62,7 @@ static BUILT_IN: &[(&str, ToolHints)] = &[
     ("WebSearch", ToolHints { reads_only: true, destructive: false, idempotent: true, open_world: true }),
 ];
 
-/// Tools for the user of a session, which other agents do not have.
+/// Tools that need a session with a user. They are not offered to other agents.
 #[cfg(test)]
 const SESSION_TOOLS: &[&str] = &["UploadArtifact", "AskUser", "ProposePlan", "UpdateSteps", "SuggestMemory"];
 

@@ -1,7 +1,7 @@
 //! Directories that git ignored before a command ran. The rules from before are used, so that a command cannot hide its
 //! own changes.
 
-use crate::sys::ignore_files::{trap, trap_above};
+use crate::sys::ignore_files::{trap, unsafe_ignore_file_above};
 use crate::sys::overlay::{Change, NodeKind};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -23,7 +23,7 @@ pub(in crate::tools) struct IgnoreRules<'a> {
 
 impl<'a> IgnoreRules<'a> {
     pub(crate) fn new(directory: &'a Path, may_read: &'a dyn Fn(&Path) -> bool) -> Self {
-        let reads = trap_above(directory, may_read).is_none();
+        let reads = unsafe_ignore_file_above(directory, may_read).is_none();
         Self { directory, may_read, rules: HashMap::new(), known: HashMap::new(), reads }
     }
 

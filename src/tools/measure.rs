@@ -34,7 +34,7 @@ fn settings(workspace: &Path) -> ToolSettings {
         },
         search: SessionSearch::default(),
         skills: SessionSkills::default(),
-        questions: UserQuestions::to_nobody(),
+        questions: UserQuestions::without_user(),
         memory: None,
         hooks: None,
         agents: None,
@@ -92,7 +92,7 @@ impl Bench {
             conflict: Conflict::LocalFirst,
             may_invoke: Arc::new(|_, _| Ok(())),
             pins: None,
-            most_bytes: None,
+            max_bytes: None,
             timeout: Arc::new(|_, _| TIMEOUT),
         });
         let tools = Toolset::new(settings(workspace), ToolSources { remote, ..ToolSources::default() });

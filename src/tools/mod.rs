@@ -76,7 +76,7 @@ pub(crate) use mcp::{Pins, RemoteConfig, RemoteTools};
 pub(crate) use naming::Conflict;
 pub(crate) use on_demand::{FIND_TOOLS, LoadedTools};
 pub(crate) use patch_file::{
-    CollectedChanges, FileState, LeftOutPath, LoggedVerdict, MAX_BYTES as MAX_PATCH_BYTES, PatchFile, PatchHeader, PatchReview,
+    CollectedChanges, FileState, LoggedVerdict, MAX_BYTES as MAX_PATCH_BYTES, OmittedPath, PatchFile, PatchHeader, PatchReview,
     PolicyStamp, is_older,
 };
 pub(crate) use read_state::ReadState;

@@ -66,7 +66,7 @@ pub(crate) struct Router {
     undecided: Mutex<Vec<UndecidedLayer>>,
 }
 
-/// Maximum number of stored outcomes that the session has possibly not recorded yet.
+/// Maximum number of stored outcomes that the session may not have recorded yet.
 const SETTLED: usize = 16;
 
 impl Router {
@@ -409,8 +409,8 @@ impl ToolRouter for Router {
             let redactor = Arc::clone(&settings.redactor);
             let proposal = plan.proposal;
             let settings = running(&plan.tool_name, &plan.call.tool_name, &settings);
-            let context = RunContext { tool_call_id: Some(id.clone()), most_bytes: context.output_limit(), ..context };
-            let settings = with_output_limit(settings, &payload, context.most_bytes);
+            let context = RunContext { tool_call_id: Some(id.clone()), max_bytes: context.output_limit(), ..context };
+            let settings = with_output_limit(settings, &payload, context.max_bytes);
             let places = if plan.changes { changes::changed_paths(&plan.actions) } else { Vec::new() };
             let tracked = settings.changes.as_ref().filter(|_| !places.is_empty());
             let mut kept = None;
@@ -622,11 +622,11 @@ fn with_effects(mut plan: Plan, trial: PreviewRunResult, redactor: &Redactor) ->
 }
 
 /// Returns the settings of a call with this limit for its output.
-fn with_output_limit(settings: Arc<ToolSettings>, payload: &Payload, most_bytes: usize) -> Arc<ToolSettings> {
-    if settings.max_output_bytes <= most_bytes || is_chain(payload) {
+fn with_output_limit(settings: Arc<ToolSettings>, payload: &Payload, max_bytes: usize) -> Arc<ToolSettings> {
+    if settings.max_output_bytes <= max_bytes || is_chain(payload) {
         return settings;
     }
-    Arc::new(ToolSettings { max_output_bytes: most_bytes, ..(*settings).clone() })
+    Arc::new(ToolSettings { max_output_bytes: max_bytes, ..(*settings).clone() })
 }
 
 /// Runs a query on the artifacts on a blocking thread.

@@ -61,7 +61,7 @@ impl Composer {
         let vim = self.vim.as_ref().filter(|_| !vim::is_too_large(&self.area))?;
         match vim.mode() {
             VimMode::Insert => None,
-            _ if vim.is_in_line() => Some("COMMAND"),
+            _ if vim.is_in_command_line() => Some("COMMAND"),
             VimMode::Normal => Some("NORMAL"),
         }
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::styled_text::{SpanStyle, StyledText};
 use super::theme::{Syntax, Token};
 
-pub(crate) use worker::{on_let_go, on_progress};
+pub(crate) use worker::{on_grammars_freed, on_progress};
 
 /// Maximum size of highlighted code: lines per block, and bytes per line.
 const LINES: usize = 5000;

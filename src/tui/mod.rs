@@ -61,7 +61,7 @@ mod worktree;
 
 pub(crate) use clipboard::{Clipboard, OuterMultiplexer};
 pub(crate) use format::tokens;
-pub(crate) use highlight::on_let_go;
+pub(crate) use highlight::on_grammars_freed;
 pub(crate) use history::HistoryRedactor;
 pub(crate) use host::run;
 #[cfg(feature = "fuzzing")]

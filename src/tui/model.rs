@@ -86,7 +86,7 @@ pub(crate) struct UiModel {
     pub layers: LayerStack,
     /// Browse mode, in which the transcript has keyboard focus.
     pub browse: Option<Browse>,
-    /// State of the start.
+    /// Startup state.
     pub startup: Startup,
     /// Facts about the session.
     pub info: SessionInfo,
@@ -100,7 +100,7 @@ pub(crate) struct KeyboardState {
     pub problems: Vec<String>,
     /// Time of the last key or paste outside of dialogs.
     pub last_key: Option<u64>,
-    /// Time of the last such key or paste that was text.
+    /// Time of the last text key or paste outside of dialogs.
     pub last_text: Option<u64>,
     /// Time of the last answer to an approval on this screen.
     pub answered: Option<u64>,
@@ -232,7 +232,7 @@ impl UiModel {
         self.task.since = now;
     }
 
-    /// Shows a notice for some seconds.
+    /// Shows a notice for a few seconds.
     pub(crate) fn show_toast(&mut self, words: impl Into<String>, now: u64) {
         let words = words.into();
         let named = self.keymap.translate_keys(Focus::Composer, &words).into_owned();

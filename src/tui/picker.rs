@@ -38,7 +38,7 @@ pub(crate) struct Row {
     pub mark: &'static str,
     /// Reason why the item cannot be chosen now.
     pub lacks: Option<String>,
-    /// Details shown while the row is highlighted, in lines.
+    /// Details shown while the row is highlighted. May have several lines.
     pub detail: String,
 }
 

@@ -108,7 +108,7 @@ pub(crate) struct TaskView {
     /// Whether a task has started and has not ended.
     pub goes_on: bool,
     /// Number of messages that are being summarized, regardless of the state of the request.
-    pub summing_up: Option<u64>,
+    pub summarized_messages: Option<u64>,
     pub activity: Activity,
     /// Number of the last started step, from 1.
     pub step: u32,
@@ -141,7 +141,7 @@ impl Default for TaskView {
     fn default() -> Self {
         Self {
             goes_on: false,
-            summing_up: None,
+            summarized_messages: None,
             activity: Activity::Idle,
             step: 0,
             since: 0,

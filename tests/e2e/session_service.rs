@@ -376,7 +376,7 @@ fn a_program_prints_the_token_and_runs_again_when_the_service_rejects_it() {
 }
 
 #[test]
-fn a_token_program_that_fails_starts_no_session() {
+fn no_session_starts_if_the_token_program_fails() {
     let (service, server) = (service(writing()), model());
     let project = with_token_program(&server, &service.url(), "echo 'the vault is locked' >&2; exit 3");
     let refused = writes(&project, false);
@@ -487,7 +487,7 @@ fn a_policy_that_expires_during_a_task_stops_it_until_it_is_renewed() {
 }
 
 #[test]
-fn a_resume_that_names_another_tenant_or_user_starts_no_session() {
+fn no_session_starts_if_a_resume_names_another_tenant_or_user() {
     for (member, old) in [("tenantId", "tenant_abc"), ("userId", "user_123")] {
         let service = Service::new(move |call| match call.path.as_str() {
             "/v1/sessions" => ok(&accepted("sess_1", &writing())),

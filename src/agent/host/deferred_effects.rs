@@ -5,7 +5,7 @@ use crate::ports::{Plan, Record};
 use crate::protocol::{ErrorCode, ToolError, ToolResult};
 use std::collections::VecDeque;
 
-/// Effects that wait for a failed commit; empty while everything is saved.
+/// Effects deferred because a commit failed; empty while everything is saved.
 #[derive(Default)]
 pub(super) struct DeferredEffects(VecDeque<Effect>);
 
@@ -37,11 +37,11 @@ impl DeferredEffects {
         let mut cancelled = Vec::new();
         for effect in self.take() {
             match effect {
-                Effect::Run { index, plan, permit, most_bytes } => match why(&plan) {
+                Effect::Run { index, plan, permit, max_bytes } => match why(&plan) {
                     Some(error) => {
                         cancelled.push((index, ToolResult::from_error(plan.call.tool_call_id, plan.tool_name, error)));
                     }
-                    None => self.push(Effect::Run { index, plan, permit, most_bytes }),
+                    None => self.push(Effect::Run { index, plan, permit, max_bytes }),
                 },
                 other => self.push(other),
             }

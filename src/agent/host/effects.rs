@@ -61,11 +61,11 @@ impl Host {
                 self.previews.reopen(&self.context, index, call, digest, ticket);
             }
             Effect::StopPreview { ticket } => self.previews.stop(ticket),
-            Effect::Run { index, plan, permit, most_bytes } => {
+            Effect::Run { index, plan, permit, max_bytes } => {
                 // Directory access that is allowed for the project is saved before the command runs again, so that
                 // later commands have it too.
                 let after = if plan.opens.is_empty() { None } else { Some(self.rules.changes_done()) };
-                self.runs.start(&self.context, RunRequest { index, plan, permit, most_bytes, after });
+                self.runs.start(&self.context, RunRequest { index, plan, permit, max_bytes, after });
             }
             Effect::Background { tool_call_id } => self.move_to_background(tool_call_id.as_ref()),
             Effect::StopCommand { id } => self.context.router().stop_command(&id),

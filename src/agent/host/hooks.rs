@@ -3,7 +3,7 @@
 use super::call_context::CallContext;
 use crate::agent::limits::HOOKED_CALLS;
 use crate::agent::turn::Input;
-use crate::ports::HookOccasion;
+use crate::ports::HookTrigger;
 use crate::protocol::{CallHooks, CompactionTrigger, EventHooks, EventKind, ToolCall};
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -27,7 +27,7 @@ pub(super) fn before_calls(context: &CallContext, calls: Vec<(usize, ToolCall)>)
 }
 
 /// Runs the hooks of an event that can block it or add context.
-pub(super) fn on_occasion(context: &CallContext, ticket: u64, occasion: HookOccasion) {
+pub(super) fn on_occasion(context: &CallContext, ticket: u64, occasion: HookTrigger) {
     let (inputs, hooks, stop) = (context.inputs(), context.router().hooks(), context.interrupt_token());
     tokio::spawn(async move {
         let outcome = match hooks {
@@ -41,13 +41,13 @@ pub(super) fn on_occasion(context: &CallContext, ticket: u64, occasion: HookOcca
 /// Runs the hooks of an event that no hook can change. The session does not wait for them.
 pub(super) fn follow(context: &CallContext, kind: &EventKind) {
     let occasion = match kind {
-        EventKind::ApprovalRequested(approval) => HookOccasion::Notification {
+        EventKind::ApprovalRequested(approval) => HookTrigger::Notification {
             kind: "permission_prompt",
             message: format!("aye needs your approval: {}", approval.action_summary),
         },
-        EventKind::CompactionStarted { trigger, .. } => HookOccasion::Compaction { manual: *trigger == CompactionTrigger::Asked },
+        EventKind::CompactionStarted { trigger, .. } => HookTrigger::Compaction { manual: *trigger == CompactionTrigger::Asked },
         EventKind::TaskCompleted { .. } => {
-            HookOccasion::Notification { kind: "idle_prompt", message: "aye has finished and is waiting for you".to_owned() }
+            HookTrigger::Notification { kind: "idle_prompt", message: "aye has finished and is waiting for you".to_owned() }
         }
         _ => return,
     };

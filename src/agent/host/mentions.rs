@@ -41,9 +41,9 @@ pub(super) fn read(
             let kill = killed.child_token();
             let stop = kill.clone();
             // Overlong content is cut after all files are read.
-            let most_bytes = usize::MAX;
+            let max_bytes = usize::MAX;
             let background = CancellationToken::new();
-            let context = RunContext { tool_call_id: None, output, interrupt: kill.child_token(), kill, background, most_bytes };
+            let context = RunContext { tool_call_id: None, output, interrupt: kill.child_token(), kill, background, max_bytes };
             let work = tokio::spawn(async move { router.run(plan, permit, context).await });
             let patience = CallTimeout::Short;
             async move { outcome(with_timeout(work, patience, &killed, &stop).await, (id, name), patience, false) }

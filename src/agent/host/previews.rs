@@ -32,7 +32,7 @@ impl Previews {
                 kill: stopped.clone(),
                 interrupt: interrupt.clone(),
                 background: CancellationToken::new(),
-                most_bytes: usize::MAX,
+                max_bytes: usize::MAX,
             };
             let stop = stopped.child_token();
             let work = tokio::spawn(async move {

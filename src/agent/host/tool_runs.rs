@@ -35,7 +35,7 @@ pub(super) struct RunRequest {
     pub index: usize,
     pub plan: Plan,
     pub permit: Permit,
-    pub most_bytes: usize,
+    pub max_bytes: usize,
     /// Token that must be cancelled before the call starts.
     pub after: Option<CancellationToken>,
 }
@@ -46,7 +46,7 @@ impl ToolRuns {
     }
 
     pub(crate) fn start(&mut self, context: &CallContext, request: RunRequest) {
-        let RunRequest { index, plan, permit, most_bytes, after } = request;
+        let RunRequest { index, plan, permit, max_bytes, after } = request;
         let (router, inputs) = (context.router(), context.inputs());
         let (redactor, instructions) = (context.redactor(), self.instructions.clone());
         let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
@@ -72,7 +72,7 @@ impl ToolRuns {
                         () = kill.cancelled() => {}
                     }
                 }
-                let context = RunContext { tool_call_id: None, output, kill, interrupt, background, most_bytes };
+                let context = RunContext { tool_call_id: None, output, kill, interrupt, background, max_bytes };
                 let result = router.run(plan, permit, context).await;
                 instructions.add(result, &actions, &redactor)
             });

@@ -12,7 +12,7 @@ use BudgetScope::{Session, Task};
 use BudgetUnit::{CostUsd, Steps, Tokens};
 
 /// Source name of limits that the user sets during the session.
-const BY_PERSON: &str = "you";
+const SET_BY_USER: &str = "you";
 
 /// Checked limits, in the order of the checks. The step limit of a task is handled separately.
 const KINDS: [(BudgetScope, BudgetUnit); 5] =
@@ -112,7 +112,7 @@ impl BudgetCheck<'_> {
     }
 
     /// Returns budgets that are nearly used up and have not been warned about.
-    pub(crate) fn nearly_used(&self) -> Vec<Budget> {
+    pub(crate) fn nearly_exhausted(&self) -> Vec<Budget> {
         let near = |budget: &Budget| budget.limit > 0.0 && budget.used * 100.0 >= budget.limit * BUDGET_WARNING_PERCENT;
         let mut budgets = self.list();
         budgets.retain(|budget| near(budget) && !self.budgets.warned.contains(&(budget.scope, budget.unit)));
@@ -167,7 +167,7 @@ impl BudgetCheck<'_> {
     /// Returns the limit that was set last, before or during the session, and its source.
     fn set_by(&self, scope: BudgetScope, unit: BudgetUnit) -> Option<(f64, String)> {
         let same = |limit: &BudgetLimit| limit.scope == scope && limit.unit == unit;
-        let said = self.budgets.set.iter().find(|limit| same(limit)).map(|limit| (limit.limit, BY_PERSON.to_owned()));
+        let said = self.budgets.set.iter().find(|limit| same(limit)).map(|limit| (limit.limit, SET_BY_USER.to_owned()));
         let before = || self.cx.options.limits.iter().find(|allowance| same(&allowance.limit));
         said.or_else(|| before().map(|allowance| (allowance.limit.limit, allowance.set_by.clone())))
     }

@@ -123,19 +123,19 @@ impl CallBatch {
 
     /// Returns the results in order, once all calls have one.
     fn finished_results(&self, options: &AgentOptions) -> Option<Vec<Part>> {
-        let most_bytes = options.result_bytes(self.calls.len());
-        let fitted = |call: &Call| call.result().map(|result| Part::ToolResult(result.truncate_to(most_bytes)));
+        let max_bytes = options.result_bytes(self.calls.len());
+        let fitted = |call: &Call| call.result().map(|result| Part::ToolResult(result.truncate_to(max_bytes)));
         self.calls.iter().map(fitted).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
     }
 
     /// Returns the results in order. A call without a result gets an unknown outcome.
     pub(crate) fn results(&mut self, options: &AgentOptions) -> Vec<Part> {
-        let most_bytes = options.result_bytes(self.calls.len());
+        let max_bytes = options.result_bytes(self.calls.len());
         let result = |call: &mut Call| {
             if !call.is_done() {
                 call.outcome_unknown();
             }
-            call.result().map(|result| Part::ToolResult(result.truncate_to(most_bytes)))
+            call.result().map(|result| Part::ToolResult(result.truncate_to(max_bytes)))
         };
         self.calls.iter_mut().filter_map(result).collect()
     }

@@ -458,7 +458,7 @@ impl CallRunner<'_> {
             let summary = call.edited_command(&plan).map(|edited| edited.summary);
             let (effects, note) = (call.unasked_effects(&plan).map(Box::new), call.note.clone());
             self.cx.out.event(EventKind::ToolStarted { tool_call_id, rule: permit.rule().to_owned(), summary, effects, note });
-            self.cx.out.effect(Effect::Run { index, plan, permit, most_bytes: self.cx.options.result_bytes(calls.len()) });
+            self.cx.out.effect(Effect::Run { index, plan, permit, max_bytes: self.cx.options.result_bytes(calls.len()) });
         }
     }
 

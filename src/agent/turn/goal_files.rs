@@ -65,7 +65,7 @@ const FILES: &[&str] = &[
     ".travis.yml",
 ];
 
-/// Prefixes of such names, up to a dot: `jest.config.js`, `.mocharc.yml`.
+/// Prefixes of names of configuration files, up to a dot: `jest.config.js`, `.mocharc.yml`.
 const STEMS: &[&str] =
     &["jest.config", "vitest.config", "vite.config", "playwright.config", "cypress.config", "karma.conf", ".mocharc"];
 

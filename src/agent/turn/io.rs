@@ -5,7 +5,7 @@ use super::rule_files::{RuleFileResult, RuleGrant};
 use super::sampling::SamplingUsage;
 use crate::policy::{Permit, PreviewPermit};
 use crate::ports::{
-    Delta, Durability, FileRewind, FileRewindResult, HookOccasion, ModelError, ModelRequest, Plan, Record, RewindStart,
+    Delta, Durability, FileRewind, FileRewindResult, HookTrigger, ModelError, ModelRequest, Plan, Record, RewindStart,
 };
 use crate::protocol::{
     Action, Amendment, ApprovalId, CallHooks, CallId, ChangedFiles, Command, EventHooks, EventKind, Failure, ModelFacts,
@@ -138,7 +138,7 @@ pub(crate) enum Effect {
     /// Runs the hooks of an event that can block it or add context.
     Hook {
         ticket: u64,
-        occasion: HookOccasion,
+        occasion: HookTrigger,
     },
     /// Plans a call again with additional access and with the user's amendments; answered like `Plan`.
     PlanOpened {
@@ -176,7 +176,7 @@ pub(crate) enum Effect {
         plan: Plan,
         permit: Permit,
         /// Maximum number of bytes of output that are kept for the conversation.
-        most_bytes: usize,
+        max_bytes: usize,
     },
     /// Interrupts the running calls, except for file changes, which finish.
     InterruptTools,

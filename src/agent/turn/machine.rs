@@ -273,7 +273,7 @@ impl TurnMachine {
     /// Ends the session. A session with an unfinished task is paused: the task continues when the session is resumed.
     /// `saved`: whether everything was saved.
     pub(crate) fn end_session(&mut self, saved: bool) -> Vec<Effect> {
-        let is_done = (self.tasks.current().is_none() || self.tasks.is_user_command()) && !self.tasks.has_aside();
+        let is_done = (self.tasks.current().is_none() || self.tasks.is_user_command()) && !self.tasks.has_task_set_aside();
         if !saved {
             self.report_task(TaskInput::SessionStatus(SessionStatus::Failed));
         } else if is_done {

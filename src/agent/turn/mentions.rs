@@ -120,11 +120,11 @@ impl PendingPrompt {
 
     /// Returns the content to attach to the prompt.
     pub(crate) fn attachments(&self, results: Vec<ToolResult>, cx: &mut TurnContext) -> Vec<Part> {
-        let most_bytes = cx.options.result_bytes(results.len());
+        let max_bytes = cx.options.result_bytes(results.len());
         let mut parts = Vec::new();
         for (mention, result) in self.mentions.iter().chain(&self.offered).zip(results) {
             let images = result.images.clone();
-            let result = result.truncate_to(most_bytes);
+            let result = result.truncate_to(max_bytes);
             let path = &mention.path;
             if let Some(error) = &result.error {
                 if let Some(message) = unread_notice(mention, error) {

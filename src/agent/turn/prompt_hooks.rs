@@ -2,7 +2,7 @@
 
 use super::io::Effect;
 use super::turn_context::TurnContext;
-use crate::ports::HookOccasion;
+use crate::ports::HookTrigger;
 use crate::protocol::{EventHooks, Failure, FailureKind, HookEvent, Part};
 
 /// Prompt whose hooks run. The prompt stays in the queue until it becomes a task, so that a crash does not lose it.
@@ -46,7 +46,7 @@ impl PromptHooks {
 
     /// Runs the hooks of the queued prompt with this ID.
     pub(crate) fn begin(&mut self, id: u64, text: String, cx: &mut TurnContext) {
-        let occasion = HookOccasion::Prompt { text: text.clone(), first: !self.has_started, resumed: cx.numbers.tasks() > 0 };
+        let occasion = HookTrigger::Prompt { text: text.clone(), first: !self.has_started, resumed: cx.numbers.tasks() > 0 };
         self.context.clear();
         self.may_start = false;
         let ticket = cx.numbers.next_ticket();

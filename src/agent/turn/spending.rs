@@ -111,7 +111,7 @@ impl Spending {
             SpendingInput::Completed(request) => self.report(request, task, cx),
             SpendingInput::UsageChanged => self.warn(task, cx),
             SpendingInput::Restored => {
-                self.nearly_used(task, cx);
+                self.nearly_exhausted(task, cx);
             }
             SpendingInput::TaskBegun => {
                 self.usage.begin_task();
@@ -233,14 +233,14 @@ impl Spending {
 
     /// Warns once about each budget that is nearly used up.
     fn warn(&mut self, task: Option<TaskUsage>, cx: &mut TurnContext) {
-        for budget in self.nearly_used(task, cx) {
+        for budget in self.nearly_exhausted(task, cx) {
             cx.out.event(EventKind::BudgetApproaching { budget });
         }
     }
 
     /// Returns budgets that are nearly used up, each only once.
-    fn nearly_used(&mut self, task: Option<TaskUsage>, cx: &TurnContext) -> Vec<Budget> {
-        let budgets = self.check(task, cx).nearly_used();
+    fn nearly_exhausted(&mut self, task: Option<TaskUsage>, cx: &TurnContext) -> Vec<Budget> {
+        let budgets = self.check(task, cx).nearly_exhausted();
         self.budgets.mark_warned(&budgets);
         budgets
     }

@@ -49,7 +49,7 @@ pub(super) const TASK: &[Change<TaskStatus>] = &[
 /// Additional transitions that the agent loop needs.
 pub(super) const TASK_TOO: &[Change<TaskStatus>] = &[
     (WaitingForLlm, TaskCancelled, "a stop waits neither for the model nor for a retry"),
-    (WaitingForLlm, TaskRunning, "a request that failed for good waits until the user starts the step again"),
+    (WaitingForLlm, TaskRunning, "after a permanent failure, the request waits until the user restarts the step"),
     (ProcessingResponse, TaskRunning, "the response reached the output limit: the next step requests the rest"),
     (ProcessingResponse, TaskFailed, "the provider withdrew its response, or the response was empty"),
     (

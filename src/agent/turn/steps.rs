@@ -166,7 +166,7 @@ impl TurnMachine {
 impl TurnMachine {
     /// Adds the steering messages after the results of the previous step. One commit removes them from the queue and
     /// adds them to the step.
-    fn take_steers(&mut self, at: InputTime) {
+    fn add_steering_messages(&mut self, at: InputTime) {
         let Some(text) = self.prompts.poll_steering(&mut self.cx) else { return };
         if let Some(message) = self.message(Role::User, vec![Part::Text { text: text.clone() }], at) {
             self.cx.out.record(Record::Steered { message: message.clone() });
@@ -201,7 +201,7 @@ impl TurnMachine {
         if std::mem::take(&mut self.cx.wants_clean_context) {
             self.pass_to_window(ContextInput::EarlierDropped);
         }
-        self.take_steers(at);
+        self.add_steering_messages(at);
         self.pass_to_window(ContextInput::RequestFitted);
         self.report_rewind(RewindInput::StepStarted);
         self.report_task(TaskInput::StepBegun);
@@ -341,7 +341,7 @@ impl TurnMachine {
     /// Pauses the task until the user continues it. All records are committed.
     pub(super) fn pause(&mut self, failure: Failure) {
         self.report_task(TaskInput::Phase(Phase::Paused));
-        self.leave_response();
+        self.abandon_response();
         self.report_spending(SpendingInput::Paused(failure.kind == FailureKind::BudgetExceeded));
         self.cx.out.record(Record::Paused { failure: failure.clone() });
         self.report_to_goal(GoalInput::TaskPaused);
@@ -352,7 +352,7 @@ impl TurnMachine {
     }
 
     /// Handles a request with an overlong conversation when no budget is left to shorten it.
-    fn leave_response(&mut self) {
+    fn abandon_response(&mut self) {
         if self.tasks.task_status() == TaskStatus::ProcessingResponse {
             self.report_task(TaskInput::Status(TaskStatus::TaskRunning));
         }
@@ -501,7 +501,7 @@ impl TurnMachine {
     fn on_forbidden(&mut self, failure: Failure) {
         match failure.kind {
             FailureKind::PolicyExpired => {
-                self.leave_response();
+                self.abandon_response();
                 self.cx.out.event(EventKind::PolicyExpired { message: failure.message.clone() });
                 self.pause(failure);
             }

@@ -3,7 +3,7 @@
 use super::io::Effect;
 use super::turn_context::TurnContext;
 use crate::agent::limits::STOP_HOOK_BLOCKS;
-use crate::ports::{Durability, HookOccasion};
+use crate::ports::{Durability, HookTrigger};
 use crate::protocol::{EventHooks, HookEvent};
 
 /// Hooks that run when the model has finished.
@@ -74,7 +74,7 @@ impl StopHooks {
         }
         let ticket = cx.numbers.next_ticket();
         self.pending = Some(ticket);
-        let occasion = HookOccasion::Stop { response, repeated: self.blocks > 0 };
+        let occasion = HookTrigger::Stop { response, repeated: self.blocks > 0 };
         // The response is saved before the hooks run, because they may take long.
         cx.out.commit(Durability::Process);
         cx.out.effect(Effect::Hook { ticket, occasion });

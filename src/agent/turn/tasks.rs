@@ -245,7 +245,7 @@ impl Tasks {
         self.ended.is_some()
     }
 
-    pub(crate) fn has_aside(&self) -> bool {
+    pub(crate) fn has_task_set_aside(&self) -> bool {
         self.aside.is_some()
     }
 
@@ -533,7 +533,7 @@ impl Tasks {
         if reports {
             self.set_task_status(TaskStatus::TaskRunning, &mut cx.out);
         }
-        cx.out.record(Record::OwnEnded { task_id, said: report.clone(), waits: self.has_aside() });
+        cx.out.record(Record::OwnEnded { task_id, said: report.clone(), waits: self.has_task_set_aside() });
         cx.out.commit(Durability::Process);
         if reports {
             if let Some(tool_call_id) = tool_call_id {

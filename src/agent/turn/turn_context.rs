@@ -38,8 +38,8 @@ impl TurnContext {
         }
     }
 
-    /// Records a choice by the user. A session without messages is not saved, so before the first prompt the record
-    /// waits for it.
+    /// Records a choice by the user. A session without messages is not saved, so a record made before the first
+    /// prompt is held back until then.
     pub(crate) fn record_setting(&mut self, record: Record) {
         if self.numbers.tasks() == 0 {
             self.choices.push(record);

@@ -69,9 +69,9 @@ impl UserCommand {
     }
 
     /// Returns the command and its output for the thread, if it is shared and ran.
-    pub(crate) fn report(&self, result: Option<ToolResult>, most_bytes: usize) -> Option<String> {
+    pub(crate) fn report(&self, result: Option<ToolResult>, max_bytes: usize) -> Option<String> {
         let result = result.filter(|result| self.shared && has_run(result))?;
-        Some(format!("[The user ran this command:]\n$ {}\n{}", self.line, result.truncate_to(most_bytes).text_for_model()))
+        Some(format!("[The user ran this command:]\n$ {}\n{}", self.line, result.truncate_to(max_bytes).text_for_model()))
     }
 }
 

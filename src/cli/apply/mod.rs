@@ -287,7 +287,7 @@ impl Progress {
     }
 }
 
-/// Runs the session of the changes until its task ends. Asks on the terminal, in lines.
+/// Runs the session that applies the changes, until its task ends. Asks for approval on the terminal.
 async fn apply(prepared: PreparedSession, form: Form, application: &Application) -> Progress {
     let (commands, receive_commands) = mpsc::channel::<SessionCommand>(agent::CHANNEL_DEPTH);
     let (events, mut receive_events) = mpsc::unbounded_channel();

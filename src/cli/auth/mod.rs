@@ -3,7 +3,7 @@
 pub(crate) mod args;
 
 use crate::config::{ConfigError, KeyStorage, services_with_key};
-use crate::host::api_keys::{GOES_BEFORE, KEY_BYTES, check_file_location, keep};
+use crate::host::api_keys::{KEY_BYTES, PRECEDENCE_NOTICE, check_file_location, keep};
 use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -45,7 +45,7 @@ fn log_in(place: &AppContext, provider: Option<String>, key_on_stdin: bool) -> R
         check_file_location(place)?;
     }
     let key = if key_on_stdin { from_stdin()? } else { prompt_for_key(&name)? };
-    print_text(&clean(&keep(place, &name, &key, GOES_BEFORE)?));
+    print_text(&clean(&keep(place, &name, &key, PRECEDENCE_NOTICE)?));
     Ok(Exit::Completed)
 }
 

@@ -12,7 +12,7 @@ use crate::host::options::Common;
 use crate::host::project::ProjectConfig;
 use crate::host::startup;
 use crate::host::tool_runner::{Starts, ToolEnvironment, hooks_of};
-use crate::ports::{HookOccasion, Hooks};
+use crate::ports::{HookTrigger, Hooks};
 use crate::protocol::{
     AskingAgent, CallArguments, CallHooks, CallId, EventHooks, HookDecision, HookEvent, Problem, SessionId, ToolCall, ToolResult,
     format_count,
@@ -165,11 +165,11 @@ async fn tested(hooks: &dyn Hooks, event: HookEvent, call: ToolCall, text: Strin
             let result = ToolResult::success(call.tool_call_id.clone(), call.tool_name.clone(), text);
             return Tested::Result(hooks.after_call(call, result, (false, stop)).await.output_text);
         }
-        HookEvent::UserPromptSubmit | HookEvent::SubagentStart => HookOccasion::Prompt { text, first: false, resumed: false },
-        HookEvent::SessionStart => HookOccasion::SessionStart { resumed: false },
-        HookEvent::Stop | HookEvent::SubagentStop => HookOccasion::Stop { response: text, repeated: false },
-        HookEvent::PreCompact => HookOccasion::Compaction { manual: true },
-        HookEvent::Notification => HookOccasion::Notification { kind: "permission_prompt", message: text },
+        HookEvent::UserPromptSubmit | HookEvent::SubagentStart => HookTrigger::Prompt { text, first: false, resumed: false },
+        HookEvent::SessionStart => HookTrigger::SessionStart { resumed: false },
+        HookEvent::Stop | HookEvent::SubagentStop => HookTrigger::Stop { response: text, repeated: false },
+        HookEvent::PreCompact => HookTrigger::Compaction { manual: true },
+        HookEvent::Notification => HookTrigger::Notification { kind: "permission_prompt", message: text },
     };
     Tested::Event(hooks.on_occasion(occasion, stop).await)
 }

@@ -80,9 +80,11 @@ impl LockedSession {
                 }
                 Ok(LockAnswer::TakeOver) => {
                     let (store, id) = (store.clone(), id.clone());
-                    problem = run_blocking(move || lock_takeover::end_holder(&store, &id).map_err(|problem| problem.one_line()))
-                        .await
-                        .err();
+                    problem = run_blocking(move || {
+                        lock_takeover::ask_holder_to_exit(&store, &id).map_err(|problem| problem.one_line())
+                    })
+                    .await
+                    .err();
                 }
                 Ok(LockAnswer::Another | LockAnswer::Quit) | Err(_) => return LockOutcome::Left,
             }

@@ -43,7 +43,7 @@ pub(crate) fn ask(store: &Store, place: &AppContext, choice: SessionChoice) -> R
 }
 
 /// Returns true if there is more than one session to choose from.
-pub(crate) fn has_several(store: &Store, place: &AppContext) -> Result<bool, CliError> {
+pub(crate) fn has_several_sessions(store: &Store, place: &AppContext) -> Result<bool, CliError> {
     Ok(unarchived_sessions(store, place)?.len() > 1)
 }
 

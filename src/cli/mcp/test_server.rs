@@ -13,7 +13,7 @@ use crate::host::project::ProjectConfig;
 use crate::host::sandbox_host::SandboxHost;
 use crate::host::session;
 use crate::host::startup::runtime;
-use crate::mcp::auth::TokenKeeper;
+use crate::mcp::auth::TokenCache;
 use crate::mcp::{Identity, McpDeps, Reach, Servers, Spec};
 use crate::policy::Enforcer;
 use crate::ports::{Launcher, RemoteServers, RemoteTool};
@@ -72,7 +72,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, name: &str, json: bool) -
     let wires = McpDeps {
         launcher: Some(Arc::new(launcher) as Arc<dyn Launcher>),
         approval: Some(project.approved_servers()),
-        tokens: Some(Arc::new(TokenKeeper::new(vault(place)))),
+        tokens: Some(Arc::new(TokenCache::new(vault(place)))),
         ..McpDeps::default()
     };
     let reached_by = display_target(&spec);

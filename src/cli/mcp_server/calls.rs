@@ -337,7 +337,7 @@ fn run_context(output: mpsc::Sender<String>, kill: &CancellationToken) -> RunCon
         kill: kill.clone(),
         interrupt: kill.child_token(),
         background: CancellationToken::new(),
-        most_bytes: convert::TEXT_BYTES,
+        max_bytes: convert::TEXT_BYTES,
     }
 }
 

@@ -9,7 +9,7 @@ use std::io::IsTerminal;
 const ENDLESS: usize = 100_000;
 const NARROWEST: usize = 40;
 const WIDEST: usize = 140;
-/// Maximum number of rows of a text; the rest are only counted.
+/// Maximum number of rows per text; the rest are only counted.
 const MAX_ROWS: usize = 40;
 
 #[derive(Debug, Clone, Copy)]

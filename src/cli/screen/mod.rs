@@ -28,7 +28,7 @@ pub(crate) struct TuiChannels {
 
 /// Creates a screen, and the other ends of its channels.
 pub(crate) fn connect(options: tui::UiOptions, prompt: Option<String>, typed: String) -> (TuiHandles, TuiChannels) {
-    tui::on_let_go(|| {
+    tui::on_grammars_freed(|| {
         allocator::release_code_pages();
         allocator::release_free_memory();
     });

@@ -87,7 +87,7 @@ pub(crate) enum TaskSub {
     /// changed in the workspace is a conflict: it is reported and not changed. Changes that are not applied remain in
     /// the task.
     Keep {
-        /// Choose the files and hunks to apply, on the screen or in lines
+        /// Choose the files and hunks to apply, on the screen or in line mode
         #[arg(long, short = 'p', conflicts_with = "check")]
         pick: bool,
         /// Do not apply this file or directory

@@ -31,7 +31,7 @@ struct DiffOutput {
     /// Files that also changed in the workspace, each with the path of the task's version.
     conflicts: Vec<ConflictRow>,
     /// Changes that cannot be applied.
-    left_out: Vec<LeftOutRow>,
+    left_out: Vec<OmittedRow>,
 }
 
 #[derive(Serialize)]
@@ -43,7 +43,7 @@ struct ConflictRow {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct LeftOutRow {
+struct OmittedRow {
     path: String,
     why: String,
 }
@@ -60,7 +60,7 @@ pub(super) fn run(task: &TaskDirectory, request: &DiffRequest) -> Result<Exit, C
     if request.json {
         let conflict = |path: &String| ConflictRow { path: path.clone(), version: version(path) };
         let conflicts = collected.conflicts.iter().map(conflict).collect();
-        let row = |path: &String, why: &String| LeftOutRow { path: path.clone(), why: why.clone() };
+        let row = |path: &String, why: &String| OmittedRow { path: path.clone(), why: why.clone() };
         let left_out = collected.left_out.iter().map(|left| row(&left.path, &left.why)).collect();
         print_json(&DiffOutput { task: TaskSummary::read(task, &description)?, diff, conflicts, left_out });
         return Ok(Exit::Completed);

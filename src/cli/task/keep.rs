@@ -11,7 +11,7 @@ use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::tasks::{TaskChanges, TaskDirectory, TaskUse};
 use crate::protocol::{Problem, format_count};
-use crate::tools::{LeftOutPath, PatchReview};
+use crate::tools::{OmittedPath, PatchReview};
 use std::io::IsTerminal;
 use std::sync::Arc;
 
@@ -89,7 +89,7 @@ pub(super) fn run(common: &Common, task: &TaskDirectory, request: &KeepRequest) 
 fn review(task: &TaskDirectory, changes: &TaskChanges, is_required: bool) -> PatchReview {
     let collected = &changes.collected;
     let conflict = |path: &String| format!("conflict: `{path}` was also changed in the workspace; it is not applied");
-    let left_out = |left: &LeftOutPath| format!("not included: `{}` ({})", left.path, left.why);
+    let left_out = |left: &OmittedPath| format!("not included: `{}` ({})", left.path, left.why);
     let check = task.notes().check.map(|check| format!("check {}: {}", check.describe(), check.command));
     let notes = check.into_iter().chain(collected.conflicts.iter().map(conflict));
     let notes = notes.chain(collected.left_out.iter().take(MAX_NOTES).map(left_out)).collect();

@@ -1,7 +1,7 @@
 //! Credentials of the container or machine on which aye runs.
 
 use super::AwsCredentials;
-use crate::cloud::{Surroundings, headers, json, metadata_server, read, server};
+use crate::cloud::{CloudEnvironment, headers, json, metadata_server, read, server};
 use crate::protocol::Problem;
 use crate::sys::http::{Headers, HttpServer, Reply};
 
@@ -14,7 +14,7 @@ const ROLE_PATH: &str = "/latest/meta-data/iam/security-credentials/";
 const TOKEN_SECONDS: &str = "300";
 
 /// Returns the credentials of the container or machine, if any.
-pub(super) async fn credentials(surroundings: &Surroundings) -> Result<Option<AwsCredentials>, Problem> {
+pub(super) async fn credentials(surroundings: &CloudEnvironment) -> Result<Option<AwsCredentials>, Problem> {
     if let Some((server, path)) = container(surroundings)? {
         let token = container_token(surroundings)?;
         let headers = token.as_deref().map(|token| headers([("authorization", token)])).unwrap_or_default();
@@ -50,7 +50,7 @@ async fn line(reply: Reply) -> Option<String> {
     (!line.is_empty() && line.bytes().all(|byte| byte.is_ascii_graphic())).then_some(line)
 }
 
-fn container(surroundings: &Surroundings) -> Result<Option<(HttpServer, String)>, Problem> {
+fn container(surroundings: &CloudEnvironment) -> Result<Option<(HttpServer, String)>, Problem> {
     if let Some(path) = surroundings.variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") {
         return Ok(Some((metadata_server(CONTAINER)?, path.to_owned())));
     }
@@ -59,7 +59,7 @@ fn container(surroundings: &Surroundings) -> Result<Option<(HttpServer, String)>
     Ok(Some((server, String::new())))
 }
 
-fn container_token(surroundings: &Surroundings) -> Result<Option<String>, Problem> {
+fn container_token(surroundings: &CloudEnvironment) -> Result<Option<String>, Problem> {
     match surroundings.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
         Some(path) => Ok(read(&surroundings.expand_path(path))?.map(|token| token.trim().to_owned())),
         None => Ok(surroundings.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN").map(str::to_owned)),

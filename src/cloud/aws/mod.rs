@@ -8,7 +8,7 @@ mod signature;
 mod sources;
 mod sso;
 
-use super::{Surroundings, text};
+use super::{CloudEnvironment, text};
 use crate::protocol::Problem;
 use crate::sys::http::Headers;
 use jiff::Timestamp;
@@ -93,7 +93,7 @@ pub(crate) struct UnsignedRequest<'a> {
 /// Account that signs requests to one service in one region.
 #[derive(Debug)]
 pub(crate) struct AwsAccount {
-    surroundings: Surroundings,
+    surroundings: CloudEnvironment,
     /// Profile in the settings, which takes precedence over the environment.
     profile: Option<String>,
     region: String,
@@ -101,7 +101,7 @@ pub(crate) struct AwsAccount {
 }
 
 impl AwsAccount {
-    pub(crate) fn new(surroundings: Surroundings, profile: Option<String>, region: String) -> Self {
+    pub(crate) fn new(surroundings: CloudEnvironment, profile: Option<String>, region: String) -> Self {
         Self { surroundings, profile, region, known: Mutex::default() }
     }
 
@@ -142,7 +142,7 @@ impl AwsAccount {
 }
 
 /// Returns the region of a profile, if its file contains one.
-pub(crate) fn region_of_profile(surroundings: &Surroundings, profile: Option<&str>) -> Result<Option<String>, Problem> {
+pub(crate) fn region_of_profile(surroundings: &CloudEnvironment, profile: Option<&str>) -> Result<Option<String>, Problem> {
     Ok(AwsProfile::read(surroundings, profile)?.and_then(|profile| profile.get("region").map(str::to_owned)))
 }
 

@@ -1,6 +1,6 @@
 //! Parser of the files `~/.aws/config` and `~/.aws/credentials`.
 
-use crate::cloud::{Surroundings, read};
+use crate::cloud::{CloudEnvironment, read};
 use crate::protocol::Problem;
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) struct AwsProfile {
 impl AwsProfile {
     /// Reads the named profile, or else the one in AWS_PROFILE; `None` if none is named and there is no default
     /// profile.
-    pub(super) fn read(surroundings: &Surroundings, named: Option<&str>) -> Result<Option<Self>, Problem> {
+    pub(super) fn read(surroundings: &CloudEnvironment, named: Option<&str>) -> Result<Option<Self>, Problem> {
         let named = named.or_else(|| surroundings.variable("AWS_PROFILE"));
         let name = named.unwrap_or(DEFAULT);
         let config = surroundings.path("AWS_CONFIG_FILE", ".aws/config");

@@ -4,7 +4,7 @@
 use super::profile::AwsProfile;
 use super::signature::{SignatureScope, sign};
 use super::{AwsCredentials, UnsignedRequest};
-use crate::cloud::{MAX_BYTES, Surroundings, read, server, text, unreachable};
+use crate::cloud::{CloudEnvironment, MAX_BYTES, read, server, text, unreachable};
 use crate::protocol::Problem;
 use crate::sys::http::Headers;
 use jiff::Timestamp;
@@ -49,7 +49,7 @@ pub(super) enum Source {
 
 impl AwsRole {
     /// Returns the role of a profile; `None` if it has none.
-    pub(super) fn of_profile(surroundings: &Surroundings, profile: &AwsProfile) -> Result<Option<Self>, Problem> {
+    pub(super) fn of_profile(surroundings: &CloudEnvironment, profile: &AwsProfile) -> Result<Option<Self>, Problem> {
         let Some(arn) = profile.get("role_arn") else { return Ok(None) };
         let name = &profile.name;
         if profile.get("mfa_serial").is_some() {
@@ -84,7 +84,7 @@ impl AwsRole {
     }
 
     /// Returns the role of the web identity in the environment, as set by clusters; `None` if there is none.
-    pub(super) fn of_environment(surroundings: &Surroundings) -> Option<Self> {
+    pub(super) fn of_environment(surroundings: &CloudEnvironment) -> Option<Self> {
         let token = surroundings.variable("AWS_WEB_IDENTITY_TOKEN_FILE")?;
         let name = surroundings.variable("AWS_ROLE_SESSION_NAME").map_or_else(default_session_name, str::to_owned);
         Some(Self {
@@ -100,7 +100,7 @@ impl AwsRole {
     /// Assumes the role with these credentials.
     pub(super) async fn assume(
         &self,
-        surroundings: &Surroundings,
+        surroundings: &CloudEnvironment,
         region: &str,
         credentials: &AwsCredentials,
     ) -> Result<AwsCredentials, Problem> {
@@ -113,7 +113,7 @@ impl AwsRole {
     /// Assumes the role with a token in a file, which the platform renews.
     pub(super) async fn assume_with_token(
         &self,
-        surroundings: &Surroundings,
+        surroundings: &CloudEnvironment,
         region: &str,
         path: &std::path::Path,
     ) -> Result<AwsCredentials, Problem> {
@@ -140,7 +140,7 @@ impl AwsRole {
     /// Sends a request, which is signed if there are credentials, and reads the new credentials.
     async fn exchange(
         &self,
-        surroundings: &Surroundings,
+        surroundings: &CloudEnvironment,
         region: &str,
         form: &[(&str, String)],
         credentials: Option<&AwsCredentials>,
@@ -183,7 +183,7 @@ fn default_session_name() -> String {
 }
 
 /// Returns the address of the service in a region.
-fn endpoint(surroundings: &Surroundings, region: &str) -> String {
+fn endpoint(surroundings: &CloudEnvironment, region: &str) -> String {
     let set = surroundings.variable("AWS_ENDPOINT_URL_STS").or_else(|| surroundings.variable("AWS_ENDPOINT_URL"));
     let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
     set.map_or_else(|| format!("https://sts.{region}.{domain}"), str::to_owned)

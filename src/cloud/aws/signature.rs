@@ -1,8 +1,8 @@
 //! Signature Version 4, the authentication of AWS requests.
 //!
-//! The steps follow the AWS documentation: a canonical form of the request, a text with its hash, and a key that is
-//! derived from the secret for one day, region and service. The `aws-sigv4` crate does the same, but has a dozen
-//! further dependencies.
+//! The steps follow the AWS documentation: a canonical form of the request, a string to sign with its hash, and a key
+//! that is derived from the secret for one day, region and service. The `aws-sigv4` crate does the same, but has about
+//! twelve more dependencies.
 
 use super::{AwsCredentials, UnsignedRequest};
 use crate::sys::http::Headers;

@@ -3,7 +3,7 @@
 use super::profile::AwsProfile;
 use super::role::{AwsRole, ENVIRONMENT_RENEWAL, Source};
 use super::{AwsCredentials, machine, sso};
-use crate::cloud::Surroundings;
+use crate::cloud::CloudEnvironment;
 use crate::protocol::Problem;
 use crate::sys::key_command::KeyProgram;
 use crate::text::split_words;
@@ -19,7 +19,7 @@ const MAX_ROLES: usize = 10;
 /// Returns the credentials of the first source that has any. `profile`: the profile in the settings; `region`: the
 /// region in which roles are assumed.
 pub(super) async fn credentials(
-    surroundings: &Surroundings,
+    surroundings: &CloudEnvironment,
     profile: Option<&str>,
     region: &str,
 ) -> Result<AwsCredentials, Problem> {
@@ -49,7 +49,7 @@ pub(super) async fn credentials(
 }
 
 /// Returns the command that renews the credentials of a profile.
-pub(super) fn remedy(surroundings: &Surroundings, profile: Option<&str>) -> String {
+pub(super) fn remedy(surroundings: &CloudEnvironment, profile: Option<&str>) -> String {
     let is_of_environment = profile.is_none() && surroundings.variable("AWS_ACCESS_KEY_ID").is_some();
     if is_of_environment {
         return ENVIRONMENT_RENEWAL.to_owned();
@@ -67,13 +67,13 @@ pub(super) fn remedy(surroundings: &Surroundings, profile: Option<&str>) -> Stri
     }
 }
 
-async fn read_profile(surroundings: &Surroundings, name: Option<&str>) -> Result<Option<AwsProfile>, Problem> {
+async fn read_profile(surroundings: &CloudEnvironment, name: Option<&str>) -> Result<Option<AwsProfile>, Problem> {
     let (here, name) = (surroundings.clone(), name.map(str::to_owned));
     let read = tokio::task::spawn_blocking(move || AwsProfile::read(&here, name.as_deref())).await;
     read.unwrap_or_else(|_| Err(Problem::new("cannot read the AWS profiles")))
 }
 
-fn of_environment(surroundings: &Surroundings) -> Option<AwsCredentials> {
+fn of_environment(surroundings: &CloudEnvironment) -> Option<AwsCredentials> {
     Some(AwsCredentials {
         access_key_id: surroundings.variable("AWS_ACCESS_KEY_ID")?.to_owned(),
         secret_access_key: surroundings.variable("AWS_SECRET_ACCESS_KEY")?.to_owned(),
@@ -85,7 +85,7 @@ fn of_environment(surroundings: &Surroundings) -> Option<AwsCredentials> {
 /// Returns the credentials of a profile, after assuming the roles between the profile and its source; `None` if it has
 /// none.
 async fn from_profile(
-    surroundings: &Surroundings,
+    surroundings: &CloudEnvironment,
     mut profile: AwsProfile,
     region: &str,
 ) -> Result<Option<AwsCredentials>, Problem> {
@@ -128,7 +128,7 @@ enum Base {
     Profile(AwsProfile),
 }
 
-async fn base_of(surroundings: &Surroundings, role: &AwsRole, profile: &AwsProfile) -> Result<Base, Problem> {
+async fn base_of(surroundings: &CloudEnvironment, role: &AwsRole, profile: &AwsProfile) -> Result<Base, Problem> {
     let name = &profile.name;
     let (keys, reason) = match &role.source {
         Source::Environment => (of_environment(surroundings), "the environment has no AWS keys".to_owned()),
@@ -154,7 +154,7 @@ fn static_keys(profile: &AwsProfile) -> Option<AwsCredentials> {
     })
 }
 
-async fn without_role(surroundings: &Surroundings, profile: &AwsProfile) -> Result<Option<AwsCredentials>, Problem> {
+async fn without_role(surroundings: &CloudEnvironment, profile: &AwsProfile) -> Result<Option<AwsCredentials>, Problem> {
     if let Some(keys) = static_keys(profile) {
         return Ok(Some(keys));
     }
@@ -167,7 +167,7 @@ async fn without_role(surroundings: &Surroundings, profile: &AwsProfile) -> Resu
     }
 }
 
-async fn from_process(surroundings: &Surroundings, profile: &AwsProfile, line: &str) -> Result<AwsCredentials, Problem> {
+async fn from_process(surroundings: &CloudEnvironment, profile: &AwsProfile, line: &str) -> Result<AwsCredentials, Problem> {
     let what = format!("cannot get credentials with `credential_process` of the AWS profile `{}`", profile.name);
     let argv = split_words(line).filter(|argv| !argv.is_empty());
     let argv = argv.ok_or_else(|| Problem::new(&what).because("a quote is not closed, or the command is empty"))?;

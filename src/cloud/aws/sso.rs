@@ -2,7 +2,7 @@
 
 use super::AwsCredentials;
 use super::profile::AwsProfile;
-use crate::cloud::{Surroundings, headers, json, read, server, text, unreachable};
+use crate::cloud::{CloudEnvironment, headers, json, read, server, text, unreachable};
 use crate::protocol::Problem;
 use crate::text::hex;
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ pub(super) fn login_command(profile: &str) -> String {
 }
 
 /// Returns the credentials for the role of a profile.
-pub(super) async fn credentials(surroundings: &Surroundings, profile: &AwsProfile) -> Result<AwsCredentials, Problem> {
+pub(super) async fn credentials(surroundings: &CloudEnvironment, profile: &AwsProfile) -> Result<AwsCredentials, Problem> {
     let name = &profile.name;
     let session = profile.get("sso_session").map(|session| format!("sso-session {session}"));
     let of_session = |key: &str| session.as_deref().and_then(|session| profile.section_value(session, key));
@@ -51,7 +51,7 @@ fn expired_problem(profile: &str) -> Problem {
 }
 
 /// Returns the saved token, if it is still valid.
-fn saved_token(surroundings: &Surroundings, profile: &str, session: &str) -> Result<String, Problem> {
+fn saved_token(surroundings: &CloudEnvironment, profile: &str, session: &str) -> Result<String, Problem> {
     let hash = hex(&Sha1::digest(session.as_bytes()));
     let path = surroundings.home.join(".aws/sso/cache").join(format!("{hash}.json"));
     let Some(content) = read(&path)? else {

@@ -3,7 +3,7 @@
 
 mod key_file;
 
-use super::{Surroundings, headers, json, metadata_server, read, server, text, unreachable};
+use super::{CloudEnvironment, headers, json, metadata_server, read, server, text, unreachable};
 use crate::protocol::Problem;
 use crate::sys::http::Headers;
 use key_file::{KeyFile, parse};
@@ -26,7 +26,7 @@ const SIGN_IN: &str = "run `gcloud auth application-default login`";
 /// Account whose tokens authenticate requests.
 #[derive(Debug)]
 pub(crate) struct GoogleAccount {
-    surroundings: Surroundings,
+    surroundings: CloudEnvironment,
     token: Mutex<Option<AccessToken>>,
 }
 
@@ -45,7 +45,7 @@ impl std::fmt::Debug for AccessToken {
 }
 
 impl GoogleAccount {
-    pub(crate) fn new(surroundings: Surroundings) -> Self {
+    pub(crate) fn new(surroundings: CloudEnvironment) -> Self {
         Self { surroundings, token: Mutex::default() }
     }
 

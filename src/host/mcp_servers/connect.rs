@@ -2,7 +2,7 @@
 
 use super::token_store;
 use crate::host::context::AppContext;
-use crate::mcp::auth::TokenKeeper;
+use crate::mcp::auth::TokenCache;
 use crate::mcp::{self, McpDeps, ServerVerifier, Spec};
 use crate::ports::RemoteAsks;
 use crate::tools::ServerLauncher;
@@ -22,7 +22,7 @@ pub(crate) fn servers(
         asks: Some(asks),
         known: Some(known),
         approval: Some(approval),
-        tokens: Some(Arc::new(TokenKeeper::new(token_store::vault(place)))),
+        tokens: Some(Arc::new(TokenCache::new(token_store::vault(place)))),
     };
     mcp::Servers::new(specs, wires)
 }

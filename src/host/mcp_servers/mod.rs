@@ -17,7 +17,7 @@ use crate::protocol::{BACKEND_SERVER, ServerState, ServerStatus};
 use crate::services::backend_tools::{BackendManifest, WithBackendTools};
 use crate::text::file_uri;
 use crate::tools::{self, Conflict, Pins, RemoteConfig, Router, ServerLauncher};
-use specs::{SpecReloader, specs_again};
+use specs::{SpecReloader, reload_specs};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::path::Path;
@@ -179,7 +179,7 @@ impl McpServers {
             }),
             pins: Some(self.pins.clone()),
             // Without the tool that loads others, offer all of them.
-            most_bytes: policy
+            max_bytes: policy
                 .offers(tools::FIND_TOOLS)
                 .is_ok()
                 .then(|| usize::try_from(tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX)),
@@ -192,7 +192,7 @@ impl McpServers {
     /// Reloads the user's server settings, and the project's trusted settings. Returns messages about changes and
     /// problems.
     pub(crate) fn read_again(&self, place: &AppContext, project: &ProjectConfig) -> (Vec<String>, Vec<String>) {
-        let SpecReloader { mut specs, mut problems, trusted } = specs_again(place, project);
+        let SpecReloader { mut specs, mut problems, trusted } = reload_specs(place, project);
         add_passed(&self.passed, &mut specs, &mut problems);
         if let Some(known) = trusted {
             self.approval.update(known);

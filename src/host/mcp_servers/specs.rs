@@ -89,7 +89,7 @@ pub(crate) struct SpecReloader {
 
 /// Returns the servers after their files changed during a session that started with `project`. A project server that
 /// differs from the trusted one is turned off until the user trusts the project again.
-pub(crate) fn specs_again(place: &AppContext, project: &ProjectConfig) -> SpecReloader {
+pub(crate) fn reload_specs(place: &AppContext, project: &ProjectConfig) -> SpecReloader {
     let (specs, problems) = specs(place, Some(project));
     let before = SpecReloader { specs, problems, trusted: None };
     if !project.is_trusted() || !project.servers_changed() {

@@ -37,7 +37,7 @@ pub(super) struct InboxContent {
     pub proposals: Vec<OpenProposal>,
     pub ended: Vec<ClosedProposal>,
     /// Instructions found in prompts, to recognize repeated ones.
-    pub said: Vec<StatedInstruction>,
+    pub said: Vec<DetectedInstruction>,
     /// Time up to which prompts have been searched.
     pub searched: Option<Timestamp>,
 }
@@ -101,7 +101,7 @@ pub(super) enum End {
 /// An instruction found in a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct StatedInstruction {
+pub(super) struct DetectedInstruction {
     pub session: SessionId,
     pub message: MessageId,
     pub task: String,

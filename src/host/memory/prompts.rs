@@ -2,7 +2,7 @@
 
 use super::Memory;
 use super::document;
-use super::inbox::{AddOutcome, InboxContent, OpenProposal, StatedInstruction, id};
+use super::inbox::{AddOutcome, DetectedInstruction, InboxContent, OpenProposal, id};
 use super::instruction::instructions;
 use super::similarity::WordWeights;
 use super::statement;
@@ -79,7 +79,7 @@ fn collect(
     session: &SessionId,
     since: Timestamp,
     parts: &mut usize,
-    found: &mut Vec<StatedInstruction>,
+    found: &mut Vec<DetectedInstruction>,
 ) -> Result<(), StoreError> {
     let mut before = None;
     while *parts > 0 {
@@ -111,13 +111,13 @@ fn collect(
     Ok(())
 }
 
-fn read(session: &SessionId, message: &Message, found: &mut Vec<StatedInstruction>) {
+fn read(session: &SessionId, message: &Message, found: &mut Vec<DetectedInstruction>) {
     let typed = message.typed_text();
     let all = instructions(typed);
     let prompt = blake3::hash(typed.trim().as_bytes()).to_hex().to_string();
     // A prompt with nothing but an instruction may be repeated on purpose; a longer one that occurs again was sent again.
     let is_alone = all.len() == 1 && all.iter().all(|only| only.chars().count() + 12 >= typed.trim().chars().count());
-    found.extend(all.into_iter().map(|text| StatedInstruction {
+    found.extend(all.into_iter().map(|text| DetectedInstruction {
         session: session.clone(),
         message: message.message_id.clone(),
         task: message.task_id.to_string(),
@@ -128,9 +128,9 @@ fn read(session: &SessionId, message: &Message, found: &mut Vec<StatedInstructio
 }
 
 /// Stores an instruction, and proposes it if another task contains it too.
-fn note(inbox: &mut InboxContent, said: StatedInstruction, in_files: &[String]) {
+fn note(inbox: &mut InboxContent, said: DetectedInstruction, in_files: &[String]) {
     // A fork contains the prompts of the session that it was forked from.
-    let is_known = |known: &StatedInstruction| {
+    let is_known = |known: &DetectedInstruction| {
         let is_same_message = known.session == said.session && known.message == said.message;
         known.quote.text == said.quote.text && (is_same_message || known.quote.time == said.quote.time)
     };
@@ -138,7 +138,7 @@ fn note(inbox: &mut InboxContent, said: StatedInstruction, in_files: &[String]) 
         return;
     }
     let meaning = WordWeights::from_text(&said.quote.text);
-    let is_repeated = |known: &&StatedInstruction| {
+    let is_repeated = |known: &&DetectedInstruction| {
         // Tasks are numbered within a session.
         let is_other_task = known.session != said.session || known.task != said.task;
         let is_other = is_other_task && (known.prompt != said.prompt || known.alone);
@@ -201,8 +201,8 @@ mod tests {
     use super::*;
     use crate::protocol::MessageId;
 
-    fn said(number: i64, task: &str, prompt: &str, alone: bool, text: &str) -> StatedInstruction {
-        StatedInstruction {
+    fn said(number: i64, task: &str, prompt: &str, alone: bool, text: &str) -> DetectedInstruction {
+        DetectedInstruction {
             session: SessionId::new("s"),
             message: MessageId::new(format!("m{number}")),
             task: task.to_owned(),
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    fn proposals(all: Vec<StatedInstruction>, in_files: &[String]) -> Vec<(String, usize)> {
+    fn proposals(all: Vec<DetectedInstruction>, in_files: &[String]) -> Vec<(String, usize)> {
         let mut inbox = InboxContent::default();
         for said in all {
             note(&mut inbox, said, in_files);

@@ -246,12 +246,12 @@ impl Git<'_> {
 /// Reads an output to its end.
 ///
 /// # Errors
-/// Returns an error if the output cannot be read, or is longer than `most_bytes`.
-fn read_bounded(output: Option<impl Read>, most_bytes: u64) -> std::io::Result<Vec<u8>> {
+/// Returns an error if the output cannot be read, or is longer than `max_bytes`.
+fn read_bounded(output: Option<impl Read>, max_bytes: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let Some(output) = output else { return Ok(bytes) };
-    output.take(most_bytes + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most_bytes {
+    output.take(max_bytes + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes {
         return Err(std::io::Error::new(ErrorKind::FileTooLarge, "the output is too long"));
     }
     Ok(bytes)

@@ -225,9 +225,9 @@ impl Plugin {
     ///
     /// # Errors
     /// Returns an error if the file cannot be read, or has changed since the plugin was added.
-    pub(crate) fn read(&self, path: &str, most_bytes: u64) -> Result<Vec<u8>, String> {
+    pub(crate) fn read(&self, path: &str, max_bytes: u64) -> Result<Vec<u8>, String> {
         let Some(pin) = self.pin.files.get(path) else { return Err("the file is not part of the plugin".to_owned()) };
-        let content = crate::sys::file::read(&self.root.join(path), most_bytes).map_err(|error| error.to_string())?;
+        let content = crate::sys::file::read(&self.root.join(path), max_bytes).map_err(|error| error.to_string())?;
         if blake3::hash(&content).to_hex().as_str() == pin.hash {
             return Ok(content);
         }

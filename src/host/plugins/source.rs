@@ -113,8 +113,8 @@ impl PluginSource {
             SourceKind::Url(url) => {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
                 let runtime = runtime.map_err(|error| Problem::new("cannot download the archive").because(error))?;
-                let most_bytes = usize::try_from(ARCHIVE_BYTES).unwrap_or(usize::MAX);
-                runtime.block_on(download_following(url, timeouts, (most_bytes, DOWNLOAD_TIME)))?
+                let max_bytes = usize::try_from(ARCHIVE_BYTES).unwrap_or(usize::MAX);
+                runtime.block_on(download_following(url, timeouts, (max_bytes, DOWNLOAD_TIME)))?
             }
         };
         let root = new_folder(scratch, "files")?;

@@ -200,7 +200,7 @@ impl ClaimedSession {
             self.notices.add_all(self.project.ignored_files_notice());
             return None;
         }
-        self.project.look_for_parts();
+        self.project.find_nested_instructions();
         Some(&self.project)
     }
 

@@ -227,7 +227,7 @@ impl SessionBuilder {
 /// Returns an error if another process owns the session. With `takes_over`, first asks that process to exit.
 fn check_lock(store: &Store, id: &SessionId, handling: LockHandling, takes_over: bool) -> Result<(), SessionError> {
     if takes_over {
-        lock_takeover::end_holder(store, id).map_err(|problem| SessionError::Failed(CliError::usage(problem)))?;
+        lock_takeover::ask_holder_to_exit(store, id).map_err(|problem| SessionError::Failed(CliError::usage(problem)))?;
     }
     // A session that this process is closing becomes free without a takeover.
     let other = store.holder(id)?.filter(|holder| holder.instance != Instance::current());

@@ -13,7 +13,7 @@ use crate::host::registration;
 use crate::host::reload::PolicyReloader;
 use crate::host::retention;
 use crate::host::session::Session;
-use crate::host::session_services::keep_outbox;
+use crate::host::session_services::transfer_outbox;
 use crate::ports::ToolRouter;
 use crate::protocol::{ChangedFiles, Event, EventKind, SessionCommand, SessionId, WorkspaceId};
 use crate::services::sessions::ServiceEndReason;
@@ -216,7 +216,7 @@ impl Resources {
                 retention::prune_at_end(&self.place, &self.session.store);
             }
             if self.place.parent.is_none() {
-                keep_outbox(&self.place, &self.session.store);
+                transfer_outbox(&self.place, &self.session.store);
             }
             drop(self.session);
         });

@@ -33,7 +33,7 @@ pub(crate) fn record_setup_shown(place: &AppContext) {
 /// Saves a key. Returns lines that name the location.
 pub(crate) fn key(place: &AppContext, provider: &str, key: &str) -> Result<Vec<String>, CliError> {
     let name = place.settings.key_name(provider)?;
-    Ok(api_keys::keep(place, name, key, api_keys::GOES_BEFORE)?.trim_end().lines().map(str::to_owned).collect())
+    Ok(api_keys::keep(place, name, key, api_keys::PRECEDENCE_NOTICE)?.trim_end().lines().map(str::to_owned).collect())
 }
 
 /// Sets values in `config.toml`.

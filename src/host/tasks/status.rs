@@ -91,7 +91,7 @@ impl TaskSummary {
         let state = match holder.as_ref().map(|holder| holder.purpose) {
             Some(TaskUse::Run) => ListedTaskState::Running,
             Some(TaskUse::Open) => ListedTaskState::Open,
-            Some(TaskUse::Changes) | None => resting_state(&facts, &notes),
+            Some(TaskUse::Changes) | None => state_without_process(&facts, &notes),
         };
         let changes = TaskChanges::read(task, description);
         let (changed_files, conflicts) = match &changes {
@@ -120,7 +120,7 @@ impl TaskSummary {
 }
 
 /// Returns the state of a task that no process is running.
-fn resting_state(facts: &JournalFacts, notes: &TaskNotes) -> ListedTaskState {
+fn state_without_process(facts: &JournalFacts, notes: &TaskNotes) -> ListedTaskState {
     let waits = facts.waits_for.is_some() || notes.needs_user;
     match facts.stage {
         Some(TaskStage::Completed) => ListedTaskState::Done,
@@ -157,10 +157,10 @@ mod tests {
             (Some(TaskStage::Failed), &nothing, ListedTaskState::Failed),
         ] {
             let facts = JournalFacts { stage, ..JournalFacts::default() };
-            assert_eq!(resting_state(&facts, notes), state, "{stage:?} {notes:?}");
+            assert_eq!(state_without_process(&facts, notes), state, "{stage:?} {notes:?}");
         }
         let asked =
             JournalFacts { waits_for: Some("$ make".to_owned()), stage: Some(TaskStage::Paused), ..JournalFacts::default() };
-        assert_eq!(resting_state(&asked, &nothing), ListedTaskState::NeedsYou);
+        assert_eq!(state_without_process(&asked, &nothing), ListedTaskState::NeedsYou);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::types::MessagesUsage;
 use crate::llm::provider_answer::{OUTPUT_TOKENS, ProviderAnswer, instruction, items, text_at};
-use crate::ports::{FoundPage, SearchRequest};
+use crate::ports::{SearchRequest, SearchResult};
 use serde_json::{Value, json};
 
 pub(in crate::llm) fn body(model: &str, request: &SearchRequest) -> Vec<u8> {
@@ -24,7 +24,7 @@ pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
                 answer.summary.push_str(&text_at(block, "text"));
                 for cited in items(block, "citations") {
                     let (url, title) = (text_at(cited, "url"), text_at(cited, "title"));
-                    answer.add(FoundPage { title, url, excerpt: text_at(cited, "cited_text"), date: None });
+                    answer.add(SearchResult { title, url, excerpt: text_at(cited, "cited_text"), date: None });
                 }
             }
             Some("server_tool_use") => {
@@ -34,7 +34,7 @@ pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
                 for found in items(block, "content") {
                     let date = found.get("page_age").and_then(Value::as_str).map(str::to_owned);
                     let (url, title) = (text_at(found, "url"), text_at(found, "title"));
-                    answer.add(FoundPage { title, url, excerpt: String::new(), date });
+                    answer.add(SearchResult { title, url, excerpt: String::new(), date });
                 }
                 let error = block.pointer("/content/error_code").and_then(Value::as_str);
                 answer.error = answer.error.take().or_else(|| error.map(|code| code.replace('_', " ")));

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// Prefix of IDs for calls without an ID from the provider. These IDs are not sent to it.
-pub(super) const MADE_UP: &str = "aye_";
+pub(super) const GENERATED_ID_PREFIX: &str = "aye_";
 /// Finish reasons of a content filter.
 const BLOCKED: [&str; 9] = [
     "SAFETY",
@@ -27,7 +27,8 @@ const BLOCKED: [&str; 9] = [
     "IMAGE_RECITATION",
 ];
 /// Finish reasons for a malformed call; another attempt may produce a valid one.
-const SPOILED: [&str; 4] = ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"];
+const MALFORMED_CALL_REASONS: [&str; 4] =
+    ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"];
 
 pub(in crate::llm) struct GeminiAssembler {
     speaker: ErrorContext,
@@ -83,7 +84,7 @@ impl GeminiAssembler {
         else {
             return Ok(());
         };
-        if SPOILED.contains(&&*reason) {
+        if MALFORMED_CALL_REASONS.contains(&&*reason) {
             let reason_text = candidate.finish_message.filter(|text| !text.trim().is_empty()).unwrap_or(reason);
             let hint = format!("continue the task to retry, or choose a model other than `{}`", self.speaker.model);
             let mut failure = Failure::new(FailureKind::InvalidRequest, reason_text, hint);
@@ -180,7 +181,7 @@ impl GeminiAssembler {
 
     fn generate_call_name(&mut self) -> String {
         let answer = self.made_up.get_or_insert_with(|| uuid::Uuid::new_v4().simple().to_string()[..16].to_owned());
-        format!("{MADE_UP}{answer}_{}", self.calls)
+        format!("{GENERATED_ID_PREFIX}{answer}_{}", self.calls)
     }
 
     fn blocked_error(&self, feedback: &Feedback<'_>, reason: &str) -> ModelError {

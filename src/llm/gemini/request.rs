@@ -1,6 +1,6 @@
 //! Request to the Gemini API, assembled from the JSON of its messages.
 
-use super::answer::{MADE_UP, parse_signature};
+use super::answer::{GENERATED_ID_PREFIX, parse_signature};
 use super::schema;
 use super::version::Version;
 use crate::llm::images;
@@ -321,7 +321,7 @@ fn write_result(out: &mut Vec<u8>, after: &mut Vec<u8>, result: &ToolResult, req
 
 /// Returns the ID if the provider assigned it; generated IDs are not sent.
 fn provider_id(id: &str) -> Option<&str> {
-    (!id.starts_with(MADE_UP)).then_some(id)
+    (!id.starts_with(GENERATED_ID_PREFIX)).then_some(id)
 }
 
 /// Returns a valid function name, because a model may have called an invalid one.

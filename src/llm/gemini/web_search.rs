@@ -3,7 +3,7 @@
 use super::model_path;
 use super::types::GeminiUsage;
 use crate::llm::provider_answer::{OUTPUT_TOKENS, ProviderAnswer, instruction_with_domains, items, text_at};
-use crate::ports::{FoundPage, SearchRequest};
+use crate::ports::{SearchRequest, SearchResult};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -36,14 +36,14 @@ pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
         answer.searches = answer.queries.len() as u64;
         let web: Vec<Option<&Value>> = items(grounding, "groundingChunks").map(|chunk| chunk.get("web")).collect();
         for page in web.iter().flatten() {
-            answer.add(FoundPage { title: text_at(page, "title"), url: text_at(page, "uri"), ..FoundPage::default() });
+            answer.add(SearchResult { title: text_at(page, "title"), url: text_at(page, "uri"), ..SearchResult::default() });
         }
         for support in items(grounding, "groundingSupports") {
             let excerpt = support.get("segment").map(|segment| text_at(segment, "text")).unwrap_or_default();
             let index = items(support, "groundingChunkIndices").next().and_then(Value::as_u64);
             let page = index.and_then(|index| *web.get(usize::try_from(index).ok()?)?);
             if let Some(page) = page {
-                answer.add(FoundPage { title: text_at(page, "title"), url: text_at(page, "uri"), excerpt, date: None });
+                answer.add(SearchResult { title: text_at(page, "title"), url: text_at(page, "uri"), excerpt, date: None });
             }
         }
     }

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// Error of a provider that reports no reason.
-const WORDLESS: &str = r#"{"message":"the provider ended its response with an unspecified error"}"#;
+const UNSPECIFIED_ERROR: &str = r#"{"message":"the provider ended its response with an unspecified error"}"#;
 
 pub(in crate::llm) struct ResponsesAssembler {
     speaker: ErrorContext,
@@ -184,7 +184,7 @@ impl ResponsesAssembler {
     fn finish_response(&self, ended: &str, error: Option<&RawValue>) -> Result<End, ModelError> {
         match ended {
             "failed" => {
-                let body = error.map(RawValue::get).filter(|error| *error != "null").unwrap_or(WORDLESS);
+                let body = error.map(RawValue::get).filter(|error| *error != "null").unwrap_or(UNSPECIFIED_ERROR);
                 let mut error = self.speaker.error_event(body);
                 error.usage = self.usage_so_far();
                 Err(error)

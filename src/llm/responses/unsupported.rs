@@ -78,7 +78,7 @@ impl MissingFeatures {
         if nowhere {
             failure.retryable = false;
             failure.hint = format!(
-                "`{}` possibly does not support the Responses API; set `providers.{}.api = \"openai-chat\"` in config.toml, or correct the address",
+                "`{}` may not support the Responses API; set `providers.{}.api = \"openai-chat\"` in config.toml, or correct the address",
                 speaker.base_url, speaker.provider
             );
         }

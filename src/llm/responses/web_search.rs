@@ -2,7 +2,7 @@
 
 use super::types::parse_usage;
 use crate::llm::provider_answer::{OUTPUT_TOKENS, ProviderAnswer, instruction, items, text_at};
-use crate::ports::{FoundPage, SearchRequest};
+use crate::ports::{SearchRequest, SearchResult};
 use crate::protocol::cut_position_after;
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
                 let Some(action) = item.get("action") else { continue };
                 answer.queries.extend(action.get("query").and_then(Value::as_str).map(str::to_owned));
                 for source in items(action, "sources") {
-                    answer.add(FoundPage { url: text_at(source, "url"), ..FoundPage::default() });
+                    answer.add(SearchResult { url: text_at(source, "url"), ..SearchResult::default() });
                 }
             }
             Some("message") => {
@@ -47,7 +47,7 @@ pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
                     for cited in items(part, "annotations") {
                         let excerpt = passage_before(&text, cited.get("start_index").and_then(Value::as_u64));
                         let (url, title) = (text_at(cited, "url"), text_at(cited, "title"));
-                        answer.add(FoundPage { title, url, excerpt, date: None });
+                        answer.add(SearchResult { title, url, excerpt, date: None });
                     }
                     answer.summary.push_str(&text);
                 }

@@ -48,7 +48,7 @@ impl AuthClient {
     ) -> Result<FetchResponse, String> {
         self.check(url)?;
         let request =
-            FetchRequest { url: url.to_owned(), method: method.to_owned(), headers, body, timeout, most_bytes: MAX_BYTES };
+            FetchRequest { url: url.to_owned(), method: method.to_owned(), headers, body, timeout, max_bytes: MAX_BYTES };
         let guard = Places { is_local: self.is_local };
         self.fetcher.fetch(request, &guard, &CancellationToken::new()).await.map_err(|error| error.to_string())
     }

@@ -14,4 +14,4 @@ mod tests;
 #[cfg(feature = "conformance")]
 pub use conformance_login::{RegisteredClient, UnattendedLogin};
 pub(crate) use login::{LogIn, sign_in};
-pub(crate) use session_tokens::{TokenKeeper, Vault};
+pub(crate) use session_tokens::{TokenCache, Vault};

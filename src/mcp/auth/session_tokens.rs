@@ -25,7 +25,7 @@ type Slots = HashMap<(String, String), Arc<Turn<Slot>>>;
 
 /// Token cache of a session. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct TokenKeeper {
+pub(crate) struct TokenCache {
     vault: Arc<dyn Vault>,
     slots: Arc<Mutex<Slots>>,
 }
@@ -43,7 +43,7 @@ struct TokenOwner<'a> {
     url: &'a str,
 }
 
-impl TokenKeeper {
+impl TokenCache {
     pub(crate) fn new(vault: Arc<dyn Vault>) -> Self {
         Self { vault, slots: Arc::default() }
     }
@@ -142,7 +142,7 @@ fn split_scope(scope: &str) -> Vec<String> {
     scope.split_whitespace().map(str::to_owned).collect()
 }
 
-impl Tokens for TokenKeeper {
+impl Tokens for TokenCache {
     fn token<'a>(&'a self, spec: &'a Spec) -> BoxFuture<'a, Result<Option<String>, String>> {
         Box::pin(async move {
             match token_owner(spec) {

@@ -116,7 +116,7 @@ fn spec() -> Spec {
 #[tokio::test]
 async fn a_sign_in_by_another_process_is_used_and_missing_scopes_are_requested_next_time() {
     let drawer = std::sync::Arc::new(Drawer::default());
-    let keeper = TokenKeeper::new(drawer.clone());
+    let keeper = TokenCache::new(drawer.clone());
     let refused = |used: Option<&str>| AuthRefusal::Unauthorized { challenge: None, used: used.map(str::to_owned) };
     assert_eq!(keeper.token(&spec()).await, Ok(None));
     assert_eq!(keeper.on_rejected(&spec(), refused(None)).await, Ok(None));
@@ -141,5 +141,5 @@ async fn a_server_with_a_configured_header_gets_no_token() {
     let mut spec = spec();
     let Reach::Http { sign_in, .. } = &mut spec.reach else { panic!() };
     *sign_in = SignIn::None;
-    assert_eq!(TokenKeeper::new(drawer).token(&spec).await, Ok(None));
+    assert_eq!(TokenCache::new(drawer).token(&spec).await, Ok(None));
 }

@@ -2,7 +2,7 @@
 
 use super::Enforcer;
 use crate::policy::bundle::{Bundle, BundleError, SandboxSetting};
-use crate::policy::command::{self, CommandScene, SavablePart};
+use crate::policy::command::{self, CommandContext, SavablePart};
 use crate::policy::git::without_messages;
 use crate::policy::host_access::{is_download, never_reaches};
 use crate::policy::interpreters::{self, RunnerKind};
@@ -252,7 +252,7 @@ impl Enforcer {
 
     fn for_command(&self, line: &str, cwd: &Target, now: Timestamp) -> Result<Vec<GrantDraft>, Vec<String>> {
         let scene = self.scene(cwd, now);
-        let asking = command::parts_needing_approval(line, cwd, &scene, |rule| self.stack.is_by_person(rule))?;
+        let asking = command::parts_needing_approval(line, cwd, &scene, |rule| self.stack.is_user_decision(rule))?;
         let narrow: Vec<GrantRule> = unique(asking.iter().map(|one| GrantRule::Command(narrowest_rule(one))));
         let in_memory = !asking.iter().any(|one| one.in_a_copy);
         let mut drafts = vec![GrantDraft { in_memory, ..GrantDraft::with_rules(narrow.clone()) }];
@@ -421,7 +421,7 @@ pub(super) fn text(rules: &[GrantRule]) -> String {
 }
 
 /// Returns whether a rule for the start of a command covers only commands that do not need approval each time.
-pub(super) fn covers_only_harmless(rule: &GrantRule, scene: &CommandScene<'_>) -> bool {
+pub(super) fn covers_only_harmless(rule: &GrantRule, scene: &CommandContext<'_>) -> bool {
     match rule {
         GrantRule::Command(rule) if !rule.exact => command::can_be_saved(&line(&rule.words), scene, rule.sandboxed),
         GrantRule::Command(_)

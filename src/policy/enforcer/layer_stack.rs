@@ -161,7 +161,7 @@ impl EnforcerLayers {
 
     /// Returns whether a rule is the user's own decision about exactly these words, so that it also applies without a
     /// sandbox. Rules about programs that a repository can configure do not qualify.
-    pub(crate) fn is_by_person(&self, rule: &str) -> bool {
+    pub(crate) fn is_user_decision(&self, rule: &str) -> bool {
         let exact = |line: &str| {
             let mut mine = self.layers.iter().flat_map(|layer| &layer.commands).filter(|owned| owned.scope == Scope::Mine);
             let holds = |rule: &Rule| rule.exact && !rule.programs().any(runs_repository_programs);

@@ -16,7 +16,7 @@ pub use sandbox_requirements::{EntryProtection, ProtectionRules, SandboxRequirem
 pub use spending::LowestLimit;
 
 use super::bundle::{ApprovalRule, Approve, EnvironmentTerms, ModelLimits, NamedCommand, Preview, SandboxSetting, Terms};
-use super::command::{self, CommandScene, MANDATE, NAMED_IN_PLAN};
+use super::command::{self, CommandContext, MANDATE, NAMED_IN_PLAN};
 use super::custom::{self, Custom};
 use super::effective::{EffectiveSetting, entries};
 use super::excluded::ExcludedPaths;
@@ -486,15 +486,15 @@ impl Enforcer {
         command::command_directory(line, &self.scene(cwd, Timestamp::UNIX_EPOCH))
     }
 
-    fn scene<'a>(&'a self, cwd: &'a Target, now: Timestamp) -> CommandScene<'a> {
+    fn scene<'a>(&'a self, cwd: &'a Target, now: Timestamp) -> CommandContext<'a> {
         let (grants, mandate) = (self.grants.as_slice(), self.mandate.as_slice());
-        CommandScene { layers: self.stack.compiled_layers(), context: &self.context, cwd: &cwd.real, now, grants, mandate }
+        CommandContext { layers: self.stack.compiled_layers(), context: &self.context, cwd: &cwd.real, now, grants, mandate }
     }
 
     /// Requires a sandbox: without one, an allowed command needs approval unless the user turned the sandbox off, and
     /// every risk is raised by one level.
     fn require_sandbox(&self, mut finding: ActionFinding) -> ActionFinding {
-        let by_person = !finding.parts.is_empty() && finding.parts.iter().all(|part| self.stack.is_by_person(&part.rule));
+        let by_person = !finding.parts.is_empty() && finding.parts.iter().all(|part| self.stack.is_user_decision(&part.rule));
         let unheld = self.context.sandbox == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
         if unheld {
             finding.risk = next_higher(finding.risk);

@@ -2,7 +2,7 @@
 
 use crate::policy::bundle::{BuildOutputMode, Cache, CommandLimits, Network, RuleDecision, SandboxSetting, Terms};
 use crate::policy::excluded::ExcludedPaths;
-use crate::policy::files::is_closed_for_credentials;
+use crate::policy::files::is_blocked_as_credentials;
 use crate::policy::layer::{CompiledLayer, FileRules, is_in_effect};
 use crate::policy::paths::{
     Context, PROTECTED, PathPatterns, credential_places, is_protected_name, opened_entry, protected, start_up_places,
@@ -132,7 +132,7 @@ impl<'a> RequirementSource<'a> {
         read_only.retain(|place| in_area(place) && !reopened.contains(place));
         let mut hidden = context.own.clone();
         let credentials = of_homes(|home| credential_places(home).collect());
-        hidden.extend(credentials.filter(|place| is_closed_for_credentials(place, self.layers, context)));
+        hidden.extend(credentials.filter(|place| is_blocked_as_credentials(place, self.layers, context)));
         hidden.extend(
             self.denied_paths(|layer| layer.read.as_ref(), now)
                 .flat_map(|places| places.literal().map(Path::to_owned).collect::<Vec<_>>()),

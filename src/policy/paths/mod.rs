@@ -17,7 +17,7 @@ pub(crate) use protected::{
     protected, start_up_places,
 };
 pub(crate) use runs_code::opened_entry;
-pub use runs_code::{CodeReader, CodeReaders, is_left_only_with_approval, runs_code};
+pub use runs_code::{CodeReader, CodeReaders, is_kept_only_with_approval, runs_code};
 pub use secret_names::is_secret_name;
 
 use crate::protocol::{ARTIFACT_SCHEME, Mode, Target};

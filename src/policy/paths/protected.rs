@@ -136,14 +136,14 @@ pub(crate) fn credentials(path: &Path, context: &Context) -> Option<CredentialPa
 /// one.
 pub(crate) fn is_deeper_than_credentials(path: &Path, context: &Context) -> bool {
     let below = |home: &Path| path.strip_prefix(home).map_or(true, |below| below.components().nth(DEEPEST_CREDENTIALS).is_some());
-    let deep = |home: &Path| begin_apart(path, home) || below(home);
-    let other = || ABOVE_HOMES.iter().all(|(above, _)| begin_apart(path, Path::new(above)));
+    let deep = |home: &Path| have_different_starts(path, home) || below(home);
+    let other = || ABOVE_HOMES.iter().all(|(above, _)| have_different_starts(path, Path::new(above)));
     deep(&context.home) && (other() || context.in_workspace(path) || containing_home(path).is_none_or(|home| deep(&home)))
 }
 
 /// Returns whether the first names of two paths begin with different characters, so that neither path is below the
 /// other.
-fn begin_apart(path: &Path, other: &Path) -> bool {
+fn have_different_starts(path: &Path, other: &Path) -> bool {
     let first = |path: &Path| match path.as_os_str().as_encoded_bytes() {
         [b'/', letter, ..] if !matches!(letter, b'/' | b'.') => Some(*letter),
         _ => None,

@@ -322,7 +322,7 @@ pub(crate) fn opened_entry(path: &Path) -> Option<bool> {
 
 /// Returns whether a path is itself an entry of `OPENED` that builds do not create. A command without approval must not
 /// leave such an entry under its name.
-pub fn is_left_only_with_approval(path: &Path) -> bool {
+pub fn is_kept_only_with_approval(path: &Path) -> bool {
     let names = last_names(path);
     OPENED_ONLY.entries_at(&names, true).any(|entry| !MADE.contains(&entry.text))
 }
@@ -470,12 +470,12 @@ mod tests {
         for name in MADE_BY_BUILDS.split_ascii_whitespace() {
             assert!(opened.contains(name), "{name}");
             let path = Path::new("/w").join(name.replace('*', "x"));
-            assert!(opened_entry(&path).is_some() && !is_left_only_with_approval(&path), "{name}");
+            assert!(opened_entry(&path).is_some() && !is_kept_only_with_approval(&path), "{name}");
         }
         for name in
             [".vscode", ".envrc", ".husky", ".githooks", "lefthook.yml", ".npmrc", "mise.toml", ".zed", "a.code-workspace"]
         {
-            assert!(is_left_only_with_approval(&Path::new("/w/a").join(name)), "{name}");
+            assert!(is_kept_only_with_approval(&Path::new("/w/a").join(name)), "{name}");
         }
         for name in ["Makefile", "src", "package.json", ".husky/pre-commit"] {
             assert!(opened_entry(&Path::new("/w/a").join(name)).is_none(), "{name}");

@@ -130,7 +130,7 @@ pub(super) fn address(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     }
     let secret = &text[from..to];
     let user = if named { &text[start..from - 1] } else { "" };
-    if secret.is_empty() || is_stand_in(secret) {
+    if secret.is_empty() || is_placeholder_password(secret) {
         // `https://token:x-oauth-basic@host`
         if is_random(user, 20) && !is_placeholder(user) {
             spans.push(SecretSpan::named(start, start + user.len(), "token"));
@@ -148,7 +148,7 @@ pub(super) fn address(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
 }
 
 /// Returns whether a password in a URL is only a placeholder, as in examples. All other values count as passwords.
-fn is_stand_in(text: &str) -> bool {
+fn is_placeholder_password(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let words = ["password", "pass", "passwd", "pwd", "secret", "pw", "token", "x", "x-oauth-basic", "user", "username"];
     words.contains(&lower.as_str())
@@ -249,7 +249,7 @@ pub(super) fn driver(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
         return;
     }
     let Some((user, password)) = text[start..at].split_once(':') else { return };
-    if !password.is_empty() && !is_stand_in(password) {
+    if !password.is_empty() && !is_placeholder_password(password) {
         spans.push(SecretSpan::named(start + user.len() + 1, at, "password"));
     }
 }

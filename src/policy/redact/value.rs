@@ -1,6 +1,6 @@
 //! Test whether a value is a secret or a placeholder.
 
-/// Composition of a text: word-like parts and other parts.
+/// Composition of a string: word-like parts and other parts.
 struct TextStats {
     length: usize,
     lower: usize,

@@ -80,7 +80,7 @@ enum ConnectionStage {
 pub(crate) struct ClientConnection {
     stage: ConnectionStage,
     waiting: Vec<(Recipient, WaitCondition)>,
-    /// Requests about memory that wait for the response to the one before them.
+    /// Memory requests, each of which waits for the response to the previous one.
     look_ups: VecDeque<HostRequest>,
     batches: HashMap<u64, ResponseBatch>,
     count: u64,

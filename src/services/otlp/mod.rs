@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// Version of the semantic conventions for all attributes: the version of the GenAI conventions with
 /// `gen_ai.provider.name`.
 const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.37.0";
-/// Maximum length of a text in an attribute, in characters.
+/// Maximum length of a string in an attribute, in characters.
 const ATTRIBUTE_CHARS: usize = 64 << 10;
 
 /// Attributes of a record, span or data point. Absent values are omitted.

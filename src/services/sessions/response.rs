@@ -27,7 +27,7 @@ pub(crate) struct Handshake {
     pub notices: Vec<String>,
 }
 
-/// Reason why there is no such session.
+/// Reason why the handshake with the session service failed.
 #[derive(Debug)]
 pub(crate) enum HandshakeError {
     /// The service cannot be reached, or sent no complete response.
@@ -168,7 +168,7 @@ fn status(members: &Map<String, Value>) -> Result<Option<String>, String> {
     Ok(text(members, "sessionStatus")?.or(text(members, "status")?))
 }
 
-/// Returns a text member without control characters, or an error for a member of another type.
+/// Returns a string member without control characters, or an error for a member of another type.
 fn text(members: &Map<String, Value>, name: &str) -> Result<Option<String>, String> {
     match members.get(name) {
         None | Some(Value::Null) => Ok(None),

@@ -26,12 +26,12 @@ const MAX_AHEAD: usize = 4 * BATCH.0;
 pub(super) struct TelemetryReceiver {
     spans: Exporter,
     metrics: Exporter,
-    ahead: Mutex<DoneRows>,
+    ahead: Mutex<FinishedRows>,
 }
 
 /// Finished rows that follow unfinished ones.
 #[derive(Default)]
-struct DoneRows {
+struct FinishedRows {
     /// IDs of the rows.
     rows: HashSet<String>,
     /// Number of records among them that were rejected or dropped.
@@ -44,7 +44,7 @@ impl TelemetryReceiver {
         Self { spans: exporter(Signal::Traces), metrics: exporter(Signal::Metrics), ahead: Mutex::default() }
     }
 
-    fn ahead(&self) -> MutexGuard<'_, DoneRows> {
+    fn ahead(&self) -> MutexGuard<'_, FinishedRows> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

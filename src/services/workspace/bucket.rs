@@ -67,15 +67,15 @@ impl Bucket {
     }
 
     /// Reads an object of limited size; `None` if it does not exist.
-    pub(super) async fn read(&self, name: &str, most_bytes: u64) -> Result<Option<(Vec<u8>, ObjectVersion)>, WorkspaceError> {
+    pub(super) async fn read(&self, name: &str, max_bytes: u64) -> Result<Option<(Vec<u8>, ObjectVersion)>, WorkspaceError> {
         let failed = |error: &object_store::Error| self.error("read", name, error);
         let found = match self.objects.get_opts(&self.path(name), GetOptions::default()).await {
             Ok(found) => found,
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(failed(&error)),
         };
-        let too_large = || WorkspaceError::damaged(&self.uri(name), format!("larger than {most_bytes} bytes"));
-        if found.meta.size > most_bytes {
+        let too_large = || WorkspaceError::damaged(&self.uri(name), format!("larger than {max_bytes} bytes"));
+        if found.meta.size > max_bytes {
             return Err(too_large());
         }
         let version = ObjectVersion(UpdateVersion { e_tag: found.meta.e_tag.clone(), version: found.meta.version.clone() });
@@ -83,7 +83,7 @@ impl Bucket {
         let mut chunks = found.into_stream();
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(|error| failed(&error))?;
-            if content.len() as u64 + chunk.len() as u64 > most_bytes {
+            if content.len() as u64 + chunk.len() as u64 > max_bytes {
                 return Err(too_large());
             }
             content.extend_from_slice(&chunk);
@@ -95,8 +95,8 @@ impl Bucket {
     }
 
     /// Reads an object that does not belong to a session.
-    pub(crate) async fn read_object(&self, name: &str, most_bytes: u64) -> Result<Option<Vec<u8>>, WorkspaceError> {
-        Ok(self.read(name, most_bytes).await?.map(|(content, _)| content))
+    pub(crate) async fn read_object(&self, name: &str, max_bytes: u64) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        Ok(self.read(name, max_bytes).await?.map(|(content, _)| content))
     }
 
     /// Downloads an object of known size and digest into a file.

@@ -66,7 +66,7 @@ pub(crate) async fn pull(
     options: PullOptions,
 ) -> Result<Pulled, WorkspaceError> {
     for _ in 0..ATTEMPTS {
-        let Some((head, version)) = fetch::head(bucket, id).await? else { return Err(not_there(bucket, id)) };
+        let Some((head, version)) = fetch::head(bucket, id).await? else { return Err(missing_session_error(bucket, id)) };
         if let Some(owner) = &head.owner
             && owner.busy
             && !owner.is(machine)
@@ -211,7 +211,7 @@ impl Write for ArtifactSink {
     }
 }
 
-fn not_there(bucket: &Bucket, id: &SessionId) -> WorkspaceError {
+fn missing_session_error(bucket: &Bucket, id: &SessionId) -> WorkspaceError {
     let problem =
         Problem::new(format!("cannot pull session `{id}`")).because(format!("`{}` has no such session", bucket.uri("")));
     WorkspaceError::new(WorkspaceProblem::Settings, problem.hint("list the sessions in the store: `aye sessions pull`"))

@@ -68,7 +68,7 @@ impl ArtifactContents {
     }
 
     /// Returns whether an object matches its hash.
-    pub(super) fn is_sound(&self, hash: &str) -> io::Result<bool> {
+    pub(super) fn matches_hash(&self, hash: &str) -> io::Result<bool> {
         let mut hasher = blake3::Hasher::new();
         io::copy(&mut File::open(self.path(hash))?, &mut hasher)?;
         Ok(hasher.finalize().to_hex().as_str() == hash)

@@ -103,7 +103,7 @@ impl Index {
         let Some(hash) = self.connection.query_row(hash, range, |row| row.get::<_, String>(0)).optional()? else {
             return Err(self.missing_error(given, &digits)?);
         };
-        match self.contents.is_sound(&hash) {
+        match self.contents.matches_hash(&hash) {
             Ok(true) => {}
             Ok(false) => {
                 let message = format!("the content of {given} is damaged; run the tool call that produced it again");

@@ -104,13 +104,13 @@ impl Artifacts for ArtifactStore {
         ours.then(|| index::uri(&hash))
     }
 
-    fn content(&self, uri: &str, most_bytes: u64) -> Result<Vec<u8>, ArtifactError> {
+    fn content(&self, uri: &str, max_bytes: u64) -> Result<Vec<u8>, ArtifactError> {
         let kept = self.find(uri)?;
         let mut content = Vec::new();
-        let read = File::open(&kept.path).and_then(|file| file.take(most_bytes + 1).read_to_end(&mut content));
+        let read = File::open(&kept.path).and_then(|file| file.take(max_bytes + 1).read_to_end(&mut content));
         read.map_err(|error| self.inner.to_error(&error.into()))?;
-        if content.len() as u64 > most_bytes {
-            return Err(ArtifactError { message: format!("`{uri}` is larger than {most_bytes} bytes") });
+        if content.len() as u64 > max_bytes {
+            return Err(ArtifactError { message: format!("`{uri}` is larger than {max_bytes} bytes") });
         }
         Ok(content)
     }

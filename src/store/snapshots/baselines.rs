@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// Flag in the authors: another program or user changed the path between two changes of the same step.
 pub(super) const MIXED: i64 = 8;
 
-/// Number of rows that are searched for files of other sessions. Two sessions never write as many at the same time.
+/// Number of rows that are searched for files of other sessions. Concurrent sessions never write that many.
 const RECENT_ROWS: i64 = 50_000;
 
 fn change_bit(by: ChangedBy) -> i64 {

@@ -4,7 +4,7 @@ use super::IndexError;
 use super::baselines::{MIXED, authors, writing};
 use super::index::SnapshotIndex;
 use super::path_state::{ScannedState, parse_mark};
-use crate::ports::{Attribution, MarkedState as Told, Touch, TouchedDirectory, Trail};
+use crate::ports::{Attribution, ChangeHistory, MarkedState as Told, Touch, TouchedDirectory};
 use crate::protocol::{SessionId, TaskId};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::ffi::OsStr;
@@ -42,7 +42,7 @@ impl<'a> ChangeLogTable<'a> {
         Ok(())
     }
 
-    pub(super) fn trail(&mut self, session: &SessionId, step: u64) -> Result<Trail, IndexError> {
+    pub(super) fn trail(&mut self, session: &SessionId, step: u64) -> Result<ChangeHistory, IndexError> {
         let key = params![session.as_str(), step.cast_signed()];
         let transaction = self.connection.transaction()?;
         let path = |bytes: Vec<u8>| PathBuf::from(OsStr::from_bytes(&bytes));
@@ -82,7 +82,7 @@ impl<'a> ChangeLogTable<'a> {
             .query_row("SELECT left_out FROM tracked WHERE session = ?1", [session.as_str()], |row| row.get(0))
             .optional()?;
         transaction.commit()?;
-        Ok(Trail { files, directories, gaps, left_out: left_out.unwrap_or(0).unsigned_abs() })
+        Ok(ChangeHistory { files, directories, gaps, left_out: left_out.unwrap_or(0).unsigned_abs() })
     }
 
     pub(super) fn current_states(&self, paths: &[PathBuf]) -> Vec<Told> {

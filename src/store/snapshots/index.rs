@@ -41,7 +41,7 @@ struct IndexedFile {
 impl IndexedFile {
     /// Returns whether a stamp proves that the file is unchanged.
     fn is_unchanged(&self, stamp: FileStamp) -> bool {
-        self.stamp == stamp && self.stood != StoredState::Unkept && stamp.is_telling(self.looked_at)
+        self.stamp == stamp && self.stood != StoredState::Unkept && stamp.proves_unchanged(self.looked_at)
     }
 }
 
@@ -71,7 +71,7 @@ impl IndexDiff {
     fn record_change(&mut self, path: &Path, before: Option<&IndexedFile>, now: IndexedFile) {
         match before {
             Some(known) if known.stood == now.stood => {
-                if known.stamp != now.stamp || !known.stamp.is_telling(known.looked_at) {
+                if known.stamp != now.stamp || !known.stamp.proves_unchanged(known.looked_at) {
                     self.touched.push((path.to_owned(), now));
                 }
             }

@@ -15,8 +15,8 @@ mod tests;
 use super::index_file::IndexError;
 use super::lock_ignoring_poison;
 use crate::ports::{
-    Attribution, Baselines, BoxFuture, Checkpoint, CheckpointError, Checkpoints, ContentId, Differences, KnownPath, MarkedState,
-    PathDifference, RunSpan, StoredState, TouchedDirectory, Trail,
+    Attribution, Baselines, BoxFuture, ChangeHistory, Checkpoint, CheckpointError, Checkpoints, ContentId, Differences,
+    KnownPath, MarkedState, PathDifference, RunSpan, StoredState, TouchedDirectory,
 };
 use crate::protocol::{ChangedBy, SessionId, TaskId};
 use change_log::ChangeLogTable;
@@ -201,7 +201,7 @@ impl Baselines for Snapshots {
         self.with_index(move |index| ChangeLogTable::new(index).note_gap(&owner, &words))
     }
 
-    fn trail(&self, session: SessionId, step: u64) -> BoxFuture<'_, Result<Trail, CheckpointError>> {
+    fn trail(&self, session: SessionId, step: u64) -> BoxFuture<'_, Result<ChangeHistory, CheckpointError>> {
         self.with_index(move |index| ChangeLogTable::new(index).trail(&session, step))
     }
 

@@ -48,7 +48,7 @@ impl FileStamp {
 
     /// Returns whether an equal stamp proves that the file is unchanged; false if the file was changed around the time
     /// of the check.
-    pub(crate) fn is_telling(self, looked_at: i64) -> bool {
+    pub(crate) fn proves_unchanged(self, looked_at: i64) -> bool {
         self.changed < looked_at - TICK_NS
     }
 }

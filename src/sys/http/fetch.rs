@@ -20,7 +20,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_ADDRESSES: usize = 4;
 
 /// Headers that may be sent to another server after a redirect.
-const IMPERSONAL: &[&str] = &["accept", "accept-language", "cache-control", "content-type", "range", "user-agent"];
+const CROSS_ORIGIN_HEADERS: &[&str] = &["accept", "accept-language", "cache-control", "content-type", "range", "user-agent"];
 /// Headers that concern the connection. If they could be set, two programs could interpret a request differently.
 const OWN: &[&str] = &[
     "accept-encoding",
@@ -52,8 +52,8 @@ pub(crate) enum FetchError {
     Unreachable { server: String, reason: String },
     #[error("lost the connection to `{server}`: {reason}")]
     Cut { server: String, reason: String },
-    #[error("the response is larger than {most_bytes} bytes")]
-    TooLarge { most_bytes: usize },
+    #[error("the response is larger than {max_bytes} bytes")]
+    TooLarge { max_bytes: usize },
     #[error("more than {MAX_REDIRECTS} redirects, the last to `{0}`")]
     TooManyRedirects(String),
     #[error("no complete response within {0} s")]
@@ -112,7 +112,7 @@ pub(crate) struct FetchRequest {
     pub body: String,
     /// Maximum total time, from the first name lookup to the last byte.
     pub timeout: Duration,
-    pub most_bytes: usize,
+    pub max_bytes: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -193,11 +193,11 @@ impl Fetcher {
         loop {
             let response = self.send(&hop, guard).await?;
             let Some((location, next)) = redirect_of(&response, &hop) else {
-                return read(response, &hop, redirects, request.most_bytes).await;
+                return read(response, &hop, redirects, request.max_bytes).await;
             };
             match guard.redirect(hop.url.as_str(), &location, next.as_str()) {
                 RedirectVerdict::Refuse(reason) => return Err(FetchError::Refused(reason)),
-                RedirectVerdict::Stay => return read(response, &hop, redirects, request.most_bytes).await,
+                RedirectVerdict::Stay => return read(response, &hop, redirects, request.max_bytes).await,
                 RedirectVerdict::Follow(_) if redirects == MAX_REDIRECTS => return Err(FetchError::TooManyRedirects(location)),
                 RedirectVerdict::Follow(url) => {
                     redirects += 1;
@@ -334,7 +334,7 @@ fn redirect_of(response: &reqwest::Response, hop: &Hop) -> Option<(String, Metho
 fn next_request(hop: Hop, url: Url, method: Method) -> Hop {
     let Hop { url: from, method: before, mut headers, mut body } = hop;
     if url.origin() != from.origin() {
-        let personal: Vec<_> = headers.keys().filter(|name| !IMPERSONAL.contains(&name.as_str())).cloned().collect();
+        let personal: Vec<_> = headers.keys().filter(|name| !CROSS_ORIGIN_HEADERS.contains(&name.as_str())).cloned().collect();
         for name in personal {
             headers.remove(name);
         }
@@ -373,11 +373,11 @@ async fn read(
     mut response: reqwest::Response,
     hop: &Hop,
     redirects: usize,
-    most_bytes: usize,
+    max_bytes: usize,
 ) -> Result<FetchResponse, FetchError> {
-    let too_large = || FetchError::TooLarge { most_bytes };
+    let too_large = || FetchError::TooLarge { max_bytes };
     let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
-    if hop.method != Method::HEAD && announced.is_some_and(|length| length > most_bytes) {
+    if hop.method != Method::HEAD && announced.is_some_and(|length| length > max_bytes) {
         return Err(too_large());
     }
     let text = |(name, value): (&HeaderName, &HeaderValue)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()));
@@ -386,7 +386,7 @@ async fn read(
     let mut body = Vec::new();
     let cut = |error: reqwest::Error| FetchError::Cut { server: server(&hop.url), reason: root_cause(&error) };
     while let Some(bytes) = response.chunk().await.map_err(cut)? {
-        if body.len() + bytes.len() > most_bytes {
+        if body.len() + bytes.len() > max_bytes {
             return Err(too_large());
         }
         body.extend_from_slice(&bytes);

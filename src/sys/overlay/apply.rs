@@ -233,7 +233,7 @@ impl<'a> Work<'a> {
         path: &Path,
     ) -> Result<(), SkipReason> {
         let Some(now) = now else { return Ok(()) };
-        if !before.is_still_among_links(&now) {
+        if !before.is_same_except_links(&now) {
             // A later step may have created it before a crash.
             return if self.was_placed(path) { Ok(()) } else { Err(SkipReason::Foreign(CHANGED)) };
         }
@@ -288,7 +288,7 @@ impl<'a> Work<'a> {
         match (before, now) {
             (_, Some(now)) if now.inode == file.inode && now.kind == NodeKind::File => return Ok(()),
             (None, None) => {}
-            (Some(before), Some(now)) if before.is_still_among_links(&now) => {}
+            (Some(before), Some(now)) if before.is_same_except_links(&now) => {}
             (None, Some(_)) => return Err(SkipReason::Foreign(TAKEN).into()),
             (Some(_), _) => return Err(SkipReason::Foreign(CHANGED).into()),
         }
@@ -323,7 +323,7 @@ fn place_entry(
             renamed => Ok(renamed?),
         },
         (None, Some(_)) => Err(SkipReason::Foreign(TAKEN)),
-        (Some(before), Some(now)) if before.is_still_among_links(&now) => Ok(renameat(source.0, source.1, target.0, target.1)?),
+        (Some(before), Some(now)) if before.is_same_except_links(&now) => Ok(renameat(source.0, source.1, target.0, target.1)?),
         (Some(_), _) => Err(SkipReason::Foreign(CHANGED)),
     }
 }

@@ -146,7 +146,7 @@ impl Changes {
     }
 
     /// Restores the modes of directories as an earlier survey found them: it made unreadable ones readable afterwards.
-    pub(crate) fn keep_modes_of(&mut self, earlier: &Self) {
+    pub(crate) fn restore_modes_from(&mut self, earlier: &Self) {
         self.entries.retain_mut(|change| {
             let is_opened = |node: &&mut Node| node.kind == NodeKind::Directory && node.mode == survey::OPENED;
             let Some(after) = change.after.as_mut().filter(is_opened) else { return true };
@@ -218,7 +218,7 @@ impl Change {
     }
 
     /// Returns the number of other hard links to the file, which still have the old content.
-    pub(crate) fn breaks_links(&self) -> u64 {
+    pub(crate) fn other_link_count(&self) -> u64 {
         match (&self.before, &self.after) {
             (Some(before), Some(after))
                 if before.kind == NodeKind::File && after.kind == NodeKind::File && !self.same_content =>

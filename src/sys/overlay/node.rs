@@ -79,7 +79,7 @@ impl Node {
 
     /// Compares like `is_still`, but allows names of the same file to be added or removed, which changes the file's own
     /// change time.
-    pub(super) fn is_still_among_links(&self, now: &Self) -> bool {
+    pub(super) fn is_same_except_links(&self, now: &Self) -> bool {
         let attributes = |node: &Self| (node.kind, node.inode, node.bytes, node.mode, node.owners(), node.modified);
         self.is_still(now) || self.links > 1 && attributes(self) == attributes(now)
     }

@@ -44,7 +44,7 @@ pub(crate) fn marked(directory: &Path) -> Option<Time> {
 }
 
 /// Returns the command's changes in one directory since `began`. Its only side effect is that unreadable directories of
-/// the upper directory become readable; `Changes::keep_modes_of` hides this from the next survey.
+/// the upper directory become readable; `Changes::restore_modes_from` hides this from the next survey.
 pub(crate) fn changes(layered: &LayeredDirectory, began: Time) -> io::Result<Changes> {
     let (upper, lower) = (open_directory(&layered.upper)?, open_directory(&layered.directory)?);
     let now = SystemTime::now().checked_add(TICK).and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
@@ -178,7 +178,7 @@ impl Walk {
             }
             NodeKind::File | NodeKind::Link => {
                 if before.is_some_and(|before| before.kind == NodeKind::Directory) {
-                    self.all_gone_below(&path)?;
+                    self.record_deletions_below(&path)?;
                 }
                 return self.push(change(path, before, Some(after), false));
             }
@@ -227,7 +227,7 @@ impl Walk {
         Ok(())
     }
 
-    fn all_gone_below(&mut self, path: &Path) -> io::Result<()> {
+    fn record_deletions_below(&mut self, path: &Path) -> io::Result<()> {
         let mut pending = Vec::new();
         self.list_below(path, &mut pending)?;
         for (path, before) in pending {
@@ -248,7 +248,7 @@ impl Walk {
     /// Opens a directory of the real tree. Its entries must be accessible, even if they are only looked up.
     fn open_lower(&mut self, path: &Path) -> io::Result<Option<OwnedFd>> {
         let why = match open_below(&self.lower, path, LISTING) {
-            Ok(directory) if may_pass(&directory) => return Ok(Some(directory)),
+            Ok(directory) if can_traverse(&directory) => return Ok(Some(directory)),
             Ok(_) | Err(Errno::EACCES) => RefusalReason::Closed,
             Err(Errno::ENAMETOOLONG) => RefusalReason::TooDeep,
             Err(errno) => return Err(errno.into()),
@@ -260,7 +260,7 @@ impl Walk {
     /// Opens a directory of the upper tree, which belongs to the user regardless of its mode.
     fn open_upper(&self, path: &Path) -> nix::Result<OwnedFd> {
         match open_below(&self.upper, path, LISTING) {
-            Ok(directory) if !may_pass(&directory) => {}
+            Ok(directory) if !can_traverse(&directory) => {}
             Err(Errno::EACCES) => {}
             opened => return opened,
         }
@@ -322,7 +322,7 @@ fn keep_attributes_of_moved(entries: &mut [Change], upper: &OwnedFd, lower: &Own
 
 /// Returns whether entries of the directory can be accessed, not only listed. Looking up `.` fails without this
 /// permission.
-fn may_pass(directory: &OwnedFd) -> bool {
+fn can_traverse(directory: &OwnedFd) -> bool {
     nix::unistd::faccessat(directory, ".", AccessFlags::X_OK, AtFlags::AT_EACCESS).is_ok()
 }
 

@@ -281,12 +281,12 @@ fn a_second_survey_keeps_the_modes_that_the_first_one_found() {
     // The first survey did this, unless the user may read everything.
     fs::set_permissions(&made, fs::Permissions::from_mode(0o700)).unwrap();
     let mut second = changes(&place.layered(), place.began).unwrap();
-    second.keep_modes_of(&first);
+    second.restore_modes_from(&first);
     let modes = |changes: &Changes| changes.entries().iter().map(|change| change.after.unwrap().mode).collect::<Vec<_>>();
     assert_eq!((modes(&first), modes(&second)), (vec![0o050], vec![0o050]));
     // A mode that was set after the first survey is a change.
     fs::set_permissions(&made, fs::Permissions::from_mode(0o750)).unwrap();
     let mut third = changes(&place.layered(), place.began).unwrap();
-    third.keep_modes_of(&first);
+    third.restore_modes_from(&first);
     assert_eq!(modes(&third), [0o750]);
 }

@@ -52,7 +52,7 @@ impl OutputCapture {
         }
         let head = whole_start(&self.head[..head_share(budget).min(self.head.len())]);
         let tail = self.last(budget - head_share(budget));
-        let tail = whole_end(&tail);
+        let tail = without_partial_start(&tail);
         let (head, tail) = (to_gap(head), from_gap(tail));
         let cut = self.total - head.len() as u64 - tail.len() as u64;
         let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
@@ -113,7 +113,7 @@ pub(crate) fn whole_start(bytes: &[u8]) -> &[u8] {
 }
 
 /// Removes an incomplete character at the start.
-fn whole_end(bytes: &[u8]) -> &[u8] {
+fn without_partial_start(bytes: &[u8]) -> &[u8] {
     let cut = bytes.iter().take(3).take_while(|byte| (0x80..=0xBF).contains(*byte)).count();
     &bytes[cut..]
 }

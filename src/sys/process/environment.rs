@@ -117,7 +117,7 @@ const LOADS_CODE: &[&str] = &[
     "RUSTC_WORKSPACE_WRAPPER",
 ];
 
-/// Prefixes of variables about an account.
+/// Prefixes of environment variables that configure a provider account.
 const ACCOUNTS: &[&str] = &["ANTHROPIC_", "AWS_", "AZURE_", "OPENAI_"];
 
 /// Words in a name that mark its value as a secret.

@@ -16,23 +16,23 @@ const KILOBYTE: u64 = 1024;
 
 /// Memory limit of a command, and the time of the next check.
 pub(super) struct SharedMemory {
-    most_bytes: Option<u64>,
+    max_bytes: Option<u64>,
     next: Instant,
 }
 
 impl SharedMemory {
-    pub(super) fn new(most_bytes: Option<u64>) -> Self {
-        Self { most_bytes, next: Instant::now() }
+    pub(super) fn new(max_bytes: Option<u64>) -> Self {
+        Self { max_bytes, next: Instant::now() }
     }
 
     pub(super) fn is_watched(&self) -> bool {
-        self.most_bytes.is_some()
+        self.max_bytes.is_some()
     }
 
     /// Returns whether the processes of the tree exceed the limit. Returns false between two checks.
     pub(super) fn is_over(&mut self, tree: TreeMethod, least_rest: Duration) -> bool {
         let begun = Instant::now();
-        let Some(most) = self.most_bytes.filter(|_| begun >= self.next) else { return false };
+        let Some(most) = self.max_bytes.filter(|_| begun >= self.next) else { return false };
         let processes = tree.processes();
         let is_over = is_over_limit(&processes, most);
         let ended = Instant::now();

@@ -221,7 +221,7 @@ impl Watch<'_> {
         if heard == 2 && sources[1].any().unwrap_or(false) {
             self.handle_order();
         }
-        self.hear_signals();
+        self.handle_signals();
         self.reap();
         if matches!(self.state, State::Running | State::Terminating)
             && let Some(excess) = self.room.excess().unwrap_or(Some(Excess::Disk))
@@ -264,7 +264,7 @@ impl Watch<'_> {
         }
     }
 
-    fn hear_signals(&mut self) {
+    fn handle_signals(&mut self) {
         // A signal that would end only the helper ends the command instead.
         while let Some(signal) = self.signals.next() {
             if signal != Signal::SIGCHLD {

@@ -11,7 +11,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// Reason why the tunnel is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum NoHello {
+pub(super) enum HelloError {
     /// The client disconnected or sent no data.
     Silent,
     /// The client does not use TLS.
@@ -21,39 +21,39 @@ pub(super) enum NoHello {
 }
 
 /// Reads the whole ClientHello and returns every byte received.
-pub(super) async fn read(from: &mut (impl AsyncRead + Unpin), host: &url::Host<String>) -> Result<Vec<u8>, NoHello> {
-    tokio::time::timeout(LIMIT, greeting(from, host)).await.unwrap_or(Err(NoHello::Silent))
+pub(super) async fn read(from: &mut (impl AsyncRead + Unpin), host: &url::Host<String>) -> Result<Vec<u8>, HelloError> {
+    tokio::time::timeout(LIMIT, greeting(from, host)).await.unwrap_or(Err(HelloError::Silent))
 }
 
-async fn greeting(from: &mut (impl AsyncRead + Unpin), host: &url::Host<String>) -> Result<Vec<u8>, NoHello> {
+async fn greeting(from: &mut (impl AsyncRead + Unpin), host: &url::Host<String>) -> Result<Vec<u8>, HelloError> {
     let mut acceptor = Acceptor::default();
     let mut seen = Vec::new();
     let mut buffer = vec![0; 4 * 1024];
     loop {
-        let count = from.read(&mut buffer).await.map_err(|_| NoHello::Silent)?;
+        let count = from.read(&mut buffer).await.map_err(|_| HelloError::Silent)?;
         if count == 0 {
-            return Err(NoHello::Silent);
+            return Err(HelloError::Silent);
         }
         seen.extend_from_slice(&buffer[..count]);
         if seen.len() > MAX_BYTES {
-            return Err(NoHello::NotTls);
+            return Err(HelloError::NotTls);
         }
         let mut fresh = &buffer[..count];
         while !fresh.is_empty() {
             match acceptor.read_tls(&mut fresh) {
                 Ok(taken) if taken > 0 => {}
-                Ok(_) | Err(_) => return Err(NoHello::NotTls),
+                Ok(_) | Err(_) => return Err(HelloError::NotTls),
             }
             match acceptor.accept() {
                 Ok(None) => {}
                 Ok(Some(accepted)) => {
                     let named = accepted.client_hello().server_name().map(|name| name.trim_end_matches('.').to_ascii_lowercase());
                     return match named {
-                        Some(name) if *host != url::Host::Domain(name.clone()) => Err(NoHello::Other(name)),
+                        Some(name) if *host != url::Host::Domain(name.clone()) => Err(HelloError::Other(name)),
                         Some(_) | None => Ok(seen),
                     };
                 }
-                Err(_) => return Err(NoHello::NotTls),
+                Err(_) => return Err(HelloError::NotTls),
             }
         }
     }

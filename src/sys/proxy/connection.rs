@@ -1,6 +1,6 @@
 //! Connection of a program to the proxy, with consecutive requests or a tunnel.
 
-use super::client_hello::{self, NoHello};
+use super::client_hello::{self, HelloError};
 use super::{DeniedHost, DeniedHosts, Proxy, ProxyRefusal, ProxyTarget, headers};
 use crate::sys::http::fetch::FetchError;
 use bytes::Bytes;
@@ -236,13 +236,13 @@ async fn tunnel(upgrade: OnUpgrade, mut upstream: TcpStream, server: ProxyTarget
                 let _ = copy_bidirectional_with_sizes(&mut client, &mut upstream, CHUNK_BYTES, CHUNK_BYTES).await;
             }
         }
-        Err(NoHello::Silent) => {}
-        Err(NoHello::NotTls) => {
+        Err(HelloError::Silent) => {}
+        Err(HelloError::NotTls) => {
             let reason = "a tunnel accepts only TLS, but the client sent other data";
             denied.add(denied_host(&server, reason));
             let _ = client.write_all(format!("aye: {reason}\n").as_bytes()).await;
         }
-        Err(NoHello::Other(name)) => {
+        Err(HelloError::Other(name)) => {
             denied.add(DeniedHost {
                 host: name,
                 port: server.port,

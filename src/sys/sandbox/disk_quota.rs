@@ -30,7 +30,7 @@ pub(in crate::sys) struct LayerDirectories {
 
 /// Limit on the total size of a command's writes to its layers.
 struct Quota {
-    most_bytes: u64,
+    max_bytes: u64,
     /// Reason to report if the limit is exceeded.
     excess: Excess,
     next: Instant,
@@ -59,8 +59,8 @@ impl LayerDirectories {
             let (all, free) = space(layer)?;
             left = left.min(free.saturating_sub(all / KEPT_FREE_SHARE));
         }
-        let (most_bytes, excess) = if left < limit { (left, Excess::Disk) } else { (limit, Excess::Layer) };
-        Ok(Self { layers, quota: Some(Quota { most_bytes, excess, next: Instant::now() }) })
+        let (max_bytes, excess) = if left < limit { (left, Excess::Disk) } else { (limit, Excess::Layer) };
+        Ok(Self { layers, quota: Some(Quota { max_bytes, excess, next: Instant::now() }) })
     }
 
     pub(in crate::sys) fn is_watched(&self) -> bool {
@@ -84,7 +84,7 @@ impl LayerDirectories {
         }
         let ended = Instant::now();
         quota.next = ended + (ended - begun).saturating_mul(REST);
-        Ok((written > quota.most_bytes).then_some(quota.excess))
+        Ok((written > quota.max_bytes).then_some(quota.excess))
     }
 }
 

@@ -10,7 +10,7 @@ mod tests;
 
 pub(crate) use self::landlock::version as landlock_version;
 use super::{Backend, Confinement};
-pub(crate) use limits::{end_before_others, limit_process_ids, limit_shared_memory, limits_process_ids};
+pub(crate) use limits::{limit_process_ids, limit_shared_memory, limits_process_ids, prefer_as_oom_victim};
 use nix::sys::prctl;
 pub(crate) use seccomp::available as has_seccomp;
 use std::io;

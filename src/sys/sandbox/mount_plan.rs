@@ -2,7 +2,7 @@
 //! directory that the command can change.
 
 use super::devices;
-use super::filter::{end_before_others, limit_process_ids, limit_shared_memory};
+use super::filter::{limit_process_ids, limit_shared_memory, prefer_as_oom_victim};
 use super::layout::{Layout, PathView, closest_view};
 use super::mount::{self, MountScope, NO_DEVICES, NO_SETUID, READ_ONLY};
 use super::{Confinement, LayeredDirectory, Persistence, ResourceLimits, View, diagnostics};
@@ -78,7 +78,7 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
     let processes = devices::show_processes().map_err(|error| diagnostics::no_processes(&error))?;
     limit_process_ids(&confinement.limits).map_err(during("limiting processes"))?;
     limit_shared_memory(confinement.limits.memory_bytes.map(|bytes| bytes / SHARED_MEMORY_SHARE));
-    end_before_others();
+    prefer_as_oom_victim();
     devices::protect_machine(&processes, &nothing).map_err(during("protecting `/proc`"))?;
     std::env::set_current_dir("/").map_err(during("`/`"))?;
     Ok(layers)

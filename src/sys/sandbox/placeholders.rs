@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 const MARK: u32 = 0o1555;
 /// Mode of a placeholder file.
 const FILE_MARK: u32 = 0o1444;
-/// Placeholder file that git reads. Its content names the directory that contains the configuration anyway.
+/// Placeholder file that git reads. Its content names the directory that git uses by default.
 const POINTER: (&str, &[u8]) = ("commondir", b".\n");
 /// Number of attempts in case another command removes a placeholder just before it is shared.
 const ROUNDS: usize = 16;
@@ -114,7 +114,7 @@ pub(super) fn reserve(layout: &mut Layout) -> Result<ReservedPlaceholders, Strin
             Ok(Some(held)) => reserved.0.push(held),
             // Something else was created there in the meantime, and can be protected.
             Ok(None) => {}
-            Err(error) if is_for_nobody(&error, &first) => {
+            Err(error) if is_uncreatable(&error, &first) => {
                 layout.remove(&first);
             }
             Err(error) => {
@@ -219,7 +219,7 @@ fn hold_placeholder(path: &Path) -> io::Result<Option<LockedPlaceholder>> {
 }
 
 /// Returns whether the command could not create the name either, even by changing the permissions of its directory.
-fn is_for_nobody(error: &io::Error, path: &Path) -> bool {
+fn is_uncreatable(error: &io::Error, path: &Path) -> bool {
     let refused = matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::EACCES | Errno::EPERM | Errno::EROFS));
     let parent = path.parent().and_then(|parent| std::fs::symlink_metadata(parent).ok());
     refused && parent.is_some_and(|parent| parent.uid() != geteuid().as_raw())

@@ -39,7 +39,7 @@ struct Arguments {
     agent: String,
     /// The task in 3 to 6 words, for the user.
     description: Option<String>,
-    /// The whole task: the agent sees nothing else of this conversation.
+    /// The whole task: the agent sees nothing else from this conversation.
     prompt: String,
 }
 
@@ -155,7 +155,7 @@ impl AnyTool for AgentTool {
             return futures_util::future::ready(Err(error.into())).boxed();
         };
         let runner = Arc::clone(self.agents.runner());
-        let most_bytes = settings.max_output_bytes.min(context.output_limit());
+        let max_bytes = settings.max_output_bytes.min(context.output_limit());
         async move {
             let Work { agent, title, prompt, terms } = *work;
             let tools = AgentTools::new(&agent);
@@ -177,17 +177,17 @@ impl AnyTool for AgentTool {
                 terms,
             };
             let text = runner.run(task, context).await?;
-            Ok(ToolOutput::from(shortened(text, most_bytes)))
+            Ok(ToolOutput::from(shortened(text, max_bytes)))
         }
         .boxed()
     }
 }
 
 /// Shortens text to at most this many bytes.
-fn shortened(text: String, most_bytes: usize) -> String {
-    if text.len() <= most_bytes {
+fn shortened(text: String, max_bytes: usize) -> String {
+    if text.len() <= max_bytes {
         return text;
     }
-    let end = cut_position_before(&text, most_bytes.saturating_sub(NOTE_BYTES));
+    let end = cut_position_before(&text, max_bytes.saturating_sub(NOTE_BYTES));
     format!("{}\n[cut: {} bytes of the agent's last message are omitted]", &text[..end], text.len() - end)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of directories per change; no ordinary project has as many.
+/// Maximum number of directories per change; no ordinary project has that many.
 const MAX: usize = 20_000;
 
 /// Directories and their modes.

@@ -5,8 +5,8 @@
 
 use super::{SessionChanges, ToolSettings};
 use crate::ports::{
-    Attribution, CheckpointError, ContentId, FileRewind, FileRewindPlan, FileRewindResult, MarkedState, RewindStart, StoredState,
-    Touch, TouchedDirectory, Trail,
+    Attribution, ChangeHistory, CheckpointError, ContentId, FileRewind, FileRewindPlan, FileRewindResult, MarkedState,
+    RewindStart, StoredState, Touch, TouchedDirectory,
 };
 use crate::protocol::{ChangedBy, FileDiff, RewindChange, RewindFile};
 use crate::sys::file::{CurrentState, TargetState, WriteError, create_directory, remove_empty_directory, restore, set_mode};
@@ -193,7 +193,8 @@ impl SessionChanges<'_> {
             cannot.push(format!("a command's latest changes are unknown: {error}"));
         }
         let step = if let RewindStart::Step(step) = since { step } else { 0 };
-        let Trail { files, directories, gaps, left_out } = self.log.baselines().trail(self.log.session().clone(), step).await?;
+        let ChangeHistory { files, directories, gaps, left_out } =
+            self.log.baselines().trail(self.log.session().clone(), step).await?;
         let counts = |task: &Option<crate::protocol::TaskId>| {
             let number = task.as_ref().and_then(FileRewind::rewind_number);
             let later = match since {

@@ -543,7 +543,7 @@ fn changes_during_concurrent_commands_are_not_attributed_to_a_single_command() {
 }
 
 #[test]
-fn background_commands_tools_and_other_commands_get_only_their_own_changes() {
+fn each_change_is_attributed_to_the_command_or_tool_that_made_it() {
     let session =
         Session::new(&[("edited", "one\n"), ("both", "one\n"), ("moved", "m\n"), ("gone", "g\n"), ("tree/leaf", "l\n")]);
     let line = "echo mine > own; while [ ! -e go ]; do sleep 0.01; done; rm go; echo more >> both; echo x > last";

@@ -224,8 +224,8 @@ pub(super) async fn run(payload: Payload, settings: Arc<ToolSettings>, context: 
         }
         let name = tool.name();
         // Only the output of the last step goes into the conversation.
-        let most_bytes = if at + 1 == count { context.most_bytes } else { usize::MAX };
-        let context = RunContext { most_bytes, ..context.clone() };
+        let max_bytes = if at + 1 == count { context.max_bytes } else { usize::MAX };
+        let context = RunContext { max_bytes, ..context.clone() };
         match tool.run(payload, running(name, &called, &settings), context).await {
             Ok(told) => {
                 // The next step gets the same redacted text as the model.

@@ -59,23 +59,23 @@ impl EditorConnection {
     }
 
     /// Compares disk and editor; `None` if the file is not text, or the editor does not respond.
-    async fn compare(&self, real: &Path, most_bytes: u64) -> Option<BufferComparison> {
-        let most_bytes = most_bytes.min(BUFFER_BYTES);
-        text::on_disk(real, most_bytes).await?;
+    async fn compare(&self, real: &Path, max_bytes: u64) -> Option<BufferComparison> {
+        let max_bytes = max_bytes.min(BUFFER_BYTES);
+        text::on_disk(real, max_bytes).await?;
         let buffer = self.port.text(real).await?;
-        if buffer.len() as u64 > most_bytes || buffer.contains('\0') {
+        if buffer.len() as u64 > max_bytes || buffer.contains('\0') {
             return None;
         }
         // The disk is read after the editor, so that a save in between is not a difference.
-        let disk = text::on_disk(real, most_bytes).await?;
+        let disk = text::on_disk(real, max_bytes).await?;
         let stands = self.state().known.compare(real, text::line_hash(&disk.text), text::line_hash(&buffer));
         Some(BufferComparison { disk, buffer, stands })
     }
 
     /// Returns the editor's text as it would be saved, if it differs from the disk.
-    async fn unsaved_document(&self, real: &Path, most_bytes: u64) -> Option<Document> {
+    async fn unsaved_document(&self, real: &Path, max_bytes: u64) -> Option<Document> {
         self.wait_for_updates().await;
-        let BufferComparison { disk, buffer, stands } = self.compare(real, most_bytes).await?;
+        let BufferComparison { disk, buffer, stands } = self.compare(real, max_bytes).await?;
         (stands == BufferState::Unsaved).then(|| text::as_saved(&disk, &buffer))
     }
 
@@ -83,11 +83,11 @@ impl EditorConnection {
     pub(super) async fn check_saved(
         &self,
         files: Vec<Target>,
-        most_bytes: u64,
+        max_bytes: u64,
     ) -> Result<Vec<(PathBuf, blake3::Hash)>, ToolError> {
         self.wait_for_updates().await;
         let look = |target: Target| async move {
-            let look = self.compare(&target.real, most_bytes).await;
+            let look = self.compare(&target.real, max_bytes).await;
             (target, look)
         };
         let looks: Vec<_> = stream::iter(files).map(look).buffered(MAX_CONCURRENT).collect().await;
@@ -107,11 +107,11 @@ impl EditorConnection {
         &self,
         call: &CallId,
         files: Vec<Target>,
-        most_bytes: u64,
+        max_bytes: u64,
         kill: &CancellationToken,
     ) -> Result<(), ToolError> {
         let saved = tokio::select! {
-            saved = self.check_saved(files, most_bytes) => saved?,
+            saved = self.check_saved(files, max_bytes) => saved?,
             () = kill.cancelled() => return Err(ToolError::new(ErrorCode::Cancelled, "stopped by the user; nothing was changed")),
         };
         self.state().known.begin_write(Some(call.clone()), saved);
@@ -168,12 +168,12 @@ impl EditorConnection {
 pub(super) async fn unsaved_document(
     editor: Option<&EditorConnection>,
     target: &Target,
-    most_bytes: u64,
+    max_bytes: u64,
     context: &RunContext,
 ) -> Option<Document> {
     let editor = editor.filter(|_| matches!(target.place, Place::File { .. }))?;
     tokio::select! {
-        unsaved = editor.unsaved_document(&target.real, most_bytes) => unsaved,
+        unsaved = editor.unsaved_document(&target.real, max_bytes) => unsaved,
         () = context.kill.cancelled() => None,
     }
 }

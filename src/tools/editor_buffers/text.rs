@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 const BOM: char = '\u{FEFF}';
 
 /// Reads the text of a UTF-8 file. Other encodings are not compared, because the editor may decode them differently.
-pub(super) async fn on_disk(real: &Path, most_bytes: u64) -> Option<Document> {
+pub(super) async fn on_disk(real: &Path, max_bytes: u64) -> Option<Document> {
     let real: PathBuf = real.to_owned();
     let read = tokio::task::spawn_blocking(move || {
-        let document = Document::decode(&file::read(&real, most_bytes).ok()?).ok()?;
+        let document = Document::decode(&file::read(&real, max_bytes).ok()?).ok()?;
         matches!(document.form, Form::Utf8 | Form::Utf8Bom).then_some(document)
     });
     read.await.ok().flatten()

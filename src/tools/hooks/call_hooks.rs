@@ -103,7 +103,7 @@ impl HookRunner {
             CommandOutcome::Response(response) => {
                 let reason = response.reason.filter(|_| response.decision != HookDecision::None);
                 let run = HookRun { decision: response.decision, reason, context: response.context, ..run };
-                (run, response.updated_input.map(|updated| self.as_told(told, updated)))
+                (run, response.updated_input.map(|updated| self.to_received_form(told, updated)))
             }
             CommandOutcome::NotRun(why) => {
                 (HookRun { decision: HookDecision::Ask, reason: Some(format!("the hook could not run: {why}")), ..run }, None)
@@ -216,7 +216,7 @@ impl HookRunner {
 
     /// Converts the input that a hook wrote back: its path gets the form that the hook received, unless the hook
     /// changed the path.
-    fn as_told(&self, told: &Map<String, Value>, mut updated: Map<String, Value>) -> Map<String, Value> {
+    fn to_received_form(&self, told: &Map<String, Value>, mut updated: Map<String, Value>) -> Map<String, Value> {
         let path = told.get(FILE_PATH).filter(|_| updated.get(FILE_PATH) == self.absolute(told).get(FILE_PATH));
         if let Some(path) = path {
             updated.insert(FILE_PATH.to_owned(), path.clone());

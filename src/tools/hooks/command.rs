@@ -61,7 +61,7 @@ pub(super) async fn run_command(
     };
     // In the layer, proposed text that nobody has approved yet would run instead of the checked file.
     if let RunPlace::Layer(_, proposed) = &place
-        && let Some(program) = files.programs.iter().find(|program| is_reached_over(program, proposed))
+        && let Some(program) = files.programs.iter().find(|program| is_reached_through(program, proposed))
     {
         return CommandOutcome::NotRun(format!("the call changes `{}`, which the hook runs", program.display()));
     }
@@ -87,7 +87,7 @@ pub(super) async fn run_command(
 
 /// Returns whether a program is at one of these paths or below it: by its name, by its real path, or through a symlink
 /// in its path.
-fn is_reached_over(program: &Path, paths: &[PathBuf]) -> bool {
+fn is_reached_through(program: &Path, paths: &[PathBuf]) -> bool {
     let way = way_to(program);
     paths.iter().any(|path| way.iter().any(|step| step.starts_with(path)))
 }
@@ -237,12 +237,12 @@ mod tests {
         symlink(root.join("bin"), root.join("other")).unwrap();
         let program = root.join("other/fmt");
         for name in ["other", "bin", "bin/fmt", "tools", "tools/fmt", "lib", "lib/fmt.sh"] {
-            assert!(is_reached_over(&program, &[root.join(name)]), "{name}");
+            assert!(is_reached_through(&program, &[root.join(name)]), "{name}");
         }
         for name in ["bin/fm", "tools/fmt.sh", "lib/fmt"] {
-            assert!(!is_reached_over(&program, &[root.join(name)]), "{name}");
+            assert!(!is_reached_through(&program, &[root.join(name)]), "{name}");
         }
         symlink("loop", root.join("loop")).unwrap();
-        assert!(is_reached_over(&root.join("loop"), &[root.join("loop")]));
+        assert!(is_reached_through(&root.join("loop"), &[root.join("loop")]));
     }
 }

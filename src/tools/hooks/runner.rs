@@ -2,7 +2,7 @@
 
 use super::command::{CommandOutcome, RunPlace, run_command};
 use crate::hooks::{Hook, HookResponse};
-use crate::ports::{BoxFuture, HookOccasion, Hooks};
+use crate::ports::{BoxFuture, HookTrigger, Hooks};
 use crate::protocol::{CallHooks, EventHooks, HookDecision, HookEvent, ToolCall, ToolResult};
 use crate::tools::session_hooks::SessionHooks;
 use crate::tools::settings::ToolSettings;
@@ -151,18 +151,18 @@ impl Hooks for HookRunner {
         async move { self.after(call, result, ran_before, &stop).await }.boxed()
     }
 
-    fn on_occasion(&self, occasion: HookOccasion, stop: CancellationToken) -> BoxFuture<'_, EventHooks> {
+    fn on_occasion(&self, occasion: HookTrigger, stop: CancellationToken) -> BoxFuture<'_, EventHooks> {
         async move {
             let mut outcome = EventHooks::default();
             match occasion {
-                HookOccasion::Prompt { text, first, resumed } => {
+                HookTrigger::Prompt { text, first, resumed } => {
                     return match self.hooks.agent() {
                         Some((agent, _)) => self.agent_start(&agent.name, text, &stop).await,
                         None => self.prompt(text, (first, resumed), &stop).await,
                     };
                 }
-                HookOccasion::SessionStart { resumed } => self.session_start(resumed, &stop, &mut outcome).await,
-                HookOccasion::Stop { response, repeated } => {
+                HookTrigger::SessionStart { resumed } => self.session_start(resumed, &stop, &mut outcome).await,
+                HookTrigger::Stop { response, repeated } => {
                     let (event, agent) = match self.hooks.agent() {
                         Some((agent, _)) => (HookEvent::SubagentStop, agent.name.as_str()),
                         None => (HookEvent::Stop, ""),
@@ -172,15 +172,15 @@ impl Hooks for HookRunner {
                     input.insert("last_assistant_message".to_owned(), response.into());
                     self.run_all((event, agent), input, &stop, &mut outcome).await;
                 }
-                HookOccasion::Compaction { manual } => {
+                HookTrigger::Compaction { manual } => {
                     let trigger = if manual { "manual" } else { "auto" };
                     let mut input = self.input(HookEvent::PreCompact);
                     input.insert("trigger".to_owned(), trigger.into());
                     self.run_all((HookEvent::PreCompact, trigger), input, &stop, &mut outcome).await;
                 }
                 // The user waits for the session, not for its agents.
-                HookOccasion::Notification { kind: IDLE, .. } if self.hooks.agent().is_some() => {}
-                HookOccasion::Notification { kind, message } => {
+                HookTrigger::Notification { kind: IDLE, .. } if self.hooks.agent().is_some() => {}
+                HookTrigger::Notification { kind, message } => {
                     let mut input = self.input(HookEvent::Notification);
                     input.insert("notification_type".to_owned(), kind.into());
                     input.insert("message".to_owned(), message.into());

@@ -84,7 +84,7 @@ fn body(answer: &mut FetchResponse, form: Option<Form>, settings: &ToolSettings)
     let bytes = match unpack_body(bytes, &packed, ANSWER_BYTES) {
         Ok(bytes) => bytes,
         // The timeout is irrelevant here.
-        Err(UnpackError::TooLarge) => return Err(fetch_failure(&FetchError::TooLarge { most_bytes: ANSWER_BYTES }, 0)),
+        Err(UnpackError::TooLarge) => return Err(fetch_failure(&FetchError::TooLarge { max_bytes: ANSWER_BYTES }, 0)),
         Err(UnpackError::Packed(why)) => return Ok(format!("Compressed body ({packed}), {length} bytes, {kind}; {why}").into()),
     };
     if let Some(media_type) = image_type(&bytes) {

@@ -132,7 +132,7 @@ impl Tool for HttpRequest {
             headers,
             body,
             timeout: Duration::from_secs(timeout_seconds),
-            most_bytes: ANSWER_BYTES,
+            max_bytes: ANSWER_BYTES,
         };
         Ok(CallDraft {
             summary: summary.clone(),

@@ -39,7 +39,7 @@ pub(crate) struct RemoteConfig {
     /// Approved definitions; `None` if none are stored.
     pub pins: Option<Pins>,
     /// Total size in bytes above which tool definitions are loaded on demand; `None` to offer all of them.
-    pub most_bytes: Option<usize>,
+    pub max_bytes: Option<usize>,
     pub timeout: Timeout,
 }
 
@@ -65,7 +65,7 @@ fn pair(tool: &RemoteTool) -> (&str, &str) {
 impl RemoteTools {
     /// Collects the tools that the servers offer now. `own`: the names of the local tools.
     pub(super) fn new(own: &[String], remote: RemoteConfig) -> Self {
-        let RemoteConfig { servers, conflict, may_invoke, pins, most_bytes, timeout } = remote;
+        let RemoteConfig { servers, conflict, may_invoke, pins, max_bytes, timeout } = remote;
         let reached: HashMap<String, String> =
             servers.statuses().into_iter().map(|status| (status.name, status.reached_by)).collect();
         let wires = Arc::new(CallDeps { servers: Arc::clone(&servers), pins, timeout });
@@ -97,7 +97,7 @@ impl RemoteTools {
         listed.extend(yes.iter().map(|tool| made(tool, None)));
         let unlisted = no.iter().map(|(tool, why)| made(tool, Some(why.clone()))).collect();
         let weight: usize = listed.iter().map(|tool| tool.weight()).sum();
-        let on_demand = most_bytes.is_some_and(|most| weight > most);
+        let on_demand = max_bytes.is_some_and(|most| weight > most);
         Self { servers, conflict, listed, unlisted, names, unlisted_names, on_demand, problems: problems(left_out) }
     }
 

@@ -126,7 +126,7 @@ impl Servers {
                 |server, tool| if server == "shut" || tool == "shut" { Err("not listed".to_owned()) } else { Ok(()) },
             ),
             pins: Some(Pins::in_directory(bench.root.join("data/pins"))),
-            most_bytes: None,
+            max_bytes: None,
             timeout: Arc::new(|_, _| Duration::from_secs(5)),
         };
         Self { bench, fake, remote }
@@ -393,7 +393,7 @@ fn too_many_tools_are_searchable_and_offered_once_found() {
     let many = (0..500).map(|number| tool("docs", &format!("list_page_{number}")));
     let wanted = RemoteTool { description: "Files a ticket with the support team.".to_owned(), ..tool("docs", "createTicket") };
     let mut servers = Servers::new(many.chain([wanted]).collect(), |_| text("done"));
-    servers.remote.most_bytes = Some(20_000);
+    servers.remote.max_bytes = Some(20_000);
     let remote =
         |names: Vec<String>| names.into_iter().filter(|name| name.starts_with("docs") || name == "FindTools").collect::<Vec<_>>();
     assert_eq!(remote(servers.offered()), ["FindTools"]);
@@ -414,7 +414,7 @@ fn too_many_tools_are_searchable_and_offered_once_found() {
     assert!(last.iter().any(|name| name == "HttpRequest"), "{last:?}");
     assert_eq!(last.iter().filter(|name| *name == "docs__list_page_7").count(), 1);
     servers.bench.sources.on_demand = false;
-    servers.remote.most_bytes = Some(10 << 20);
+    servers.remote.max_bytes = Some(10 << 20);
     assert!(!servers.offered().contains(&"FindTools".to_owned()));
 }
 

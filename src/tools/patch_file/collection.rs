@@ -1,6 +1,6 @@
 //! Changes of a layer, as entries and lines of a patch file.
 
-use super::header::{FileEntry, FileState, LeftOutPath};
+use super::header::{FileEntry, FileState, OmittedPath};
 use super::{MAX_BYTES, MAX_FILE_BYTES, MAX_FILES, body, check_path, is_of_git};
 use crate::protocol::FileDiffs;
 use crate::sys::file;
@@ -13,7 +13,7 @@ use std::path::Path;
 #[derive(Debug, Default)]
 pub(crate) struct CollectedChanges {
     pub files: Vec<FileEntry>,
-    pub left_out: Vec<LeftOutPath>,
+    pub left_out: Vec<OmittedPath>,
     /// Files that were changed in the directory while the task ran, so that the task has not seen their content.
     pub conflicts: Vec<String>,
     /// Lines of each file.
@@ -97,7 +97,7 @@ impl CollectedChanges {
 
     /// Records a change that is not part of the collection, with the reason.
     pub(crate) fn leave_out(&mut self, path: &Path, why: &str) {
-        self.left_out.push(LeftOutPath { path: path.to_string_lossy().into_owned(), why: why.to_owned() });
+        self.left_out.push(OmittedPath { path: path.to_string_lossy().into_owned(), why: why.to_owned() });
     }
 
     /// Removes the files that `is_chosen` rejects.

@@ -20,7 +20,7 @@ pub(crate) struct PatchHeader {
     /// Changed files, ordered by path.
     pub files: Vec<FileEntry>,
     /// Changes that the patch does not contain.
-    pub left_out: Vec<LeftOutPath>,
+    pub left_out: Vec<OmittedPath>,
     /// Number of further omitted changes.
     pub more_left_out: usize,
     /// Decisions about the calls of the task, as information. They grant no permissions.
@@ -64,7 +64,7 @@ pub(crate) struct FileState {
 /// A changed path that the patch does not contain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct LeftOutPath {
+pub(crate) struct OmittedPath {
     pub path: String,
     pub why: String,
 }
@@ -89,7 +89,7 @@ impl PatchHeader {
         aye: &str,
         policy: PolicyStamp,
         files: Vec<FileEntry>,
-        mut left_out: Vec<LeftOutPath>,
+        mut left_out: Vec<OmittedPath>,
         mut verdicts: Vec<LoggedVerdict>,
     ) -> Self {
         let (more_left_out, more_verdicts) =

@@ -9,7 +9,7 @@ mod review;
 mod tests;
 
 pub(crate) use collection::{CollectedChanges, is_older};
-pub(crate) use header::{FileEntry, FileState, LeftOutPath, LoggedVerdict, PatchHeader, PolicyStamp};
+pub(crate) use header::{FileEntry, FileState, LoggedVerdict, OmittedPath, PatchHeader, PolicyStamp};
 pub(crate) use review::PatchReview;
 
 use crate::protocol::{FileDiff, FileDiffs};

@@ -70,13 +70,13 @@ struct ReadVariant {
     /// Argument names of the first and the last line.
     first_line: &'static str,
     last_line: &'static str,
-    most_bytes: usize,
+    max_bytes: usize,
     read_as: ReadAs,
 }
 
 impl Default for ReadVariant {
     fn default() -> Self {
-        Self { first_line: "offset", last_line: "endLine", most_bytes: MAX_TEXT_BYTES, read_as: ReadAs::Detected }
+        Self { first_line: "offset", last_line: "endLine", max_bytes: MAX_TEXT_BYTES, read_as: ReadAs::Detected }
     }
 }
 
@@ -142,8 +142,8 @@ impl Tool for ReadFile {
                 }
                 Some(_) => None,
             };
-            let most = work.asked.manner.most_bytes.min(context.most_bytes).max(MIN_BYTES);
-            let asked = ReadRequest { manner: ReadVariant { most_bytes: most, ..work.asked.manner }, ..work.asked };
+            let most = work.asked.manner.max_bytes.min(context.max_bytes).max(MIN_BYTES);
+            let asked = ReadRequest { manner: ReadVariant { max_bytes: most, ..work.asked.manner }, ..work.asked };
             let work = PlannedRead { asked, ..work };
             let read = move || match unsaved {
                 Some(document) => read_unsaved(&work, &document, &settings),
@@ -283,8 +283,8 @@ fn read_text(
     let changes_all = encoding == ISO_2022_JP && redactor.holds_secret(&String::from_utf8_lossy(&start));
     let start = Cursor::new(start);
     let taken = match file {
-        Some(file) => lines::read_range(start.chain(file), encoding, *range, manner.most_bytes, redactor),
-        None => lines::read_range(start, encoding, *range, manner.most_bytes, redactor),
+        Some(file) => lines::read_range(start.chain(file), encoding, *range, manner.max_bytes, redactor),
+        None => lines::read_range(start, encoding, *range, manner.max_bytes, redactor),
     };
     let mut taken = taken.map_err(|error| open_error(target, &error))?;
     if changes_all || charset::exposes_secret(&taken.text, encoding, redactor) {

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_directory_is_recreated_for_each_cache_despite_command_changes() {
+    fn cache_directories_replaced_by_a_command_are_recreated() {
         let (tree, home) = home();
         let (base, caches) = (tree.path().join("data"), Caches::find(&home, |_| None, &[&home]));
         let take = || Leases::acquire(&base, &caches, true, &[home.join("work")]);

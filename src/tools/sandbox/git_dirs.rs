@@ -7,14 +7,14 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// Protected entries of every git directory, and of the git directory of a work tree.
-const SHUT: &[&str] = &["config", "config.worktree", "hooks", "info"];
-const SHUT_OF_WORK_TREE: &[&str] = &["config.worktree"];
+const PROTECTED_ENTRIES: &[&str] = &["config", "config.worktree", "hooks", "info"];
+const PROTECTED_WORKTREE_ENTRIES: &[&str] = &["config.worktree"];
 /// Pointer to the configuration. If it is missing, a neutral one is mounted while a command runs.
 const POINTER: &str = "commondir";
 /// Pointer to a work tree. If it is missing, it must not be created, because git would consider the work tree lost.
 const BACK: &str = "gitdir";
 /// Directories of nested git directories, and their protected entries.
-const NESTED: [(&str, &[&str]); 2] = [("modules", SHUT), ("worktrees", SHUT_OF_WORK_TREE)];
+const NESTED: [(&str, &[&str]); 2] = [("modules", PROTECTED_ENTRIES), ("worktrees", PROTECTED_WORKTREE_ENTRIES)];
 /// Maximum number of nested git directories.
 const MAX_NESTED: usize = 256;
 /// Maximum number of writable repositories per workspace.
@@ -103,7 +103,7 @@ impl RepositoryAccess {
     /// Adds a git directory. It is a separate mount, so that it cannot be moved away with its protected entries.
     fn add(&mut self, directory: &Path) {
         self.writable.push(directory.to_owned());
-        let mut open = vec![(directory.to_owned(), SHUT)];
+        let mut open = vec![(directory.to_owned(), PROTECTED_ENTRIES)];
         let mut nested = 0;
         while let Some((directory, shut)) = open.pop() {
             self.read_only.extend(shut.iter().chain([&POINTER]).map(|name| directory.join(name)));

@@ -191,7 +191,7 @@ fn search(work: &Work, settings: &ToolSettings, context: &RunContext) -> Result<
     // A directory replaced by a symlink during the walk would expose the target.
     let mut without_links = WithoutLinks::default();
     let there = found.into_sorted().into_iter().skip(work.page.skipped_items()).filter(|(_, path, _)| without_links.has(&path.0));
-    let mut list = PageText::new(work.page, context.most_bytes);
+    let mut list = PageText::new(work.page, context.max_bytes);
     for (_, path, is_directory) in there {
         if !list.push(&(display_path(&path.0, settings) + if is_directory { "/\n" } else { "\n" })) {
             break;

@@ -68,7 +68,7 @@ impl Tool for Grep {
 
 fn search(work: &Work, settings: &ToolSettings, context: &RunContext) -> Result<ToolOutput, ToolError> {
     let Work { target, request } = work;
-    let (kill, most_bytes) = (&context.kill, context.most_bytes);
+    let (kill, max_bytes) = (&context.kill, context.max_bytes);
     let hits = MergedResults::new(Hits::new(request));
     let counted = MatchCount::default();
     let encodings = Encodings::new(settings);
@@ -91,9 +91,9 @@ fn search(work: &Work, settings: &ToolSettings, context: &RunContext) -> Result<
                 }
                 ContentKind::TextThenBinary => {
                     let note = format!("\n[not searched after the first NUL byte: a binary file; {how}]");
-                    Ok(format_hits(hits, work, settings, most_bytes)?.with_note(&note))
+                    Ok(format_hits(hits, work, settings, max_bytes)?.with_note(&note))
                 }
-                ContentKind::Text => format_hits(hits, work, settings, most_bytes),
+                ContentKind::Text => format_hits(hits, work, settings, max_bytes),
             };
         }
         Place::Directory => {
@@ -118,7 +118,7 @@ fn search(work: &Work, settings: &ToolSettings, context: &RunContext) -> Result<
             })?;
         }
     }
-    Ok(format_hits(hits.into_inner(), work, settings, most_bytes)?.with_note(&unread.note(settings)))
+    Ok(format_hits(hits.into_inner(), work, settings, max_bytes)?.with_note(&unread.note(settings)))
 }
 
 fn skip_error(skip: &Skip, target: &Target) -> ToolError {
@@ -132,9 +132,9 @@ fn skip_error(skip: &Skip, target: &Target) -> ToolError {
     }
 }
 
-fn format_hits(hits: Hits, work: &Work, settings: &ToolSettings, most_bytes: usize) -> Result<ToolOutput, ToolError> {
+fn format_hits(hits: Hits, work: &Work, settings: &ToolSettings, max_bytes: usize) -> Result<ToolOutput, ToolError> {
     let searched = hits.searched;
-    Ok(match answer(hits, &work.request, settings, most_bytes)? {
+    Ok(match answer(hits, &work.request, settings, max_bytes)? {
         Some(told) => told,
         None => no_matches(work, searched).into(),
     })

@@ -130,7 +130,7 @@ impl Hits {
         }
     }
 
-    fn into_shown(self) -> Vec<FileHits> {
+    fn into_shown_files(self) -> Vec<FileHits> {
         let mut files = self.kept.into_sorted_vec();
         let mut left = self.limit;
         for file in &mut files {
@@ -172,7 +172,7 @@ pub(super) fn answer(
     hits: Hits,
     request: &GrepRequest,
     settings: &ToolSettings,
-    most_bytes: usize,
+    max_bytes: usize,
 ) -> Result<Option<ToolOutput>, ToolError> {
     let (matches, files, page) = (hits.matches, hits.files, request.page);
     let narrow = ways_to_narrow(page.limit);
@@ -187,10 +187,10 @@ pub(super) fn answer(
     if total == 0 {
         return Ok(None);
     }
-    let mut list = PageText::new(page, most_bytes);
+    let mut list = PageText::new(page, max_bytes);
     let mut before = page.skipped_items();
     let around = request.before + request.after > 0;
-    'files: for file in hits.into_shown() {
+    'files: for file in hits.into_shown_files() {
         let name = display_path(&file.path, settings);
         if request.mode != GrepMode::Content {
             if before > 0 {

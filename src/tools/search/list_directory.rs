@@ -85,7 +85,7 @@ fn list(work: &Work, settings: &ToolSettings, context: &RunContext) -> Result<To
     let mut without_links = WithoutLinks::default();
     let there = found.into_sorted().into_iter().skip(request.page.skipped_items());
     let there = there.filter(|(path, _)| request.tree.is_none() || without_links.has(&path.0));
-    let mut list = PageText::new(request.page, context.most_bytes);
+    let mut list = PageText::new(request.page, context.max_bytes);
     for (path, kind) in there {
         if !list.push(&(line(&path.0, relative_to(&path.0, &target.real), kind, request.details) + "\n")) {
             break;

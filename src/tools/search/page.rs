@@ -51,7 +51,7 @@ impl Page {
 /// The formatted items of a page.
 pub(super) struct PageText {
     page: Page,
-    most_bytes: usize,
+    max_bytes: usize,
     text: String,
     starts: Vec<u64>,
     lines: u64,
@@ -59,8 +59,8 @@ pub(super) struct PageText {
 }
 
 impl PageText {
-    pub(super) fn new(page: Page, most_bytes: usize) -> Self {
-        Self { page, most_bytes, text: String::new(), starts: Vec::new(), lines: 0, full: false }
+    pub(super) fn new(page: Page, max_bytes: usize) -> Self {
+        Self { page, max_bytes, text: String::new(), starts: Vec::new(), lines: 0, full: false }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -69,7 +69,7 @@ impl PageText {
 
     /// Adds an item that consists of whole lines. Returns whether it fits. The first item is always shown.
     pub(super) fn push(&mut self, item: &str) -> bool {
-        self.full |= !self.is_empty() && self.text.len() + item.len() > self.most_bytes;
+        self.full |= !self.is_empty() && self.text.len() + item.len() > self.max_bytes;
         if self.full {
             return false;
         }

@@ -2,7 +2,7 @@
 
 use super::skipped::SkippedPlaces;
 use crate::protocol::{ErrorCode, Target, ToolError};
-use crate::sys::ignore_files::{is_global_plain, trap, trap_above};
+use crate::sys::ignore_files::{is_global_plain, trap, unsafe_ignore_file_above};
 use crate::sys::path::{DirectoryIdentity, identity as identity_of};
 use crate::tools::error::invalid;
 use crate::tools::settings::ToolSettings;
@@ -66,7 +66,7 @@ pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
 ) -> Result<(), ToolError> {
     let before = identity(target)?;
     let may_read = settings.paths.may_read_in(&target.real);
-    let above = if reach.ignored { None } else { trap_above(&target.real, &*settings.paths.may_read) };
+    let above = if reach.ignored { None } else { unsafe_ignore_file_above(&target.real, &*settings.paths.may_read) };
     if let Some(trap) = &above {
         unread.add(trap, "not opened, so its rules were not applied".to_owned());
     }

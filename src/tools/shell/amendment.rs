@@ -112,7 +112,7 @@ fn amend_background(plan: Plan, mut work: PlannedCommand, settings: &ToolSetting
     (work.background, work.timeout_seconds) = (true, 0);
     let mut amends = plan.amends;
     add_amendments(&work, &mut amends.offer, LINES, settings);
-    let told = "[The user allowed this to run in the background, from the start.]".to_owned();
+    let told = "[The user chose to run this in the background from the start.]".to_owned();
     let plan = Plan {
         summary: format!("{} (in the background)", plan.summary),
         preview: preview::offer(&work, settings),

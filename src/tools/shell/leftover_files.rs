@@ -1,6 +1,6 @@
 //! Handling of files that a command leaves and that other programs run as code.
 
-use crate::policy::is_left_only_with_approval;
+use crate::policy::is_kept_only_with_approval;
 use crate::sys::file::tree::rename_in_place;
 use crate::sys::sandbox::Confinement;
 use crate::tools::change_log::WriteMark;
@@ -17,7 +17,7 @@ pub(in crate::tools) struct CommandSandbox {
     pub confinement: Option<Confinement>,
     pub(super) leases: Leases,
     pub(super) must_not_appear: Vec<PathBuf>,
-    /// Scan before the command, for a command that must not create such files.
+    /// Scan before the command, for a command that must not create protected files.
     pub(super) survey: Option<(Arc<ProtectedScan>, Arc<ScanResult>)>,
     /// Handling of new files, for a command that ran without approval.
     pub(super) unapproved: Option<UnapprovedFiles>,
@@ -80,8 +80,8 @@ impl CommandSandbox {
         let reported_only = unapproved.reported_only || shared || before.cut.is_some();
         let (mut renamed, mut left) = (Vec::new(), Vec::new());
         for place in new {
-            let goes = !reported_only && is_left_only_with_approval(&place);
-            if let Some(Ok(now)) = goes.then(|| without_its_name(&place)) {
+            let goes = !reported_only && is_kept_only_with_approval(&place);
+            if let Some(Ok(now)) = goes.then(|| rename_to_unused_name(&place)) {
                 renamed.push((place, now));
             } else {
                 left.push(place);
@@ -115,7 +115,7 @@ fn list_paths(places: &[PathBuf]) -> Option<String> {
 
 /// Renames a file in its directory to a name that no program looks for, and returns the new path. Symlinks are not
 /// followed.
-fn without_its_name(place: &Path) -> std::io::Result<PathBuf> {
+fn rename_to_unused_name(place: &Path) -> std::io::Result<PathBuf> {
     const MAX: usize = 100;
     let name = place.file_name().unwrap_or_default();
     for number in 1..=MAX {

@@ -150,7 +150,7 @@ impl Tool for RunCommand {
                 summary: format!("Run: {}", first_line(command)),
                 notes: [format!("shell {}", settings.command.shell.description()), command_run::environment_note(settings)]
                     .into_iter()
-                    .chain(own_place(arguments.cwd.as_deref(), &cwd, settings))
+                    .chain(custom_directory(arguments.cwd.as_deref(), &cwd, settings))
                     .chain(custom_limit(&arguments))
                     .chain(mixed_script_warning(&line))
                     .chain(network::network_note(&line, settings))
@@ -185,7 +185,7 @@ impl Tool for RunCommand {
 }
 
 /// Returns the directory of a command that does not run in the workspace.
-fn own_place(given: Option<&str>, cwd: &Target, settings: &ToolSettings) -> Option<String> {
+fn custom_directory(given: Option<&str>, cwd: &Target, settings: &ToolSettings) -> Option<String> {
     given.filter(|_| cwd.real != settings.workspace).map(|given| format!("in {given}"))
 }
 

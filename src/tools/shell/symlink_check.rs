@@ -18,8 +18,8 @@ const MAX_ENTRIES: usize = 50_000;
 /// Variable that names an options file of `rg`, which may contain `--follow`.
 const RG_OPTIONS: &str = "RIPGREP_CONFIG_PATH";
 
-/// Returns the reason why a line allowed by a rule needs approval: a symlink may lead one of its programs, or the
-/// directory that it changes to, outside the workspace. With a sandbox, only the directory is checked. Performs
+/// Returns the reason why a line allowed by a rule needs approval: because of a symlink, one of its programs, or the
+/// directory that it changes to, may be outside the workspace. With a sandbox, only the directory is checked. Performs
 /// blocking I/O.
 pub(in crate::tools) fn escaping_link_reason(line: &str, cwd: &Path, settings: &ToolSettings) -> Option<String> {
     let Some(entered) = entered(line) else { return escaping_operand_reason(line, cwd, settings) };

@@ -178,7 +178,7 @@ fn current(skill: &Skill) -> Result<Skill, ToolError> {
 }
 
 /// Returns the instructions, and the files with paths that other tools accept.
-fn result(skill: &Skill, arguments: &str, most_bytes: usize) -> String {
+fn result(skill: &Skill, arguments: &str, max_bytes: usize) -> String {
     let directory = skill.real.display().to_string();
     let mut text = format!("{}\n{}\n", skill.header(), skill.location_note());
     if let Some(tools) = &skill.manifest.allowed_tools {
@@ -191,7 +191,7 @@ fn result(skill: &Skill, arguments: &str, most_bytes: usize) -> String {
         body => body,
     };
     let files = files(skill, &directory);
-    let room = most_bytes.saturating_sub(text.len() + files.len());
+    let room = max_bytes.saturating_sub(text.len() + files.len());
     let end = cut_position_before(&body, room);
     let _ = write!(text, "\n{}", &body[..end]);
     if end < body.len() {

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 fn called(bench: &Bench, tool: &str, arguments: &Value, (running, over): (usize, usize)) -> String {
     let plan = bench.plan(tool, arguments.clone()).unwrap();
     let permit = Permit::for_test(plan.actions.clone());
-    let context = RunContext { most_bytes: running, ..context() };
+    let context = RunContext { max_bytes: running, ..context() };
     let result = block_on(bench.router().run(plan, permit, context));
     assert_eq!(result.status, ToolStatus::Succeeded, "{tool} {arguments}: {result:?}");
     result.truncate_to(over).text_for_model()

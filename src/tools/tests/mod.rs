@@ -145,7 +145,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> ToolSettings {
         },
         search: SessionSearch::default(),
         skills: SessionSkills::default(),
-        questions: UserQuestions::to_nobody(),
+        questions: UserQuestions::without_user(),
         memory: None,
         hooks: None,
         agents: None,
@@ -193,7 +193,7 @@ pub(super) fn context() -> RunContext {
         interrupt: kill.child_token(),
         kill,
         background: CancellationToken::new(),
-        most_bytes: usize::MAX,
+        max_bytes: usize::MAX,
     }
 }
 

@@ -179,7 +179,7 @@ fn long_lines_are_cut_to_one_kilobyte_or_around_the_match() {
 }
 
 #[test]
-fn very_many_matches_are_not_counted_exactly() {
+fn large_numbers_of_matches_are_not_counted_exactly() {
     let bench = Bench::new();
     (0..4).for_each(|file| bench.write(&format!("f{file}"), "x\n".repeat(60_000)));
     let found = bench.output("Grep", json!({"pattern": "x"}));

@@ -97,7 +97,7 @@ impl Tool for TextInspect {
             let unsaved =
                 editor_buffers::unsaved_document(settings.editor.as_ref(), &work.target, settings.max_file_size_bytes, &context)
                     .await;
-            blocking(move || Ok(inspect(&work, unsaved, &settings, context.most_bytes)?)).await
+            blocking(move || Ok(inspect(&work, unsaved, &settings, context.max_bytes)?)).await
         }
         .boxed()
     }
@@ -160,7 +160,7 @@ struct RedactedDocument {
     outline: Outline,
 }
 
-fn inspect(work: &Work, unsaved: Option<Document>, settings: &ToolSettings, most_bytes: usize) -> Result<ToolOutput, ToolError> {
+fn inspect(work: &Work, unsaved: Option<Document>, settings: &ToolSettings, max_bytes: usize) -> Result<ToolOutput, ToolError> {
     let target = &work.target;
     // After a change, seeing a part does not make the whole file known again.
     if settings.seen.is_current(&target.real) {
@@ -187,7 +187,7 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &ToolSettings, most
         None => None,
     };
     let told = match (&work.mode, within) {
-        (InspectMode::Section, Some(index)) => one_section(&seen, index, most_bytes),
+        (InspectMode::Section, Some(index)) => one_section(&seen, index, max_bytes),
         (InspectMode::Structure | InspectMode::Section, _) => structure(&seen),
         (InspectMode::Search { query, words, context }, within) => search(&seen, query, words, *context, within),
     };
@@ -242,16 +242,16 @@ fn structure(seen: &RedactedDocument) -> ToolOutput {
     list(&lines, "find others with `query`")
 }
 
-fn one_section(seen: &RedactedDocument, index: usize, most_bytes: usize) -> ToolOutput {
-    let most_bytes = MAX_TEXT_BYTES.min(most_bytes);
+fn one_section(seen: &RedactedDocument, index: usize, max_bytes: usize) -> ToolOutput {
+    let max_bytes = MAX_TEXT_BYTES.min(max_bytes);
     let part = &seen.outline.parts[index];
     let mut text = format!("[`{}` in {}, lines {}-{}]\n", seen.outline.title_path(index), seen.name, part.first, part.last);
     let shown = &seen.lines[part.first - 1..part.last.min(seen.lines.len())];
     let (mut starts, mut note) = (Vec::new(), String::new());
     for (number, line) in (part.first..).zip(shown) {
         // The first line is always shown, so that the next call makes progress.
-        if text.len() + line.len() >= most_bytes && !starts.is_empty() {
-            note = format!("[cut at {most_bytes} bytes; continue with ReadFile and `offset` {number}]");
+        if text.len() + line.len() >= max_bytes && !starts.is_empty() {
+            note = format!("[cut at {max_bytes} bytes; continue with ReadFile and `offset` {number}]");
             break;
         }
         starts.push(starts.len() as u64 + u64::from(!starts.is_empty()));

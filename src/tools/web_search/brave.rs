@@ -1,7 +1,7 @@
 //! Brave Search API: `/res/v1/web/search`.
 
 use super::service_request::{ServiceRequest, with_operators, with_parameters};
-use crate::ports::{FoundPage, SearchRequest};
+use crate::ports::{SearchRequest, SearchResult};
 use crate::tools::http::readable::{Form, readable};
 use serde::Deserialize;
 
@@ -40,11 +40,11 @@ pub(super) fn request(request: &SearchRequest, key: &str) -> ServiceRequest {
     ServiceRequest { path, headers: vec![("x-subscription-token".into(), key.to_owned())], body: None }
 }
 
-pub(super) fn pages(body: &[u8]) -> Result<Vec<FoundPage>, serde_json::Error> {
+pub(super) fn pages(body: &[u8]) -> Result<Vec<SearchResult>, serde_json::Error> {
     let response: Response = serde_json::from_slice(body)?;
     // Titles and descriptions are HTML.
     let text = |html: Option<String>, url: &str| readable(&html.unwrap_or_default(), url, Form::Text);
-    let page = |item: Item| FoundPage {
+    let page = |item: Item| SearchResult {
         title: text(item.title, &item.url),
         excerpt: text(item.description, &item.url),
         date: item.page_age.or(item.age),

@@ -1,7 +1,7 @@
 //! SearXNG: `/search` with JSON results, which its administrator must enable.
 
 use super::service_request::{ServiceRequest, with_operators, with_parameters};
-use crate::ports::{FoundPage, SearchRequest};
+use crate::ports::{SearchRequest, SearchResult};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -25,9 +25,9 @@ pub(super) fn request(request: &SearchRequest) -> ServiceRequest {
     ServiceRequest { path, headers: Vec::new(), body: None }
 }
 
-pub(super) fn pages(body: &[u8]) -> Result<Vec<FoundPage>, serde_json::Error> {
+pub(super) fn pages(body: &[u8]) -> Result<Vec<SearchResult>, serde_json::Error> {
     let response: Response = serde_json::from_slice(body)?;
-    let page = |item: Item| FoundPage {
+    let page = |item: Item| SearchResult {
         title: item.title.unwrap_or_default(),
         url: item.url,
         excerpt: item.content.unwrap_or_default(),

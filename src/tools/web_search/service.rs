@@ -2,7 +2,7 @@
 
 use super::service_request::ServiceRequest;
 use super::{brave, searxng, tavily};
-use crate::ports::{FoundPage, SearchRequest};
+use crate::ports::{SearchRequest, SearchResult};
 
 /// A search service with its own API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl ServiceKind {
     }
 
     /// Parses the pages in a response.
-    pub(super) fn pages(self, body: &[u8]) -> Result<Vec<FoundPage>, serde_json::Error> {
+    pub(super) fn pages(self, body: &[u8]) -> Result<Vec<SearchResult>, serde_json::Error> {
         match self {
             Self::Searxng => searxng::pages(body),
             Self::Brave => brave::pages(body),

@@ -1,7 +1,7 @@
 //! Tavily: `/search`.
 
 use super::service_request::ServiceRequest;
-use crate::ports::{FoundPage, SearchRequest};
+use crate::ports::{SearchRequest, SearchResult};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -32,9 +32,9 @@ pub(super) fn request(request: &SearchRequest, key: &str) -> ServiceRequest {
     ServiceRequest { path: "/search".to_owned(), headers, body: Some(body.to_string().into_bytes()) }
 }
 
-pub(super) fn pages(body: &[u8]) -> Result<Vec<FoundPage>, serde_json::Error> {
+pub(super) fn pages(body: &[u8]) -> Result<Vec<SearchResult>, serde_json::Error> {
     let response: Response = serde_json::from_slice(body)?;
-    let page = |item: Item| FoundPage {
+    let page = |item: Item| SearchResult {
         title: item.title.unwrap_or_default(),
         url: item.url,
         excerpt: item.content.unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! Reports of results, and the search limit of a session.
 
 use super::report::text;
-use crate::ports::{BoxFuture, FoundPage, SearchAnswer, SearchEngine, SearchRequest};
+use crate::ports::{BoxFuture, SearchAnswer, SearchEngine, SearchRequest, SearchResult};
 use crate::protocol::{CallId, ToolError, ToolResult};
 use crate::tools::session_search::SessionSearch;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ impl SearchEngine for Silent {
     }
 }
 
-fn page(title: &str, url: &str, excerpt: &str) -> FoundPage {
-    FoundPage { title: title.to_owned(), url: url.to_owned(), excerpt: excerpt.to_owned(), date: None }
+fn page(title: &str, url: &str, excerpt: &str) -> SearchResult {
+    SearchResult { title: title.to_owned(), url: url.to_owned(), excerpt: excerpt.to_owned(), date: None }
 }
 
 #[test]

@@ -103,8 +103,8 @@ impl Tool for WebSearch {
                     return Err(ToolError::new(ErrorCode::Cancelled, "stopped by the user").into());
                 }
             };
-            let most_bytes = settings.max_output_bytes.min(context.output_limit());
-            let text = report::text(engine.name(), &request, &answer, most_bytes);
+            let max_bytes = settings.max_output_bytes.min(context.output_limit());
+            let text = report::text(engine.name(), &request, &answer, max_bytes);
             Ok(ToolOutput { used: answer.used.map(Box::new), ..ToolOutput::from(text) })
         }
         .boxed()

@@ -13,8 +13,8 @@ pub(in crate::tools) const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
 pub(in crate::tools) const TRUSTED: &[&str] =
     &["config", "config.worktree", "commondir", "gitdir", "hooks", "info", "modules", "worktrees"];
 
-/// Refuses changes to protected entries of such a repository, and the creation of the last entry that turns a directory
-/// into one.
+/// Refuses changes to protected entries of a bare repository, and the creation of the last entry that would turn a
+/// directory into one.
 pub(in crate::tools) fn guard(target: &Target) -> Result<(), ToolError> {
     guard_path((&target.real, &target.given))
 }

@@ -70,7 +70,7 @@ pub(super) fn closest(text: &str, old: &str) -> String {
     };
     let (index, why) = match plain.lines().position(|line| line.trim() == first) {
         Some(index) => (index, "the whitespace or a later line differs"),
-        None => match most_alike(&plain, first) {
+        None => match most_similar_line(&plain, first) {
             Some(index) => (index, "the first line differs"),
             None => return "No similar text found; read the file again".to_owned(),
         },
@@ -81,7 +81,7 @@ pub(super) fn closest(text: &str, old: &str) -> String {
 }
 
 /// Returns the most similar line, counted from 0, if any line is similar.
-fn most_alike(text: &str, wanted: &str) -> Option<usize> {
+fn most_similar_line(text: &str, wanted: &str) -> Option<usize> {
     /// Maximum number of compared lines, maximum number of characters per line, and minimum similarity.
     const COMPARED_LINES: usize = 5_000;
     const COMPARED_CHARACTERS: usize = 120;

@@ -52,7 +52,7 @@ impl Pastes {
         label
     }
 
-    /// Returns the draft with chips in place of the stored pastes that a text contains.
+    /// Returns the draft with chips in place of the stored pastes that the text contains.
     pub(super) fn fold(&mut self, text: &str) -> String {
         self.chips.retain(|chip| text.contains(&chip.label));
         let mut draft = text.to_owned();

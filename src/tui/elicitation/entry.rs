@@ -4,7 +4,7 @@ use crate::protocol::{FieldKind, FormField};
 use crate::text;
 use serde_json::{Number, Value};
 
-/// Maximum length of a text, in bytes.
+/// Maximum length of a text value, in bytes.
 const TEXT_BYTES: usize = 16 << 10;
 /// Words that indicate a secret, which a form must not request.
 const SECRETS: [&str; 15] = [
@@ -257,7 +257,7 @@ impl FormEntry {
         if self.field.required { Err("this field is required".to_owned()) } else { Ok(None) }
     }
 
-    /// Sets the value from a line of line mode: a text, `yes`, or the names or numbers of choices.
+    /// Sets the value from a line of line mode: text, `yes`, or the names or numbers of choices.
     pub(crate) fn set_from_text(&mut self, words: &str) -> Result<(), String> {
         let words = words.trim();
         let position = |choices: &[(String, String)], word: &str| {

@@ -45,7 +45,7 @@ pub(crate) fn on_progress(wake: impl Fn() + Send + Sync + 'static) {
 }
 
 /// Sets the callback for freed grammars. Only the first call has an effect.
-pub(crate) fn on_let_go(call: fn()) {
+pub(crate) fn on_grammars_freed(call: fn()) {
     let _ = LET_GO.set(call);
 }
 

@@ -102,7 +102,7 @@ impl Chord {
 
     /// Returns whether the key has more modifiers than handlers check: ctrl+alt+t is not ctrl+t. Ignores shift for
     /// symbols, because typing them may require it.
-    pub(crate) fn has_much_held(self) -> bool {
+    pub(crate) fn has_extra_modifiers(self) -> bool {
         let is_letter = matches!(self.code, KeyCode::Char(letter) if letter.is_alphabetic());
         let second = if is_letter { KeyModifiers::ALT | KeyModifiers::SHIFT } else { KeyModifiers::ALT };
         self.modifiers.contains(KeyModifiers::CONTROL) && self.modifiers.intersects(second)

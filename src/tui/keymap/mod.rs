@@ -196,7 +196,9 @@ impl Keymap {
         let chord = Chord::from_event(key);
         let known = focus.layers().iter().find(|focus| self.known.contains(&(**focus, chord)));
         let event = match known.map(|focus| self.changed.get(&(*focus, chord))) {
-            None if chord.has_much_held() && !self.is_built_in(focus, chord) => KeyEvent::new(KeyCode::Null, KeyModifiers::NONE),
+            None if chord.has_extra_modifiers() && !self.is_built_in(focus, chord) => {
+                KeyEvent::new(KeyCode::Null, KeyModifiers::NONE)
+            }
             None | Some(None) => return key,
             Some(Some(Some(other))) => other.event(),
             Some(Some(None)) => KeyEvent::new(KeyCode::Null, KeyModifiers::NONE),
@@ -209,7 +211,7 @@ impl Keymap {
             let all = built_in_actions()
                 .into_iter()
                 .flat_map(|action| action.built_in.into_iter().map(move |chord| (action.focus, chord)));
-            all.filter(|(_, chord)| chord.has_much_held()).collect()
+            all.filter(|(_, chord)| chord.has_extra_modifiers()).collect()
         });
         focus.layers().iter().any(|focus| held.contains(&(*focus, chord)))
     }

@@ -264,7 +264,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Submits a line like Enter in the composer, appended to existing draft text.
+    /// Appends a line to the draft and submits it, as Enter does in the composer.
     fn send(&mut self, line: &str, now: u64, effects: &mut Vec<UiEffect>) {
         self.model.composer.insert(line);
         update::submit(&mut self.model, false, now, effects);
@@ -441,7 +441,7 @@ impl<W: Write> LineApp<W> {
         }
         // Lists are printed when they arrive. The user chooses by name.
         self.model.layers.close::<ModelPicker>();
-        lists::tell_lists(self)?;
+        lists::print_lists(self)?;
         self.print_save_state()?;
         self.question(now)?;
         self.prompt()?;

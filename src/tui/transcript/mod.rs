@@ -25,7 +25,7 @@ pub(crate) use output::take_exit;
 pub(crate) use plain::code_blocks;
 pub(crate) use read_group::ReadKind;
 pub(crate) use recovery::{Recovery, RecoveryState};
-pub(crate) use rewound::{last_standing_answer, redo_latest, tag_new_entries, undo_from};
+pub(crate) use rewound::{last_active_response, redo_latest, tag_new_entries, undo_from};
 
 use super::glyphs::Glyphs;
 use super::markdown::MarkdownDocument;
@@ -258,7 +258,7 @@ impl Transcript {
     }
 
     /// Returns the cards that were not undone.
-    pub(crate) fn standing_cards_mut(&mut self) -> impl Iterator<Item = &mut Card> {
+    pub(crate) fn active_cards_mut(&mut self) -> impl Iterator<Item = &mut Card> {
         self.entries.iter_mut().filter(|entry| entry.undone.is_none()).filter_map(TranscriptEntry::card_mut)
     }
 

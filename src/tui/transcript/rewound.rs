@@ -39,7 +39,7 @@ pub(crate) fn redo_latest(transcript: &mut Transcript) {
 }
 
 /// Returns the latest response that was not undone.
-pub(crate) fn last_standing_answer(transcript: &Transcript) -> Option<String> {
+pub(crate) fn last_active_response(transcript: &Transcript) -> Option<String> {
     transcript.entries.iter().rev().filter(|entry| entry.undone.is_none()).find_map(|entry| match &entry.kind {
         TranscriptEntryKind::Answer { document, state: super::AnswerState::Done } => Some(document.text().to_owned()),
         _ => None,

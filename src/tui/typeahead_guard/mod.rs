@@ -52,7 +52,7 @@ const UNANSWERED_MS: u64 = 1500;
 pub(crate) const UNSETTLED_MS: u64 = 300;
 /// Time after the letter of a choice within which Enter is accepted.
 pub(crate) const ENTER_MS: std::ops::RangeInclusive<u64> = 80..=5000;
-/// Minimum time between arming and Enter for such a choice, in milliseconds.
+/// Minimum time between arming a choice and the Enter that confirms it, in milliseconds.
 const REACTION_MS: u64 = 250;
 /// Minimum time on the screen before Enter confirms a preset choice, in milliseconds. A held key repeats earlier.
 const PRESET_MS: u64 = 700;
@@ -415,7 +415,7 @@ impl Guard {
     }
 
     pub(crate) fn step(&mut self, input: GuardInput, now: u64) -> GuardResult {
-        self.lapse(now);
+        self.expire_letters(now);
         match input {
             GuardInput::Letter(letter) => return self.on_char(letter, now, false),
             GuardInput::Repeat(letter) => return self.on_char(letter, now, true),
@@ -471,7 +471,7 @@ impl Guard {
     }
 
     /// Drops letters that are too old to be confirmed or to be the start of text.
-    fn lapse(&mut self, now: u64) {
+    fn expire_letters(&mut self, now: u64) {
         let is_old = self.last_text.is_none_or(|at| now > at + TYPED_MS);
         if self.pace.strict {
             if is_old && (self.only_marks || self.held == PendingChoice::None) {

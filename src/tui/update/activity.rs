@@ -10,7 +10,7 @@ pub(crate) fn set_activity(model: &mut UiModel, activity: Activity, now: u64) {
         return;
     }
     // The summary request is not an activity of the task.
-    let activity = if let Some(messages) = model.task.summing_up {
+    let activity = if let Some(messages) = model.task.summarized_messages {
         Activity::Compacting { messages }
     } else {
         model.task.goes_on = true;

@@ -134,7 +134,7 @@ fn image_blind_model(model: &UiModel) -> Option<String> {
 }
 
 /// Returns whether the draft is not sent yet, because the model cannot see its image. The next Enter sends it.
-pub(crate) fn is_held_back(model: &mut UiModel, draft: &str, now: u64) -> bool {
+pub(crate) fn withholds_draft(model: &mut UiModel, draft: &str, now: u64) -> bool {
     let Some(name) = image_blind_model(model).filter(|_| model.draft.attached.said.as_deref() != Some(draft)) else {
         return false;
     };

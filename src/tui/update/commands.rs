@@ -26,7 +26,7 @@ fn is_running_in_layer(model: &UiModel) -> bool {
     layers(model).any(Card::is_running)
 }
 
-/// Returns whether such a command has run long enough to offer the background.
+/// Returns whether a command that runs in a copy has run long enough to offer to move it to the background.
 pub(crate) fn is_running_long_in_layer(model: &UiModel, now: u64) -> bool {
     layers(model).any(|card| card.offers_background(now))
 }

@@ -63,7 +63,7 @@ pub(crate) fn context_rows(model: &UiModel, filled: &ContextUse) -> Vec<Row> {
 }
 
 /// Returns the usage of the whole context window: `30 %, 61.3k of 200k tokens`.
-pub(crate) fn context_aside(filled: &ContextUse) -> String {
+pub(crate) fn context_summary(filled: &ContextUse) -> String {
     let (used, window) = (filled.used(), filled.window);
     format!("{} %, {} of {} tokens", used.saturating_mul(100) / window.max(1), tokens(used), tokens(window))
 }
@@ -106,7 +106,7 @@ pub(crate) fn on_start(model: &mut UiModel, trigger: CompactionTrigger, messages
     if trigger == CompactionTrigger::TooLong {
         note(model, "the provider reports that the conversation is too long for the model", NoteTone::Warning);
     }
-    model.task.summing_up = Some(messages);
+    model.task.summarized_messages = Some(messages);
     model.set_activity(Activity::Compacting { messages }, now);
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn on_notice(model: &mut UiModel, words: &str, now: u64) {
 
 /// Ends the compaction, regardless of its result.
 pub(crate) fn on_end(model: &mut UiModel, now: u64) {
-    if model.task.summing_up.take().is_none() {
+    if model.task.summarized_messages.take().is_none() {
         return;
     }
     match (model.task.goes_on, &model.task.activity) {

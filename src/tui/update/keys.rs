@@ -147,7 +147,7 @@ pub(crate) fn on_enter(model: &mut UiModel, steer: bool, now: u64, effects: &mut
             }
         }
         Some(ModelAccess::Ready) => {
-            if super::attachments::is_held_back(model, &draft, now) {
+            if super::attachments::withholds_draft(model, &draft, now) {
                 return;
             }
             let steer = steer || queue::is_steering_draft(model);

@@ -221,7 +221,7 @@ fn on_session_gone(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     model.set_activity(Activity::Idle, now);
 }
 
-/// Returns the effects of the start, before any message.
+/// Returns the effects to perform at startup, before any message.
 pub(crate) fn initial_effects(model: &mut UiModel) -> Vec<UiEffect> {
     let mut effects = Vec::new();
     if model.options.sets_up {

@@ -71,7 +71,7 @@ pub(crate) fn refresh(model: &mut UiModel) {
     let aside = match &topic {
         Topic::Policy => Some(format!("mode {}", model.info.header.mode.as_str())),
         Topic::Findings => Some(findings::subject_text(model)),
-        Topic::Context(filled) => Some(compaction::context_aside(filled)),
+        Topic::Context(filled) => Some(compaction::context_summary(filled)),
         _ => None,
     };
     let Some(overview) = model.layers.find_mut::<Overview>() else { return };

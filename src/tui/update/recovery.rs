@@ -16,7 +16,7 @@ pub(crate) fn report_unfinished(model: &mut UiModel) {
         _ => None,
     });
     let mut recovery = Recovery { answer: answer.filter(|_| model.is_running()), ..Recovery::default() };
-    for card in model.transcript.standing_cards_mut() {
+    for card in model.transcript.active_cards_mut() {
         let fate = match card.state {
             CardState::Running { .. } => RecoveryState::Ran,
             CardState::Requested | CardState::Waiting => RecoveryState::Open,

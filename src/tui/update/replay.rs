@@ -65,6 +65,6 @@ pub(crate) fn after_replay(model: &mut UiModel) {
     }
     model.task.waiting.clear();
     model.task.goes_on = false;
-    model.task.summing_up = None;
+    model.task.summarized_messages = None;
     streaming::complete_response(model);
 }

@@ -8,7 +8,7 @@ use crate::tui::approval::{Dialog, Mark, RewindChoice, mark_conflict, rewind_dia
 use crate::tui::layers::RewindList;
 use crate::tui::model::{Activity, UiEffect, UiModel};
 use crate::tui::rewind::PendingRewind;
-use crate::tui::transcript::{NoteTone, TranscriptEntryKind, last_standing_answer, redo_latest, undo_from};
+use crate::tui::transcript::{NoteTone, TranscriptEntryKind, last_active_response, redo_latest, undo_from};
 
 /// Minimum time in milliseconds without a key before the first of two Escapes.
 const REST_MS: u64 = 3000;
@@ -139,7 +139,7 @@ pub(crate) fn on_done(model: &mut UiModel, done: Rewound, live: bool, now: u64) 
             RewindTarget::Last => undo_from(&mut model.transcript, None, None),
             RewindTarget::Redo => redo_latest(&mut model.transcript),
         }
-        model.info.last_answer = last_standing_answer(&model.transcript);
+        model.info.last_answer = last_active_response(&model.transcript);
         model.task.paused = None;
         let last_text = model.keys.last_text;
         // Remove the dialogs of undone tasks, of which nothing is running.

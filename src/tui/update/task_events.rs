@@ -84,7 +84,7 @@ fn on_started(model: &mut UiModel, prompt: &str, now: u64) {
 pub(crate) fn on_ended(model: &mut UiModel, now: u64) {
     streaming::complete_response(model);
     model.task.goes_on = false;
-    model.task.summing_up = None;
+    model.task.summarized_messages = None;
     model.set_activity(Activity::Idle, now);
     remove_outdated_notices(model, now);
     refresh_quit_hint(model, now);

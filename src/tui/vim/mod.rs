@@ -57,9 +57,9 @@ enum PendingKeys {
     Object {
         around: bool,
     },
-    /// Name of a register or mark, which drafts do not have.
+    /// Letter after a command that drafts do not have, such as `m` (mark) or `"` (register). It is ignored.
     Name,
-    /// Vim command line up to its end, which drafts do not have.
+    /// Command line or search after `:`, `/` or `?`, up to its end. It is ignored.
     Line,
 }
 
@@ -129,7 +129,7 @@ impl Vim {
     }
 
     /// Returns whether a Vim command line is being typed. It is ignored.
-    pub(crate) fn is_in_line(&self) -> bool {
+    pub(crate) fn is_in_command_line(&self) -> bool {
         self.waits == PendingKeys::Line
     }
 

@@ -191,14 +191,14 @@ fn escape_is_unhandled_if_there_is_nothing_to_cancel() {
 fn vim_command_lines_are_discarded() {
     let (mut vim, mut area) = (Vim { mode: VimMode::Normal, ..Vim::default() }, text_area("o|ne two"));
     press(&mut vim, &mut area, ":dd/x");
-    assert!(vim.is_in_line());
+    assert!(vim.is_in_command_line());
     let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
     assert_eq!(vim.key(&mut area, enter), KeyOutcome::Moved, "it is not sent");
-    assert_eq!((vim.is_in_line(), shown(&area)), (false, "o|ne two".to_owned()));
+    assert_eq!((vim.is_in_command_line(), shown(&area)), (false, "o|ne two".to_owned()));
     assert_eq!(vim.key(&mut area, enter), KeyOutcome::Nothing);
     press(&mut vim, &mut area, ":w");
     let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert_eq!((vim.key(&mut area, interrupt), vim.is_in_line()), (KeyOutcome::Nothing, false), "it is for the screen");
+    assert_eq!((vim.key(&mut area, interrupt), vim.is_in_command_line()), (KeyOutcome::Nothing, false), "it is for the screen");
     for letter in FOR_TEXT.chars() {
         let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
         let mut vim = Vim { mode: VimMode::Normal, ..Vim::default() };

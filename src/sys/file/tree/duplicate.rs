@@ -20,7 +20,7 @@ const STRETCH_BYTES: u64 = 64 * 1024 * 1024;
 /// Copies the entry at `from` to `to`, which must not exist, if it still matches `planned` at the end. Creates missing
 /// directories above `to`. Symlinks are copied as symlinks, and modes are kept. If stopped, leaves nothing behind.
 pub(crate) fn duplicate(from: &Path, to: &Path, planned: &Survey, stop: StopCheck<'_>) -> Result<(), TreeError> {
-    publish(copy_aside(from, to, planned, stop)?)
+    publish(copy_to_temporary_name(from, to, planned, stop)?)
 }
 
 /// A finished copy under a temporary name; removed on drop unless it was renamed.
@@ -60,7 +60,12 @@ fn unseal(parent: &OwnedFd, name: &OsStr) -> nix::Result<()> {
     Ok(())
 }
 
-pub(super) fn copy_aside(from: &Path, to: &Path, planned: &Survey, stop: StopCheck<'_>) -> Result<TreeCopy, TreeError> {
+pub(super) fn copy_to_temporary_name(
+    from: &Path,
+    to: &Path,
+    planned: &Survey,
+    stop: StopCheck<'_>,
+) -> Result<TreeCopy, TreeError> {
     if let Some(special) = &planned.special {
         return Err(TreeError::Special(special.clone()));
     }

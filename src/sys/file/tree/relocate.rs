@@ -1,6 +1,6 @@
 //! Moving of trees: by a rename if possible, otherwise by a full copy followed by a removal.
 
-use super::duplicate::{copy_aside, publish};
+use super::duplicate::{copy_to_temporary_name, publish};
 use super::survey::{identity, stat_entry, survey_at};
 use super::{StopCheck, Survey, TreeError, parent_of, rename_to_new};
 use crate::sys::file::replace::{create_parents, sync_directory};
@@ -36,7 +36,7 @@ fn across(from: &Path, to: &Path, planned: &Survey, stop: StopCheck<'_>) -> Resu
     if let Some(sealed) = &planned.sealed {
         return Err(TreeError::Sealed(sealed.clone()));
     }
-    let copy = copy_aside(from, to, planned, stop)?;
+    let copy = copy_to_temporary_name(from, to, planned, stop)?;
     publish(copy)?;
     super::remove(from, planned).map_err(|error| TreeError::StillThere(Box::new(error)))
 }

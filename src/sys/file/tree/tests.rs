@@ -146,7 +146,7 @@ fn a_failed_copy_leaves_nothing_behind() {
     let from = root.join("ws/t");
     fs::set_permissions(from.join("a/b"), fs::Permissions::from_mode(0o500)).unwrap();
     fs::set_permissions(from.join("a"), fs::Permissions::from_mode(0o500)).unwrap();
-    let copy = super::duplicate::copy_aside(&from, &root.join("ws/c"), &planned(&from), &GO_ON).unwrap();
+    let copy = super::duplicate::copy_to_temporary_name(&from, &root.join("ws/c"), &planned(&from), &GO_ON).unwrap();
     assert_eq!(listed(&root.join("ws")).len(), 2);
     drop(copy);
     fs::set_permissions(from.join("a"), fs::Permissions::from_mode(0o700)).unwrap();

@@ -84,14 +84,14 @@ impl Limits {
             setrlimit(resource, soft.min(most), hard.min(most))?;
         }
         lower_priority();
-        end_before_others();
+        prefer_as_oom_victim();
         Ok(())
     }
 }
 
 /// Makes the kernel kill this process first when memory runs out. The sandbox's own `/proc` is writable only during
 /// setup.
-pub(crate) fn end_before_others() {
+pub(crate) fn prefer_as_oom_victim() {
     // Best effort: without /proc there is no alternative.
     let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
 }

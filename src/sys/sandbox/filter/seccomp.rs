@@ -195,8 +195,8 @@ fn other_users() -> io::Result<Rules> {
     Ok(rules)
 }
 
-/// Returns rules that limit System V shared memory to a quarter of the memory limit, for the maximum number of
-/// segments. For root, the namespace limits it; an ordinary user cannot set that limit.
+/// Returns rules that limit the size of a System V shared memory segment, so that the maximum number of segments uses
+/// at most a quarter of the memory limit. As root, aye sets the limit of the namespace instead; other users cannot.
 fn large_shared_memory(confinement: &Confinement) -> io::Result<Rules> {
     const MAX_SEGMENTS: u64 = 4096;
     let Some(bytes) = confinement.limits.memory_bytes.filter(|_| !nix::unistd::geteuid().is_root()) else {

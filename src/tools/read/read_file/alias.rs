@@ -34,7 +34,7 @@ impl From<ReadLines> for ReadFileArguments {
     fn from(given: ReadLines) -> Self {
         let ReadLines { path, start_line, end_line, limit, column, encoding, raw } = given;
         let manner =
-            ReadVariant { first_line: "start_line", last_line: "end_line", most_bytes: SHORT_BYTES, read_as: ReadAs::Utf8 };
+            ReadVariant { first_line: "start_line", last_line: "end_line", max_bytes: SHORT_BYTES, read_as: ReadAs::Utf8 };
         Self { path, offset: start_line, limit, end_line, column, encoding, raw, manner }
     }
 }

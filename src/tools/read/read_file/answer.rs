@@ -20,7 +20,7 @@ pub(super) fn answer(taken: &LineSelection, work: &PlannedRead) -> Result<ToolOu
         let noun = if last == 1 { "line" } else { "lines" };
         return Err(invalid(format!("`{name}` {first} is past the end of `{given}`, which has {last} {noun}")));
     }
-    let bytes = manner.most_bytes;
+    let bytes = manner.max_bytes;
     let from = if range.column > 1 { format!(" (from column {})", range.column) } else { String::new() };
     let note = match taken.rest {
         RemainingText::Nothing | RemainingText::ShortLine { .. } => String::new(),

@@ -67,21 +67,21 @@ pub(super) fn read_range(
     from: impl Read,
     encoding: &'static Encoding,
     range: Range,
-    most_bytes: usize,
+    max_bytes: usize,
     redactor: &Redactor,
 ) -> io::Result<LineSelection> {
     if encoding.is_ascii_compatible() || encoding == UTF_16LE || encoding == UTF_16BE {
-        return read_range_from(from, encoding, range, most_bytes, redactor);
+        return read_range_from(from, encoding, range, max_bytes, redactor);
     }
     // Line feeds cannot be recognized in the bytes alone.
-    read_range_from(DecodingReader::new(from, encoding), UTF_8, range, most_bytes, redactor)
+    read_range_from(DecodingReader::new(from, encoding), UTF_8, range, max_bytes, redactor)
 }
 
 fn read_range_from(
     mut from: impl Read,
     encoding: &'static Encoding,
     range: Range,
-    most_bytes: usize,
+    max_bytes: usize,
     redactor: &Redactor,
 ) -> io::Result<LineSelection> {
     let from_start = range.first == 1;
@@ -93,7 +93,7 @@ fn read_range_from(
     let mut decoder =
         if from_start { encoding.new_decoder_with_bom_removal() } else { encoding.new_decoder_without_bom_handling() };
     let mut from = Cursor::new(rest).chain(from);
-    let mut lines = LineReader { range, most_bytes, line, ..LineReader::default() };
+    let mut lines = LineReader { range, max_bytes, line, ..LineReader::default() };
     let mut bytes = vec![0; CHUNK_BYTES];
     loop {
         let count = from.read(&mut bytes)?;
@@ -106,7 +106,7 @@ fn read_range_from(
 
 struct LineReader {
     range: Range,
-    most_bytes: usize,
+    max_bytes: usize,
     /// Number of the current line, from 1.
     line: u64,
     /// Whether no part of that line has been read yet.
@@ -120,7 +120,7 @@ struct LineReader {
 
 impl Default for LineReader {
     fn default() -> Self {
-        Self { range: ALL, most_bytes: 0, line: 1, at_start: true, passed: 0, before: String::new(), text: String::new() }
+        Self { range: ALL, max_bytes: 0, line: 1, at_start: true, passed: 0, before: String::new(), text: String::new() }
     }
 }
 
@@ -143,7 +143,7 @@ impl LineReader {
                 return Some(RemainingText::ShortLine { columns: self.passed });
             }
             self.line += u64::from(self.at_start);
-            if self.text.len() > self.most_bytes + AROUND_BYTES {
+            if self.text.len() > self.max_bytes + AROUND_BYTES {
                 return Some(RemainingText::Bound);
             }
         }
@@ -171,7 +171,7 @@ impl LineReader {
         let rest = if short { RemainingText::ShortLine { columns: self.passed } } else { rest };
         let mut seen = if self.at_start { self.line - 1 } else { self.line };
         let rest = match rest {
-            _ if self.text.len() <= self.most_bytes => rest,
+            _ if self.text.len() <= self.max_bytes => rest,
             RemainingText::ShortLine { .. } => rest,
             RemainingText::Nothing | RemainingText::Lines | RemainingText::Bound | RemainingText::LongLine { .. } => {
                 let rest = self.cut(redactor);
@@ -191,11 +191,11 @@ impl LineReader {
 
     /// Cuts after the last complete line, or within a line that exceeds the limit on its own.
     fn cut(&mut self, redactor: &Redactor) -> RemainingText {
-        if let Some(end) = self.text.as_bytes()[..self.most_bytes].iter().rposition(|byte| *byte == b'\n') {
+        if let Some(end) = self.text.as_bytes()[..self.max_bytes].iter().rposition(|byte| *byte == b'\n') {
             self.text.truncate(end + 1);
             return RemainingText::Bound;
         }
-        let end = cut_position_before(&self.text, self.most_bytes);
+        let end = cut_position_before(&self.text, self.max_bytes);
         let from = cut_position_after(&self.text, end.saturating_sub(AROUND_BYTES));
         let to = cut_position_before(&self.text, (end + AROUND_BYTES).min(self.text.len()));
         let whole = from + redactor.safe_cut_before(&self.text[from..to], end - from);

@@ -70,7 +70,7 @@ pub(super) fn reachable_repositories(ground: &SearchScope<'_>) -> ReachableRepos
     }
     ground.roots.iter().for_each(|root| search.entry(&root.join(".git")));
     // Git enters another repository only as a submodule. A line that writes may enter it on its own.
-    let enters = ground.into_submodules || search.seen.iter().any(|directory| has_places_for_others(directory));
+    let enters = ground.into_submodules || search.seen.iter().any(|directory| may_contain_submodules(directory));
     if !enters && ground.reads {
         return search.reached;
     }
@@ -169,7 +169,7 @@ impl Search<'_> {
 
 /// Returns whether the index of a repository may contain submodules, based on the mode of such an entry. Returns true
 /// if the index is unreadable.
-fn has_places_for_others(directory: &Path) -> bool {
+fn may_contain_submodules(directory: &Path) -> bool {
     let mut indexes = vec![directory.join("index")];
     let others = std::fs::read_dir(directory).into_iter().flatten().flatten();
     indexes.extend(others.filter(|entry| entry.file_name().as_bytes().starts_with(b"sharedindex.")).map(|entry| entry.path()));
@@ -234,17 +234,17 @@ mod tests {
     fn submodule_modes_are_found_anywhere_in_an_index() {
         let tree = tempfile::tempdir().unwrap();
         let index = tree.path().join("index");
-        assert!(!has_places_for_others(tree.path()));
+        assert!(!may_contain_submodules(tree.path()));
         for (before, found) in [(7, true), (CHUNK - 2, true), (3 * CHUNK - 1, true), (CHUNK, false)] {
             let mut bytes = vec![1; before];
             bytes.extend_from_slice(if found { OF_ANOTHER } else { &[0, 0, 0x81, 0xa4] });
             bytes.extend_from_slice(&[1; 9]);
             std::fs::write(&index, bytes).unwrap();
-            assert_eq!(has_places_for_others(tree.path()), found, "{before}");
+            assert_eq!(may_contain_submodules(tree.path()), found, "{before}");
         }
         std::fs::remove_file(&index).unwrap();
         nix::unistd::mkfifo(&index, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert!(has_places_for_others(tree.path()));
+        assert!(may_contain_submodules(tree.path()));
     }
 
     #[test]

@@ -162,7 +162,7 @@ impl Visible {
 
     /// Returns whether a real path is hidden only because it is not part of the project.
     #[cfg(test)]
-    pub(in crate::tools) fn is_veiled(&self, real: &Path) -> bool {
+    pub(in crate::tools) fn is_hidden_by_default(&self, real: &Path) -> bool {
         self.hidden.iter().any(|hidden| real.starts_with(hidden)) && !self.shown.iter().any(|shown| real.starts_with(shown))
     }
 
@@ -176,7 +176,7 @@ impl Visible {
         real.parent().is_some() && !self.never.iter().chain(&self.roots).any(|never| never.starts_with(real))
     }
 
-    /// Returns whether a path is in a private empty directory, and not in one of the workspace.
+    /// Returns whether a path is in a hidden directory, or in a private directory of each command such as `/tmp`.
     fn is_hidden(&self, real: &Path) -> bool {
         let is_above = |hidden: &Path| real.starts_with(hidden);
         self.hidden.iter().any(|hidden| is_above(hidden)) || OWN.iter().map(Path::new).any(is_above)

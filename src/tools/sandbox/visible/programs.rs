@@ -11,7 +11,7 @@ const MAX_DIRECTORIES: usize = 256;
 /// Maximum number of examined entries and followed symlinks per directory.
 const MAX_ENTRIES: usize = 2_000;
 const MAX_PROGRAMS: usize = 512;
-/// Maximum number of prefixes shown because of such symlinks.
+/// Maximum number of installation prefixes made visible because symlinks in `PATH` lead to them.
 const MAX_PREFIXES: usize = 64;
 
 impl Visible {

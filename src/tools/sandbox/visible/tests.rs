@@ -173,7 +173,7 @@ fn paths_named_by_a_policy_are_visible_even_home_directories() {
     visible.grant(&home.at("notes.txt"));
     assert!(home.is_seen(&visible, "notes.txt") && !home.is_seen(&visible, ".bash_history"));
     visible.grant(&home.root);
-    assert!(!visible.is_veiled(&home.at(".bash_history")));
+    assert!(!visible.is_hidden_by_default(&home.at(".bash_history")));
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl DirectOutput {
         for directory in &self.directories {
             let path = display_path_one_line(directory, settings);
             let mut counted = CountedEffects { path, created: 0, changed: 0, deleted: 0, bytes: 0, direct: true };
-            self.look_through(directory, &mut left, |path, data, is_new| {
+            self.for_each_recent_entry(directory, &mut left, |path, data, is_new| {
                 if let Some(reason) = refusal_reason(path, data, directory, settings).filter(|_| is_new) {
                     let removed = fs::remove_file(path);
                     let reason = removed
@@ -101,7 +101,7 @@ impl DirectOutput {
     }
 
     /// Calls `each` for every entry that changed since the run began. The flag is true for entries created since then.
-    fn look_through(&self, directory: &Path, left: &mut usize, mut each: impl FnMut(&Path, &Metadata, bool)) {
+    fn for_each_recent_entry(&self, directory: &Path, left: &mut usize, mut each: impl FnMut(&Path, &Metadata, bool)) {
         let began = (self.began.0, self.began.1);
         let start = UNIX_EPOCH + Duration::new(began.0.unsigned_abs(), u32::try_from(began.1).unwrap_or_default());
         let mut open = vec![directory.to_owned()];

@@ -83,9 +83,9 @@ impl HookLayer {
 
     /// Returns the text of a file in the layer while no hook runs; `None` if it is not a text file within the size
     /// limit.
-    pub(in crate::tools) fn read(&self, real: &Path, most_bytes: u64) -> Option<String> {
+    pub(in crate::tools) fn read(&self, real: &Path, max_bytes: u64) -> Option<String> {
         let (upper, below, _) = self.place(real)?;
-        String::from_utf8(read_below(&upper, &below, most_bytes).ok()?).ok()
+        String::from_utf8(read_below(&upper, &below, max_bytes).ok()?).ok()
     }
 
     /// Returns the other paths that hooks changed, relative to the workspace.

@@ -113,7 +113,7 @@ impl OtherChanges {
             _ => false,
         };
         let is_replaced = change.before.is_some() && change.after.is_some() && change.kind().is_none();
-        let is_moved = change.moved_from.is_some() || change.link_of.is_some() || change.breaks_links() > 0;
+        let is_moved = change.moved_from.is_some() || change.link_of.is_some() || change.other_link_count() > 0;
         let opened = reader.is_some_and(|reader| reader.when == RunsWhen::Opened);
         let is_large = change.before.is_some_and(|node| node.bytes > SNAPSHOT_BYTES);
         let lost = change.before.is_some() && (deletes || is_replaced) && (is_large || ignored.ignores(change));

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-/// Time after the start of a preview during which its owner is possibly not recorded yet.
-const IN_THE_MAKING: Duration = Duration::from_secs(60);
+/// Time after the start of a preview during which its owner may not be recorded yet.
+const OWNER_GRACE: Duration = Duration::from_secs(60);
 /// Time for which an outcome is kept for a session that is not resumed, and for which failed changes are retried.
 const WAITS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
@@ -113,7 +113,7 @@ fn recover_one(path: &Path, resumed: Option<&ResumedSession<'_>>, notices: &mut 
         notices.push(describe_outcome(outcome));
     }
     let Some(Call { tool_call_id, tool_name, session_id }) = view.call() else {
-        if age > IN_THE_MAKING && !waits {
+        if age > OWNER_GRACE && !waits {
             view.remove_on_drop();
         }
         return Ok(RecoveredView::Nothing);

@@ -203,7 +203,7 @@ impl PreviewedCommand {
         let found = self.layers.iter().map(|layered| overlay::changes(layered, self.began)).collect::<io::Result<Vec<_>>>();
         let mut found = found.map_err(|error| io_error("cannot read the command's changes", &error))?;
         for (now, before) in found.iter_mut().zip(&self.changes) {
-            now.keep_modes_of(before);
+            now.restore_modes_from(before);
         }
         Ok(found)
     }

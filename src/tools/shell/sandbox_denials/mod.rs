@@ -159,7 +159,7 @@ impl SandboxedCommand<'_> {
         if depth(&closed) > depth(shown) {
             return AccessMethod::Nothing;
         }
-        let is_veiled = depth(&veil) > 0 && ![roots, shown, writable].into_iter().any(|places| below(places));
+        let is_hidden_by_default = depth(&veil) > 0 && ![roots, shown, writable].into_iter().any(|places| below(places));
         if below(roots) {
             // Paths visible in the sandbox are blocked only by the policy.
             let refused = place.why == DenialReason::ReadOnly && (*view == View::ReadOnly || below(read_only));
@@ -172,11 +172,15 @@ impl SandboxedCommand<'_> {
         if own || below(writable) || caches.iter().any(|cache| found.real.starts_with(&cache.directory)) {
             return AccessMethod::Nothing;
         }
-        if is_veiled && *strength == Backend::Landlock && place.why == DenialReason::NoAccess {
+        if is_hidden_by_default && *strength == Backend::Landlock && place.why == DenialReason::NoAccess {
             return self.access_to_hidden(&found.real, found.kind, false);
         }
         if let DenialReason::Missing { written } = place.why {
-            return if is_veiled { self.access_to_hidden(&found.real, found.kind, written) } else { AccessMethod::Nothing };
+            return if is_hidden_by_default {
+                self.access_to_hidden(&found.real, found.kind, written)
+            } else {
+                AccessMethod::Nothing
+            };
         }
         // In a namespace, the kernel reports a read-only file system; missing permissions give another error.
         let is_there = !matches!(found.kind, PathKind::Missing);

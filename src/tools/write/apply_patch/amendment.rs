@@ -1,6 +1,6 @@
 //! Patches edited by the user: hunks left out or edited.
 
-use super::tree::{PatchPath, PathAfter, PathBefore};
+use super::tree::{FinalPathState, PatchPath, PathBefore};
 use super::{PatchChanges, PlannedPatch, changes};
 use crate::protocol::{Amendable, Amendment, Hunk, HunkChoice, ToolError};
 use crate::tools::document::content::Document;
@@ -16,7 +16,7 @@ impl PatchChanges {
         let (at, cuts) = self.cuts.get(part)?;
         let file = self.files.get(*at)?;
         match (&file.was, &file.now) {
-            (PathBefore::File(before @ (CurrentFile::Absent | CurrentFile::Text { .. })), PathAfter::Text(after))
+            (PathBefore::File(before @ (CurrentFile::Absent | CurrentFile::Text { .. })), FinalPathState::Text(after))
                 if file.moved_from.is_none() =>
             {
                 Some(EditableFile { target: &file.target, before, after, cuts })
@@ -33,7 +33,7 @@ impl PatchChanges {
 /// Returns the reason why the hunks of a file cannot be chosen separately.
 fn indivisible_reason(file: &PatchPath) -> &'static str {
     match (&file.now, &file.moved_from) {
-        (PathAfter::Absent, _) => "a file can only be deleted as a whole",
+        (FinalPathState::Absent, _) => "a file can only be deleted as a whole",
         (_, Some(_)) => "a moved file can only be changed as proposed",
         _ => "the file is not text, so it has no hunks",
     }
@@ -69,9 +69,9 @@ pub(super) fn amend(
     for (at, text) in places.into_iter().zip(texts) {
         let file = &mut changed.files[at];
         file.now = match (text, &file.was) {
-            (Some(text), _) => PathAfter::Text(text),
-            (None, PathBefore::File(CurrentFile::Text { document, .. })) => PathAfter::Text(Document::clone(document)),
-            (None, _) => PathAfter::Absent,
+            (Some(text), _) => FinalPathState::Text(text),
+            (None, PathBefore::File(CurrentFile::Text { document, .. })) => FinalPathState::Text(Document::clone(document)),
+            (None, _) => FinalPathState::Absent,
         };
         file.notes.clear();
     }
@@ -83,7 +83,7 @@ pub(super) fn amend(
     Ok((CallDraft::changes(changes.actions.clone(), proposal, PlannedPatch::Apply(changes)), told))
 }
 
-/// Returns the choices for the hunks of a text. All other hunks must be applied.
+/// Returns the choices for the hunks of text files. All other hunks must be applied.
 fn own_choices(changes: &PatchChanges, choices: &[HunkChoice]) -> Result<Vec<HunkChoice>, ToolError> {
     let mut own = Vec::new();
     let mut rest = choices.iter();

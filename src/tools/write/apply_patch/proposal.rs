@@ -1,6 +1,6 @@
 //! A patch in the form shown for approval, and its result.
 
-use super::tree::{PatchPath, PathAfter, PathBefore};
+use super::tree::{FinalPathState, PatchPath, PathBefore};
 use crate::protocol::{FileDiff, Proposal};
 use crate::tools::diff::cuts::HunkLines;
 use crate::tools::diff::{LineDiff, compare, prepare_text};
@@ -67,11 +67,11 @@ pub(super) fn build_proposal(files: &[PatchPath], settings: &ToolSettings) -> Pa
     if parts.is_empty() {
         done.push_str("the patch changes nothing: the files already have this content");
     }
-    let touched = files.iter().filter(|file| !(file.is_new() && matches!(file.now, PathAfter::Absent)));
+    let touched = files.iter().filter(|file| !(file.is_new() && matches!(file.now, FinalPathState::Absent)));
     let bytes = files.iter().map(|file| match &file.now {
-        PathAfter::Absent => 0,
-        PathAfter::Text(document) => document.form.encode(&document.text).map_or(0, |bytes| bytes.len() as u64),
-        PathAfter::Bytes(bytes) => bytes.len() as u64,
+        FinalPathState::Absent => 0,
+        FinalPathState::Text(document) => document.form.encode(&document.text).map_or(0, |bytes| bytes.len() as u64),
+        FinalPathState::Bytes(bytes) => bytes.len() as u64,
     });
     let paths = if parts.is_empty() { Vec::new() } else { touched.map(|file| file.target.real.clone()).collect() };
     let bytes = if parts.is_empty() { 0 } else { bytes.sum() };
@@ -85,7 +85,7 @@ fn file_part(at: usize, files: &[PatchPath], settings: &ToolSettings) -> Option<
     let file = &files[at];
     let name = display_path_one_line(&file.target.real, settings);
     let mut notes = file.notes.clone();
-    if let PathAfter::Absent = file.now {
+    if let FinalPathState::Absent = file.now {
         let moved = files.iter().any(|other| other.moved_from.as_deref().is_some_and(|from| file.is_at(from)));
         return if moved || file.is_new() { None } else { Some(deletion_part(at, file, name, settings)) };
     }
@@ -100,7 +100,7 @@ fn file_part(at: usize, files: &[PatchPath], settings: &ToolSettings) -> Option<
     };
     let shown_name = if source.is_some() { format!("{old_name} to {name}") } else { name.clone() };
     let (added, removed, cuts) = match (&file.now, old.text_before()) {
-        (PathAfter::Text(new), before) => {
+        (FinalPathState::Text(new), before) => {
             let LineDiff { hunks, added, removed, cuts } = text_diff(old, new, settings);
             if hunks.is_empty() && source.is_none() && !file.is_new() && before.is_some_and(|before| before == new) {
                 return None;

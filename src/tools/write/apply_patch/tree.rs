@@ -31,7 +31,7 @@ pub(super) struct Tree<'a> {
 pub(super) struct PatchPath {
     pub target: Target,
     pub was: PathBefore,
-    pub now: PathAfter,
+    pub now: FinalPathState,
     /// Original path of moved content.
     pub moved_from: Option<PathBuf>,
     /// Notes on how hunks were matched.
@@ -43,9 +43,9 @@ impl PatchPath {
     pub(super) fn proposed_text(&self) -> Option<ProposedText> {
         let PathBefore::File(before) = &self.was else { return None };
         let after = match &self.now {
-            PathAfter::Absent => None,
-            PathAfter::Text(document) => Some(document.text.clone()),
-            PathAfter::Bytes(_) => return None,
+            FinalPathState::Absent => None,
+            FinalPathState::Text(document) => Some(document.text.clone()),
+            FinalPathState::Bytes(_) => return None,
         };
         let before = before.document().map(|document| document.text.clone());
         Some(ProposedText { path: self.target.real.clone(), before, after })
@@ -59,7 +59,7 @@ pub(super) enum PathBefore {
     Entry(Box<Survey>),
 }
 
-pub(super) enum PathAfter {
+pub(super) enum FinalPathState {
     Absent,
     Text(Document),
     /// Content that is not text; only its path changes.
@@ -112,9 +112,9 @@ impl<'a> Tree<'a> {
         }
         let before = CurrentFile::read(&target, self.paths.settings)?;
         let now = match &before {
-            CurrentFile::Absent => PathAfter::Absent,
-            CurrentFile::Text { document, .. } => PathAfter::Text(document.clone()),
-            CurrentFile::NotText { bytes, .. } => PathAfter::Bytes(bytes.clone()),
+            CurrentFile::Absent => FinalPathState::Absent,
+            CurrentFile::Text { document, .. } => FinalPathState::Text(document.clone()),
+            CurrentFile::NotText { bytes, .. } => FinalPathState::Bytes(bytes.clone()),
         };
         self.files.push(PatchPath { target, was: PathBefore::File(before), now, moved_from: None, notes: Vec::new() });
         Ok(self.files.len() - 1)
@@ -142,7 +142,7 @@ impl<'a> Tree<'a> {
             file.notes.push("replaces the whole file".to_owned());
         }
         file.notes.extend(note);
-        file.now = PathAfter::Text(Document { text, form });
+        file.now = FinalPathState::Text(Document { text, form });
         Ok(())
     }
 
@@ -150,10 +150,10 @@ impl<'a> Tree<'a> {
         let settings = self.paths.settings;
         let target = self.paths.entry("patch", &section.path)?;
         if let Some(known) = self.files.iter_mut().find(|file| file.target.real == target.real) {
-            if matches!(known.now, PathAfter::Absent) {
+            if matches!(known.now, FinalPathState::Absent) {
                 return Err(deleted_error(section).into());
             }
-            known.now = PathAfter::Absent;
+            known.now = FinalPathState::Absent;
             known.moved_from = None;
             return Ok(());
         }
@@ -170,7 +170,7 @@ impl<'a> Tree<'a> {
         self.files.push(PatchPath {
             target,
             was: PathBefore::Entry(Box::new(survey)),
-            now: PathAfter::Absent,
+            now: FinalPathState::Absent,
             moved_from: None,
             notes: Vec::new(),
         });
@@ -183,7 +183,7 @@ impl<'a> Tree<'a> {
             self.change(index, section, hunks)?;
         }
         let settings = self.paths.settings;
-        if matches!(self.files[index].now, PathAfter::Absent) {
+        if matches!(self.files[index].now, FinalPathState::Absent) {
             return Err(self.missing_error(index, section, settings).into());
         }
         let Some(to) = move_to else { return Ok(()) };
@@ -191,13 +191,13 @@ impl<'a> Tree<'a> {
         if there == index {
             return Ok(());
         }
-        let now = std::mem::replace(&mut self.files[index].now, PathAfter::Absent);
+        let now = std::mem::replace(&mut self.files[index].now, FinalPathState::Absent);
         let source = &mut self.files[index];
         // A file created by the patch has no owner and mode to preserve.
         let from = source.moved_from.take().or_else(|| (!source.is_new()).then(|| source.target.real.clone()));
         let notes = std::mem::take(&mut self.files[index].notes);
         let file = &mut self.files[there];
-        if !matches!(file.now, PathAfter::Absent) {
+        if !matches!(file.now, FinalPathState::Absent) {
             file.notes.push("replaces an existing file".to_owned());
         }
         file.now = now;
@@ -227,12 +227,12 @@ impl<'a> Tree<'a> {
         let target = file.target.clone();
         let told = |error| PatchFault::Told { target: target.clone(), error };
         let document = match (&file.now, &file.was) {
-            (PathAfter::Text(document), _) => document.clone(),
-            (PathAfter::Absent, _) => return Err(self.missing_error(index, section, settings).into()),
-            (PathAfter::Bytes(_), PathBefore::File(CurrentFile::NotText { why, .. })) => {
+            (FinalPathState::Text(document), _) => document.clone(),
+            (FinalPathState::Absent, _) => return Err(self.missing_error(index, section, settings).into()),
+            (FinalPathState::Bytes(_), PathBefore::File(CurrentFile::NotText { why, .. })) => {
                 return Err(not_text(&target, *why).into());
             }
-            (PathAfter::Bytes(_), _) => return Err(invalid(format!("`{}` is not text", section.path)).into()),
+            (FinalPathState::Bytes(_), _) => return Err(invalid(format!("`{}` is not text", section.path)).into()),
         };
         let restorer = self.origin(index).restorer(settings);
         let whole =
@@ -268,13 +268,13 @@ impl<'a> Tree<'a> {
                 ));
             }
         }
-        file.now = PathAfter::Text(Document { text: applied.text, form: document.form });
+        file.now = FinalPathState::Text(Document { text: applied.text, form: document.form });
         Ok(())
     }
 
     /// Returns the paths that exist afterwards.
     pub(crate) fn written_paths(&self) -> Vec<Written<'_>> {
-        let there = self.files.iter().filter(|file| !matches!(file.now, PathAfter::Absent));
+        let there = self.files.iter().filter(|file| !matches!(file.now, FinalPathState::Absent));
         there.map(|file| (file.target.real.as_path(), file.target.given.as_str())).collect()
     }
 }
@@ -289,18 +289,20 @@ pub(super) fn steps(files: &[PatchPath]) -> PatchSteps {
             PathBefore::Entry(_) => PreImage::Absent,
         };
         let what = match (&file.was, &file.now) {
-            (PathBefore::File(CurrentFile::Absent), PathAfter::Absent) => continue,
-            (PathBefore::Entry(survey), PathAfter::Absent) => {
+            (PathBefore::File(CurrentFile::Absent), FinalPathState::Absent) => continue,
+            (PathBefore::Entry(survey), FinalPathState::Absent) => {
                 transaction::PathOperation::Remove { before: ExpectedEntry::Entry(survey.clone()) }
             }
-            (PathBefore::File(_), PathAfter::Absent) => {
+            (PathBefore::File(_), FinalPathState::Absent) => {
                 transaction::PathOperation::Remove { before: ExpectedEntry::Content(before) }
             }
             (_, now) => {
                 let content = match now {
-                    PathAfter::Text(Document { text, form }) => form.encode(text).unwrap_or_else(|| text.clone().into_bytes()),
-                    PathAfter::Bytes(bytes) => bytes.clone(),
-                    PathAfter::Absent => continue,
+                    FinalPathState::Text(Document { text, form }) => {
+                        form.encode(text).unwrap_or_else(|| text.clone().into_bytes())
+                    }
+                    FinalPathState::Bytes(bytes) => bytes.clone(),
+                    FinalPathState::Absent => continue,
                 };
                 if file.moved_from.is_none() && before == PreImage::hash(&content) {
                     continue;

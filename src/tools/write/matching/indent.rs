@@ -1,4 +1,4 @@
-//! Indentation of a text at its position in the file, derived from lines that occur in both. It is never guessed.
+//! Indentation of text at its position in the file, derived from lines that occur in both. It is never guessed.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 

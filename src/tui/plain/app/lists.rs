@@ -13,7 +13,7 @@ use std::io::{self, Write};
 const MAX: usize = 20;
 
 /// Prints a list once it is complete.
-pub(super) fn tell_lists<W: Write>(app: &mut LineApp<W>) -> io::Result<()> {
+pub(super) fn print_lists<W: Write>(app: &mut LineApp<W>) -> io::Result<()> {
     let mut lines = Vec::new();
     if let Some(list) = app.model.layers.close_if(SessionList::is_whole) {
         lines.extend(sessions(&list));

@@ -327,7 +327,7 @@ fn listed(map: &Keymap, focus: Focus) -> BTreeSet<String> {
 /// Returns whether the key is in the map, possibly with one additional modifier. With two, it is never another key.
 fn is_listed(known: &BTreeSet<String>, shown: &str) -> bool {
     let plain = shown.split_once('+').filter(|(_, rest)| !rest.is_empty()).map(|(_, rest)| rest);
-    let much = Chord::parse(shown).is_ok_and(|chord| chord.has_much_held());
+    let much = Chord::parse(shown).is_ok_and(|chord| chord.has_extra_modifiers());
     known.contains(shown) || !much && plain.is_some_and(|plain| is_listed(known, plain))
 }
 

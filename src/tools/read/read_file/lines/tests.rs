@@ -5,8 +5,8 @@ fn redactor() -> Redactor {
     Redactor::new(Vec::new(), [], || [7; 32])
 }
 
-fn part(text: &[u8], first: u64, count: u64, column: u64, most_bytes: usize) -> LineSelection {
-    read_range(text, UTF_8, Range { first, count, column }, most_bytes, &redactor()).unwrap()
+fn part(text: &[u8], first: u64, count: u64, column: u64, max_bytes: usize) -> LineSelection {
+    read_range(text, UTF_8, Range { first, count, column }, max_bytes, &redactor()).unwrap()
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub(super) fn notes(change: &Change, changes: &Changes, settings: &ToolSettings)
     if let Some(leader) = &change.link_of {
         notes.push(format!("hard link to {}", display_path_one_line(&changes.old(leader), settings)));
     }
-    match change.breaks_links() {
+    match change.other_link_count() {
         0 => {}
         1 => notes.push("the other hard link keeps the old content".to_owned()),
         more => notes.push(format!("{more} other hard links keep the old content")),

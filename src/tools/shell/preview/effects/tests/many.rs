@@ -1,4 +1,4 @@
-//! Lists of very many effects, and the announcement of large copies.
+//! Lists of a very large number of effects, and the announcement of large copies.
 
 use super::*;
 use crate::protocol::Effects;
