@@ -4,7 +4,7 @@ use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::session_services::configured_sinks;
+use crate::host::session_services::{TELEMETRY_DISABLED, configured_sinks, disabled_sink, not_configured};
 use crate::host::session_uploads::SessionUploads;
 use crate::host::startup::runtime;
 use crate::protocol::{Problem, size};
@@ -28,10 +28,13 @@ struct SyncResult {
 }
 
 pub(crate) fn run(place: &AppContext, json: bool) -> Result<Exit, CliError> {
-    let configured = configured_sinks(place);
-    let orphaned = |status: &SinkStatus| status.pending > 0 && !configured.contains(&status.sink);
-    let orphans: Vec<SyncResult> =
-        stored_sinks(&place.directories.data)?.iter().filter(|status| orphaned(status)).map(orphan).collect();
+    let (configured, disabled) = (configured_sinks(place), disabled_sink(place));
+    let waiting = |status: &SinkStatus| {
+        let is_configured = configured.contains(&status.sink);
+        let is_orphaned = status.pending > 0 && (!is_configured || disabled == Some(status.sink));
+        is_orphaned.then(|| orphan(status, is_configured))
+    };
+    let orphans: Vec<SyncResult> = stored_sinks(&place.directories.data)?.iter().filter_map(waiting).collect();
     if configured.is_empty() && orphans.is_empty() {
         let problem = Problem::new("no service is configured").hint("set `[services]` in config.toml: see docs/SERVICES.md");
         return Err(CliError::usage(problem));
@@ -74,11 +77,10 @@ pub(crate) fn run(place: &AppContext, json: bool) -> Result<Exit, CliError> {
     Ok(if is_complete { Exit::Completed } else { Exit::Failed })
 }
 
-/// Returns the result for a service that is not configured, of which records wait.
-fn orphan(status: &SinkStatus) -> SyncResult {
-    let service = status.sink.as_str();
-    let error = format!("the service is not configured; run `aye sync --drop {service}` to delete the waiting records");
-    SyncResult { service, delivered: 0, pending: status.pending, error: Some(error) }
+/// Returns the result for a service whose records wait because it is not configured, or turned off.
+fn orphan(status: &SinkStatus, is_configured: bool) -> SyncResult {
+    let error = if is_configured { TELEMETRY_DISABLED.to_owned() } else { not_configured(status.sink) };
+    SyncResult { service: status.sink.as_str(), delivered: 0, pending: status.pending, error: Some(error) }
 }
 
 /// Result of deleting records, in `--json`.

@@ -66,7 +66,7 @@ pub(crate) use services::{
     TelemetrySettings, check_service_url,
 };
 pub(crate) use settings::{ApprovalSettings, Settings, ToolLists};
-pub(crate) use spending::{SetEffort, SetLimit, SetPrice};
+pub(crate) use spending::{SetEffort, SetLimit};
 pub(crate) use theme::with_theme;
 pub(crate) use workspace_store::{StoreKind, WorkspaceStore};
 

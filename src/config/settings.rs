@@ -13,7 +13,7 @@ use super::services::ServiceSettings;
 use super::spending::{self, SetEffort, SetLimit, SetPrice};
 use super::workspace_store::{self, WorkspaceStore};
 use super::{ConfigError, Directories};
-use crate::protocol::{Mode, TextTools};
+use crate::protocol::{AssumedPrice, Mode, TextTools};
 use crate::sys::process::Shell;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,8 @@ pub(crate) struct Settings {
     pub limits: Vec<SetLimit>,
     pub effort: Option<SetEffort>,
     pub assumed_price: Option<SetPrice>,
+    /// Price that a session above this one assumes for its model, with the name of that model.
+    pub price_of_parent: Option<(String, AssumedPrice)>,
     pub retention: Retention,
     pub search: SearchSettings,
     pub approval: ApprovalSettings,
@@ -192,6 +194,7 @@ impl Settings {
             limits,
             effort,
             assumed_price,
+            price_of_parent: None,
             retention,
             search,
             approval,

@@ -92,7 +92,7 @@ impl AppContext {
         let (mode, profile, set) = (common.mode.unwrap_or_default(), common.profile.clone(), common.set.clone());
         let tools = ConfiguredTools::read(&directories, &settings, None);
         let credentials = Credentials::in_directories(&directories);
-        let services = Services::new(&settings.services, || SecretSources {
+        let services = Services::new(&settings.services, settings.workspace_store.is_some(), || SecretSources {
             environment: environment.clone(),
             credentials: credentials.clone(),
             program: secret_program(&credentials, (&home, &roots), key_variables(&settings, &directories, &home)),

@@ -17,14 +17,14 @@ pub(crate) struct RegisteredSession {
 /// State after the last renewal.
 struct Registration {
     facts: Arc<ServiceSession>,
-    /// Time at which the policy expires.
-    expires_at: Timestamp,
+    /// Time at which the policy expires; absent if unknown, for a policy of an earlier process.
+    expires_at: Option<Timestamp>,
     /// Reason why the last renewal failed.
     problem: Option<String>,
 }
 
 impl RegisteredSession {
-    pub(super) fn new(facts: ServiceSession, file: PathBuf, expires_at: Timestamp, problem: Option<String>) -> Self {
+    pub(super) fn new(facts: ServiceSession, file: PathBuf, expires_at: Option<Timestamp>, problem: Option<String>) -> Self {
         Self { current: Arc::new(Mutex::new(Registration { facts: Arc::new(facts), expires_at, problem })), file }
     }
 
@@ -37,14 +37,14 @@ impl RegisteredSession {
         self.current().facts.clone()
     }
 
-    /// Returns the time at which the policy expires.
-    pub(super) fn expires_at(&self) -> Timestamp {
+    /// Returns the time at which the policy expires, if it is known.
+    pub(super) fn expires_at(&self) -> Option<Timestamp> {
         self.current().expires_at
     }
 
     /// Stores the result of a renewal.
     pub(super) fn renewed(&self, facts: ServiceSession, expires_at: Timestamp) {
-        *self.current() = Registration { facts: Arc::new(facts), expires_at, problem: None };
+        *self.current() = Registration { facts: Arc::new(facts), expires_at: Some(expires_at), problem: None };
     }
 
     /// Stores the reason why a renewal failed.
@@ -65,10 +65,15 @@ impl RegisteredSession {
         let named = [("workspace", workspace_id), ("tenant", tenant_id), ("user", user_id)];
         let named = named.iter().filter_map(|(name, value)| Some(format!(", {name} {}", value.as_ref()?)));
         let mut rows = vec![("service session".to_owned(), format!("{session_id}{}", named.collect::<String>()))];
-        let version = policy_bundle_version.as_deref().map(|version| format!("version {version}, ")).unwrap_or_default();
-        let problem = current.problem.as_deref().map(|why| format!("; the last renewal failed: {why}")).unwrap_or_default();
-        let policy = format!("{version}valid until {:.0}{problem}", current.expires_at);
-        rows.push(("service policy".to_owned(), crate::text::clean_line(&policy)));
+        let version = policy_bundle_version.as_deref().map(|version| format!("version {version}"));
+        let expiry = current.expires_at.map(|time| format!("valid until {time:.0}"));
+        let facts = [version, expiry].into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let problem = current.problem.as_deref().map(|why| format!("the last renewal failed: {why}"));
+        let policy =
+            [Some(facts).filter(|facts| !facts.is_empty()), problem].into_iter().flatten().collect::<Vec<_>>().join("; ");
+        if !policy.is_empty() {
+            rows.push(("service policy".to_owned(), crate::text::clean_line(&policy)));
+        }
         if !feature_flags.is_empty() {
             let flags: Vec<String> = feature_flags.iter().map(|(name, value)| format!("{name}={value}")).collect();
             rows.push(("feature flags".to_owned(), crate::text::clean_line(&flags.join(", "))));
@@ -96,13 +101,15 @@ mod tests {
             feature_flags: BTreeMap::new(),
         };
         let time = |text: &str| text.parse().unwrap();
-        let session = RegisteredSession::new(facts.clone(), PathBuf::from("p"), time("2026-01-01T00:00:00Z"), None);
+        let session = RegisteredSession::new(facts.clone(), PathBuf::from("p"), Some(time("2026-01-01T00:00:00Z")), None);
         let shown = session.clone();
         let text = || shown.rows().into_iter().map(|(name, value)| format!("{name}: {value}\n")).collect::<String>();
         assert_eq!(
             text(),
             "service session: sess_1, tenant tenant_1\nservice policy: version 1, valid until 2026-01-01T00:00:00Z\n"
         );
+        let earlier = RegisteredSession::new(facts.clone(), PathBuf::from("p"), None, Some("503".to_owned()));
+        assert_eq!(earlier.rows()[1].1, "version 1; the last renewal failed: 503", "an unknown time is omitted");
         session.failed("503\nbusy");
         assert!(text().contains("; the last renewal failed: 503 busy"), "{}", text());
         let flags = BTreeMap::from([("webSearch".to_owned(), serde_json::json!(false))]);

@@ -44,16 +44,19 @@ pub(super) async fn open(place: &AppContext, session: &Session) -> Result<(Optio
     };
     let (id, state) = (session.id(), &session.state);
     let mut opening = opening(place, id, state);
+    opening.earlier = latest_facts(file(place, id), opening.earlier).await;
     let earlier = opening.earlier.clone();
     let is_ended = match service.earlier(&opening) {
         Some(own) => services.has_queued_end(&session.store, own).await,
         None => false,
     };
-    let replaced = if is_ended { opening.earlier.take() } else { None };
+    if is_ended {
+        opening.replaced = opening.earlier.take();
+    }
     let file = file(place, id);
     match service.open(&opening).await {
         Ok(mut handshake) => {
-            if let Some(old) = replaced {
+            if let Some(old) = opening.replaced {
                 let (old, new) = (old.session_id, &handshake.session.session_id);
                 handshake.notices.push(format!(
                     "the session service has not received the end of session `{old}` yet; this session is registered as `{new}`"
@@ -65,12 +68,12 @@ pub(super) async fn open(place: &AppContext, session: &Session) -> Result<(Optio
                 remove_unused(&written, &store);
                 write(&written, &text, &facts)
             });
-            if let Err(error) = stored.await.unwrap_or_else(|error| Err(std::io::Error::from(error).into())) {
+            if let Err(problem) = stored.await.unwrap_or_else(|error| Err(interrupted(&file, error))) {
                 services.end_session(&session.store, &handshake.session, ServiceEndReason::Cancelled).await;
-                return Err(CliError::failed(cannot_store(&file, &error)));
+                return Err(CliError::failed(problem));
             }
             let Handshake { session, expires_at, notices, .. } = handshake;
-            Ok((Some(RegisteredSession::new(session, file, expires_at, None)), notices))
+            Ok((Some(RegisteredSession::new(session, file, Some(expires_at), None)), notices))
         }
         Err(HandshakeError::NoAnswer(why)) => without_answer(service, &why, file, earlier),
         Err(HandshakeError::Unauthorized(problem)) => Err(CliError::new(Exit::Authentication, problem)),
@@ -89,7 +92,7 @@ pub(super) async fn renew(
     let Some(service) = place.services.as_ref().and_then(|services| services.sessions()).cloned() else { return };
     // Attempts since the policy was last extended.
     let (mut reported, mut attempts) = (None, 0);
-    let mut wait = until_renewal(session.expires_at());
+    let mut wait = session.expires_at().map_or(Duration::ZERO, until_renewal);
     loop {
         tokio::select! {
             () = wait_on_clock(wait) => {}
@@ -103,7 +106,7 @@ pub(super) async fn renew(
             }
             Ok(Some(handshake)) => {
                 // A service that does not extend the policy is not asked again and again.
-                let is_later = handshake.expires_at > session.expires_at();
+                let is_later = session.expires_at().is_none_or(|known| handshake.expires_at > known);
                 session.renewed(handshake.session, handshake.expires_at);
                 (reported, attempts) = (None, if is_later { 1 } else { attempts + 1 });
                 wait = until_renewal(handshake.expires_at).max(DELAYS.delay(attempts, None));
@@ -141,8 +144,8 @@ async fn renew_once(
     let Some(handshake) = service.resume(&opening).await? else { return Ok(None) };
     let (written, text, facts) = (session.file.clone(), handshake.policy.clone(), handshake.session.clone());
     let stored = tokio::task::spawn_blocking(move || write(&written, &text, &facts)).await;
-    let stored = stored.unwrap_or_else(|error| Err(std::io::Error::from(error).into()));
-    stored.map_err(|error| HandshakeError::Refused(cannot_store(&session.file, &error)))?;
+    let stored = stored.unwrap_or_else(|error| Err(interrupted(&session.file, error)));
+    stored.map_err(HandshakeError::Refused)?;
     Ok(Some(handshake))
 }
 
@@ -173,10 +176,9 @@ async fn wait_on_clock(wait: Duration) {
 }
 
 fn opening(place: &AppContext, id: &SessionId, state: &SessionState) -> SessionOpening {
-    let journaled = state.service_session.clone().filter(|earlier| earlier.registered_id == *id);
-    let earlier = journaled.map(|journaled| renewed_facts(&file(place, id), &journaled).unwrap_or(journaled));
+    let earlier = state.service_session.clone().filter(|earlier| earlier.registered_id == *id);
     let workspace = place.workspace.display().to_string();
-    SessionOpening { session_id: id.clone(), workspace, earlier, step_cursor: state.step_cursor().cloned() }
+    SessionOpening { session_id: id.clone(), workspace, earlier, replaced: None, step_cursor: state.step_cursor().cloned() }
 }
 
 /// Returns the registration with which a session continues although the service sent no answer.
@@ -196,7 +198,7 @@ fn without_answer(
     match earlier.filter(|earlier| earlier.url == url && file.is_file()) {
         Some(earlier) => {
             let notice = format!("{reason}; its last policy for this session stays in effect");
-            Ok((Some(RegisteredSession::new(earlier, file, Timestamp::now(), Some(why.to_owned()))), vec![notice]))
+            Ok((Some(RegisteredSession::new(earlier, file, None, Some(why.to_owned()))), vec![notice]))
         }
         None => Ok((None, vec![format!("{reason}; this session is not registered, and uses only this machine's policies")])),
     }
@@ -206,8 +208,18 @@ fn file(place: &AppContext, id: &SessionId) -> PathBuf {
     place.directories.data.join(DIRECTORY).join(format!("{id}.toml"))
 }
 
-fn cannot_store(file: &Path, error: &impl std::fmt::Display) -> Problem {
-    Problem::new(format!("cannot store the policy of the session service in `{}`", file.display())).because(error)
+fn cannot_store(file: &Path, error: &PrivateError) -> Problem {
+    let failed = format!("cannot store the policy of the session service in `{}`", file.display());
+    let problem = Problem::new(failed).because(error);
+    match error.remedy() {
+        Some(remedy) => problem.hint(remedy),
+        None => problem,
+    }
+}
+
+/// Returns the error for a thread that ended before it had stored the policy.
+fn interrupted(file: &Path, error: tokio::task::JoinError) -> Problem {
+    cannot_store(file, &PrivateError::Io(error.into()))
 }
 
 fn until_renewal(expires_at: Timestamp) -> Duration {
@@ -215,15 +227,27 @@ fn until_renewal(expires_at: Timestamp) -> Duration {
     left.saturating_sub(RENEWAL.min(left / 4))
 }
 
-/// Replaces the policy, then the facts about the session.
-fn write(path: &Path, text: &str, facts: &ServiceSession) -> Result<(), PrivateError> {
-    private::update::<PrivateError>(path, POLICY_BYTES, |_| Ok(Some(text.into())))?;
-    let facts = serde_json::to_vec(facts).map_err(|error| PrivateError::Io(error.into()))?;
-    private::update(&facts_file(path), POLICY_BYTES, |_| Ok(Some(facts)))
+/// Replaces the facts about the session, then the policy. After a crash in between, the older policy stays in effect,
+/// and the flags that the next renewal builds on are the newer ones.
+fn write(path: &Path, text: &str, facts: &ServiceSession) -> Result<(), Problem> {
+    let own = facts_file(path);
+    let facts = serde_json::to_vec(facts).map_err(|error| cannot_store(&own, &PrivateError::Io(error.into())))?;
+    for (file, content) in [(own.as_path(), facts), (path, text.into())] {
+        private::update::<PrivateError>(file, POLICY_BYTES, |_| Ok(Some(content))).map_err(|error| cannot_store(file, &error))?;
+    }
+    Ok(())
 }
 
 fn facts_file(policy: &Path) -> PathBuf {
     policy.with_extension("json")
+}
+
+/// Returns the facts of the last renewal, or those in the journal if there was none.
+async fn latest_facts(policy: PathBuf, journaled: Option<ServiceSession>) -> Option<ServiceSession> {
+    let journaled = journaled?;
+    let known = journaled.clone();
+    let renewed = tokio::task::spawn_blocking(move || renewed_facts(&policy, &known)).await;
+    Some(renewed.ok().flatten().unwrap_or(journaled))
 }
 
 /// Returns the facts of the last renewal, which are newer than those in the journal; `None` for another registration.

@@ -526,6 +526,15 @@ pub(super) struct SessionOptions {
     pub remote: Option<agent::ServerConnections>,
 }
 
+/// Returns the router of a session's tools, with the known outcomes of its earlier calls and recovery information about
+/// the others. Adds the notices about the tools.
+fn route(place: &AppContext, session: &mut Session, tools: Toolset) -> (Arc<Router>, Vec<ToolResult>, RecoveredCalls) {
+    let router = Arc::new(Router::new(tools));
+    let (settled, known) = recover(place, session, &router);
+    note_tools(place, session, &router);
+    (router, settled, known)
+}
+
 /// Completes unfinished work of an earlier process, if the tools can. Returns the known outcomes of its calls, and
 /// recovery information about the others.
 fn recover(place: &AppContext, session: &mut Session, router: &Router) -> (Vec<ToolResult>, RecoveredCalls) {
@@ -553,14 +562,13 @@ pub(super) fn setup(
     session.kept.restore(place, &*model, &session.records);
     let (questions, tools) = (session.kept.open_questions(), session.kept.toolset(place, &policy, sandbox_policy));
     let (redactor, artifacts) = (tools.settings().redactor.clone(), tools.settings().artifacts.clone());
-    let router = Arc::new(Router::new(tools));
-    let (settled, known) = recover(place, session, &router);
-    note_tools(place, session, &router);
+    let (router, settled, known) = route(place, session, tools);
     let options = AgentOptions {
         model: model.facts(),
         effort: place.settings.effort.map(|set| set.effort),
         effort_for_this_run: place.settings.effort.is_some_and(|set| set.by_flag),
         assumed_price: assumed_price(&place.settings),
+        price_of_parent: place.settings.price_of_parent.clone(),
         fallback_models: place.settings.fallback_models(),
         summary_model: summary_model.model.as_ref().map(|model| model.facts()),
         model_before: session.model_before.take(),

@@ -63,7 +63,7 @@ pub(crate) struct ServiceState {
 
 /// Returns the state of each configured service, and of other services with waiting records. Changes nothing.
 pub(crate) fn service_states(place: &AppContext) -> Vec<ServiceState> {
-    let configured = configured_sinks(place);
+    let (configured, disabled) = (configured_sinks(place), disabled_sink(place));
     let stored = match stored_sinks(&place.directories.data) {
         Ok(stored) => stored,
         Err(error) => {
@@ -84,19 +84,45 @@ pub(crate) fn service_states(place: &AppContext) -> Vec<ServiceState> {
         let status = stored.iter().find(|status| status.sink == sink);
         let is_configured = configured.contains(&sink);
         let is_pending = status.is_some_and(|status| status.pending > 0);
-        (is_configured || is_pending).then(|| service_state(sink, status, is_configured, is_full && is_configured))
+        let inactive = match (is_configured, disabled == Some(sink)) {
+            (false, _) => Some(not_configured(sink)),
+            (true, true) => Some(TELEMETRY_DISABLED.to_owned()).filter(|_| is_pending),
+            (true, false) => None,
+        };
+        (is_configured || is_pending).then(|| service_state(sink, status, inactive, is_full && is_configured))
     });
     shown.collect()
 }
 
-/// Returns the sinks of the services in the settings.
+/// Returns the sinks of the services in the settings, including telemetry that the environment turns off.
 pub(crate) fn configured_sinks(place: &AppContext) -> Vec<OutboxSink> {
-    let services = place.services.as_ref().map(Services::sinks).unwrap_or_default();
-    let store = place.settings.workspace_store.as_ref().map(|_| OutboxSink::Workspace);
-    services.into_iter().chain(store).collect()
+    let mut sinks = place.services.as_ref().map(Services::sinks).unwrap_or_default();
+    sinks.extend(disabled_sink(place));
+    sinks.extend(place.settings.workspace_store.as_ref().map(|_| OutboxSink::Workspace));
+    sinks
 }
 
-fn service_state(sink: OutboxSink, status: Option<&SinkStatus>, is_configured: bool, is_full: bool) -> ServiceState {
+/// Returns the sink that is configured, but that the environment variable `OTEL_SDK_DISABLED` turns off.
+pub(crate) fn disabled_sink(place: &AppContext) -> Option<OutboxSink> {
+    let telemetry = place.settings.services.telemetry.as_ref().map(|_| OutboxSink::Telemetry)?;
+    let is_active = place.services.as_ref().is_some_and(|services| services.sinks().contains(&telemetry));
+    (!is_active).then_some(telemetry)
+}
+
+/// Reason why the records of telemetry wait although it is configured.
+pub(crate) const TELEMETRY_DISABLED: &str = "`OTEL_SDK_DISABLED` turns telemetry off; unset it, and run `aye sync`";
+
+/// Returns the reason why the records of a service that is not configured wait, and the possible actions.
+pub(crate) fn not_configured(sink: OutboxSink) -> String {
+    format!(
+        "the service is not configured; configure it again, or run `aye sync` with the `--profile` that configures it; `aye sync \
+         --drop {}` deletes the waiting records",
+        sink.as_str()
+    )
+}
+
+/// Returns the state of one service. `inactive`: reason why its records wait although nothing has failed.
+fn service_state(sink: OutboxSink, status: Option<&SinkStatus>, inactive: Option<String>, is_full: bool) -> ServiceState {
     let Some(status) = status else { return ServiceState { sink, summary: "no records yet".to_owned(), problem: None } };
     let mut summary = match (status.pending, status.delivered) {
         (0, Some(time)) => format!("all records are delivered, the last one at {time:.0}"),
@@ -107,13 +133,7 @@ fn service_state(sink: OutboxSink, status: Option<&SinkStatus>, is_configured: b
     if status.dropped > 0 {
         let _ = write!(summary, ", {} dropped so far", status.dropped);
     }
-    let mut problems = Vec::new();
-    if !is_configured {
-        problems.push(format!(
-            "the service is no longer configured; configure it again and run `aye sync`, or run `aye sync --drop {}`",
-            sink.as_str()
-        ));
-    }
+    let mut problems: Vec<String> = inactive.into_iter().collect();
     if is_full {
         problems.push("the outbox has reached its limit".to_owned());
     }

@@ -50,6 +50,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
     }
     for root in [Root::User, Root::Project] {
         for (name, file) in sources.files_below(root, "commands", "md") {
+            command_files::report_shell_commands(&mut settings, &file.place, &file.text, "!`");
             command_files::add_markdown(&mut settings, &file.place, level(root), &name, &file.text);
         }
         for (name, why) in UNSUPPORTED_DIRECTORIES {

@@ -33,6 +33,14 @@ pub(super) fn add_prompt(
     add(settings, place, level, name, text);
 }
 
+/// Reports the shell commands in the text of a command file. `start`: characters before a shell command.
+pub(super) fn report_shell_commands(settings: &mut AgentSettings, place: &str, text: &str, start: &str) {
+    if text.contains(start) {
+        let part = "as text, because aye does not run them; the model can ask to run them".to_owned();
+        settings.narrowed.push((format!("shell commands ({place})"), part));
+    }
+}
+
 fn add(settings: &mut AgentSettings, place: &str, level: SettingsOwner, name: &str, text: String) {
     let is_name = |part: &str| {
         !part.is_empty()
@@ -44,10 +52,6 @@ fn add(settings: &mut AgentSettings, place: &str, level: SettingsOwner, name: &s
     }
     if text.trim().is_empty() {
         return settings.leave_out(place, format!("command `{name}`"), "the file has no text");
-    }
-    if ["!`", "!{"].iter().any(|start| text.contains(start)) {
-        let reason = "aye does not run them: they are imported as text, and the model can ask to run them";
-        settings.leave_out(place, "commands of the shell in the text", reason);
     }
     settings.commands.push(CommandFile { place: place.to_owned(), level, name: name.to_owned(), text });
 }

@@ -202,9 +202,7 @@ fn read_commands(root: Root, level: SettingsOwner, sources: &mut Sources, settin
             sources.report(place, "`prompt` must be a string; it is not imported");
             continue;
         };
-        if prompt.contains("!{") {
-            settings.leave_out(place, "`!{…}`", "aye does not run commands in prompts; the text is imported unchanged");
-        }
+        command_files::report_shell_commands(settings, place, prompt, "!{");
         let prompt = convert_mentions(&prompt.replace("{{args}}", "$ARGUMENTS"));
         command_files::add_prompt(settings, place, level, &name, table.get("description").and_then(toml::Value::as_str), &prompt);
     }

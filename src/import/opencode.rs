@@ -41,6 +41,7 @@ pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettin
     for (root, level) in [(Root::User, SettingsOwner::User), (Root::Project, SettingsOwner::Project)] {
         for directory in ["command", "commands"] {
             for (name, file) in sources.files_below(root, directory, "md") {
+                command_files::report_shell_commands(&mut settings, &file.place, &file.text, "!`");
                 command_files::add_markdown(&mut settings, &file.place, level, &name, &file.text);
             }
         }
@@ -83,6 +84,7 @@ fn read_settings(
         for name in commands.entries.keys() {
             let Some(command) = commands.object(name, sources) else { continue };
             let Some(template) = command.text("template", sources) else { continue };
+            command_files::report_shell_commands(settings, place, template, "!`");
             command_files::add_prompt(settings, place, level, name, command.text("description", sources), template);
         }
     }

@@ -114,8 +114,8 @@ impl Planner<'_> {
     /// # Errors
     /// Returns an error if one of the user's files is invalid or cannot be read.
     pub(crate) fn plan(&self, settings: AgentSettings, sources: &Sources) -> Result<ImportPlan, ConfigError> {
-        let AgentSettings { mut permissions, servers, instructions, commands, unsupported } = settings;
-        let mut plan = ImportPlan { sources: sources.read().to_vec(), ..ImportPlan::default() };
+        let AgentSettings { mut permissions, servers, instructions, commands, narrowed, unsupported } = settings;
+        let mut plan = ImportPlan { sources: sources.read().to_vec(), narrowed, ..ImportPlan::default() };
         let mut left_out = unsupported;
         if permissions.len() > MAX_PERMISSIONS {
             let reason = format!("more than {MAX_PERMISSIONS} permissions; the others are not imported");

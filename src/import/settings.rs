@@ -12,6 +12,8 @@ pub(crate) struct AgentSettings {
     pub servers: Vec<ServerEntry>,
     pub instructions: Vec<InstructionText>,
     pub commands: Vec<CommandFile>,
+    /// Partly imported entries, each with the imported part.
+    pub narrowed: Vec<(String, String)>,
     /// Entries without an equivalent in aye.
     pub unsupported: Vec<Unsupported>,
 }

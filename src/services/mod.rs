@@ -73,7 +73,12 @@ struct Inner {
 
 impl Services {
     /// Creates the configured services; `None` if there are none. Reads no secrets and opens no connections.
-    pub(crate) fn new(settings: &ServiceSettings, secrets: impl FnOnce() -> SecretSources) -> Option<Self> {
+    /// `pushes_sessions`: whether an object store for sessions is configured.
+    pub(crate) fn new(
+        settings: &ServiceSettings,
+        pushes_sessions: bool,
+        secrets: impl FnOnce() -> SecretSources,
+    ) -> Option<Self> {
         if settings.is_empty() {
             return None;
         }
@@ -94,7 +99,9 @@ impl Services {
         );
         let sessions = settings.sessions.as_ref().map(|service| SessionService::new(service.clone(), secrets.clone()));
         receivers.extend(sessions.clone().map(|service| Arc::new(service) as Arc<dyn Receiver>));
-        let limit = outbox_limit(settings, &receivers.iter().map(|receiver| receiver.sink()).collect::<Vec<_>>());
+        let workspace = pushes_sessions.then_some(OutboxSink::Workspace);
+        let sinks: Vec<OutboxSink> = receivers.iter().map(|receiver| receiver.sink()).chain(workspace).collect();
+        let limit = outbox_limit(settings, &sinks);
         let audit_content = settings.audit.as_ref().map(|audit| audit.content);
         let telemetry_content = telemetry.map(|telemetry| telemetry.content);
         let (commits, losses) = (watch::Sender::new(0), watch::Sender::new(false));
@@ -195,18 +202,18 @@ impl Services {
     }
 }
 
-/// Returns the limit of the outbox for these sinks, and for the sessions to push, of which each row is small.
+/// Returns the limit of the outbox for these sinks.
 fn outbox_limit(settings: &ServiceSettings, sinks: &[OutboxSink]) -> OutboxLimit {
     OutboxLimit {
         bytes: settings.outbox_bytes,
-        sinks: SinkSet::new(&[sinks, &[OutboxSink::Workspace]].concat()),
+        sinks: SinkSet::new(sinks),
         pauses: settings.audit.as_ref().is_some_and(|audit| audit.required),
     }
 }
 
 /// Returns the limit of the outbox if there are only sessions to push.
 pub(crate) fn push_limit(settings: &ServiceSettings) -> OutboxLimit {
-    OutboxLimit { pauses: false, ..outbox_limit(settings, &[]) }
+    OutboxLimit { pauses: false, ..outbox_limit(settings, &[OutboxSink::Workspace]) }
 }
 
 /// Combines two outboxes into one with the rows of both. The outbox of the services determines the

@@ -50,6 +50,11 @@ impl OutboxSink {
         }
     }
 
+    /// Returns whether the service receives a record about rows that are missing.
+    pub(crate) fn reports_missing(self) -> bool {
+        matches!(self, Self::Approvals | Self::Audit)
+    }
+
     /// Returns whether rows of this sink may be dropped, oldest first, when the outbox is full.
     pub(crate) fn may_drop(self) -> bool {
         self == Self::Telemetry

@@ -68,6 +68,10 @@ impl Composer {
 
     /// Handles a key in Vim mode; returns whether the text changed, or `None` if the key is not for Vim.
     pub(crate) fn vim_key(&mut self, key: KeyEvent) -> Option<bool> {
+        self.edit(|composer| composer.apply_vim_key(key))
+    }
+
+    fn apply_vim_key(&mut self, key: KeyEvent) -> Option<bool> {
         // Vim keys are disabled in a draft that is too large for cursor movement.
         let vim = self.vim.as_mut().filter(|_| !vim::is_too_large(&self.area))?;
         let was = vim.mode();
@@ -134,12 +138,54 @@ impl Composer {
 
     pub(crate) fn insert(&mut self, text: &str) {
         self.history.adopt_shown();
-        self.area.insert_str(text);
+        self.edit(|composer| composer.area.insert_str(text));
+    }
+
+    /// Makes a change of the draft. A chip that the change would damage is removed as a whole, or moved in front of
+    /// inserted text.
+    fn edit<T>(&mut self, change: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.pastes.has_chips().then(|| (self.shown_text(), cursor(&self.area)));
+        let changed = change(self);
+        let Some((old, (row, column))) = before else { return changed };
+        let new = self.shown_text();
+        let Some(whole) = self.pastes.whole_change(&old, &new) else { return changed };
+        // The damage is undone first, so that no later undo restores it.
+        self.area.cancel_selection();
+        while self.shown_text() != old {
+            if !self.area.undo() {
+                self.area = TextArea::new(old.split('\n').map(str::to_owned).collect());
+                vim::move_cursor(&mut self.area, vim::Place { row, column });
+                break;
+            }
+        }
+        let (start, end) = (whole.range.start, whole.range.end);
+        self.move_to(&old[..start]);
+        self.delete_text(old[start..end].chars().count());
+        self.area.insert_str(whole.text);
+        if let Some(vim) = &mut self.vim {
+            vim.correct_change(&new, &self.area);
+        }
+        changed
+    }
+
+    /// Moves the cursor to the end of this text, with which the draft begins.
+    fn move_to(&mut self, text: &str) {
+        let (above, line) = text.rsplit_once('\n').unwrap_or(("", text));
+        let row = if line.len() == text.len() { 0 } else { above.matches('\n').count() + 1 };
+        vim::move_cursor(&mut self.area, vim::Place { row, column: line.chars().count() });
+    }
+
+    /// Deletes this number of characters behind the cursor as one edit, without copying them.
+    fn delete_text(&mut self, count: usize) {
+        let copied = self.area.yank_text();
+        self.area.delete_str(count);
+        self.area.set_yank_text(copied);
     }
 
     /// Inserts pasted text. A long paste becomes a chip.
     pub(crate) fn insert_paste(&mut self, pasted: &str) {
-        match self.pastes.add(pasted, &self.shown_text()) {
+        let (shown, before) = (self.shown_text(), self.text_before_cursor());
+        match self.pastes.add(pasted, &shown, &before) {
             Some(label) => self.insert(&label),
             None => self.insert(pasted),
         }
@@ -152,19 +198,27 @@ impl Composer {
 
     /// Deletes the chip next to the cursor, in front of it or behind it. Returns whether there was one.
     fn delete_chip(&mut self, is_before: bool) -> bool {
+        // With a selection, the key deletes the selected text.
+        if self.area.selection_range().is_some() {
+            return false;
+        }
         let (row, column) = (self.area.cursor().0, self.area.cursor().1);
         let Some(line) = self.area.lines().get(row) else { return false };
         let at = line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
         let side = if is_before { &line[..at] } else { &line[at..] };
         let Some(length) = self.pastes.chip_length(side, is_before) else { return false };
-        for _ in 0..length {
-            if is_before {
-                self.area.delete_char()
-            } else {
-                self.area.delete_next_char()
-            };
+        if is_before {
+            vim::move_cursor(&mut self.area, vim::Place { row, column: column.saturating_sub(length) });
         }
+        self.delete_text(length);
         true
+    }
+
+    /// Returns the draft up to the cursor, as it is shown.
+    fn text_before_cursor(&self) -> String {
+        let (row, _) = cursor(&self.area);
+        let above = self.area.lines().iter().take(row).flat_map(|line| [line.as_str(), "\n"]).collect::<String>();
+        above + &self.before_cursor()
     }
 
     /// Returns the current line up to the cursor.
@@ -177,6 +231,13 @@ impl Composer {
     /// cursor; then moves the cursor back by `back` characters.
     pub(crate) fn complete(&mut self, from: usize, words: &str, back: usize) {
         self.history.adopt_shown();
+        self.edit(|composer| composer.replace_before_cursor(from, words));
+        for _ in 0..back {
+            self.area.move_cursor(CursorMove::Back);
+        }
+    }
+
+    fn replace_before_cursor(&mut self, from: usize, words: &str) {
         let column = self.area.cursor().1;
         for _ in from..column {
             self.area.delete_char();
@@ -187,29 +248,24 @@ impl Composer {
             self.area.delete_next_char();
         }
         self.area.insert_str(words);
-        for _ in 0..back {
-            self.area.move_cursor(CursorMove::Back);
-        }
     }
 
     /// Replaces pasted text that has not been edited; returns whether it did. Text after the paste remains.
     pub(crate) fn replace_paste(&mut self, pasted: &str, words: impl FnOnce(&str) -> String) -> bool {
         let text = self.shown_text();
-        let (row, column) = (self.area.cursor().0, self.area.cursor().1);
-        let line_start: usize = text.split_inclusive('\n').take(row).map(str::len).sum();
-        let cursor = text[line_start..].char_indices().nth(column).map_or(text.len(), |(at, _)| line_start + at);
-        // The most recent paste is the last one before the cursor.
-        let Some(start) = text[..cursor].rfind(pasted) else { return false };
-        let (before, after) = (&text[..start], &text[start + pasted.len()..]);
+        let cursor = self.text_before_cursor().len().min(text.len());
+        // The most recent paste is the last one before the cursor, as text or as a chip.
+        let find = |shown: &str| text[..cursor].rfind(shown).map(|start| (start, shown.len()));
+        let label = self.pastes.label_of(pasted);
+        let Some((start, length)) = find(pasted).or_else(|| label.and_then(find)) else { return false };
+        let (before, after) = (&text[..start], &text[start + length..]);
         let words = words(before);
         let before = before.strip_suffix('@').unwrap_or(before);
-        let behind = cursor - start - pasted.len();
+        let behind = cursor - start - length;
         let to = format!("{before}{words}{}", &after[..behind]);
         self.history.adopt_shown();
         self.set(&format!("{to}{}", &after[behind..]));
-        let (row, column) =
-            to.rsplit_once('\n').map_or((0, to.as_str()), |(above, line)| (above.matches('\n').count() + 1, line));
-        vim::move_cursor(&mut self.area, vim::Place { row, column: column.chars().count() });
+        self.move_to(&to);
         true
     }
 
@@ -225,11 +281,11 @@ impl Composer {
 
     pub(crate) fn new_line(&mut self) {
         self.history.adopt_shown();
-        self.area.insert_newline();
+        self.edit(|composer| composer.area.insert_newline());
     }
 
     pub(crate) fn delete_to_line_start(&mut self) {
-        self.area.delete_line_by_head();
+        self.edit(|composer| composer.area.delete_line_by_head());
     }
 
     /// Removes a `\` before the cursor, so that Enter inserts a line break; returns whether there was one.
@@ -247,7 +303,7 @@ impl Composer {
         let deletes = |code| key.code == code && key.modifiers.is_empty();
         let is_of_chip =
             (deletes(KeyCode::Backspace) && self.delete_chip(true)) || (deletes(KeyCode::Delete) && self.delete_chip(false));
-        let changed = is_of_chip || self.area.input(key);
+        let changed = is_of_chip || self.edit(|composer| composer.area.input(key));
         if changed {
             self.history.adopt_shown();
         }

@@ -233,7 +233,10 @@ pub(crate) fn candidates(
     found.sort_by_key(|item| (item.text != draft, last(item)));
     let letters = draft.strip_prefix('/').unwrap_or(draft);
     // Enter on a complete command of another agent explains it, instead of running a command with similar letters.
-    if !letters.contains(char::is_whitespace) && find_elsewhere(letters).is_none() {
+    if !letters.contains(char::is_whitespace) && find_elsewhere(letters).is_some() {
+        // Commands of plugins and servers, such as `/server:import`.
+        found.extend(others.into_iter().filter(|item| item.text[1..].split(':').any(|part| part == letters)));
+    } else if !letters.contains(char::is_whitespace) {
         let mut fuzzy = text::Fuzzy::for_words(letters);
         // Fuzzy matching requires the first letter, so that a typo does not match parts of other names.
         let begins = |name: &str| name.split(':').any(|part| part.chars().next() == letters.chars().next());
@@ -319,7 +322,7 @@ pub(crate) fn unknown_command(own: &[CustomCommand], word: &str, typed: &str) ->
 
 #[cfg(test)]
 mod tests {
-    use super::{ALIASES, ELSEWHERE, candidates, is_built_in};
+    use super::{ALIASES, CustomCommand, ELSEWHERE, candidates, is_built_in};
 
     #[test]
     fn commands_of_other_agents_are_unique_and_not_commands_or_aliases_of_aye() {
@@ -340,6 +343,10 @@ mod tests {
         for foreign in ["/bug", "/plugin", "/loop", "/rc"] {
             assert_eq!(found(foreign), [""; 0], "{foreign}");
         }
+        let own = CustomCommand::parse("server:plugin".to_owned(), "server".to_owned(), "Do it").0;
+        let found_own: Vec<String> =
+            candidates("/plugin", &[own], &[], &Vec::new, &[]).into_iter().map(|item| item.text).collect();
+        assert_eq!(found_own, ["/server:plugin"], "a command of a server with exactly this name");
         assert_eq!(found("/app").first().map(String::as_str), Some("/approve"), "an abbreviation of a command of aye");
     }
 }

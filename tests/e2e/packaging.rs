@@ -175,6 +175,10 @@ fn a_program_of_another_version_or_commit_is_not_packed() {
         let output = pack();
         assert!(!output.status.success(), "{}", said(&output));
         assert!(said(&output).contains("was built from commit 0123456789ab, but the source tree is at"), "{}", said(&output));
+        write_program(&program, &stand_in("").replace("(, test)", "(test)"));
+        let output = pack();
+        assert!(!output.status.success(), "{}", said(&output));
+        assert!(said(&output).contains("does not name the commit that it was built from"), "{}", said(&output));
     }
     assert_eq!(fs::read(release.file("SHA256SUMS")).unwrap(), before, "nothing was written");
 }

@@ -368,7 +368,7 @@ fn records_of_a_removed_service_wait_without_blocking_others_until_they_are_drop
     let project = project.config(&format!("{small}{approvals}"));
     project.aye(&["exec", "write"]).exits(0);
     let doctor = project.aye(&["doctor"]).stdout;
-    assert!(doctor.contains("no longer configured") && doctor.contains("aye sync --drop audit"), "{doctor}");
+    assert!(doctor.contains("the service is not configured") && doctor.contains("aye sync --drop audit"), "{doctor}");
     let left = project.aye(&["sync"]).exits(1).stdout;
     assert!(left.contains("audit: 0 records delivered") && left.contains("the service is not configured"), "{left}");
     let refused = project.aye(&["sync", "--drop", "approvals"]).exits(2).stderr;
@@ -378,7 +378,7 @@ fn records_of_a_removed_service_wait_without_blocking_others_until_they_are_drop
     assert_eq!(nested.status.code(), Some(2), "a command that aye runs deletes no records");
     let dropped = project.aye(&["sync", "--drop", "audit", "--json"]).exits(0).json();
     assert!(dropped["service"] == "audit" && dropped["dropped"].as_u64().unwrap() > 1, "{dropped}");
-    assert!(!project.aye(&["doctor"]).stdout.contains("no longer configured"));
+    assert!(!project.aye(&["doctor"]).stdout.contains("the service is not configured"));
     // If the service is configured again, it learns of the records that are missing.
     let service = Service::accepting();
     let project = project.config(&format!("{small}{}", audit(service.port()))).env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");

@@ -408,7 +408,7 @@ fn renewing(first: Value, renewed: Value) -> Arc<Service> {
     Arc::new(Service::new(move |call| {
         let mut body = accepted("sess_1", &json!([{"name": "File.Write"}, {"name": "Network.Http"}]));
         if call.path == "/v1/sessions" {
-            body["policyBundle"]["expiresAt"] = json!(soon(6));
+            body["policyBundle"]["expiresAt"] = json!(soon(16));
             body["featureFlags"] = first.clone();
         } else if call.path.ends_with("/resume") {
             let mut count = resumed.lock().unwrap();
@@ -433,24 +433,33 @@ fn is_renewed(directory: &Path) -> bool {
 fn a_renewal_without_flags_enables_nothing() {
     let (on, off) = (json!({"httpRequests": true}), json!({"httpRequests": false}));
     // With the tool enabled throughout, it is offered: the other cases differ only by their flags.
-    for (first, renewed, is_offered) in [(on.clone(), Value::Null, true), (off.clone(), Value::Null, false), (on, off, false)] {
-        let name = format!("{first} {renewed}");
-        let service = renewing(first, renewed);
-        let stored = Arc::new(OnceLock::<PathBuf>::new());
-        let directory = stored.clone();
-        let server = Server::with_responder(move |_| {
-            assert!(wait_until(TIMEOUT, || is_renewed(directory.get().unwrap())), "the policy was not renewed");
-            Answer::text("Done.")
-        });
-        let project = project(&server, &service.url(), ALL_TOOLS);
-        stored.set(project.directory("data").join("service-sessions")).unwrap();
-        project.aye(&["exec", "wait for the renewal"]).exits(0);
-        project.aye(&["exec", "-c", "go on"]).exits(0);
-        assert_eq!(paths(&service).iter().filter(|path| path.ends_with("/resume")).count(), 2, "{name}");
-        let tools = server.request(1).body["tools"].to_string();
-        assert!(tools.contains("\"ReadFile\""), "{name}: {tools}");
-        assert_eq!(tools.contains("\"HttpRequest\""), is_offered, "{name}: {tools}");
-    }
+    let cases = [(on.clone(), Value::Null, true), (off.clone(), Value::Null, false), (on, off, false)];
+    // The cases wait for their renewals at the same time.
+    std::thread::scope(|scope| {
+        for (first, renewed, is_offered) in cases {
+            scope.spawn(move || assert_offered_after_renewal(first, renewed, is_offered));
+        }
+    });
+}
+
+/// Checks whether a tool is offered when a session continues that was renewed once.
+fn assert_offered_after_renewal(first: Value, renewed: Value, is_offered: bool) {
+    let name = format!("{first} {renewed}");
+    let service = renewing(first, renewed);
+    let stored = Arc::new(OnceLock::<PathBuf>::new());
+    let directory = stored.clone();
+    let server = Server::with_responder(move |_| {
+        assert!(wait_until(TIMEOUT, || is_renewed(directory.get().unwrap())), "the policy was not renewed");
+        Answer::text("Done.")
+    });
+    let project = project(&server, &service.url(), ALL_TOOLS);
+    stored.set(project.directory("data").join("service-sessions")).unwrap();
+    project.aye(&["exec", "wait for the renewal"]).exits(0);
+    project.aye(&["exec", "-c", "go on"]).exits(0);
+    assert_eq!(paths(&service).iter().filter(|path| path.ends_with("/resume")).count(), 2, "{name}");
+    let tools = server.request(1).body["tools"].to_string();
+    assert!(tools.contains("\"ReadFile\""), "{name}: {tools}");
+    assert_eq!(tools.contains("\"HttpRequest\""), is_offered, "{name}: {tools}");
 }
 
 #[test]
@@ -461,7 +470,7 @@ fn a_policy_that_expires_during_a_task_stops_it_until_it_is_renewed() {
     let service = Service::new(move |call| match (call.path.as_str(), *down.lock().unwrap()) {
         ("/v1/sessions", _) => {
             let mut body = accepted("sess_1", &writing());
-            *first.lock().unwrap() = soon(4);
+            *first.lock().unwrap() = soon(8);
             body["policyBundle"]["expiresAt"] = json!(*first.lock().unwrap());
             ok(&body)
         }
@@ -507,6 +516,32 @@ fn no_session_starts_if_a_resume_names_another_tenant_or_user() {
         assert!(refused.stderr.contains(&why), "{}", refused.stderr);
         assert_eq!(server.requests().len(), requests, "nothing is sent to the model");
     }
+}
+
+#[test]
+fn a_session_that_is_registered_again_keeps_its_tenant_and_user() {
+    let count = Mutex::new(0);
+    let service = Service::new(move |call| match call.path.as_str() {
+        "/v1/sessions" => {
+            let mut count = count.lock().unwrap();
+            *count += 1;
+            let mut body = accepted(&format!("sess_{count}"), &writing());
+            if *count > 1 {
+                body["policyBundle"]["tenantId"] = json!("somebody_else");
+            }
+            ok(&body)
+        }
+        path if path.ends_with("/resume") => Response::status(404),
+        _ => ok(&json!({})),
+    });
+    let server = model();
+    let project = project(&server, &service.url(), "");
+    writes(&project, true);
+    let requests = server.requests().len();
+    let refused = project.aye(&["exec", "-c", "write it"]).exits(1);
+    let why = "the response changes `tenantId` from `tenant_abc` to `somebody_else`";
+    assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    assert_eq!(server.requests().len(), requests, "nothing is sent to the model");
 }
 
 #[test]

@@ -95,6 +95,14 @@ fn press(terminal: &mut Terminal, letter: char) {
     terminal.send(letter.encode_utf8(&mut [0; 4]));
 }
 
+/// Saves the card with its two keys.
+fn save(terminal: &mut Terminal) {
+    press(terminal, 'y');
+    terminal.wait_for(texts::ENTER_CONFIRM);
+    Terminal::react();
+    terminal.enter();
+}
+
 /// Hides local model servers of this machine.
 const ALONE: [&str; 2] = ["--set", "llm.local_ports=[]"];
 
@@ -175,7 +183,7 @@ fn the_first_start_configures_a_custom_server_and_the_approvals() {
     terminal.wait_for("▸ approvals");
     press_keys(&mut terminal, RIGHT);
     terminal.wait_for("▸ approvals  automatic");
-    press(&mut terminal, 'y');
+    save(&mut terminal);
     terminal.wait_until_gone(texts::SETUP_CARD);
     terminal.wait_that("the choice applies at once", |screen| screen.lines().rev().take(3).any(|row| row.contains("auto")));
     let file = |name: &str| fs::read_to_string(project.directory("config").join(name)).unwrap();
@@ -204,7 +212,7 @@ fn a_first_start_with_an_environment_key_keeps_the_model() {
     terminal.wait_for("▸ approvals");
     press_keys(&mut terminal, LEFT);
     terminal.wait_for("▸ approvals  ask about every command");
-    press(&mut terminal, 'y');
+    save(&mut terminal);
     terminal.wait_until_gone(texts::SETUP_CARD);
     let config = fs::read_to_string(project.directory("config").join("config.toml")).unwrap();
     assert!(config.contains("approve = \"command\"") && config.contains("mode = \"ask\""), "{config}");
@@ -239,7 +247,7 @@ fn setup_tests_a_key_and_saves_it_only_after_confirmation() {
     terminal.wait_for("30 characters · anthropic");
     terminal.enter();
     terminal.wait_for("Not tested yet.");
-    press(&mut terminal, 'y');
+    save(&mut terminal);
     let screen = terminal.wait_for("next: run `aye` to start");
     assert!(screen.contains("credentials.toml") && !screen.contains("right-right"), "{screen}");
     assert!(terminal.finish().success());
@@ -263,7 +271,7 @@ fn the_first_start_enables_daily_model_list_updates_only_after_a_yes() {
     press_keys(&mut terminal, RIGHT);
     terminal.wait_for("▸ model list check daily");
     assert!(!config.exists(), "nothing is saved before the card");
-    press(&mut terminal, 'y');
+    save(&mut terminal);
     terminal.wait_until_gone(texts::SETUP_CARD);
     let config = fs::read_to_string(config).unwrap();
     for line in ["check_daily = true", "catalogue_url = \"https://models.dev/api.json\"", "approve = \"effects\""] {

@@ -222,6 +222,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         max_steps: 10,
         limits: Vec::new(),
         assumed_price: None,
+        price_of_parent: None,
         fallback_models: Vec::new(),
         summary_model: None,
         model_before: None,

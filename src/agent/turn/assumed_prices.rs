@@ -6,10 +6,12 @@ use crate::ports::{Durability, Record};
 use crate::protocol::{AssumedPrice, EventKind, ModelFacts};
 use std::collections::BTreeMap;
 
-/// Assumed prices: per model from this session, and for any model from the settings.
+/// Assumed prices: per model from this session, from the session above it, and for any model from the settings.
 #[derive(Debug)]
 pub(super) struct AssumedPrices {
     general: Option<PriceAssumption>,
+    /// Name of a model, and the price that the session above this one assumes for it.
+    of_parent: Option<(String, AssumedPrice)>,
     /// By name of the model.
     of_session: BTreeMap<String, AssumedPrice>,
     /// Prices in the journal, by model name.
@@ -18,7 +20,12 @@ pub(super) struct AssumedPrices {
 
 impl AssumedPrices {
     pub(crate) fn new(options: &AgentOptions) -> Self {
-        Self { general: options.assumed_price, of_session: BTreeMap::new(), recorded: BTreeMap::new() }
+        Self {
+            general: options.assumed_price,
+            of_parent: options.price_of_parent.clone(),
+            of_session: BTreeMap::new(),
+            recorded: BTreeMap::new(),
+        }
     }
 
     /// Adds the assumed price to facts without a price.
@@ -33,7 +40,8 @@ impl AssumedPrices {
     /// Returns the price assumed for a model.
     pub(crate) fn find(&self, model: &str) -> Option<AssumedPrice> {
         let general = |for_this_run| self.general.filter(|one| one.for_this_run == for_this_run).map(|one| one.price);
-        general(true).or_else(|| self.of_session.get(model).copied()).or_else(|| general(false))
+        let of_parent = self.of_parent.as_ref().filter(|(name, _)| name == model).map(|(_, price)| *price);
+        of_parent.or_else(|| general(true)).or_else(|| self.of_session.get(model).copied()).or_else(|| general(false))
     }
 
     /// Applies the assumptions to the model in use.
@@ -55,6 +63,7 @@ impl AssumedPrices {
         }
         self.of_session.insert(facts.name.clone(), price);
         // The user's last word also overrides an option.
+        self.of_parent = None;
         self.general = self.general.map(|general| PriceAssumption { for_this_run: false, ..general });
         self.apply(cx);
         let facts = cx.options.model.clone();
@@ -81,5 +90,22 @@ impl AssumedPrices {
         self.of_session.insert(model.to_owned(), price);
         self.recorded.insert(model.to_owned(), price);
         self.apply(cx);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_price_of_the_session_above_applies_only_to_its_model() {
+        let price = |text: &str| AssumedPrice::parse(text).unwrap();
+        let general = Some(PriceAssumption { price: price("3,15"), for_this_run: true });
+        let of_parent = Some(("maker/large".to_owned(), price("1,2")));
+        let prices = AssumedPrices { general, of_parent, of_session: BTreeMap::new(), recorded: BTreeMap::new() };
+        assert_eq!(prices.find("maker/large"), Some(price("1,2")));
+        assert_eq!(prices.find("maker/small"), Some(price("3,15")), "the settings apply to the others");
+        let alone = AssumedPrices { general: None, ..prices };
+        assert_eq!(alone.find("maker/small"), None, "its price stays unknown");
     }
 }

@@ -71,6 +71,8 @@ pub(crate) struct AgentOptions {
     /// Budgets set before the session starts.
     pub limits: Vec<BudgetSetting>,
     pub assumed_price: Option<PriceAssumption>,
+    /// Price that the session above this one assumes for its model, with the name of that model.
+    pub price_of_parent: Option<(String, AssumedPrice)>,
     /// Models that continue a task while the provider of the chosen model is overloaded, in order of preference.
     pub fallback_models: Vec<String>,
     /// Model that writes summaries, if it differs from the model in use.

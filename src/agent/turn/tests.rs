@@ -103,6 +103,7 @@ fn machine_with(
         max_steps,
         limits,
         assumed_price: None,
+        price_of_parent: None,
         fallback_models: Vec::new(),
         summary_model: None,
         model_before: None,

@@ -433,7 +433,8 @@ pub(super) enum Sub {
     Sync {
         /// Delete the waiting records of a service that is not configured
         ///
-        /// Nothing is delivered. If the service is configured again, it learns how many records are missing.
+        /// Nothing is delivered. If an audit or approval service is configured again later, it receives a record that
+        /// says how many records are missing, and for which period.
         #[arg(long, value_name = "SERVICE", value_parser = service_names())]
         drop: Option<String>,
         /// Print JSON

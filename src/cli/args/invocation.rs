@@ -159,6 +159,15 @@ struct GivenPrompt {
 }
 
 impl Cli {
+    /// Returns the prompt, if the command takes one.
+    pub(super) fn given_prompt(&self) -> Option<&str> {
+        match &self.subcommand {
+            None => self.prompt.as_deref(),
+            Some(Sub::Exec { prompt, .. }) => prompt.as_deref(),
+            Some(_) => None,
+        }
+    }
+
     pub(super) fn check(self, written: PromptPosition) -> Result<CliInvocation, Problem> {
         let (take_over, is_new) = match &self.subcommand {
             Some(Sub::Exec { session, .. }) => (session.take_over, session.choice() == SessionChoice::New),

@@ -45,14 +45,13 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting)
         words.get(at.checked_sub(1)?)?.to_str()
     };
     let usage = |problem: Problem| ParseExit::Usage(usage_error::format_problem(problem, &words));
-    if let Some(word) = other_agents::find_override(&words) {
-        let problem = unexpected_argument(word).because("`-c` continues the latest session");
-        return Err(usage(problem.hint("use `--set KEY=VALUE` to override a setting; `aye config keys` lists the keys")));
-    }
+    let overriding = other_agents::find_override(&words);
     let line = line.map_err(|error| match second_word(&error).filter(|_| !asks_for_help) {
         Some(word) if explains(&error) => {
             usage(unexpected_argument(word).hint(format!("put the command after `--`: aye policy explain -- {word} …")))
         }
+        // Only the commands that take a prompt accept `-c`.
+        Some(_) if overriding.is_some() => usage(override_problem(overriding.unwrap_or_default())),
         Some(word) => match before(word).and_then(|first| Some((first, single_word::find_equivalent(first)?))) {
             Some((first, instead)) if !is_literal => {
                 usage(Problem::new(format!("`{first}` is not an aye command")).hint(instead))
@@ -69,6 +68,9 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting)
         }
         None => ParseExit::Told(error),
     })?;
+    if let Some(word) = overriding.filter(|word| line.given_prompt() == Some(word)) {
+        return Err(usage(override_problem(word)));
+    }
     let written = if is_literal { PromptPosition::Literally } else { PromptPosition::Plainly };
     let invocation = line.check(written).map_err(usage)?;
     if nesting == Nesting::InsideAye {
@@ -102,6 +104,13 @@ fn unknown_option(error: &clap::Error) -> Option<String> {
 
 fn unexpected_argument(word: &str) -> Problem {
     Problem::new(format!("unexpected argument `{word}`"))
+}
+
+/// Returns the error for `-c KEY=VALUE`.
+fn override_problem(word: &str) -> Problem {
+    let problem = unexpected_argument(word).because("`-c` continues the latest session");
+    let problem = problem.hint("use `--set KEY=VALUE` to override a setting; `aye config keys` lists the keys");
+    problem.hint("put a prompt after `--`: aye -c -- …")
 }
 
 /// Returns the error for an option that only other agents have.

@@ -147,8 +147,8 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["--session-file"], Instead("use `aye sessions import FILE`, then `aye resume`")),
     (&["--admin-policy"], Instead("use `--policy FILE`; docs/POLICY.md describes policies for an organisation")),
     (
-        &["--bare", "--safe-mode", "--ignore-user-config", "--ignore-rules", "--disable-slash-commands"],
-        Instead("set AYE_CONFIG_DIR to an empty directory to run without your settings"),
+        &["--bare", "--safe-mode", "--ignore-user-config", "--ignore-rules"],
+        Instead("set AYE_CONFIG_DIR to an empty directory to run without your settings; your policy and keys are there too"),
     ),
     (&["--permission-prompt-tool"], Instead("use `aye serve --stdio`, in which another program answers approvals")),
     (&["--dangerously-bypass-hook-trust"], Instead("`aye hooks list` lists the hooks; `--trust` trusts those of the project")),
@@ -170,7 +170,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
         &["--remote", "--remote-control", "--rc", "--cloud", "--share", "--teleport"],
         Instead("aye runs on this machine only; `aye sessions export ID` writes a session to a file"),
     ),
-    (&["--init", "--init-only", "--maintenance"], Instead("start `aye` and run `/init` to write an AGENTS.md")),
+    (&["--init"], Instead("start `aye` and run `/init` to write an AGENTS.md")),
     (&["--quiet", "-q"], Instead("use `aye exec`: stdout contains only the response")),
     (&["--version-check", "--update"], Instead("use `aye update --check`")),
 ];
@@ -194,7 +194,7 @@ pub(super) fn find_override(words: &[OsString]) -> Option<&str> {
 
 fn is_setting(word: &str) -> bool {
     let is_key = |key: &str| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
-    word.split_once('=').is_some_and(|(key, _)| is_key(key))
+    word.split_once('=').is_some_and(|(key, value)| is_key(key) && !value.contains(char::is_whitespace))
 }
 
 /// Translates an option that aye lacks. `words`: the typed line; `option`: `--name` or `-n`.
@@ -287,6 +287,8 @@ mod tests {
         for other in ["aye -c", "aye -c hello", "aye -c why?a=b", "aye -c =", "aye -- -c a=b", "aye --set a=b -c"] {
             assert_eq!(find_override(&line(other)), None, "{other}");
         }
+        let prompt = ["aye", "-c", "RUST_LOG=debug shows nothing, why?"].map(OsString::from);
+        assert_eq!(find_override(&prompt), None, "a prompt");
     }
 
     #[test]

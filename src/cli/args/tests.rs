@@ -320,6 +320,9 @@ fn invalid_arguments_are_rejected_with_a_hint() {
         ("sessions show xyz", "at least 6 hex digits"),
         ("-p demo", "-p"),
         ("-c exec hi", "after the subcommand"),
+        ("-c model=x", "hint: put a prompt after `--`: aye -c -- …"),
+        ("exec -c model=x hi", "hint: use `--set KEY=VALUE`"),
+        ("policy explain git -c user.name=x commit", "put the command after `--`"),
     ] {
         let message = usage_error(line, Nesting::Outermost);
         assert!(message.contains(said), "aye {line}: {message}");
@@ -355,7 +358,10 @@ fn nested_aye_processes_may_not_widen_permissions() {
 
 #[test]
 fn help_and_version_are_printed_without_an_error() {
-    for line in ["--help", "-h", "--version", "-V", "exec --help", "tool call --help", "help", "help exec", "help tool call"] {
+    for line in ["--help", "-h", "--version", "-V", "exec --help", "tool call --help", "help", "help exec", "help tool call"]
+        .into_iter()
+        .chain(["-c a=b --help"])
+    {
         assert!(matches!(parse(words(line), Nesting::Outermost), Err(ParseExit::Told(_))), "aye {line}");
     }
 }

@@ -184,7 +184,7 @@ async fn from_process(surroundings: &CloudEnvironment, profile: &AwsProfile, lin
         .ok_or_else(|| Problem::new(&what).because("the JSON has no `AccessKeyId` and `SecretAccessKey`"))?;
     if credentials.until.is_some_and(|until| until <= Timestamp::now()) {
         let problem = Problem::new(&what).because("the program returned credentials that have expired");
-        return Err(problem.hint("sign in again with the program, or check the clock of this machine"));
+        return Err(problem.hint("sign in again, then run the program; or check the clock of this machine"));
     }
     Ok(credentials)
 }

@@ -2,7 +2,7 @@
 
 use super::edit::{LineEndings, RULES, SHELL, capability, parse};
 use crate::protocol::VerdictKind;
-use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike, Value};
+use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value};
 
 /// Keys that do not affect the meaning of a rule.
 const REMARKS: [&str; 3] = ["reason", "match", "not_match"];
@@ -80,10 +80,10 @@ fn add_texts(table: &mut dyn TableLike, key: &str, texts: &[String]) -> Result<(
 
 fn insert_restriction(document: &mut DocumentMut, rule: &Restriction) -> Result<(), String> {
     let (capability, inline) = capability(document, rule.subject.capability())?;
-    if let Some(rules) = capability.get_mut(RULES).filter(|_| matches!(rule.subject, RestrictionSubject::Paths { .. })) {
-        if add_to_existing(rules, rule) {
-            return Ok(());
-        }
+    if let Some(rules) = capability.get_mut(RULES).filter(|_| matches!(rule.subject, RestrictionSubject::Paths { .. }))
+        && add_to_existing(rules, rule)
+    {
+        return Ok(());
     }
     let empty = || if inline { toml_edit::value(Array::new()) } else { Item::ArrayOfTables(ArrayOfTables::new()) };
     match capability.entry(RULES).or_insert_with(empty) {
@@ -156,15 +156,32 @@ fn add_to_existing(rules: &mut Item, rule: &Restriction) -> bool {
     }
     let Some(last) = tables.last_mut().filter(|table| decides(&***table) == (true, true)) else { return false };
     let Some(array) = last.get_mut("paths").and_then(Item::as_array_mut) else { return false };
+    add_lines(array, paths);
+    true
+}
+
+/// Adds paths to an array, and writes each path on its own line. Comments between the paths stay.
+fn add_lines(array: &mut Array, paths: &[String]) {
+    let comment =
+        |text: Option<&RawString>| text.and_then(RawString::as_str).filter(|text| text.contains('#')).map(str::to_owned);
+    // A comment after the last comma belongs to the path before it.
+    let (count, last) = (array.len(), comment(Some(array.trailing())).filter(|_| array.trailing_comma()));
     for path in paths {
         if !array.iter().any(|known| known.as_str() == Some(path)) {
             array.push(path.as_str());
         }
     }
-    array.iter_mut().for_each(|path| path.decor_mut().set_prefix("\n    "));
+    for (index, path) in array.iter_mut().enumerate() {
+        match &last {
+            Some(text) if index == count => path.decor_mut().set_prefix(format!("{}\n    ", text.trim_end())),
+            _ if comment(path.decor().prefix()).is_none() => path.decor_mut().set_prefix("\n    "),
+            _ => {}
+        }
+    }
+    if last.is_some() || comment(Some(array.trailing())).is_none() {
+        array.set_trailing("\n");
+    }
     array.set_trailing_comma(true);
-    array.set_trailing("\n");
-    true
 }
 
 /// Returns whether two rules have the same meaning.
@@ -252,6 +269,12 @@ mod tests {
         assert_eq!(after, format!("schema_version = 1\n{expected}"));
         assert_eq!(add_restrictions(&after, &rules).as_ref(), Ok(&after), "a path is added once");
         crate::policy::Bundle::parse(&after, "policy.toml").unwrap_or_else(|error| panic!("{error}\n{after}"));
+        let remarks = after.replace("\"a\",\n", "\"a\", # first\n").replace("\"b\",\n", "\"b\", # second\n");
+        let more = [paths(&["e"])];
+        let shared = remarks.split("\n[[").take(2).collect::<Vec<_>>().join("\n[[");
+        let shared = add_restrictions(&shared, &more).unwrap();
+        assert!(shared.contains("[\n    \"a\", # first\n    \"b\", # second\n    \"e\",\n]"), "{shared}");
+        assert_eq!(add_restrictions(&shared, &more).as_ref(), Ok(&shared), "{shared}");
         let own = "schema_version = 1\n[[capabilities.\"File.Read\".rules]]\npaths = [\"x\"]\ndecision = \"deny\"\n";
         let after = add_restrictions(own, &[paths(&["y"])]).unwrap();
         assert!(after.starts_with(own) && after.matches("[[").count() == 2, "a rule of the user is not changed: {after}");

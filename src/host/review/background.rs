@@ -2,7 +2,7 @@
 
 use super::{SCHEMA, SCHEMA_NAME, collect, prompt, read};
 use crate::agent::{self, Account, AccountState};
-use crate::config::{SetEffort, SetPrice};
+use crate::config::SetEffort;
 use crate::headless::ResponseCheck;
 use crate::host::blocking::off_thread;
 use crate::host::context::AppContext;
@@ -100,6 +100,12 @@ fn with_effort(mut place: AppContext, effort: Option<Effort>) -> AppContext {
     place
 }
 
+/// Returns the environment with the price that the session assumes for its model, which would otherwise be unknown.
+fn with_price(mut place: AppContext, state: Option<&AccountState>) -> AppContext {
+    place.settings.price_of_parent = state.and_then(|state| Some((state.model.clone(), state.assumed_price?)));
+    place
+}
+
 /// The run of one review.
 struct ReviewRun {
     common: Common,
@@ -126,21 +132,13 @@ impl ReviewRun {
             return Err(spending_error(failure));
         }
         let schema = OutputSchema::built_in(SCHEMA, SCHEMA_NAME)?;
-        let place = self.with_price(place, state.as_ref());
+        let place = with_price(place, state.as_ref());
         let preparing = Box::pin(self.prepare(place, schema.json()));
         let Some(prepared) = self.unless_stopped(preparing).await.transpose()? else { return Ok(None) };
         let review = self.request_findings(prepared, schema, changes).await;
         // Removes the directory.
         let _ = spawn_blocking(move || drop(ephemeral)).await;
         review
-    }
-
-    /// Returns the environment with the price that the session assumes for the model, which would otherwise be unknown.
-    fn with_price(&self, mut place: AppContext, state: Option<&AccountState>) -> AppContext {
-        let state = state.filter(|state| self.common.model.as_ref() == Some(&state.model));
-        let price = state.and_then(|state| state.assumed_price).map(|price| SetPrice { price, by_flag: true });
-        place.settings.assumed_price = price.or(place.settings.assumed_price);
-        place
     }
 
     /// Opens a session for the review.

@@ -23,8 +23,13 @@ pub(super) struct ServiceDecisions {
 /// Outcome of a request to the service about one approval.
 enum QuestionEnd {
     Answered(ApprovalAnswer),
-    /// No valid answer arrived in time.
+    /// No valid answer arrived in time. The session notices this itself.
     Late,
+    /// The time limit has passed by the wall clock, but not by the clock of the session, which stops while the machine
+    /// is suspended. `limit`: the time limit, if the approval has one.
+    Expired {
+        limit: Option<Duration>,
+    },
     /// The service cannot be queried, for this reason.
     Impossible(String),
 }
@@ -92,6 +97,9 @@ impl ServiceDecisions {
                     let decision = match answer {
                         QuestionEnd::Answered(ApprovalAnswer::Approved) => Decision::ApprovedByService,
                         QuestionEnd::Answered(ApprovalAnswer::Denied { reason }) => Decision::Denied { reason: Some(reason) },
+                        QuestionEnd::Expired { limit: Some(limit) } => {
+                            Decision::Denied { reason: Some(format!("no answer within {} s", limit.as_secs())) }
+                        }
                         unanswered => {
                             let _ = to_front_end.send(Event { kind: unanswered.notice(), ..*event });
                             if has_user || matches!(unanswered, QuestionEnd::Late) {
@@ -119,7 +127,8 @@ impl ServiceDecisions {
         let (event, approval) = (Box::new(event.clone()), approval.clone());
         async move {
             let answer = match tokio::time::timeout(time, service.decide(&facts, &approval, time, &redact)).await {
-                Ok(Ok(answer)) => QuestionEnd::Answered(answer),
+                Ok(Ok(Some(answer))) => QuestionEnd::Answered(answer),
+                Ok(Ok(None)) => QuestionEnd::Expired { limit: approval.timeout_ms.map(Duration::from_millis) },
                 Ok(Err(reason)) => QuestionEnd::Impossible(reason),
                 Err(_) => QuestionEnd::Late,
             };

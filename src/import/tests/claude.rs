@@ -278,12 +278,17 @@ fn programs_of_a_directory_shell_commands_and_many_paths_are_imported_or_explain
     let settings = r#"{"permissions": {
         "allow": ["Bash(scripts/*)", "Bash(./scripts/*)"],
         "deny": ["Read(//**/*.pem)", "Read(~/.ssh/**)", "Edit(//**/*.pem)", "Edit(~/.ssh/**)"]}}"#;
-    let user = User::with(&[("~/.claude/settings.json", settings), ("~/.claude/commands/state.md", "State: !`git status`\n")]);
+    let user = User::with(&[
+        ("~/.claude/settings.json", settings),
+        ("~/.claude/commands/state.md", "State: !`git status`\n"),
+        ("~/.claude/commands/if.md", "Write `if !{x}`\n"),
+    ]);
     let plan = user.import(Agent::Claude);
     for entry in ["allow Bash(scripts/*)", "allow Bash(./scripts/*)"] {
         assert!(reason(&plan, entry).contains("every program in a directory"), "{}", reason(&plan, entry));
     }
-    assert!(reason(&plan, "commands of the shell in the text").contains("imported as text"));
+    let shell = plan.narrowed.iter().filter(|(entry, part)| entry.starts_with("shell commands (") && part.starts_with("as text"));
+    assert_eq!(shell.count(), 1, "a text with `!{{` has none: {plan:#?}");
     let policy = text(&plan, "policy.toml");
     assert_eq!(policy.matches("imported from Claude Code").count(), 3, "one rule for each capability: {policy}");
     assert_eq!((user.reads("a/key.pem"), user.reads("a/key")), (VerdictKind::Deny, VerdictKind::Allow));

@@ -69,8 +69,8 @@ enum Attempt {
 }
 
 impl ApprovalService {
-    /// Requests a decision until a valid answer arrives. Invalid answers are ignored, so the caller must limit the
-    /// time.
+    /// Requests a decision until a valid answer arrives, or returns `None` once the time limit has passed by the wall
+    /// clock. Invalid answers are ignored, so the caller must also limit the time.
     ///
     /// # Errors
     /// Returns an error if no request can be sent to the service.
@@ -80,19 +80,19 @@ impl ApprovalService {
         approval: &Approval,
         time: Duration,
         redact: &RedactText,
-    ) -> Result<ApprovalAnswer, String> {
+    ) -> Result<Option<ApprovalAnswer>, String> {
         let signer = self.signer().await?;
         let question = Question::new(facts, approval, time, redact)?;
         let (end, asked) = (Instant::now() + time, jiff::Timestamp::now());
         let mut failures = 0;
-        loop {
+        // Tokio's clock does not run while the machine is suspended.
+        while !is_expired(asked, jiff::Timestamp::now(), time) {
             let left = end.saturating_duration_since(Instant::now());
             let wait = match self.attempt(&signer, &question, left.min(QUESTION_TIME)).await {
-                Ok(Attempt::Answer(answer)) if !is_expired(asked, jiff::Timestamp::now(), time) => return Ok(answer),
-                // The caller denies the call as soon as its own time limit is over.
+                Ok(Attempt::Answer(answer)) if !is_expired(asked, jiff::Timestamp::now(), time) => return Ok(Some(answer)),
                 Ok(Attempt::Answer(_)) => {
                     tracing::warn!("the answer of the approval service came too late");
-                    return std::future::pending().await;
+                    break;
                 }
                 Ok(Attempt::Later(delay)) => {
                     failures = 0;
@@ -106,6 +106,7 @@ impl ApprovalService {
             };
             tokio::time::sleep(wait).await;
         }
+        Ok(None)
     }
 
     async fn attempt(&self, signer: &Signer, question: &Question, patience: Duration) -> Result<Attempt, String> {

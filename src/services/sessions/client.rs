@@ -2,7 +2,7 @@
 
 use super::end::cancel_request;
 use super::policy::CAPABILITIES;
-use super::response::{Handshake, HandshakeError, ParsedHandshake, error_message, read};
+use super::response::{Handshake, HandshakeError, ParsedHandshake, check_owner, error_message, read};
 use crate::config::{SecretReference, SessionServiceSettings};
 use crate::ports::{BoxFuture, ServiceSession};
 use crate::protocol::{Problem, SessionId, StepId};
@@ -47,6 +47,8 @@ pub(crate) struct SessionOpening {
     pub workspace: String,
     /// Earlier registration with this service, which is resumed.
     pub earlier: Option<ServiceSession>,
+    /// Earlier registration with this service that this session continues under a new one.
+    pub replaced: Option<ServiceSession>,
     /// Last completed step.
     pub step_cursor: Option<StepId>,
 }
@@ -77,10 +79,14 @@ impl SessionService {
         // A program that prints the token may ask the user something, so its time is not part of the handshake.
         self.token(None).await?;
         let end = Instant::now() + TOTAL_TIME;
-        let Some(earlier) = self.earlier(opening) else { return self.register(opening, end).await };
+        let Some(earlier) = self.earlier(opening) else {
+            return self.register(opening, opening.replaced.as_ref(), end).await;
+        };
         match self.request_resume(opening, earlier, end).await? {
             ParsedHandshake::Ended => {
-                let mut handshake = self.register(opening, end).await?;
+                // A program that printed another token may have taken longer than the handshake.
+                let end = end.max(Instant::now() + TOTAL_TIME);
+                let mut handshake = self.register(opening, Some(earlier), end).await?;
                 let (old, new) = (&earlier.session_id, &handshake.session.session_id);
                 handshake
                     .notices
@@ -124,14 +130,24 @@ impl SessionService {
         self.request(&path, &body, (opening, Some(earlier)), end).await
     }
 
-    async fn register(&self, opening: &SessionOpening, end: Instant) -> Result<Handshake, HandshakeError> {
+    /// Registers a session. `ended`: its registration that has ended at the service, whose tenant and user stay the same.
+    async fn register(
+        &self,
+        opening: &SessionOpening,
+        ended: Option<&ServiceSession>,
+        end: Instant,
+    ) -> Result<Handshake, HandshakeError> {
         let body = json!({
             "clientInfo": client_info(),
             "supportedCapabilities": CAPABILITIES,
             "workspaceHint": opening.workspace,
         });
         let read = self.request("/sessions", &body, (opening, None), end).await?;
-        self.accepted(read)
+        let handshake = self.accepted(read)?;
+        match ended.map_or(Ok(()), |ended| check_owner(ended, &handshake.session)) {
+            Ok(()) => Ok(handshake),
+            Err(why) => Err(self.refused(&why, "start a new session to work for another tenant or user")),
+        }
     }
 
     fn accepted(&self, read: ParsedHandshake) -> Result<Handshake, HandshakeError> {
@@ -190,7 +206,7 @@ impl SessionService {
                     after
                 }
                 Err(_) => {
-                    why = format!("no complete response within {} s", REQUEST_TIME.as_secs());
+                    why = format!("no complete response within {:.0} s", left.as_secs_f64().max(1.0));
                     None
                 }
             };
@@ -230,7 +246,7 @@ impl SessionService {
                 let problem = self.problem(&format!("the service responded with {line}{}", said()));
                 let hint = match &self.0.settings.token {
                     Some(SecretReference::Program(command)) => format!(
-                        "run `{}` in a terminal to see the token; `services.sessions.token_command` in config.toml sets it",
+                        "run `{}` in a terminal to check what it prints; `services.sessions.token_command` in config.toml sets it",
                         command.shell_line()
                     ),
                     _ => "set `services.sessions.token` in config.toml to a valid token".to_owned(),
@@ -247,15 +263,14 @@ impl SessionService {
     /// Returns the token; `None` if the service needs none. `rejected`: a token that the service rejected.
     async fn token(&self, rejected: Option<&str>) -> Result<Option<String>, HandshakeError> {
         let Some(reference) = &self.0.settings.token else { return Ok(None) };
-        let setting = match reference {
-            SecretReference::Program(_) => "token_command",
-            SecretReference::Variable(_) | SecretReference::Saved(_) => "token",
+        let hint = match reference {
+            SecretReference::Program(_) => {
+                "`services.sessions.token_command` in config.toml names the program that prints the token"
+            }
+            SecretReference::Variable(_) | SecretReference::Saved(_) => "`services.sessions.token` in config.toml sets the token",
         };
         let read = self.0.secrets.read("sessions", reference, rejected).await;
-        read.map(Some).map_err(|why| {
-            let hint = format!("`services.sessions.{setting}` in config.toml sets the token");
-            HandshakeError::Unauthorized(self.problem(&why).hint(hint))
-        })
+        read.map(Some).map_err(|why| HandshakeError::Unauthorized(self.problem(&why).hint(hint)))
     }
 
     /// Returns another token, if a program can print one.

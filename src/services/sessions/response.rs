@@ -147,6 +147,12 @@ fn accept(
     Ok(Handshake { session, policy: policy.text, expires_at: policy.expires_at, notices })
 }
 
+/// Returns an error if a session belongs to another tenant or user than the one that it continues.
+pub(super) fn check_owner(earlier: &ServiceSession, new: &ServiceSession) -> Result<(), String> {
+    unchanged("tenantId", earlier.tenant_id.as_ref(), new.tenant_id.clone())?;
+    unchanged("userId", earlier.user_id.as_ref(), new.user_id.clone()).map(drop)
+}
+
 /// Returns a member of a resumed session, or an error if the response changes it: the session would belong to somebody else.
 fn unchanged(name: &str, old: Option<&String>, new: Option<String>) -> Result<Option<String>, String> {
     match old {
@@ -302,6 +308,14 @@ mod tests {
                 assert!(error.contains(&format!("changes `{name}`")) && error.contains(&format!("to `{value}`")), "{error}");
             }
         }
+        let again = |tenant: &str| ServiceSession {
+            session_id: "sess_2".to_owned(),
+            tenant_id: Some(tenant.to_owned()),
+            ..earlier.clone()
+        };
+        assert_eq!(check_owner(&earlier, &again("tenant_1")), Ok(()), "the session is registered again");
+        let error = check_owner(&earlier, &again("tenant_2")).unwrap_err();
+        assert_eq!(error, "the response changes `tenantId` from `tenant_1` to `tenant_2`");
         let unknown = ServiceSession { tenant_id: None, user_id: None, ..earlier.clone() };
         let named = outcome(response().to_string().as_bytes(), Some(&unknown)).unwrap().session;
         assert_eq!(named, earlier, "members that were not known may be added");

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::path::Path as ObjectPath;
 use object_store::{GetOptions, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion, WriteMultipart};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -155,13 +156,14 @@ impl Bucket {
     }
 
     /// Writes the content of a file under a name derived from the content. An existing object of the same size is kept.
-    pub(super) async fn upload(&self, name: &str, bytes: u64, content: &mut (impl Read + Send)) -> Result<(), WorkspaceError> {
+    pub(super) async fn upload(&self, name: &str, bytes: u64, content: File) -> Result<(), WorkspaceError> {
         let failed = |error: &object_store::Error| self.error("write", name, error);
         let path = self.path(name);
         if self.has(name, bytes).await? {
             return Ok(());
         }
-        let first = self.part(name, content)?;
+        let content = Arc::new(content);
+        let first = self.part(name, &content).await?;
         if (first.len() as u64) == bytes {
             return self.objects.put(&path, first.into()).await.map(drop).map_err(|error| failed(&error));
         }
@@ -171,17 +173,23 @@ impl Bucket {
         while !part.is_empty() {
             upload.wait_for_capacity(1).await.map_err(|error| failed(&error))?;
             upload.put(part);
-            part = self.part(name, content)?;
+            part = self.part(name, &content).await?;
         }
         upload.finish().await.map(drop).map_err(|error| failed(&error))
     }
 
     /// Reads the next part of a file; empty at its end.
-    fn part(&self, name: &str, content: &mut impl Read) -> Result<Bytes, WorkspaceError> {
-        let mut part = Vec::new();
-        let read = content.by_ref().take(PART_BYTES as u64).read_to_end(&mut part);
-        read.map_err(|error| WorkspaceError::local(Problem::new(format!("cannot upload `{}`", self.uri(name))).because(error)))?;
-        Ok(part.into())
+    async fn part(&self, name: &str, content: &Arc<File>) -> Result<Bytes, WorkspaceError> {
+        let content = content.clone();
+        let read = tokio::task::spawn_blocking(move || {
+            let mut part = Vec::new();
+            (&*content).take(PART_BYTES as u64).read_to_end(&mut part)?;
+            Ok::<_, std::io::Error>(part)
+        });
+        match read.await.unwrap_or_else(|error| Err(error.into())) {
+            Ok(part) => Ok(part.into()),
+            Err(error) => Err(WorkspaceError::local(Problem::new(format!("cannot upload `{}`", self.uri(name))).because(error))),
+        }
     }
 
     /// Writes an object if its version is the expected one, or if it does not exist and none is expected.
@@ -209,7 +217,7 @@ impl Bucket {
     }
 
     /// Locks a directory against other processes until the file is dropped.
-    async fn lock(&self) -> Result<Option<std::fs::File>, WorkspaceError> {
+    async fn lock(&self) -> Result<Option<File>, WorkspaceError> {
         let Some(directory) = &self.directory else { return Ok(None) };
         let path = directory.join(LOCK);
         let failed = |why: String| {

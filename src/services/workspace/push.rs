@@ -159,7 +159,7 @@ fn to_head(id: &SessionId, snapshot: &Snapshot, owner: SessionOwner) -> Result<H
 /// Returns whether two heads are equal apart from times.
 fn is_same(old: &Head, new: &Head) -> bool {
     let owner = |head: &Head| head.owner.as_ref().map(|owner| (owner.machine.id.clone(), owner.busy));
-    old.history == new.history && old.artifacts == new.artifacts && owner(old) == owner(new)
+    old.history == new.history && old.artifacts == new.artifacts && old.source == new.source && owner(old) == owner(new)
 }
 
 /// Uploads the content that the store lacks: first the artifacts, then the history.
@@ -173,9 +173,9 @@ async fn upload_contents(bucket: &Bucket, head: &Head, snapshot: &Snapshot) -> R
 /// Uploads the history of a head, unless the store already contains it.
 async fn upload_history(bucket: &Bucket, head: &Head, snapshot: &Snapshot) -> Result<(), WorkspaceError> {
     let name = layout::history(&head.session_id, &head.history.digest);
-    let mut file = &snapshot.file;
-    file.rewind().map_err(|error| WorkspaceError::local(Problem::new("cannot read a temporary file").because(error)))?;
-    bucket.upload(&name, head.history.bytes, &mut file).await
+    let file = snapshot.file.try_clone().and_then(|mut file| file.rewind().map(|()| file));
+    let file = file.map_err(|error| WorkspaceError::local(Problem::new("cannot read a temporary file").because(error)))?;
+    bucket.upload(&name, head.history.bytes, file).await
 }
 
 /// Uploads an artifact of this machine, unless the store already contains it. Returns its URL.
@@ -189,8 +189,10 @@ async fn upload_content(bucket: &Bucket, artifact: &LocalArtifact) -> Result<Str
     let name = layout::artifact(&artifact.entry.digest);
     if let Some(path) = &artifact.path {
         let failed = |error| WorkspaceError::local(Problem::new(format!("cannot read `{}`", path.display())).because(error));
-        let mut file = std::fs::File::open(path).map_err(failed)?;
-        bucket.upload(&name, artifact.entry.artifact.bytes, &mut file).await?;
+        let opened = path.clone();
+        let file = tokio::task::spawn_blocking(move || std::fs::File::open(opened)).await;
+        let file = file.unwrap_or_else(|error| Err(error.into())).map_err(failed)?;
+        bucket.upload(&name, artifact.entry.artifact.bytes, file).await?;
     }
     Ok(bucket.uri(&name))
 }

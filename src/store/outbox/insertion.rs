@@ -124,17 +124,17 @@ pub(super) fn delete_through(transaction: &Transaction<'_>, sink: OutboxSink, ke
 
 /// Counts a record that does not fit: as dropped, or as missing until a gap row reports it.
 fn count_missing(transaction: &Transaction<'_>, sink: OutboxSink, now: i64) -> rusqlite::Result<()> {
-    let sql = if sink.may_drop() {
-        "INSERT INTO outbox_sinks (sink, dropped) VALUES (?1, 1) ON CONFLICT (sink) DO UPDATE SET dropped = dropped + 1"
-    } else {
+    let sql = if sink.reports_missing() {
         "INSERT INTO outbox_sinks (sink, missing, missing_from, missing_until) VALUES (?1, 1, ?2, ?2) ON CONFLICT (sink)
          DO UPDATE SET missing_from = iif(missing = 0, ?2, missing_from), missing_until = ?2, missing = missing + 1"
+    } else {
+        "INSERT INTO outbox_sinks (sink, dropped) VALUES (?1, 1) ON CONFLICT (sink) DO UPDATE SET dropped = dropped + 1"
     };
     let mut statement = transaction.prepare_cached(sql)?;
-    if sink.may_drop() {
-        statement.execute([sink.as_str()])?
-    } else {
+    if sink.reports_missing() {
         statement.execute(params![sink.as_str(), now])?
+    } else {
+        statement.execute([sink.as_str()])?
     };
     Ok(())
 }

@@ -18,8 +18,8 @@ pub(crate) enum Removal {
     HeldBy(u32),
 }
 
-/// Removes all rows of a sink. They are counted: as dropped, or as missing, so that a gap reports them if the sink is ever configured
-/// again.
+/// Removes all rows of a sink. They are counted: as missing if a gap can report them once the sink is configured again,
+/// otherwise as dropped.
 pub(in super::super) fn remove_rows(database: &Arc<Database>, sink: OutboxSink) -> Result<Removal, StoreError> {
     let claim = match claim(database, sink, true)? {
         ClaimResult::Taken(claim) => claim,
@@ -39,9 +39,9 @@ fn remove(transaction: &Transaction<'_>, sink: OutboxSink) -> rusqlite::Result<(
             "SELECT coalesce(min(time), 0), coalesce(max(time), 0), coalesce(max(key), 0) FROM outbox WHERE sink = ?1",
         )?
         .query_row([sink.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let (gaps, reported) = gaps(transaction, sink)?;
+    let (gaps, reported, earliest) = gaps(transaction, sink)?;
     let (count, bytes) = delete_through(transaction, sink, last)?;
-    if sink.may_drop() {
+    if !sink.reports_missing() {
         transaction
             .prepare_cached("UPDATE outbox_sinks SET dropped = dropped + ?2 WHERE sink = ?1")?
             .execute(params![sink.as_str(), count])?;
@@ -52,7 +52,7 @@ fn remove(transaction: &Transaction<'_>, sink: OutboxSink) -> rusqlite::Result<(
                 "UPDATE outbox_sinks SET missing_from = iif(missing = 0, ?3, min(missing_from, ?3)),
                  missing_until = max(missing_until, ?4), missing = missing + ?2, lost = max(lost - ?5, 0) WHERE sink = ?1",
             )?
-            .execute(params![sink.as_str(), count - gaps + reported, from, until, reported])?;
+            .execute(params![sink.as_str(), count - gaps + reported, from.min(earliest), until, reported])?;
     }
     transaction
         .prepare_cached("UPDATE outbox_sinks SET attempts = 0, next_attempt = 0, error = NULL WHERE sink = ?1")?
@@ -60,15 +60,18 @@ fn remove(transaction: &Transaction<'_>, sink: OutboxSink) -> rusqlite::Result<(
     Ok((count, bytes))
 }
 
-/// Returns the number of gaps among the rows of a sink, and the number of records that they report as missing.
-fn gaps(transaction: &Transaction<'_>, sink: OutboxSink) -> rusqlite::Result<(i64, i64)> {
+/// Returns the number of gaps among the rows of a sink, the number of records that they report as missing, and the
+/// time of the first one of these records.
+fn gaps(transaction: &Transaction<'_>, sink: OutboxSink) -> rusqlite::Result<(i64, i64, i64)> {
     let mut statement = transaction.prepare_cached("SELECT body FROM outbox WHERE sink = ?1 AND kind = ?2")?;
     let mut rows = statement.query(params![sink.as_str(), GAP])?;
-    let (mut gaps, mut reported) = (0, 0);
+    let (mut gaps, mut reported, mut earliest) = (0, 0, i64::MAX);
     while let Some(row) = rows.next()? {
         let body: serde_json::Value = serde_json::from_slice(row.get_ref(0)?.as_blob()?).unwrap_or_default();
         gaps += 1;
         reported += body["missing"].as_i64().unwrap_or_default();
+        let from = body["from"].as_str().and_then(|from| from.parse::<jiff::Timestamp>().ok());
+        earliest = from.map_or(earliest, |from| earliest.min(from.as_millisecond()));
     }
-    Ok((gaps, reported))
+    Ok((gaps, reported, earliest))
 }

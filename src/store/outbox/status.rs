@@ -14,9 +14,10 @@ pub(crate) struct SinkStatus {
     pub pending: u64,
     /// Size of these rows, in bytes.
     pub bytes: u64,
-    /// Number of rows that were dropped because the outbox was full, or that the service rejected permanently.
+    /// Number of rows that were dropped because the outbox was full, that the user deleted, or that the service rejected
+    /// permanently.
     pub dropped: u64,
-    /// Number of records that are missing because the outbox was full.
+    /// Number of records that are missing because the outbox was full, or because the user deleted them.
     pub missing: u64,
     /// Number of failed attempts since the last acknowledgement.
     pub attempts: u64,

@@ -231,6 +231,26 @@ fn removed_rows_are_reported_as_missing_if_their_sink_is_configured_again() {
     assert!(store.enqueue(entries(OutboxSink::Telemetry, &["a", "b"]), NO_LIMIT).unwrap());
     assert!(matches!(store.remove_outbox_rows(OutboxSink::Telemetry).unwrap(), Removal::Done { rows: 2, .. }));
     assert_eq!(status(&store, OutboxSink::Telemetry).dropped, 2);
+    assert!(store.enqueue(entries(OutboxSink::Sessions, &["a"]), NO_LIMIT).unwrap());
+    assert!(matches!(store.remove_outbox_rows(OutboxSink::Sessions).unwrap(), Removal::Done { rows: 1, .. }));
+    let sessions = status(&store, OutboxSink::Sessions);
+    assert_eq!((sessions.dropped, sessions.missing), (1, 0), "this service receives no gaps");
+}
+
+#[test]
+fn the_gap_of_removed_rows_begins_with_the_gap_among_them() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let earlier = r#"{"missing":3,"from":"2020-01-01T00:00:00Z","until":"2020-01-02T00:00:00Z"}"#;
+    let gap = OutboxEntry { sink: OutboxSink::Audit, kind: GAP, body: earlier.into() };
+    assert!(store.enqueue(vec![gap], NO_LIMIT).unwrap());
+    assert!(store.enqueue(entries(OutboxSink::Audit, &["a"]), NO_LIMIT).unwrap());
+    assert!(matches!(store.remove_outbox_rows(OutboxSink::Audit).unwrap(), Removal::Done { rows: 2, .. }));
+    assert!(store.enqueue(entries(OutboxSink::Audit, &["new"]), NO_LIMIT).unwrap());
+    let gap = taken(&store, OutboxSink::Audit).rows(0, 1, 1 << 20).unwrap().remove(0);
+    let body: serde_json::Value = serde_json::from_slice(&gap.body).unwrap();
+    assert_eq!(body["missing"], 4);
+    assert_eq!(body["from"], "2020-01-01T00:00:00Z");
 }
 
 #[test]

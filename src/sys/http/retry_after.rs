@@ -22,7 +22,7 @@ pub(crate) fn date(text: &str) -> Option<Timestamp> {
     text.parse().ok().or_else(http)
 }
 
-/// Returns the time until a moment; `None` if it is in the past.
+/// Returns the time until a moment, of limited length; zero if it is in the past.
 pub(crate) fn time_until(moment: Timestamp, now: Timestamp) -> Option<Duration> {
     let wait = Duration::try_from(moment.duration_since(now)).unwrap_or_default();
     Some(wait.min(MAX_DURATION))

@@ -24,6 +24,8 @@ const LISTING: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY);
 const MARK: &str = "began";
 /// Mode that the survey gives to unreadable directories of the upper directory.
 pub(super) const OPENED: u32 = 0o700;
+/// Number of entries whose states are in memory at a time, so that the limit for changes also limits the memory.
+const WINDOW_ITEMS: usize = 64 * CHUNK_ITEMS;
 /// Tolerance between the clocks of different file systems.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -134,8 +136,10 @@ impl Walk {
             },
         };
         let here = names(&upper)?;
-        for (name, state) in here.iter().zip(entry_states(&here, &upper, lower.as_ref())) {
-            self.entry((&upper, lower.as_ref()), name, path.join(name), state?, below)?;
+        for window in here.chunks(WINDOW_ITEMS) {
+            for (name, state) in window.iter().zip(entry_states(window, &upper, lower.as_ref())) {
+                self.entry((&upper, lower.as_ref()), name, path.join(name), state?, below)?;
+            }
         }
         if below == Below::Hidden {
             self.record_hidden(path, &here.into_iter().collect())?;
@@ -239,8 +243,11 @@ impl Walk {
     fn list_below(&mut self, path: &Path, found: &mut Vec<(PathBuf, Node)>) -> io::Result<()> {
         let Some(directory) = self.open_lower(path)? else { return Ok(()) };
         let here = names(&directory)?;
-        for (name, node) in here.iter().zip(for_each_name(&here, |name| Node::at(&directory, name))) {
-            found.extend(node?.map(|node| (path.join(name), node)));
+        for window in here.chunks(WINDOW_ITEMS) {
+            for (name, node) in window.iter().zip(for_each_name(window, |name| Node::at(&directory, name))) {
+                found.extend(node?.map(|node| (path.join(name), node)));
+            }
+            self.check_count(found.len())?;
         }
         Ok(())
     }
@@ -271,10 +278,16 @@ impl Walk {
     }
 
     fn push(&mut self, change: Change) -> io::Result<()> {
-        if self.changes.entries.len() >= MAX_ENTRIES {
+        self.check_count(1)?;
+        self.changes.entries.push(change);
+        Ok(())
+    }
+
+    /// Checks whether this number of further changes can be recorded.
+    fn check_count(&self, more: usize) -> io::Result<()> {
+        if self.changes.entries.len() + more > MAX_ENTRIES {
             return Err(io::Error::other(format!("the command changed more than {MAX_ENTRIES} files; run it without a preview")));
         }
-        self.changes.entries.push(change);
         Ok(())
     }
 

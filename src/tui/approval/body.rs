@@ -1,6 +1,7 @@
 //! Body of a dialog, between its head and its choices.
 
 use super::command::{CommandBody, Row};
+use super::diff_layout::LARGE_LINES;
 use super::note::{CHANGED, Note, Verb, hanging, hanging_indent};
 use super::title::{DialogTitle, HeadSuffix};
 use crate::protocol::{Approval, DiscardedEffect, Effects, FileDiffs, Risk};
@@ -15,8 +16,6 @@ use std::ops::Range;
 
 /// Width in cells of `1 of 3` and its surrounding spaces, next to the title of a command.
 const PLACE_CELLS: usize = 11;
-/// Number of diff lines above which a change can be applied (with two keys) before all of it was shown.
-const LARGE_LINES: usize = 2000;
 
 pub(crate) enum Body {
     /// `name` and `above` are drawn before the diff, but the name only if the head has no space for it.
@@ -119,7 +118,11 @@ impl Body {
         let extent = if lines > LARGE_LINES { ChangeSize::Large } else { ChangeSize::Readable };
         let above = rows_above_effects(approval, effects, &diff, &[]);
         let below = super::effects::notes_below(effects, diff.lines() > 0);
-        let name = DialogTitle { words: String::new(), beside: HeadSuffix::default() };
+        let name = if super::effects::is_in_title(effects) {
+            DialogTitle { words: effects_title(approval, effects), beside: head_suffix(approval) }
+        } else {
+            DialogTitle { words: String::new(), beside: HeadSuffix::default() }
+        };
         let (verb, facts) = (super::effects::verb(effects), super::effects::facts(effects));
         Self::Edit { name, diff, above, below, extent, verb, facts }
     }
@@ -312,6 +315,12 @@ impl Body {
             Self::Edit { .. } | Self::Words { .. } => read(&[]),
         }
     }
+}
+
+/// Returns the title of a command's effects as the head shows it.
+fn effects_title(approval: &Approval, effects: &Effects) -> String {
+    let title = super::title::with_agent(approval, super::title::of_effects(effects));
+    if approval.amendable.edited { format!("{title}, edited by you") } else { title }
 }
 
 /// Returns the notes of a proposal, after the warning about an updated one.

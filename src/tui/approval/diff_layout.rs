@@ -4,6 +4,8 @@ use crate::tui::diff::Shape;
 
 /// Panel width in cells from which before and after are shown side by side.
 pub(crate) const BESIDE: u16 = 110;
+/// Number of diff lines above which a change can be applied (with two keys) before all of it was shown.
+pub(super) const LARGE_LINES: usize = 2000;
 /// Panel width in cells below which they are never side by side.
 pub(crate) const MIN_BESIDE: u16 = 80;
 

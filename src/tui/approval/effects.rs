@@ -1,15 +1,19 @@
 //! Rows around the diff of a previewed command: the command, changes without a diff, omitted changes and output.
 
 use super::Dialog;
+use super::diff_layout::LARGE_LINES;
 use super::note::{Note, Verb};
-use crate::protocol::{Approval, CountedEffects, CreatedFiles, DiscardedEffect, EffectKind, Effects, FileDiff, FileEffect, size};
+use crate::protocol::{Approval, CountedEffects, CreatedFiles, DiscardedEffect, EffectKind, Effects, FileEffect, size};
 use crate::text;
 use crate::tui::format::format_count;
 use crate::tui::theme::Token;
 use crate::tui::transcript::take_exit;
+use std::collections::HashSet;
 
 /// Number of lines of a long output shown from its start, and from its end; `?` shows all of it.
 const EXCERPT: usize = 8;
+/// Maximum number of characters read from the last line of an output.
+const LAST_LINE: usize = 500;
 /// Width of the column with the change of a path, in cells.
 const VERB: usize = 9;
 /// Status of a command that succeeded, which needs no row.
@@ -20,21 +24,47 @@ const DISCARD: &str = "discard";
 /// Returns the index of the note about a listed path that the diff does not show.
 pub(crate) fn note_index(approval: &Approval, path: &str) -> usize {
     let Some(effects) = &approval.effects else { return 0 };
-    let listed = effects.files.iter().filter(|file| !is_in_diff(approval, file)).map(|file| file.path.as_str());
+    let listed = listed_files(approval, effects).into_iter().map(|file| file.path.as_str());
     let at = listed.chain(effects.groups.iter().map(|group| group.folder.as_str())).position(|listed| listed == path);
     lead(approval, effects).len() + at.unwrap_or(0)
 }
 
-/// Returns whether the diff shows all of the effect: the text of one file.
-fn is_in_diff(approval: &Approval, effect: &FileEffect) -> bool {
+/// Returns whether the title names the only change.
+pub(super) fn is_in_title(effects: &Effects) -> bool {
+    effects.conflict.is_none() && matches!((effects.files.as_slice(), effects.paths()), ([_], 1))
+}
+
+/// Returns the files that are listed above the diff: those whose change or name the diff does not show. A diff that is
+/// too long to be reviewed lists all of them, and a diff of a single file does not name it.
+fn listed_files<'a>(approval: &Approval, effects: &'a Effects) -> Vec<&'a FileEffect> {
+    let diff = &approval.proposal.diff;
+    let lines: usize = diff.hunks().map(|hunk| hunk.lines.len()).sum();
+    let has_names = lines <= LARGE_LINES && (diff.len() > 1 || is_in_title(effects));
+    let mut shown: HashSet<&str> = HashSet::new();
+    let mut ambiguous: HashSet<&str> = HashSet::new();
+    for name in diff.iter().filter(|file| has_names && !file.hunks.is_empty()).filter_map(|file| file.name.as_deref()) {
+        if !shown.insert(name) {
+            ambiguous.insert(name);
+        }
+    }
+    let mut paths: HashSet<&str> = HashSet::new();
+    ambiguous.extend(effects.files.iter().map(|effect| effect.path.as_str()).filter(|path| !paths.insert(*path)));
+    let is_in_diff = |effect: &FileEffect| {
+        let path = effect.path.as_str();
+        is_plain_text(effect) && shown.contains(path) && !ambiguous.contains(path)
+    };
+    effects.files.iter().filter(|effect| !is_in_diff(effect)).collect()
+}
+
+/// Returns whether the text of one file is all of the effect.
+fn is_plain_text(effect: &FileEffect) -> bool {
     let is_text = matches!(
         effect.kind,
         EffectKind::Created { binary: false, .. }
             | EffectKind::Changed { binary: false, .. }
             | EffectKind::Deleted { binary: false, .. }
     );
-    let is_of = |file: &FileDiff| file.name.as_deref() == Some(effect.path.as_str()) && !file.hunks.is_empty();
-    is_text && effect.notes.is_empty() && approval.proposal.diff.iter().any(is_of)
+    is_text && effect.notes.is_empty()
 }
 
 /// Returns the first rows: the command, and how it ended if it failed.
@@ -58,7 +88,7 @@ pub(crate) fn notes_above(approval: &Approval, effects: &Effects, discarded: &[D
     if effects.conflict.is_some() {
         return notes;
     }
-    let listed = effects.files.iter().filter(|effect| !is_in_diff(approval, effect));
+    let listed = listed_files(approval, effects).into_iter();
     notes.extend(listed.map(|effect| file(effect, is_discarded(&effect.path))));
     notes.extend(effects.groups.iter().map(|folder| group(folder, is_discarded(&folder.folder))));
     if effects.more_files > 0 {
@@ -92,10 +122,14 @@ pub(crate) fn notes_below(effects: &Effects, has_diff: bool) -> Vec<Note> {
     let mut output = text::clean(&effects.output).into_owned();
     take_exit(&mut output);
     let output = output.trim();
-    let last = output.lines().next_back().map(str::trim);
     let lines = format_count(output.lines().count(), "line");
-    let row = |last: &str| Note::on_one_row(format!("output: {lines} · ? show · {last}"), Token::Muted);
-    last.map(row).into_iter().collect()
+    let row = |last: &str| {
+        // A row has no space for more.
+        let start: String = last.chars().take(LAST_LINE).collect();
+        let last = text::clean_line(&start);
+        Note::on_one_row(format!("output: {lines}, the last: {last}"), Token::Muted).with_ending(" · ? show all")
+    };
+    output.lines().next_back().map(row).into_iter().collect()
 }
 
 /// Returns the rows of the output, for line mode, which has no page for it.
@@ -201,6 +235,62 @@ fn output_notes(output: &str) -> Vec<Note> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::FileDiffs;
+    use crate::tui::tests::fixtures::effects_approval;
+
+    /// Returns the effects on two text files, with this number of changed lines.
+    fn two_files(lines: usize) -> Approval {
+        let mut approval = effects_approval("a");
+        let file = |path: &str, notes: &[&str]| FileEffect {
+            path: path.to_owned(),
+            kind: EffectKind::Changed { bytes_before: 1, bytes_after: 2, binary: false },
+            notes: notes.iter().map(|note| (*note).to_owned()).collect(),
+        };
+        let diff =
+            |path: &str, lines: usize| format!("--- a/{path}\n+++ b/{path}\n@@ -0,0 +1,{lines} @@\n{}", "+x\n".repeat(lines));
+        approval.proposal.diff = FileDiffs::read(&format!("{}{}", diff("a.rs", lines - 1), diff("b.rs", 1)));
+        let effects = approval.effects.as_mut().unwrap();
+        (effects.files, effects.groups) = (vec![file("a.rs", &[]), file("b.rs", &[])], Vec::new());
+        approval
+    }
+
+    fn names_above(approval: &Approval) -> Vec<String> {
+        let notes = notes_above(approval, approval.effects.as_deref().unwrap(), &[]);
+        notes.into_iter().map(|note| note.text).filter(|text| text.starts_with("changed")).collect()
+    }
+
+    #[test]
+    fn a_diff_that_is_too_long_to_review_lists_all_files() {
+        assert!(names_above(&two_files(2000)).is_empty(), "the diff names them");
+        let large = two_files(2001);
+        assert_eq!(names_above(&large), ["changed  a.rs", "changed  b.rs"]);
+        let notes = notes_above(&large, large.effects.as_deref().unwrap(), &[]);
+        assert_eq!(notes[note_index(&large, "b.rs")].text, "changed  b.rs");
+        // All of the list must be shown before the changes can be applied.
+        assert!(Dialog::approval(large).body.required_rows(80) >= notes.len());
+    }
+
+    #[test]
+    fn files_that_the_diff_does_not_identify_are_listed() {
+        let mut approval = two_files(10);
+        approval.effects.as_mut().unwrap().files[1].path = "a.rs".to_owned();
+        assert_eq!(names_above(&approval).len(), 2, "two effects with one name");
+        let mut approval = two_files(10);
+        approval.proposal.diff = approval.proposal.diff.iter().take(1).cloned().collect();
+        assert_eq!(names_above(&approval).len(), 2, "the diff of one file has no name");
+        approval.effects.as_mut().unwrap().files.truncate(1);
+        assert!(names_above(&approval).is_empty(), "the title names it");
+    }
+
+    #[test]
+    fn the_last_line_of_the_output_takes_one_row() {
+        let mut effects = *effects_approval("a").effects.unwrap();
+        effects.output = format!("one\n{}\tb", "a".repeat(100_000));
+        let notes = notes_below(&effects, true);
+        let rows = notes[0].rows(60);
+        assert!(rows.len() == 1 && rows[0].ends_with(" · ? show all") && !rows[0].contains('\t'), "{rows:?}");
+        assert!(notes[0].text.len() < 1000);
+    }
 
     #[test]
     fn command_output_cannot_hide_text_with_control_characters() {

@@ -125,8 +125,14 @@ impl Hunks {
         self.offers.len()
     }
 
-    pub(crate) fn file(&self) -> usize {
-        self.offers[self.at].file.unwrap_or(0)
+    /// Returns the index of the current hunk's file; `None` if the file cannot be edited.
+    pub(crate) fn file(&self) -> Option<usize> {
+        self.offers[self.at].file
+    }
+
+    /// Returns whether hunks of other files are left out or edited.
+    pub(crate) fn changes_others(&self, file: usize) -> bool {
+        self.offers.iter().zip(&self.choices).any(|(offer, choice)| offer.file != Some(file) && *choice != HunkChoice::Taken)
     }
 
     /// Returns one flag for each hunk of the diff: whether it is left out.
@@ -408,9 +414,9 @@ impl Hunks {
     /// Returns the hints for the keys that select files and hunks.
     pub(crate) fn hints(&self) -> &'static [&'static str] {
         match self.files().len() {
-            1 => &["[ ] hunk", "space select"],
-            count if count == self.len() => &["[ ] file", "space select"],
-            _ => &["[ ] hunk", "{ } file", "space select", "f select file"],
+            1 => &["[ ] hunk", "space toggle"],
+            count if count == self.len() => &["[ ] file", "space toggle"],
+            _ => &["[ ] hunk", "{ } file", "space toggle", "f toggle file"],
         }
     }
 
@@ -449,9 +455,11 @@ impl Dialog {
     /// Applies a hunk key. Returns whether the key was a hunk key, or the reason why it had no effect.
     pub(crate) fn mark_hunk(&mut self, mark: HunkMark) -> Result<bool, String> {
         let Some(hunks) = self.hunks_mut() else { return Ok(false) };
+        let before = hunks.choices.clone();
         let marked = hunks.mark(mark)?;
         if marked {
             let at = hunks.at;
+            self.show_edits(&before);
             self.show_hunks();
             if mark != HunkMark::Turn {
                 self.scroll_to_part(at);
@@ -519,24 +527,48 @@ impl Dialog {
         let Some(hunks) = self.hunks_mut() else { return };
         hunks.replace_text(text);
         let at = hunks.at;
-        let diff = hunks.edited_diff();
-        let path = self.asked_approval().and_then(|approval| approval.proposal.paths.first().cloned());
         let saw_all = self.unseen() == 0;
-        let diff = Diff::new(&diff, path.as_deref());
-        let before = self.body.rows_above_diff(self.view.width);
-        let from = before + self.body.changes().map_or(0, |diff| diff.row_of(self.view.width, at));
-        diff.set_shape(self.shape(self.view.width + crate::tui::metrics::GUTTER));
-        self.body.set_diff(diff);
+        let from = self.row_of_hunk(at);
+        self.rebuild_diff();
         // The edited text counts as shown; the rows below it only if they were shown before.
         self.view.seen = if saw_all { self.body.rows(self.view.width) } else { self.view.seen.min(from) };
         self.view.saw_all = saw_all;
         self.show_hunks();
     }
 
+    /// Shows the current text of the hunks, after edits were dropped or restored. Rows from the first such hunk must be
+    /// shown again. `before`: the choices until now.
+    fn show_edits(&mut self, before: &[HunkChoice]) {
+        let edited = |choice: &HunkChoice| matches!(choice, HunkChoice::Edited { .. });
+        let differs = |(old, new): (&HunkChoice, &HunkChoice)| old != new && (edited(old) || edited(new));
+        let first = self.hunks().and_then(|hunks| before.iter().zip(&hunks.choices).position(differs));
+        let Some(first) = first else { return };
+        let from = self.row_of_hunk(first);
+        self.rebuild_diff();
+        self.view.seen = self.view.seen.min(from);
+        self.view.saw_all = false;
+    }
+
+    /// Replaces the diff with that of the edited hunks.
+    fn rebuild_diff(&mut self) {
+        let Some(diff) = self.hunks().map(Hunks::edited_diff) else { return };
+        let path = self.asked_approval().and_then(|approval| approval.proposal.paths.first().cloned());
+        let diff = Diff::new(&diff, path.as_deref());
+        diff.set_shape(self.shape(self.view.width + crate::tui::metrics::GUTTER));
+        self.body.set_diff(diff);
+    }
+
+    /// Returns the row of the body in which a hunk begins.
+    fn row_of_hunk(&self, hunk: usize) -> usize {
+        let width = self.view.width;
+        self.body.rows_above_diff(width) + self.body.changes().map_or(0, |diff| diff.row_of(width, hunk))
+    }
+
     /// Restores the hunks.
     pub(crate) fn restore_hunks(&mut self, before: Hunks) {
         if let Some(hunks) = self.hunks_mut() {
-            *hunks = before;
+            let choices = std::mem::replace(hunks, before).choices;
+            self.show_edits(&choices);
         }
         self.show_hunks();
     }

@@ -19,21 +19,29 @@ pub(crate) struct Note {
     pub token: Token,
     /// Whether the paragraph is truncated to one row instead of wrapped.
     is_on_one_row: bool,
+    /// End of a paragraph of one row, which is never truncated.
+    ending: &'static str,
 }
 
 impl Note {
     pub(crate) fn new(text: String, token: Token) -> Self {
-        Self { text, token, is_on_one_row: false }
+        Self { text, token, is_on_one_row: false, ending: "" }
     }
 
     /// Creates a paragraph of one row, whose text `?` shows in full.
     pub(crate) fn on_one_row(text: String, token: Token) -> Self {
-        Self { text, token, is_on_one_row: true }
+        Self { text, token, is_on_one_row: true, ending: "" }
+    }
+
+    /// Adds an end to a paragraph of one row.
+    pub(crate) fn with_ending(self, ending: &'static str) -> Self {
+        Self { ending, ..self }
     }
 
     pub(crate) fn rows(&self, width: u16) -> Vec<String> {
         if self.is_on_one_row {
-            return vec![text::truncate(&self.text, width.into()).into_owned()];
+            let room = usize::from(width).saturating_sub(text::width(self.ending));
+            return vec![format!("{}{}", text::truncate(&self.text, room), self.ending)];
         }
         text::wrap(&self.text, usize::from(width)).into_iter().map(|part| self.text[part].to_owned()).collect()
     }

@@ -49,7 +49,7 @@ impl Onboarding {
 
     pub(crate) fn reason(&self) -> String {
         match &self.page {
-            SetupPage::Card => "nothing is saved before you press y".to_owned(),
+            SetupPage::Card => "nothing is saved before y and enter".to_owned(),
             SetupPage::Typing(TypedLine { what: TypedInput::Address, .. }) => {
                 "any server with the Chat Completions API; only the address is checked".to_owned()
             }
@@ -58,8 +58,10 @@ impl Onboarding {
     }
 
     fn choices(&self) -> Vec<Choice> {
-        let pick = |letter, pick, words: &str, short: &'static str| {
-            choice(letter, Confirm::Letter, ChoiceAction::Setup(pick), words.to_owned(), short)
+        let pick = |letter, pick: SetupChoice, words: &str, short: &'static str| {
+            // Whatever is saved needs a second key.
+            let confirm = if pick == SetupChoice::Save { Confirm::LetterThenEnter } else { Confirm::Letter };
+            choice(letter, confirm, ChoiceAction::Setup(pick), words.to_owned(), short)
         };
         match &self.page {
             SetupPage::Card => vec![
@@ -167,7 +169,8 @@ impl Onboarding {
     }
 
     fn model_details(&self) -> Vec<String> {
-        let mut lines = Vec::new();
+        let own = self.own.as_ref().filter(|_| self.model == ModelChoice::Own);
+        let mut lines = own.map(own_details).unwrap_or_default();
         match &self.test {
             TestState::Not if self.model == ModelChoice::Own => lines.push("Not tested yet.".to_owned()),
             TestState::Not => {}
@@ -247,7 +250,14 @@ impl DialogKind for Onboarding {
 /// Rebuilds the content of the current page.
 pub(crate) fn refresh_setup(panel: &mut Dialog) {
     let Some(setup) = panel.kind.find::<Onboarding>() else { return };
+    let row = setup.rows().iter().position(|row| *row == setup.current_row()).unwrap_or(0);
+    let is_card = matches!(setup.page, SetupPage::Card);
     (panel.title, panel.reason, panel.body, panel.words) = (setup.title(), setup.reason(), setup.body(), setup.field());
+    // Other details must be shown again.
+    (panel.view.seen, panel.view.saw_all) = (0, false);
+    if is_card && panel.view.shown > 0 {
+        panel.view.top = panel.view.top.clamp((row + 1).saturating_sub(panel.view.shown), row);
+    }
 }
 
 /// Returns the current key hints, most likely first.
@@ -271,6 +281,17 @@ fn own_text(own: &ModelAddress) -> String {
         Some(address) => format!("{model} at {} · {key}", text::reveal_line(address)),
         None => format!("{model} · {key}"),
     }
+}
+
+/// Returns the server and the name of a model that the user typed, and its key, in full.
+fn own_details(own: &ModelAddress) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(own.address.as_deref().map(|address| format!("Server: {}", text::reveal_line(address))));
+    if !own.model.is_empty() {
+        lines.push(format!("Model: {}", text::reveal_line(&own.model)));
+    }
+    lines.extend(own.key.as_ref().map(|key| format!("Key: {}", describe_key(&key.0))));
+    lines
 }
 
 /// Describes a key: `51 characters, …k3f9`, or only its length if it is short.

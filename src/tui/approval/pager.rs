@@ -199,7 +199,10 @@ fn constants(approval: &Approval) -> Vec<String> {
         // The prompt shows one row of the command.
         lines.push(format!("command      {}", text::reveal_rows(&command.line).replace('\n', "\n             ")));
         let ended = text::reveal_line(&effects.ended);
-        lines.push(format!("result       {ended}; ran in a copy without network access; your files are unchanged"));
+        let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
+        let access =
+            if opens.is_empty() { "without network access".to_owned() } else { format!("with access to {}", opens.join(", ")) };
+        lines.push(format!("result       {ended}; ran in a copy {access}; your files are unchanged"));
     }
     if let Some(command) = &approval.command {
         lines.push(format!("directory    {}", text::reveal_line(&command.cwd)));

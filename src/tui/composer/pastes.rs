@@ -4,18 +4,21 @@ use crate::tui::format::format_large_count;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Number of lines above which a paste counts as long.
 const LONG: usize = 10;
 /// Maximum number of stored long pastes.
 const MAX_PASTES: usize = 8;
+/// Maximum size of the stored pastes, and of the chips that the draft no longer contains, in bytes.
+const MAX_BYTES: usize = 16 << 20;
 
 /// Stored pastes, and those that the draft contains as chips.
 #[derive(Debug, Default)]
 pub(super) struct Pastes {
     /// Long pastes, newest first.
-    known: VecDeque<String>,
-    /// Chips of the draft.
+    known: VecDeque<Arc<str>>,
+    /// Chips of the draft, and removed ones that an undo can restore.
     chips: Vec<Chip>,
 }
 
@@ -23,7 +26,15 @@ pub(super) struct Pastes {
 #[derive(Debug)]
 struct Chip {
     label: String,
-    text: String,
+    text: Arc<str>,
+}
+
+/// Change of a draft that leaves each chip whole or removes it: the bytes of the old draft, and the text that replaces
+/// them.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct WholeChange<'t> {
+    pub range: Range<usize>,
+    pub text: &'t str,
 }
 
 /// Returns the label of a paste: `[pasted 10,000 lines]`.
@@ -31,24 +42,40 @@ pub(crate) fn label(pasted: &str) -> String {
     format!("[pasted {}]", format_large_count(pasted.lines().count(), "line"))
 }
 
+/// Returns whether text at the start of a draft can be a command, which must never be hidden.
+fn may_be_command(pasted: &str) -> bool {
+    pasted.trim_start().starts_with(['!', '/'])
+}
+
 impl Pastes {
-    /// Stores a long paste. Returns the label that represents it in this draft, or `None` if the paste is short.
-    pub(super) fn add(&mut self, pasted: &str, draft: &str) -> Option<String> {
-        if pasted.trim().lines().count() <= LONG {
+    /// Stores a long paste. Returns the label that represents it in this draft, or `None` if the paste is short or may
+    /// be a command. `before`: the draft before the cursor.
+    pub(super) fn add(&mut self, pasted: &str, draft: &str, before: &str) -> Option<String> {
+        if pasted.trim().lines().count() <= LONG || before.trim().is_empty() && may_be_command(pasted) {
             return None;
         }
-        self.known.retain(|known| known != pasted);
-        self.known.truncate(MAX_PASTES - 1);
-        self.known.push_front(pasted.to_owned());
+        let pasted: Arc<str> = pasted.into();
+        self.known.retain(|known| *known != pasted);
+        self.known.push_front(pasted.clone());
+        let mut bytes = 0;
+        let fits = |known: &&Arc<str>| {
+            bytes += known.len();
+            bytes <= MAX_BYTES
+        };
+        let count = self.known.iter().take(MAX_PASTES).take_while(fits).count();
+        self.known.truncate(count);
         Some(self.add_chip(pasted, draft))
     }
 
-    fn add_chip(&mut self, pasted: &str, draft: &str) -> String {
-        let plain = label(pasted);
+    fn add_chip(&mut self, pasted: Arc<str>, draft: &str) -> String {
+        if self.chips.iter().map(|chip| chip.text.len()).sum::<usize>() + pasted.len() > MAX_BYTES {
+            self.chips.retain(|chip| draft.contains(&chip.label));
+        }
+        let plain = label(&pasted);
         let numbered = (2..).map(|number| format!("{} #{number}]", plain.trim_end_matches(']')));
         let is_free = |label: &String| !draft.contains(label.as_str()) && self.chips.iter().all(|chip| chip.label != *label);
         let label = [plain.clone()].into_iter().chain(numbered).find(is_free).unwrap_or_default();
-        self.chips.push(Chip { label: label.clone(), text: pasted.to_owned() });
+        self.chips.push(Chip { label: label.clone(), text: pasted });
         label
     }
 
@@ -56,32 +83,82 @@ impl Pastes {
     pub(super) fn fold(&mut self, text: &str) -> String {
         self.chips.retain(|chip| text.contains(&chip.label));
         let mut draft = text.to_owned();
-        for pasted in self.known.clone() {
-            if draft.contains(&pasted) {
-                let label = self.add_chip(&pasted, &draft);
-                draft = draft.replacen(&pasted, &label, 1);
+        for known in self.known.clone() {
+            let pasted = known.trim();
+            let Some(at) = draft.find(pasted) else { continue };
+            if draft[..at].trim().is_empty() && may_be_command(pasted) {
+                continue;
             }
+            let stored = if pasted.len() == known.len() { known.clone() } else { pasted.into() };
+            let label = self.add_chip(stored, &draft);
+            draft.replace_range(at..at + pasted.len(), &label);
         }
         draft
     }
 
+    /// Returns the chips in a draft, in order.
+    fn chips_in<'s>(&'s self, draft: &str) -> Vec<(Range<usize>, &'s Chip)> {
+        let places = |chip: &'s Chip| {
+            draft.match_indices(&chip.label).map(move |(at, label)| (at..at + label.len(), chip)).collect::<Vec<_>>()
+        };
+        let mut found: Vec<(Range<usize>, &Chip)> = self.chips.iter().flat_map(places).collect();
+        found.sort_by_key(|(range, _)| range.start);
+        found
+    }
+
     /// Returns the text of a draft, with the pastes in place of their chips.
     pub(super) fn unfold<'t>(&self, draft: &'t str) -> Cow<'t, str> {
-        let place = |chip: &'_ Chip| draft.find(&chip.label).map(|at| at..at + chip.label.len());
-        let mut found: Vec<(Range<usize>, &str)> =
-            self.chips.iter().filter_map(|chip| Some((place(chip)?, chip.text.as_str()))).collect();
+        let found = self.chips_in(draft);
         if found.is_empty() {
             return Cow::Borrowed(draft);
         }
-        found.sort_by_key(|(range, _)| range.start);
         let (mut text, mut at) = (String::new(), 0);
-        for (range, pasted) in found {
+        for (range, chip) in found {
             text.push_str(&draft[at..range.start]);
-            text.push_str(pasted);
+            text.push_str(&chip.text);
             at = range.end;
         }
         text.push_str(&draft[at..]);
         Cow::Owned(text)
+    }
+
+    /// Returns whether the draft has or had chips.
+    pub(super) fn has_chips(&self) -> bool {
+        !self.chips.is_empty()
+    }
+
+    /// Returns the label of the chip for a paste.
+    pub(super) fn label_of(&self, pasted: &str) -> Option<&str> {
+        self.chips.iter().rev().find(|chip| *chip.text == *pasted).map(|chip| chip.label.as_str())
+    }
+
+    /// Returns the change to make instead of one that damages a chip: text that is inserted into a chip goes behind it,
+    /// and a chip that is partly removed is wholly removed. Returns `None` if the change damages no chip.
+    pub(super) fn whole_change<'t>(&self, old: &str, new: &'t str) -> Option<WholeChange<'t>> {
+        let chips: Vec<Range<usize>> = self.chips_in(old).into_iter().map(|(range, _)| range).collect();
+        if chips.is_empty() || old == new {
+            return None;
+        }
+        let before = common_prefix(old, new);
+        let behind = common_suffix(old, new).min(old.len().min(new.len()) - before);
+        let behind = (0..=behind).rev().find(|count| old.is_char_boundary(old.len() - count)).unwrap_or(0);
+        let changed = before..old.len() - behind;
+        let cuts = |range: &Range<usize>| chips.iter().any(|chip| is_cut(chip, range));
+        // A text of which only one part changed, by insertion or deletion, may have changed at several places.
+        let length = changed.len();
+        let is_one_sided = length == 0 || before + behind == new.len();
+        let first = (old.len() - length).saturating_sub(common_suffix(old, new)).min(before);
+        let edges = chips.iter().flat_map(|chip| [chip.start, chip.end]);
+        let mut starts = edges.flat_map(|edge| [Some(edge), edge.checked_sub(length)]).flatten().chain([first]);
+        let is_clean = |start: usize| (first..=before).contains(&start) && !cuts(&(start..start + length));
+        if !cuts(&changed) || is_one_sided && starts.any(is_clean) {
+            return None;
+        }
+        let mut range = changed.clone();
+        for chip in chips.iter().filter(|chip| is_cut(chip, &changed)) {
+            range = if length == 0 { chip.end..chip.end } else { range.start.min(chip.start)..range.end.max(chip.end) };
+        }
+        Some(WholeChange { range, text: &new[before..new.len() - behind] })
     }
 
     /// Returns the number of characters of the chip at the end of a text, or at its start.
@@ -92,7 +169,7 @@ impl Pastes {
 
     /// Returns the ranges of the stored pastes in a text, in order and without overlaps.
     pub(super) fn ranges_in(&self, text: &str) -> Vec<Range<usize>> {
-        let place = |pasted: &String| {
+        let place = |pasted: &Arc<str>| {
             let pasted = pasted.trim();
             text.find(pasted).map(|at| at..at + pasted.len())
         };
@@ -109,6 +186,25 @@ impl Pastes {
     }
 }
 
+/// Returns whether a change of this range leaves only a part of the chip, or splits it.
+fn is_cut(chip: &Range<usize>, changed: &Range<usize>) -> bool {
+    let touches = changed.start < chip.end && chip.start < changed.end;
+    touches && !(changed.start <= chip.start && chip.end <= changed.end)
+}
+
+/// Returns the number of equal bytes at the start of two texts, in whole characters.
+fn common_prefix(left: &str, right: &str) -> usize {
+    let same = left.bytes().zip(right.bytes()).take_while(|(left, right)| left == right).count();
+    (0..=same).rev().find(|count| left.is_char_boundary(*count) && right.is_char_boundary(*count)).unwrap_or(0)
+}
+
+/// Returns the number of equal bytes at the end of two texts, in whole characters.
+fn common_suffix(left: &str, right: &str) -> usize {
+    let same = left.bytes().rev().zip(right.bytes().rev()).take_while(|(left, right)| left == right).count();
+    let is_whole = |count: &usize| left.is_char_boundary(left.len() - count) && right.is_char_boundary(right.len() - count);
+    (0..=same).rev().find(is_whole).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,11 +217,11 @@ mod tests {
     fn a_paste_is_folded_to_a_chip_and_sent_in_full() {
         let mut pastes = Pastes::default();
         let (one, other) = (lines("a", 10_000), lines("b", 10_000));
-        assert_eq!(pastes.add(&lines("a", 10), ""), None);
-        let first = pastes.add(&one, "").unwrap();
+        assert_eq!(pastes.add(&lines("a", 10), "", ""), None);
+        let first = pastes.add(&one, "", "").unwrap();
         assert_eq!(first, "[pasted 10,000 lines]");
         let draft = format!("why? {first}");
-        let second = pastes.add(&other, &draft).unwrap();
+        let second = pastes.add(&other, &draft, &draft).unwrap();
         assert_eq!(second, "[pasted 10,000 lines #2]");
         let draft = format!("{draft} and {second} end");
         let whole = format!("why? {one} and {other} end");
@@ -143,8 +239,67 @@ mod tests {
     fn only_some_pastes_are_stored() {
         let mut pastes = Pastes::default();
         for number in 0..20 {
-            pastes.add(&lines(&number.to_string(), 11), "");
+            pastes.add(&lines(&number.to_string(), 11), "", "");
         }
         assert_eq!(pastes.known.len(), MAX_PASTES);
+    }
+
+    #[test]
+    fn a_possible_command_at_the_start_of_a_draft_is_never_hidden() {
+        let mut pastes = Pastes::default();
+        for start in ["!", " /", "!!"] {
+            let command = lines(&format!("{start}rm"), 20);
+            assert_eq!(pastes.add(&command, "", " \n"), None, "{start}");
+            let label = pastes.add(&command, "run ", "run ").unwrap();
+            assert!(pastes.fold(&format!("run {command}")).starts_with("run [pasted"), "{label}");
+            assert_eq!(pastes.fold(&command), command);
+        }
+    }
+
+    #[test]
+    fn stored_pastes_have_a_limit_in_bytes() {
+        let mut pastes = Pastes::default();
+        let large = |word: &str| format!("{}{}", lines(word, 20), "x".repeat(MAX_BYTES / 2));
+        for word in ["a", "b", "c"] {
+            pastes.add(&large(word), "", "");
+        }
+        assert_eq!((pastes.known.len(), pastes.chips.len()), (1, 1));
+    }
+
+    #[test]
+    fn every_occurrence_of_a_chip_is_its_paste() {
+        let mut pastes = Pastes::default();
+        let pasted = format!("{}\n", lines("a", 11));
+        let label = pastes.add(&pasted, "", "").unwrap();
+        assert_eq!(pastes.unfold(&format!("{label} {label}")), format!("{pasted} {pasted}"));
+        // A prompt is stored without spaces at its ends.
+        assert_eq!(pastes.fold(pasted.trim()), label);
+        assert_eq!(pastes.unfold(&label), pasted.trim());
+    }
+
+    #[test]
+    fn changes_leave_chips_whole_or_remove_them() {
+        let mut pastes = Pastes::default();
+        let labels = ["a", "b", "c"].map(|word| {
+            let count = 11 + usize::from(word.as_bytes()[0] - b'a');
+            pastes.add(&lines(word, count), "", "").unwrap()
+        });
+        let [one, two, three] = &labels;
+        let all = labels.concat();
+        let end = all.len();
+        let change = |old: &str, new: &str| pastes.whole_change(old, new).map(|change| (change.range, change.text.to_owned()));
+        // Whole chips are removed, moved and added.
+        for new in [format!("{one}{three}"), format!("{two}{three}"), format!("{one}{two}"), String::new(), format!("x{all}x")] {
+            assert_eq!(change(&all, &new), None, "{new}");
+        }
+        assert_eq!(change(&all, &format!("{one}é{two}{three}")), None);
+        // A letter inside goes behind the chip.
+        let inside = format!("[pasx{}", &all[4..]);
+        assert_eq!(change(&all, &inside), Some((one.len()..one.len(), "x".to_owned())));
+        // A chip of which a part is removed is removed.
+        assert_eq!(change(&all, &all[..end - 6]), Some((end - three.len()..end, String::new())));
+        assert_eq!(change(&all, &all[5..]), Some((0..one.len(), String::new())));
+        let replaced = format!("é{}", &all[5..]);
+        assert_eq!(change(&all, &replaced), Some((0..one.len(), "é".to_owned())));
     }
 }

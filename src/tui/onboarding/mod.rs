@@ -14,6 +14,9 @@ use crate::protocol::{Mode, ModelAddress, SecretString, SetupEvent, SetupInfo, S
 /// Maximum length of the typed text, in bytes; longer text is probably a file pasted by mistake.
 const TYPED_BYTES: usize = 8 << 10;
 
+/// Notice after the first escape on a card with a typed model.
+const REMOVED: &str = "the model that you entered was removed · esc again closes the setup";
+
 /// Settings of the card, and the row or line that has the keyboard.
 #[derive(Debug)]
 pub(crate) struct Onboarding {
@@ -142,6 +145,7 @@ pub(crate) enum SetupAction {
         lines: Vec<String>,
     },
     Theme(String),
+    Notice(&'static str),
     /// Ends the setup. `mode`: the mode of new sessions, if an approval choice was made.
     End {
         mode: Option<Mode>,
@@ -214,11 +218,11 @@ impl Onboarding {
     }
 
     /// Returns whether the setup handles pasted text. A key that is pasted into the card is treated as a key, never as a
-    /// draft.
+    /// draft; it is ignored while the card is being saved.
     pub(crate) fn accepts_paste(&self, pasted: &str) -> bool {
         match self.page {
             SetupPage::Typing(_) => true,
-            SetupPage::Card => !self.waits && recognise::provider_of(pasted).is_some(),
+            SetupPage::Card => recognise::provider_of(pasted).is_some(),
         }
     }
 
@@ -256,6 +260,16 @@ impl Onboarding {
                 self.go_to_page(SetupPage::Typing(TypedLine { what: TypedInput::Address, ..TypedLine::default() }))
             }
             SetupInput::Pick(SetupChoice::Test) if !matches!(self.test, TestState::Runs) => self.start_test(),
+            // A typed key would have to be typed again.
+            SetupInput::Escape if self.own.is_some() => {
+                self.own = None;
+                if self.model == ModelChoice::Own {
+                    self.model = ModelChoice::Keep;
+                }
+                self.problem = None;
+                self.forget_test();
+                vec![SetupAction::Notice(REMOVED), SetupAction::Words]
+            }
             SetupInput::Pick(SetupChoice::Skip) | SetupInput::Escape => self.leave(),
             SetupInput::Move(by) => {
                 self.row = wrap_index(self.row, *by, self.rows().len());

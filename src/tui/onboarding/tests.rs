@@ -43,6 +43,7 @@ fn words(out: &SetupAction) -> String {
         SetupAction::Words => "words".to_owned(),
         SetupAction::Use { model, .. } => format!("use {model}"),
         SetupAction::Theme(name) => format!("theme {name}"),
+        SetupAction::Notice(_) => "notice".to_owned(),
         SetupAction::End { mode, .. } => if mode.is_some() { "over, approvals" } else { "over" }.to_owned(),
     }
 }
@@ -100,6 +101,12 @@ fn setup_inputs_lead_to_the_expected_steps() {
         ("k paste:sk-ant-api03-abcdefgh clear enter", ""),
         ("k paste:sk-ant-api03-abcdefgh esc k enter", ""),
         ("k paste:sk-ant-api03-abcdefgh esc y", "take anthropic/claude-sonnet-5 key - at -; words"),
+        // Esc removes a typed key before it closes the card.
+        ("k paste:sk-ant-api03-abcdefgh enter esc", "notice; words"),
+        ("k paste:sk-ant-api03-abcdefgh enter esc y", "end effects -; words"),
+        ("k paste:sk-ant-api03-abcdefgh enter esc esc", "end - -; over"),
+        // A key that is pasted while the card is being saved is ignored.
+        ("y paste:sk-ant-api03-abcdefgh", ""),
         // The user's own server: its address, its model, and its key if it needs one.
         ("u paste:localhost:8000 enter", "words"),
         ("u paste:http://h:8000/v1 enter enter y", "take  key - at http://h:8000/v1; words"),
@@ -114,6 +121,9 @@ fn setup_inputs_lead_to_the_expected_steps() {
     }
     let mut questions = questions();
     assert!(questions.accepts_paste(&KEY[6..]) && !questions.accepts_paste("hello") && !questions.types());
+    questions.waits = true;
+    assert!(questions.accepts_paste(&KEY[6..]), "a key never goes to the draft");
+    questions.waits = false;
     questions.step(SetupInput::Pasted(&KEY[6..]));
     assert!(questions.types() && questions.accepts_paste("hello"));
 }

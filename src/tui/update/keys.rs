@@ -116,10 +116,13 @@ pub(crate) fn on_enter(model: &mut UiModel, steer: bool, now: u64, effects: &mut
     if draft.trim().is_empty() || model.servers.are_fresh(now) {
         return;
     }
-    if let Some(typed) = typed_command(&draft) {
+    // Only a command whose beginning is on the screen runs, and none that a pasted text hides.
+    let shown = model.composer.shown_text();
+    if let Some(typed) = typed_command(&draft).filter(|_| typed_command(&shown).is_some()) {
         return slash::run(model, typed, now, effects);
     }
-    if let Some((line, shared)) = super::user_shell::parse_command(&draft) {
+    let command = super::user_shell::parse_command(&draft);
+    if let Some((line, shared)) = command.filter(|_| super::user_shell::parse_command(&shown).is_some()) {
         let line = line.to_owned();
         return super::user_shell::run(model, line, shared, now, effects);
     }

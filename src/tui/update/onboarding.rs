@@ -43,7 +43,7 @@ pub(crate) fn apply_answer(model: &mut UiModel, told: SetupEvent, now: u64, effe
     }
 }
 
-fn open(model: &mut UiModel, found: SetupInfo, now: u64) {
+fn open(model: &mut UiModel, mut found: SetupInfo, now: u64) {
     let own = theme::list(model.options.themes.as_deref());
     let themes = [AUTO.to_owned()].into_iter().chain(Theme::names().map(str::to_owned)).chain(own).collect();
     let theme = match &model.options.theme {
@@ -51,6 +51,10 @@ fn open(model: &mut UiModel, found: SetupInfo, now: u64) {
         ThemeChoice::Named(name) => name,
     };
     let asked = std::mem::take(&mut model.startup.wants_setup);
+    if !asked && model.info.model_access == Some(ModelAccess::Ready) {
+        // The session has a model already, such as the one of `-m`.
+        found.model_now = Some(model.info.header.model.clone());
+    }
     let setup = Onboarding::new(found, themes, theme);
     let panel = Box::new(setup).panel();
     if asked {
@@ -92,6 +96,7 @@ fn feed(model: &mut UiModel, input: SetupInput<'_>, now: u64, effects: &mut Vec<
                 model.options.theme = if name == AUTO { ThemeChoice::Auto } else { ThemeChoice::Named(name) };
                 model.choose_theme();
             }
+            SetupAction::Notice(words) => model.show_toast(words, now),
             SetupAction::End { mode, lines } => end(model, mode, &lines, now, effects),
         }
     }

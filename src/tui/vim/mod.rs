@@ -156,6 +156,11 @@ impl Vim {
         self.inserted.clear();
     }
 
+    /// Notes that the draft corrected the text that the last change led to.
+    pub(crate) fn correct_change(&mut self, text: &str, area: &TextArea<'_>) {
+        self.undo.correct(text, area);
+    }
+
     /// Handles a key while the draft has keyboard focus.
     pub(crate) fn key(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> KeyOutcome {
         if !self.repeats {

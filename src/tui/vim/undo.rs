@@ -43,6 +43,13 @@ impl Undo {
         }
     }
 
+    /// Replaces the text that the last change led to, because the draft corrected it.
+    pub(crate) fn correct(&mut self, text: &str, area: &TextArea<'_>) {
+        if let Some(change) = self.done.last_mut().filter(|change| change.after == text) {
+            change.after = area_text(area);
+        }
+    }
+
     /// Undoes the last change. Returns false if there is none, or if the draft was changed otherwise.
     pub(crate) fn undo(&mut self, area: &mut TextArea<'_>) -> bool {
         self.before = None;

@@ -18,6 +18,8 @@ use std::path::{Component, Path, PathBuf};
 const MAX_ACTIONS: usize = 5_000;
 /// Size in bytes above which snapshots omit a file, so that its deletion cannot be undone.
 const SNAPSHOT_BYTES: u64 = 64 << 20;
+/// Start of a digest, which changes with the data that it is computed from.
+const DIGEST_VERSION: &str = "2:";
 /// Directories with programs and libraries, which every command can read and no ordinary user can change.
 const SYSTEM_DIRECTORIES: &[&str] = &["/usr", "/bin", "/lib", "/lib64", "/opt", "/nix/store"];
 /// Signals that end a faulty program.
@@ -160,6 +162,11 @@ fn is_escaping_link(change: &Change, changes: &Changes, settings: &ToolSettings)
     !place.starts_with(changes.directory()) && !programs.into_iter().any(|directory| place.starts_with(directory))
 }
 
+/// Returns whether a digest has the form that this version computes, so that it can be compared.
+pub(super) fn is_current_digest(digest: &str) -> bool {
+    digest.starts_with(DIGEST_VERSION)
+}
+
 /// Computes a digest of all effects with their new content, and of the output. Content that is too large is represented
 /// by its size and times.
 pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
@@ -180,7 +187,7 @@ pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
             hash.update(&record);
         }
     }
-    crate::text::hex(&hash.finalize())
+    format!("{DIGEST_VERSION}{}", crate::text::hex(&hash.finalize()))
 }
 
 /// Adds the entry that a change replaces. Recorded content is used instead of times, so that a touched file counts as

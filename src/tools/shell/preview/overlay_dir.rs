@@ -102,8 +102,9 @@ impl OverlayDir {
 
     /// Returns whether the directories of a layer are in this directory. A record that names another place is not followed.
     pub(crate) fn contains(&self, layer: &LayeredDirectory) -> bool {
-        let is_within =
-            |path: &Path| path.parent() == Some(&*self.path) && path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+        // A path that ends in `..` has no file name.
+        let is_entry = |path: &Path| path.parent() == Some(&*self.path) && path.file_name().is_some();
+        let is_within = |path: &Path| is_entry(path) && path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
         is_within(&layer.upper) && is_within(&layer.work)
     }
 

@@ -42,9 +42,13 @@ const LIMITS: &[(&[&str], &str)] = &[
 /// Number of changes above which their memory is returned to the system after the decision.
 const MANY_CHANGES: usize = 10_000;
 
+/// Returns whether the changes take so much memory that it is returned to the system after the decision.
+pub(super) fn are_many(changes: &[Changes]) -> bool {
+    changes.iter().map(|changes| changes.entries().len()).sum::<usize>() > MANY_CHANGES
+}
+
 /// Command that ran in its view, until its effects are applied or discarded.
 pub(in crate::tools) struct PreviewedCommand {
-    pub(super) view: OverlayDir,
     pub(super) changes: Vec<Changes>,
     /// The redacted result for the model, without the changes.
     pub(super) result: ToolResult,
@@ -63,6 +67,8 @@ pub(in crate::tools) struct PreviewedCommand {
     pub(super) settings: Arc<ToolSettings>,
     /// Notes of the plan from before the run.
     pub(in crate::tools) plan_notes: Vec<String>,
+    /// Dropped last, because dropping it returns the memory of the other fields to the system.
+    pub(super) view: OverlayDir,
 }
 
 /// Result of a run in the view.
@@ -124,7 +130,7 @@ pub(in crate::tools) async fn run(
         let output = with_words(output, notes, Vec::new());
         let result = hide_in_result(&settings.redactor, to_tool_result(output, id, &name));
         let unlisted = effects.unlisted_reason();
-        if changes.iter().map(|changes| changes.entries().len()).sum::<usize>() > MANY_CHANGES {
+        if are_many(&changes) {
             view.release_memory_on_drop();
         }
         let mut kept = PreviewedCommand {

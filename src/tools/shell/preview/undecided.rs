@@ -1,8 +1,9 @@
 //! Layers with undecided effects: they are kept after their process, shown again, and subject to a size limit.
 
 use super::ended_run::{EndedRun, RunEffects};
+use super::layer_end::is_current_digest;
 use super::overlay_dir::{OverlayDir, previews};
-use super::run::{PreviewRunResult, PreviewedCommand};
+use super::run::{PreviewRunResult, PreviewedCommand, are_many};
 use crate::protocol::{CallId, ErrorCode, SessionId, ToolError};
 use crate::sys::overlay::{self, Changes};
 use crate::tools::sandbox::bytes_below;
@@ -48,6 +49,9 @@ pub(in crate::tools) fn reopen(
     let mut view = layer.view;
     view.remove_on_drop();
     let other = |why: &str| ToolError::new(ErrorCode::Conflict, why);
+    if !is_current_digest(was) {
+        return Err(other("the command ran in another version of aye"));
+    }
     let ended: EndedRun<'_> = view.ended_run().ok_or_else(|| other("the record of the run cannot be read"))?;
     if !ended.layers.iter().all(|layer| settings.command.sandbox.roots.contains(&layer.directory)) {
         return Err(other("the command ran in different directories than this session uses now"));
@@ -65,6 +69,9 @@ pub(in crate::tools) fn reopen(
         return Err(other("the changes, or the files that they replace, have changed since"));
     }
     view.outlives(settings.commands.clone());
+    if are_many(&changes) {
+        view.release_memory_on_drop();
+    }
     let unlisted = effects.unlisted_reason();
     let kept = PreviewedCommand {
         view,

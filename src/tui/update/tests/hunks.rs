@@ -1,5 +1,5 @@
 use super::*;
-use crate::tui::tests::fixtures::hunks_approval;
+use crate::tui::tests::fixtures::{effects_approval, hunks_approval};
 
 /// Returns a screen with the prompt for a change with two hunks, fully shown and armed at 12 s.
 fn asked(width: u16, height: u16) -> UiModel {
@@ -87,6 +87,40 @@ fn the_lines_of_a_hunk_can_be_edited() {
 }
 
 #[test]
+fn the_screen_no_longer_shows_an_edit_that_was_dropped() {
+    let mut model = asked(120, 40);
+    press_slowly(&mut model, 13_000, "]e");
+    play(&mut model, 17_000, "    yn();<ctrl+j>");
+    play(&mut model, 19_000, "<ctrl+s>");
+    assert!(draw(&mut model, 23_000).contains("+    yn();"));
+    // Leaving out the hunk and selecting it again drops the edit.
+    press_slowly(&mut model, 24_000, "  ");
+    let screen = draw(&mut model, 28_000);
+    assert!(!screen.contains("yn();") && !screen.contains("edited"), "{screen}");
+    assert_eq!(press_slowly(&mut model, 29_000, "y"), ["a Approved"]);
+}
+
+#[test]
+fn files_are_selected_and_toggled_through_the_guard() {
+    let mut model = model(120, 40);
+    tell(&mut model, started("x"), 100);
+    tell(&mut model, EventKind::ApprovalRequested(effects_approval("a")), 9000);
+    draw(&mut model, 9001);
+    draw(&mut model, 12_000);
+    let discarded = |model: &UiModel| {
+        let effects = model.dialogs.current().unwrap().hunks().unwrap().discarded_effects();
+        effects.into_iter().map(|effect| effect.path).collect::<Vec<_>>()
+    };
+    press_slowly(&mut model, 13_000, "}f");
+    assert_eq!(discarded(&model), ["assets/logo.png"]);
+    press_slowly(&mut model, 17_000, "{f");
+    assert_eq!(discarded(&model), ["src/main.rs", "assets/logo.png"]);
+    press_slowly(&mut model, 21_000, "f}f");
+    assert_eq!(discarded(&model), Vec::<String>::new());
+    assert!(model.dialogs.is_open() && model.composer.is_empty());
+}
+
+#[test]
 fn escape_discards_edits_to_a_hunk() {
     let mut model = asked(120, 40);
     press_slowly(&mut model, 13_000, "e");
@@ -114,6 +148,25 @@ fn the_proposed_file_opens_in_the_editor_and_edits_amend_the_approval() {
     let changed = Msg::Edited(Box::new(edit), Ok(format!("{text}more\n")));
     let sent: Vec<_> = update(&mut model, changed, 17_000).iter().filter_map(words).collect();
     assert!(sent[0].starts_with("a Amended { amendment: File { file: 0, text: \"line 0"), "{sent:?}");
+}
+
+#[test]
+fn a_file_is_not_opened_in_the_editor_if_that_would_reset_choices_in_other_files() {
+    let mut model = model(120, 40);
+    tell(&mut model, started("x"), 100);
+    let mut approval = hunks_approval("a");
+    // The second hunk is that of a deleted file.
+    approval.amendable.hunks[1].file = None;
+    tell(&mut model, EventKind::ApprovalRequested(approval), 9000);
+    draw(&mut model, 9001);
+    draw(&mut model, 12_000);
+    let toast = |model: &UiModel| model.toast.clone().map(|(words, _)| words).unwrap_or_default();
+    assert_eq!(press_slowly(&mut model, 13_000, "]E"), Vec::<String>::new());
+    assert!(toast(&model).contains("cannot be edited"), "{}", toast(&model));
+    assert_eq!(press_slowly(&mut model, 17_000, " [E"), Vec::<String>::new());
+    assert!(toast(&model).contains("reset your choices"), "{}", toast(&model));
+    let opened = press_slowly(&mut model, 22_000, "] [E");
+    assert_eq!(opened, ["showproposed { approval_id: approvalid(\"a\"), file: 0 }"]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::tui::onboarding::Onboarding;
+use crate::tui::onboarding::{ModelChoice, Onboarding};
 use crate::tui::tests::fixtures::setup_found;
 
 fn told(model: &mut UiModel, told: SetupEvent, at: u64) -> Vec<UiEffect> {
@@ -67,7 +67,7 @@ fn text_typed_before_the_setup_dialog_appeared_chooses_nothing_and_goes_to_the_d
 }
 
 #[test]
-fn a_pasted_api_key_never_reaches_the_draft_and_one_key_saves_the_card() {
+fn a_pasted_api_key_never_reaches_the_draft_and_y_with_enter_saves_the_card() {
     let mut model = asked();
     assert_eq!(title(&model), "Set up aye");
     // An API key that is pasted into the card is used.
@@ -90,6 +90,8 @@ fn a_pasted_api_key_never_reaches_the_draft_and_one_key_saves_the_card() {
     assert!(setup_sent(&effects).is_empty(), "enter alone saves nothing");
     effects.extend(update(&mut model, press(KeyCode::Char('y'), KeyModifiers::NONE), 6500));
     effects.extend(update(&mut model, Msg::Time, 6860));
+    assert!(setup_sent(&effects).is_empty(), "the letter alone saves nothing");
+    effects.extend(update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 6900));
     let [SetupRequest::Take { reach }] = setup_sent(&effects)[..] else { panic!("{effects:?}") };
     assert_eq!(reach.key.as_ref().map(|key| key.0.as_str()), Some("sk-ant-api03-abcdefghijklmnop"));
     assert!(!format!("{effects:?}").contains("abcdefghijklmnop"), "nothing prints it");
@@ -103,6 +105,33 @@ fn a_pasted_api_key_never_reaches_the_draft_and_one_key_saves_the_card() {
 }
 
 #[test]
+fn the_card_of_a_first_start_keeps_the_model_of_the_session() {
+    let mut model = model(100, 30);
+    assert_eq!(model.info.model_access, Some(crate::tui::interface::ModelAccess::Ready));
+    model.info.header.model = "openai/named-by-option".to_owned();
+    told(&mut model, SetupEvent::Found(setup_found()), 3000);
+    let panel = model.dialogs.iter().find(|panel| panel.kind.is::<Onboarding>()).unwrap();
+    let setup = panel.kind.find::<Onboarding>().unwrap();
+    assert_eq!(setup.model, ModelChoice::Keep);
+    assert_eq!(setup.found.model_now.as_deref(), Some("openai/named-by-option"));
+}
+
+#[test]
+fn the_current_row_of_the_card_is_on_a_small_screen() {
+    let mut model = model(40, 12);
+    play(&mut model, 1000, "/setup<enter>");
+    let list = Some("https://lists.example/models.json".to_owned());
+    told(&mut model, SetupEvent::Found(SetupInfo { public_list: list, ..setup_found() }), 3000);
+    shown(&mut model, 3000);
+    for (nth, row) in ["approvals", "model list", "theme", "model"].into_iter().enumerate() {
+        let at = 5000 + 500 * nth as u64;
+        update(&mut model, press(KeyCode::Down, KeyModifiers::NONE), at);
+        let screen = draw(&mut model, at + 10);
+        assert!(screen.contains(&format!("▸ {row}")), "{screen}");
+    }
+}
+
+#[test]
 fn the_approval_level_is_changed_in_its_row_and_applies_to_the_session() {
     let mut model = asked();
     for (at, code) in [(4000, KeyCode::Left), (4100, KeyCode::Down), (4200, KeyCode::Right)] {
@@ -110,6 +139,7 @@ fn the_approval_level_is_changed_in_its_row_and_applies_to_the_session() {
     }
     let mut effects = update(&mut model, press(KeyCode::Char('y'), KeyModifiers::NONE), 5000);
     effects.extend(update(&mut model, Msg::Time, 5360));
+    effects.extend(update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 5400));
     let end = SetupRequest::End { approvals: Some("auto".to_owned()), theme: None, looks_daily: false };
     assert_eq!(setup_sent(&effects), [&end]);
     let effects =

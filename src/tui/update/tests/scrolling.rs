@@ -121,3 +121,74 @@ fn a_paste_of_ten_thousand_lines_is_one_chip_that_backspace_removes() {
     assert!(screen.contains("❯ Why?") && screen.contains("│ [pasted 10,000 lines] · ctrl+o unfold"), "{screen}");
     assert!(!screen.contains("row "), "{screen}");
 }
+
+/// Returns a screen with a long paste after other text in the draft, and the paste.
+fn with_paste() -> (UiModel, String) {
+    let mut model = model(80, 24);
+    let long = (1..=20).map(|n| format!("row {n}.")).collect::<Vec<_>>().join("\n");
+    play(&mut model, 1000, "Why? ");
+    update(&mut model, Msg::Input(UiInput::Paste(long.clone())), 2000);
+    assert_eq!(model.composer.shown_text(), "Why? [pasted 20 lines]");
+    (model, long)
+}
+
+#[test]
+fn no_key_damages_the_chip_of_a_paste() {
+    // A part of the chip is not deleted alone.
+    let (mut model, long) = with_paste();
+    play(&mut model, 3000, "<ctrl+w>");
+    assert_eq!(model.composer.text(), "Why? ");
+    // Text that is typed into the chip goes behind it.
+    let (mut model, _) = with_paste();
+    play(&mut model, 3000, "<left><left><left>x!");
+    assert_eq!(model.composer.text(), format!("Why? {long}x!"));
+    // Vim keys.
+    let (mut model, _) = with_paste();
+    model.composer.turn_vim();
+    play(&mut model, 3000, "<esc>hhxu");
+    assert_eq!(model.composer.text(), format!("Why? {long}"));
+    play(&mut model, 5000, "x");
+    assert_eq!(model.composer.text(), "Why? ");
+}
+
+#[test]
+fn backspace_deletes_a_selection_and_not_the_chip_next_to_it() {
+    let (mut model, long) = with_paste();
+    play(&mut model, 3000, " ab");
+    for at in [4000, 4100, 4200] {
+        update(&mut model, press(KeyCode::Left, KeyModifiers::SHIFT), at);
+    }
+    play(&mut model, 5000, "<backspace>");
+    assert_eq!(model.composer.text(), format!("Why? {long}"));
+}
+
+#[test]
+fn a_paste_hides_no_command() {
+    for start in ["!", "/quit "] {
+        let command = (1..=20).map(|n| format!("{start}echo {n}")).collect::<Vec<_>>().join("\n");
+        let mut model = model(80, 24);
+        update(&mut model, Msg::Input(UiInput::Paste(command.clone())), 2000);
+        assert_eq!(model.composer.shown_text(), command, "the command is shown");
+        // A chip that comes to the start of the draft is not a command.
+        let mut model = super::model(80, 24);
+        play(&mut model, 1000, "x");
+        update(&mut model, Msg::Input(UiInput::Paste(command.clone())), 2000);
+        play(&mut model, 3000, "<home>");
+        update(&mut model, press(KeyCode::Delete, KeyModifiers::NONE), 4000);
+        assert_eq!(model.composer.shown_text(), "[pasted 20 lines]");
+        let effects = update(&mut model, press(KeyCode::Enter, KeyModifiers::NONE), 9000);
+        let is_prompt = |effect: &UiEffect| matches!(effect, UiEffect::Send(Command::Prompt { text }) if *text == command);
+        assert!(effects.iter().any(is_prompt), "{effects:?}");
+    }
+}
+
+#[test]
+fn a_chip_of_file_paths_is_replaced_with_references() {
+    let (mut model, _) = with_paste();
+    let paths = (1..=12).map(|n| format!("/home/me/{n}.md")).collect::<Vec<_>>().join("\n");
+    model.composer.insert_paste(&paths);
+    model.composer.insert(" ok");
+    assert_eq!(model.composer.shown_text(), "Why? [pasted 20 lines][pasted 12 lines] ok");
+    assert!(model.composer.replace_paste(&paths, |_| " @1.md".to_owned()));
+    assert_eq!(model.composer.shown_text(), "Why? [pasted 20 lines] @1.md ok");
+}

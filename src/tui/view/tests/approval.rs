@@ -360,7 +360,7 @@ fn files_of_effects_are_tabs_and_can_be_left_out_one_by_one() {
     // Scrolling selects a file that is visible.
     model.dialogs.open_mut().unwrap().scroll_by(isize::MAX);
     let drawn = picture(&mut model, 20_000);
-    assert!(drawn.contains("▸☑ Cargo.toml") && drawn.contains("output: 2 lines · ? show · done"), "{drawn}");
+    assert!(drawn.contains("▸☑ Cargo.toml") && drawn.contains("output: 2 lines, the last: done · ? show all"), "{drawn}");
 }
 
 #[test]
