@@ -6,7 +6,7 @@ use super::error::CliError;
 use crate::ports::Artifacts;
 use crate::protocol::{ForkUntil, SessionId};
 use crate::session::SessionActivity;
-use crate::store::{SessionSummary, Store};
+use crate::store::{SessionSummary, Store, StoreError};
 use crate::sys::sandbox::abandoned_bases;
 use crate::tools::forget_undecided;
 use crate::transfer;
@@ -32,7 +32,7 @@ pub(crate) fn fork(store: &Store, place: &AppContext, id: &SessionId, until: &Fo
     Ok(forked.session_id)
 }
 
-/// Deletes a session and all its data.
+/// Deletes a session and all its data, with the sessions of its agents on all levels.
 pub(crate) fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Result<(), CliError> {
     let mut agents: Vec<SessionId> = Vec::new();
     let sessions = store.sessions(None)?;
@@ -45,12 +45,14 @@ pub(crate) fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Resul
         parents.extend(below.iter().cloned());
         agents.extend(below);
     }
-    store.delete(id)?;
-    delete_outside_store(place, id);
-    // The sessions of its agents are deleted with it.
-    for agent in agents {
-        store.delete(&agent)?;
-        delete_outside_store(place, &agent);
+    // The agents of a session in use are still needed.
+    if let Some(pid) = store.holder(id)?.map(|holder| holder.instance.pid) {
+        return Err(StoreError::Held { id: id.to_string(), pid }.into());
+    }
+    // The deepest agents first: if a deletion fails, the rest can still be found from the session.
+    for deleted in agents.iter().rev().chain([id]) {
+        store.delete(deleted)?;
+        delete_outside_store(place, deleted);
     }
     Ok(())
 }

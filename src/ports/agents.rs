@@ -1,7 +1,7 @@
 //! Agents that a call starts. Each works on its own task and returns one result.
 
 use super::{BoxFuture, RunContext};
-use crate::protocol::{CallId, Command, Effort, SessionId, ToolError};
+use crate::protocol::{CallId, Command, Effort, Mode, SessionId, ToolError};
 
 /// Task of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub(crate) struct AgentTerms {
 pub(crate) trait AgentRunner: Send + Sync {
     /// Returns the limits of an agent that requests this number of steps.
     fn terms(&self, max_steps: Option<u32>) -> AgentTerms;
+    /// Returns the current mode of the session, which its agents cannot exceed.
+    fn mode(&self) -> Mode;
     /// Runs an agent until its task ends, and returns its last message. Progress is sent to the output of `context`.
     fn run(&self, task: AgentTask, context: RunContext) -> BoxFuture<'static, Result<String, ToolError>>;
     /// Assigns the following calls to this step. May be called several times for the same step.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum AgentEvent {
     /// An agent starts to work on a call, in its own session.
     Started {
+        /// Call that started the agent; with `parentSessionId`, it is a call of that agent.
         tool_call_id: CallId,
         /// Session of the agent.
         agent_session_id: SessionId,
@@ -52,7 +53,7 @@ pub enum AgentEvent {
         state: AgentState,
         /// Number of tool calls made by the agent.
         calls: u32,
-        /// Number of tokens used by the agent's requests.
+        /// Number of tokens used by the agent's requests; 0 for an agent that ended with the agent that started it.
         tokens: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,

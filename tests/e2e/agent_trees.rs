@@ -82,39 +82,75 @@ fn agents_that_start_each_other_end_at_the_last_level() {
 fn an_agent_below_an_agent_has_at_most_the_permissions_of_both() {
     let tries = || {
         Answer::call("w1", "WriteFile", json!({"path": "new.txt", "content": "x"}))
-            .and_call("w2", "RunCommand", json!({"command": "touch new.txt"}))
-            .and_call("w3", "EditFile", json!({"path": "one.txt", "old_text": "1", "new_text": "2"}))
+            .and_call("w2", "RunCommand", json!({"command": "touch other.txt"}))
+            .and_call("w3", "EditFile", json!({"path": "one.txt", "edits": [{"oldText": "1\n", "newText": "2\n"}]}))
     };
-    for (name, tools) in
-        [("reader", "Read, Task"), ("logger", "Read, Bash(git log:*), Task"), ("planner", "Read, Write(doc/**), Task")]
-    {
+    for (name, tools, is_limited) in [
+        ("worker", "", false),
+        ("reader", "Read, Task", true),
+        ("logger", "Read, Bash(git log:*), Task", true),
+        ("planner", "Read, Write(doc/**), Task", true),
+    ] {
         let server = Server::with_responder(move |request| match (title(request).as_deref(), request.tool_results().len()) {
             (None, 0) => starts(&[start("c1", name, "outer")]),
             (Some("outer"), 0) => starts(&[start("c2", "ping", "inner")]),
-            (Some("inner"), 0) => tries(),
+            (Some("inner"), 0) => Answer::call("r1", "ReadFile", json!({"path": "one.txt"})),
+            (Some("inner"), 1) => tries(),
             (Some(title), _) => Answer::text(&format!("Result of {title}.")),
             (None, _) => Answer::text("All done."),
         });
         let project = project(&server, 2).file("one.txt", "1\n");
         let project = project.file(&format!(".claude/agents/{name}.md"), &agent(name, tools));
         project.aye(&["exec", "--trust", "go"]);
-        let refused = results(&server, Some("inner"));
-        assert_eq!(refused.len(), 3, "{name}: the inner agent made its calls: {refused:?}");
-        assert!(!project.exists("new.txt") && project.read("one.txt") == "1\n", "{name}: {refused:?}");
+        let results = results(&server, Some("inner"));
+        assert_eq!(results.len(), 4, "{name}: the inner agent made its calls: {results:?}");
+        assert!(results[0].contains('1') && !results[0].contains("rule: "), "{name}: it may read: {results:?}");
+        if is_limited {
+            assert!(results[1..].iter().all(|text| text.contains("rule: ")), "{name}: {results:?}");
+            let exists = ["new.txt", "other.txt"].map(|path| project.exists(path));
+            assert_eq!((exists, project.read("one.txt").as_str()), ([false; 2], "1\n"), "{name}: {results:?}");
+        } else {
+            // Without limits above it, the same calls change the files.
+            assert!(project.exists("new.txt"), "{results:?}");
+            assert_eq!((project.read("new.txt").as_str(), project.read("one.txt").as_str()), ("x", "2\n"), "{results:?}");
+        }
+    }
+}
+
+/// Model in which the inner agent reads without end.
+fn endless_inner(request: &Request) -> Answer {
+    match (title(request).as_deref(), request.tool_results().len()) {
+        (None, 0) => starts(&[start("c1", "ping", "outer")]),
+        (Some("outer"), 0) => starts(&[start("c2", "pong", "inner")]),
+        (Some("inner"), done) => Answer::call(&format!("r{done}"), "ReadFile", json!({"path": "long.txt", "offset": done + 1})),
+        (Some(title), _) => Answer::text(&format!("Result of {title}.")),
+        (None, _) => Answer::text("All done."),
     }
 }
 
 #[test]
 fn budgets_and_steps_of_an_agent_below_an_agent_are_shares_of_its_share() {
-    let server = Server::with_responder(endless);
-    let project = project(&server, 2).config("[agents]\ndepth = 2\nbudget_percent = 50\nmax_steps = 9\n");
-    let told = project.aye(&["exec", "--trust", "--json", "--max-steps", "4", "go"]).exits(0);
-    let requested = told.events();
-    let summary = requested.all("tool_requested")[0]["summary"].as_str().unwrap().to_owned();
-    assert!(summary.contains("at most 9 steps and 50 % of each budget"), "{summary}");
-    let spent = requested.all("agent").into_iter().filter(|event| event["change"] == "spent").count();
-    // Two requests of each agent count toward the session.
-    assert_eq!(spent, 4, "{}", told.stdout);
+    // Each request uses 1,220 tokens. The outer agent gets half of the 80,000 tokens that remain after the first one; the
+    // inner agent gets half of what remains of these 40,000 after another one.
+    let budget = "[agents]\ndepth = 2\nbudget_percent = 50\n[budget]\nsession_tokens = 81220\n";
+    let steps = "[agents]\ndepth = 2\nbudget_percent = 50\nmax_steps = 3\n";
+    for (config, why, requests) in [(budget, "budget of 19,390 tokens", 2..18), (steps, "3 steps", 3..4)] {
+        let server = Server::with_responder(endless_inner);
+        let project = project(&server, 2).config(config).file("long.txt", &"line\n".repeat(90));
+        let told = project.aye(&["exec", "--trust", "--json", "go"]).exits(0);
+        let inner = server.requests().iter().filter(|request| title(request).as_deref() == Some("inner")).count();
+        let failed = results(&server, Some("outer"));
+        assert!(failed.len() == 1 && failed[0].contains(why), "{inner} requests: {failed:?}");
+        assert!(requests.contains(&inner), "{inner} requests, {why}");
+        // The agent above it and the session go on.
+        assert_eq!(results(&server, None), ["Result of outer."]);
+        let events = told.events();
+        let ends = events.all("agent").into_iter().filter(|event| event["change"] == "ended");
+        assert_eq!(ends.map(|event| event["state"].as_str().unwrap()).collect::<Vec<_>>(), ["failed", "completed"]);
+        // Every request of an agent counts toward the session.
+        let spent = events.all("agent").into_iter().filter(|event| event["change"] == "spent").count();
+        assert_eq!(spent, inner + 2, "{}", told.stdout);
+    }
 }
 
 #[test]

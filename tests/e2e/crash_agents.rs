@@ -1,4 +1,4 @@
-//! `kill -9` at random moments of a session with three agents, and of two tasks in copies: nothing is lost, and nothing is done
+//! `kill -9` at random requests of a session with three agents, and of two tasks in copies: nothing is lost, and nothing is done
 //! twice.
 #![cfg(target_os = "linux")]
 
@@ -6,7 +6,6 @@ use crate::agents::{start, starts, title};
 use crate::support::story::{Tally, seed};
 use crate::support::{Answer, Project, Request, Running, Server, TIMEOUT, wait_until};
 use serde_json::{Value, json};
-use std::time::Duration;
 
 /// Number of rounds in the long run, an ignored test; `AYE_CRASH_KILLS` sets another number.
 const MANY_ROUNDS: usize = 30;
@@ -14,8 +13,8 @@ const MANY_ROUNDS: usize = 30;
 const KILLS: usize = 4;
 /// Number of lines that each agent and each task appends to its own file.
 const LINES: usize = 4;
-/// Maximum time before a kill, in milliseconds.
-const LONGEST: u64 = 900;
+/// Each kill follows fewer than this number of further requests.
+const REQUESTS: u64 = 8;
 const AGENTS: [&str; 3] = ["one", "two", "three"];
 const TASKS: [&str; 2] = ["alpha", "beta"];
 const POLICY: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
@@ -95,11 +94,12 @@ fn round(random: &mut Tally) -> (usize, Result<(), String>) {
     let mut running: Vec<(Part, Option<Running>, usize)> =
         Part::ALL.into_iter().map(|part| (part, part.begin(&project), 0)).collect();
     while running.iter().any(|(_, process, count)| process.is_some() && *count < KILLS) {
-        // The moment is random; nothing is waited for.
-        wait_until(Duration::from_millis(random.below(LONGEST) as u64), || false);
         let at = random.below(running.len() as u64);
         let (part, process, count) = &mut running[at];
-        let Some(alive) = process.take_if(|_| *count < KILLS) else { continue };
+        let Some(mut alive) = process.take_if(|_| *count < KILLS) else { continue };
+        // It is killed at a random request of any process, or when it has ended.
+        let last = server.requests().len() + random.below(REQUESTS);
+        wait_until(TIMEOUT, || alive.has_ended() || server.requests().len() >= last);
         alive.kill();
         (kills, *count) = (kills + 1, *count + 1);
         *process = part.begin(&project);

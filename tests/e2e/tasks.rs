@@ -313,12 +313,12 @@ fn hunks_and_files_are_left_out_in_the_approval_prompt() {
     // The policy allows the changes, and the user still chooses.
     let mut terminal = project.open(&["task", "keep", "-p", &id]);
     let screen = terminal.review("Apply a patch to 3 files");
-    assert!(screen.contains("hunk 1 of 4"), "{screen}");
+    assert!(screen.contains("gone.txt") && screen.contains("long.txt"), "{screen}");
     // The first hunk is the deleted file: it stays. Then the first hunk of the text.
     terminal.send(" ");
     terminal.wait_for("apply hunks 2, 3, 4 of 4");
     terminal.send("]");
-    terminal.wait_for("hunk 2 of 4");
+    terminal.wait_for("hunk 2");
     terminal.send(" ");
     terminal.wait_for("apply hunks 3, 4 of 4");
     terminal.decide('y');
@@ -340,6 +340,33 @@ fn hunks_and_files_are_left_out_in_the_approval_prompt() {
     assert_eq!((project.read("long.txt"), project.exists("gone.txt")), (changed, false));
     project.aye(&["rewind", "--yes"]).exits(0);
     assert!(project.exists("gone.txt"));
+}
+
+#[test]
+fn an_edited_hunk_is_a_conflict_later_and_is_not_overwritten() {
+    let (text, changed) = texts();
+    let server = Server::new(changes_with_hunks(&changed));
+    let (project, id) = with_hunks(&server, &text);
+    let mut terminal = project.open(&["task", "keep", "-p", &id]);
+    terminal.review("Apply a patch to 3 files");
+    terminal.send("]");
+    terminal.review("hunk 2");
+    terminal.send("e");
+    terminal.wait_for("the text that will be written if you approve");
+    terminal.type_text("my ", 5);
+    terminal.wait_for("my LINE 2");
+    terminal.send("\x13");
+    terminal.wait_for("with your edits");
+    terminal.review("Apply a patch to 3 files");
+    terminal.decide('y');
+    assert!(terminal.finish().success());
+    let edited = changed.replace("LINE 2\n", "my LINE 2\n");
+    assert_eq!((project.read("long.txt"), project.exists("gone.txt")), (edited.clone(), false));
+    let rest = task(&project);
+    assert_eq!((&rest["changedFiles"], &rest["conflicts"]), (&json!(1), &json!(1)), "{rest}");
+    let again = project.aye(&["task", "keep", &id]);
+    assert!(again.code != 0 && again.stderr.contains("`long.txt` was also changed in the workspace"), "{}", again.stderr);
+    assert_eq!(project.read("long.txt"), edited);
 }
 
 #[test]

@@ -277,6 +277,7 @@ impl Progress {
             return Err(CliError::new(Exit::Denied, format!("cancelled; {done}")));
         }
         match (self.errors.into_iter().next(), self.exit) {
+            (None, None) if self.output.is_empty() => Err(CliError::new(Exit::Denied, "cancelled; nothing was changed")),
             (None, None) => {
                 warn("run `aye rewind` to undo it");
                 Ok(Exit::Completed)
@@ -331,4 +332,24 @@ fn confirm(approval: &Approval) -> bool {
     let _ = err.flush();
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_ends_without_results_is_not_a_success() {
+        let application = Application {
+            prompt: String::new(),
+            subject: "the patch file",
+            conflict_hint: String::new(),
+            has_terminal: false,
+            on_screen: false,
+        };
+        let error = Progress::default().end(&application).unwrap_err();
+        assert_eq!(error.exit, Exit::Denied);
+        let done = Progress { output: vec!["Applied.".to_owned()], ..Progress::default() };
+        assert_eq!(done.end(&application).unwrap(), Exit::Completed);
+    }
 }

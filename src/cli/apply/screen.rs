@@ -5,9 +5,10 @@ use crate::agent;
 use crate::cli::screen::current_workspace::CurrentWorkspace;
 use crate::cli::screen::{TuiChannels, connect, tui_options};
 use crate::host::error::CliError;
+use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::session_builder::{PreparedSession, StartedSession};
-use crate::protocol::{Command, Event, Problem, SessionCommand};
+use crate::protocol::{Command, ErrorCode, Event, EventKind, HostCommand, Problem, SessionCommand, ToolError};
 use crate::tui::{self, ModelAccess, SessionHeader, Start, UiOptions};
 use tokio::sync::mpsc;
 
@@ -34,7 +35,11 @@ pub(super) async fn review(prepared: PreparedSession, common: &Common, applicati
     let relay = tokio::spawn(relay(session, commands, from_session, (from_screen, to_screen)));
     let outcome = tui::run(front).await;
     drop(ahead);
-    let progress = relay.await.unwrap_or_default();
+    let progress = relay.await.unwrap_or_else(|error| Progress {
+        errors: vec![ToolError::new(ErrorCode::ToolExecutionFailed, format!("the session ended early: {error}"))],
+        exit: Some(Exit::Failed),
+        ..Progress::default()
+    });
     unanswered.abort();
     match outcome {
         Ok(_) => Ok(progress),
@@ -58,8 +63,8 @@ fn first_screen(header: SessionHeader) -> Start {
     }
 }
 
-/// Passes events to the screen, and decisions to the session, until the session ends. If the screen closes first, the task is
-/// cancelled.
+/// Passes events to the screen, and commands about the changes to the session, until the session ends. If the screen closes
+/// first, the task is cancelled.
 async fn relay(
     mut session: StartedSession,
     commands: mpsc::Sender<SessionCommand>,
@@ -68,10 +73,12 @@ async fn relay(
 ) -> Progress {
     let mut progress = Progress::default();
     let mut is_open = true;
+    let mut ids = None;
     loop {
         tokio::select! {
             event = from_session.recv() => {
                 let Some(event) = event else { break };
+                ids.get_or_insert_with(|| (event.workspace_id.clone(), event.session_id.clone()));
                 progress.follow(&event.kind);
                 let is_over = event.kind.is_over();
                 // Fails only if the screen has closed.
@@ -81,7 +88,7 @@ async fn relay(
                 }
             }
             command = from_screen.recv(), if is_open => match command {
-                Some(SessionCommand::Turn(command)) if is_about_approval(&command) => {
+                Some(SessionCommand::Turn(command)) if is_for_session(&command) => {
                     let _ = commands.send(command.into()).await;
                 }
                 None | Some(SessionCommand::Turn(Command::Quit)) => {
@@ -89,7 +96,17 @@ async fn relay(
                     let _ = commands.send(Command::Kill.into()).await;
                     let _ = commands.send(Command::Quit.into()).await;
                 }
+                Some(SessionCommand::Host(command @ (HostCommand::Resume | HostCommand::GoOnUnsaved))) => {
+                    let _ = commands.send(command.into()).await;
+                }
                 // There is no model to talk to.
+                Some(SessionCommand::Turn(Command::Prompt { .. })) => {
+                    if let Some((workspace_id, session_id)) = ids.clone() {
+                        let kind = EventKind::Notice { message: "this screen only reviews changes".to_owned() };
+                        let timestamp = jiff::Timestamp::now();
+                        let _ = to_screen.send(Event { workspace_id, session_id, task_id: None, step_id: None, timestamp, kind });
+                    }
+                }
                 Some(_) => {}
             },
         }
@@ -99,6 +116,8 @@ async fn relay(
     progress
 }
 
-fn is_about_approval(command: &Command) -> bool {
-    command.approval_id().is_some() || matches!(command, Command::Cancel | Command::Finish | Command::Kill)
+/// Returns whether the session of the changes handles a command: one about an approval, the end of the task, or an error.
+fn is_for_session(command: &Command) -> bool {
+    let about_task = matches!(command, Command::Cancel | Command::Finish | Command::Kill | Command::Continue);
+    command.approval_id().is_some() || about_task
 }

@@ -8,6 +8,7 @@ use crate::host::console::{print_text, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
+use crate::host::nesting::Nesting;
 use crate::host::options::Common;
 use crate::host::tasks::{TaskChanges, TaskDirectory, TaskUse};
 use crate::protocol::{Problem, format_count};
@@ -49,7 +50,9 @@ pub(super) fn run(common: &Common, task: &TaskDirectory, request: &KeepRequest) 
     let mut changes = TaskChanges::read(task, &description)?;
     select(&mut changes, &request.paths)?;
     exclude(&mut changes, &request.except)?;
-    let on_screen = request.form != KeepForm::Check && std::io::stdin().is_terminal() && !is_plain(&common, &place);
+    // A command that aye runs must not answer approvals on a screen.
+    let has_person = std::io::stdin().is_terminal() && Nesting::detect() == Nesting::Outermost;
+    let on_screen = request.form != KeepForm::Check && has_person && !is_plain(&common, &place);
     if request.pick && !on_screen {
         pick::choose(&mut changes, &description.workspace)?;
     }
@@ -91,8 +94,11 @@ fn review(task: &TaskDirectory, changes: &TaskChanges, is_required: bool) -> Pat
     let conflict = |path: &String| format!("conflict: `{path}` was also changed in the workspace; it is not applied");
     let left_out = |left: &OmittedPath| format!("not included: `{}` ({})", left.path, left.why);
     let check = task.notes().check.map(|check| format!("check {}: {}", check.describe(), check.command));
-    let notes = check.into_iter().chain(collected.conflicts.iter().map(conflict));
-    let notes = notes.chain(collected.left_out.iter().take(MAX_NOTES).map(left_out)).collect();
+    let more = |count: usize, what: &str| count.checked_sub(MAX_NOTES + 1).map(|over| format!("{what}: … and {} more", over + 1));
+    let notes = check.into_iter().chain(collected.conflicts.iter().take(MAX_NOTES).map(conflict));
+    let notes = notes.chain(more(collected.conflicts.len(), "conflict"));
+    let notes = notes.chain(collected.left_out.iter().take(MAX_NOTES).map(left_out));
+    let notes = notes.chain(more(collected.left_out.len(), "not included")).collect();
     let task = task.clone();
     PatchReview::new((is_required, notes), move |results| {
         TaskChanges::note_applied(&task, results).map_err(|error| error.to_string())

@@ -5,7 +5,7 @@ use super::agent_error::{failed, stopped};
 use super::front_end::FrontEnd;
 use super::{PreparedSession, SessionBuilder};
 use crate::agent::{self, Account, AccountState};
-use crate::config::{SetEffort, SetLimit, SetPrice};
+use crate::config::{SetEffort, SetLimit};
 use crate::host::agent_authority::ParentSession;
 use crate::host::blocking::off_thread;
 use crate::host::context::AppContext;
@@ -200,9 +200,8 @@ impl AgentRun {
         place.settings.limits = shares(&state.budgets, self.task.terms.budget_percent, &rule);
         let effort = self.task.effort.or(state.effort);
         place.settings.effort = effort.map(|effort| SetEffort { effort, by_flag: true });
-        let is_same_model = self.task.model.as_ref().is_none_or(|model| *model == state.model);
-        let price = state.assumed_price.filter(|_| is_same_model).map(|price| SetPrice { price, by_flag: true });
-        place.settings.assumed_price = price.or(place.settings.assumed_price);
+        let price = state.assumed_price.map(|price| (state.model.clone(), price));
+        place.settings.price_of_parent = price.or(place.settings.price_of_parent);
         place
     }
 
@@ -321,7 +320,7 @@ impl AgentRun {
     /// Returns the prompt of the agent's task.
     fn prompt(&self) -> String {
         let AgentTask { agent, title, instructions, prompt, .. } = &self.task;
-        let tools = if self.task.reads_only {
+        let tools = if self.mode() == Mode::Plan {
             "Your tools are read-only: calls that would change anything are denied."
         } else {
             "The user may deny a call."

@@ -10,7 +10,7 @@ use crate::host::agent_tree::{AgentTree, MAX_AGENTS};
 use crate::host::context::AppContext;
 use crate::host::options::Common;
 use crate::ports::{AgentRunner, AgentTask, AgentTerms, BoxFuture, RunContext};
-use crate::protocol::{AskingAgent, Command, ErrorCode, SessionId, ToolError, format_count};
+use crate::protocol::{AskingAgent, Command, ErrorCode, Mode, SessionId, ToolError, format_count};
 use crate::store::Store;
 use futures_util::FutureExt;
 use std::collections::HashMap;
@@ -92,6 +92,10 @@ impl AgentRunner for AgentService {
     fn terms(&self, max_steps: Option<u32>) -> AgentTerms {
         let limits = self.inner.limits;
         AgentTerms { max_steps: limits.steps_of(max_steps), budget_percent: limits.budget_percent }
+    }
+
+    fn mode(&self) -> Mode {
+        self.inner.authority.borrow().enforcer.mode()
     }
 
     fn run(&self, task: AgentTask, context: RunContext) -> BoxFuture<'static, Result<String, ToolError>> {

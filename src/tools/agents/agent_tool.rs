@@ -3,7 +3,7 @@
 use super::agent_tools::AgentTools;
 use super::{AGENT, ALIASES};
 use crate::ports::{AgentTask, AgentTerms, BoxFuture, RunContext};
-use crate::protocol::{Action, ErrorCode, ToolError, cut_position_before};
+use crate::protocol::{Action, ErrorCode, Mode, ToolError, cut_position_before};
 use crate::subagents::{AgentDefinition, AgentSet};
 use crate::text::clean_line;
 use crate::tools::arguments::{parse, schema};
@@ -137,7 +137,8 @@ impl AnyTool for AgentTool {
     fn draft(&self, _: &str, arguments: Map<String, Value>, _: &ToolSettings) -> Result<CallDraft<Payload>, ToolError> {
         let work = self.work(arguments)?;
         let AgentTerms { max_steps, budget_percent } = work.terms;
-        let access = if AgentTools::new(&work.agent).reads_only { "reads only" } else { "can change files" };
+        let reads_only = AgentTools::new(&work.agent).reads_only || self.agents.runner().mode() == Mode::Plan;
+        let access = if reads_only { "reads only" } else { "can change files" };
         let summary = format!(
             "Agent {}: {} ({access}; at most {max_steps} steps and {budget_percent} % of each budget)",
             work.agent.name, work.title

@@ -1,7 +1,7 @@
 //! Tests of the tool that starts agents, with a runner that records their tasks.
 
 use crate::ports::{AgentRunner, AgentTask, AgentTerms, BoxFuture, RunContext, ToolRouter};
-use crate::protocol::{CallId, Command, ErrorCode, SessionId, ToolError, ToolStatus};
+use crate::protocol::{CallId, Command, ErrorCode, Mode, SessionId, ToolError, ToolStatus};
 use crate::subagents::{AgentFile, AgentOrigin, AgentSet};
 use crate::tools::on_demand::FIND_TOOLS;
 use crate::tools::session_agents::SessionAgents;
@@ -9,13 +9,17 @@ use crate::tools::tests::Bench;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 
-/// Runner that runs nothing and records the tasks.
+/// Runner that runs nothing and records the tasks, in a session with this mode.
 #[derive(Default)]
-struct Recorder(Mutex<Vec<AgentTask>>);
+struct Recorder(Mutex<Vec<AgentTask>>, Mode);
 
 impl AgentRunner for Recorder {
     fn terms(&self, max_steps: Option<u32>) -> AgentTerms {
         AgentTerms { max_steps: max_steps.unwrap_or(50), budget_percent: 25 }
+    }
+
+    fn mode(&self) -> Mode {
+        self.1
     }
 
     fn run(&self, task: AgentTask, _: RunContext) -> BoxFuture<'static, Result<String, ToolError>> {
@@ -66,6 +70,15 @@ fn an_agent_call_describes_the_agent_its_task_and_its_limits() {
         ("Be brief.", ["ReadFile", "EditFile", FIND_TOOLS].map(str::to_owned).to_vec())
     );
     assert_eq!(task.tool_call_id, CallId::new("c"));
+}
+
+#[test]
+fn an_agent_of_a_session_in_plan_mode_reads_only() {
+    let mut bench = Bench::new();
+    let set = Arc::new(AgentSet::new(&[helper()], Vec::new()));
+    bench.settings.agents = Some(SessionAgents::new(set, Arc::new(Recorder(Mutex::default(), Mode::Plan))));
+    let plan = bench.plan("Agent", json!({"agent": "helper", "description": "Look", "prompt": "Look."})).unwrap();
+    assert_eq!(plan.summary, "Agent helper: Look (reads only; at most 7 steps and 25 % of each budget)");
 }
 
 #[test]

@@ -101,6 +101,8 @@ pub(super) struct PlannedFile {
     pub(super) document: Option<Document>,
     /// Hunks of the diff.
     pub(super) cuts: Vec<HunkLines>,
+    /// Whether the user edited the new text.
+    pub(super) is_edited: bool,
 }
 
 impl PlannedFile {
@@ -114,7 +116,8 @@ impl PlannedFile {
         let content = part.apply(bytes(&current)).map_err(|why| invalid(format!("`{path}`: {why}; nothing was changed")))?;
         let is_exact = |document: &Document| document.form.encode(&document.text).as_ref() == Some(&content);
         let document = Document::decode(&content).ok().filter(|document| part.entry.result.is_some() && is_exact(document));
-        Ok(Some(Self { entry: part.entry.clone(), target, current, content, document, cuts: Vec::new() }))
+        let entry = part.entry.clone();
+        Ok(Some(Self { entry, target, current, content, document, cuts: Vec::new(), is_edited: false }))
     }
 
     /// Replaces the new content with the text that the user chose.
@@ -172,15 +175,16 @@ pub(super) fn draft(
     let (mut added, mut removed, mut bytes) = (0, 0, 0);
     let mut notes = review.as_ref().map(|review| review.notes.clone()).unwrap_or_default();
     for file in &mut files {
-        let path = &file.entry.path;
         let shown = describe_change(file, settings);
         added += shown.added;
         removed += shown.removed;
         bytes += file.content.len() as u64;
-        if shown.cuts.is_empty() && review.as_ref().is_some_and(|review| review.is_required) {
-            notes.push(format!("`{path}` has no hunks: it can only be left out by its name, with `--except`"));
+        file.cuts = shown.cuts;
+        if review.as_ref().is_some_and(|review| review.is_required) {
+            notes.extend(except_note(file, settings));
         }
         diff.push(shown.diff);
+        let path = &file.entry.path;
         let before = file.current.image();
         given.push((path.clone(), before));
         let what = match &file.entry.result {
@@ -193,7 +197,6 @@ pub(super) fn draft(
             None => PathOperation::Remove { before: ExpectedEntry::Content(before) },
         };
         steps.push(Step { real: file.target.real.clone(), what });
-        file.cuts = shown.cuts;
     }
     let written: Vec<(&Path, &str)> = files
         .iter()
@@ -208,6 +211,15 @@ pub(super) fn draft(
     let proposal = Proposal { summary, diff, paths, bytes, notes, ..Proposal::default() };
     let work = Work { files, actions: actions.clone(), steps: PatchSteps { steps, given }, done, review };
     Ok(CallDraft::changes(actions, proposal, work))
+}
+
+/// Returns the note about a file that cannot be left out on the screen; `None` if it can.
+fn except_note(file: &PlannedFile, settings: &ToolSettings) -> Option<String> {
+    let path = &file.entry.path;
+    if file.cuts.is_empty() {
+        return Some(format!("`{path}` has no hunks: it can only be left out by its name, with `--except`"));
+    }
+    file.is_indivisible(settings).then(|| format!("`{path}` can only be applied as a whole; `--except` leaves it out"))
 }
 
 /// Diff of one file in the form shown to the user, and its hunks.

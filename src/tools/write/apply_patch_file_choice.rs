@@ -4,6 +4,7 @@ use super::amendment::{EditableFile, amendable_parts, texts};
 use super::apply_patch_file::{PlannedFile, Work, draft};
 use super::file_change::CurrentFile;
 use crate::protocol::{Amendable, Amendment, ErrorCode, Hunk, HunkChoice, ToolError};
+use crate::tools::diff::cuts;
 use crate::tools::draft::CallDraft;
 use crate::tools::error::invalid;
 use crate::tools::patch_file::FileState;
@@ -15,6 +16,8 @@ struct Choices {
     of_texts: Vec<HunkChoice>,
     /// One flag for each file that is not an editable text: whether it is left out.
     left: Vec<bool>,
+    /// One flag for each file: whether a hunk of it is edited.
+    edited: Vec<bool>,
 }
 
 impl PlannedFile {
@@ -23,6 +26,14 @@ impl PlannedFile {
         let is_text = matches!(self.current, CurrentFile::Absent | CurrentFile::Text { .. });
         let after = self.document.as_ref().filter(|_| is_text && !self.cuts.is_empty())?;
         Some(EditableFile { target: &self.target, before: &self.current, after, cuts: &self.cuts })
+    }
+
+    /// Returns whether the file has hunks, but none of them can be left out.
+    pub(super) fn is_indivisible(&self, settings: &ToolSettings) -> bool {
+        match self.sides() {
+            Some(sides) => cuts::indivisible_reason(sides.before.text(), &sides.after.text, settings).is_some(),
+            None => indivisible_reason(self).is_some(),
+        }
     }
 }
 
@@ -43,7 +54,8 @@ impl Work {
         (offer, texts)
     }
 
-    /// Reduces the patch to the user's choice, and returns a note about it for the conversation.
+    /// Reduces the patch to the user's choice, and returns a note about it for the conversation. The actions stay those of the
+    /// whole call: leaving out files does not change how the policy judges the others.
     pub(super) fn amend(self, amendment: &Amendment, settings: &ToolSettings) -> Result<(CallDraft<Self>, String), ToolError> {
         let Self { mut files, actions, review, .. } = self;
         let mut left = vec![false; files.len()];
@@ -51,7 +63,14 @@ impl Work {
             Amendment::Hunks { hunks } => {
                 let choices = split(&files, hunks)?;
                 left = choices.left;
+                files.iter_mut().zip(choices.edited).for_each(|(file, edited)| file.is_edited |= edited);
                 Amendment::Hunks { hunks: choices.of_texts }
+            }
+            // All other files stay as proposed. aye asks again, so that nothing is applied that was not shown.
+            Amendment::File { file, .. } => {
+                let edited = files.iter_mut().filter(|file| file.sides().is_some()).nth(*file);
+                edited.into_iter().for_each(|file| file.is_edited = true);
+                amendment.clone()
             }
             other => other.clone(),
         };
@@ -83,11 +102,13 @@ impl Work {
         Ok((draft(files, (actions, review), settings)?, told))
     }
 
-    /// Records the results before they are written, if the patch has a record.
+    /// Records the results before they are written, if the patch has a record. A file that the user edited is not recorded:
+    /// later changes to it are conflicts, so that they do not overwrite the edit.
     pub(super) fn record_results(&self) -> Result<(), ToolError> {
         let Some(review) = &self.review else { return Ok(()) };
+        let recorded = self.files.iter().filter(|file| !file.is_edited);
         let results: Vec<(String, Option<FileState>)> =
-            self.files.iter().map(|file| (file.entry.path.clone(), file.entry.result.clone())).collect();
+            recorded.map(|file| (file.entry.path.clone(), file.entry.result.clone())).collect();
         review.record(&results).map_err(|why| {
             ToolError::new(ErrorCode::ToolExecutionFailed, format!("cannot record the changes: {why}; nothing was changed"))
         })
@@ -105,11 +126,12 @@ fn split(files: &[PlannedFile], choices: &[HunkChoice]) -> Result<Choices, ToolE
     if choices.len() != count {
         return Err(invalid(format!("the patch has {count} hunks, but {} choices were given", choices.len())));
     }
-    let (mut of_texts, mut left) = (Vec::new(), Vec::new());
+    let (mut of_texts, mut left, mut edited) = (Vec::new(), Vec::new(), Vec::new());
     let mut rest = choices;
     for file in files {
         let (own, others) = rest.split_at(file.cuts.len());
         rest = others;
+        edited.push(own.iter().any(|choice| matches!(choice, HunkChoice::Edited { .. })));
         if file.sides().is_some() {
             of_texts.extend_from_slice(own);
             left.push(false);
@@ -121,5 +143,5 @@ fn split(files: &[PlannedFile], choices: &[HunkChoice]) -> Result<Choices, ToolE
         }
         left.push(is_left);
     }
-    Ok(Choices { of_texts, left })
+    Ok(Choices { of_texts, left, edited })
 }

@@ -8,6 +8,9 @@ use crate::tui::model::{Editable, EditorText, UiEffect, UiModel};
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+/// Message if a file cannot be edited as a whole, because aye would ask again about all other files as proposed.
+const OTHERS_CHANGED: &str = "E would reset your choices in other files; e edits this hunk";
+
 /// Handles a letter if it is a hunk key, and returns whether it is. A letter within text has no effect on hunks and
 /// stays text.
 pub(crate) fn marks(model: &mut UiModel, letter: char, now: u64) -> bool {
@@ -45,9 +48,11 @@ pub(crate) fn on_choice(model: &mut UiModel, act: ChoiceAction, now: u64, effect
         ChoiceAction::EditWhole => {
             let Some(panel) = model.dialogs.open() else { return true };
             let Some(approval) = panel.asked_approval() else { return true };
-            let file = panel.hunks().map_or(0, |hunks| hunks.file());
             let approval_id = approval.approval_id.clone();
-            effects.push(UiEffect::Send(Command::ShowProposed { approval_id, file }));
+            match editable_file(panel) {
+                Ok(file) => effects.push(UiEffect::Send(Command::ShowProposed { approval_id, file })),
+                Err(why) => model.show_toast(why, now),
+            }
         }
         ChoiceAction::View => {
             if !model.dialogs.open_mut().is_some_and(|panel| panel.turn_view(width)) {
@@ -62,6 +67,14 @@ pub(crate) fn on_choice(model: &mut UiModel, act: ChoiceAction, now: u64, effect
         _ => return false,
     }
     true
+}
+
+/// Returns the index of the file that an editor may open, or the reason why it may not. aye asks again about the edited text,
+/// with all other files of the call as proposed.
+fn editable_file(panel: &Dialog) -> Result<usize, &'static str> {
+    let Some(hunks) = panel.hunks() else { return Ok(0) };
+    let file = hunks.file().ok_or("this file cannot be edited; space leaves it out")?;
+    if hunks.changes_others(file) { Err(OTHERS_CHANGED) } else { Ok(file) }
 }
 
 fn write(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
@@ -225,6 +238,10 @@ pub(crate) fn on_edited(
             if edited == text {
                 model.show_toast(format!("{name} unchanged"), now);
                 return;
+            }
+            let panel = model.dialogs.iter().find(|panel| panel.is_for(&approval_id));
+            if panel.and_then(Dialog::hunks).is_some_and(|hunks| hunks.changes_others(file)) {
+                return model.show_toast(OTHERS_CHANGED, now);
             }
             let decision = Decision::Amended { amendment: Amendment::File { file, text: edited } };
             on_amended(model, approval_id, decision, now, effects);
