@@ -223,7 +223,9 @@ pub(crate) fn candidates(
         let (alias, name) = (format!("/{alias}"), format!("/{name}"));
         let words = all.iter().find(|item| item.text == name).map(|item| format!("{name}: {}", item.words)).unwrap_or_default();
         let then = then(&name);
-        (alias.starts_with(draft) && draft.len() > 1).then(|| item(alias, &words, then))
+        // An alias that only extends the name of its command, such as a plural, would make completion ambiguous.
+        let is_needed = !alias.starts_with(&name) || draft.len() > name.len();
+        (alias.starts_with(draft) && draft.len() > 1 && is_needed).then(|| item(alias, &words, then))
     };
     let (begin, others): (Vec<Item>, Vec<Item>) = all.iter().cloned().partition(|item| item.text.starts_with(draft));
     let mut found: Vec<Item> = begin;

@@ -32,7 +32,7 @@ fn approving_keeps_exactly_the_shown_effects() {
     let project = Project::with(&server).file("gone.txt", "gone\n");
     let Some(mut terminal) = previewed(&project) else { return };
     let screen = terminal.screen();
-    for words in ["exit 3", "created  made.txt", "deleted  gone.txt", "printed-it"] {
+    for words in ["2 files, 1 of them deleted", "exit 3", "made.txt", "gone.txt", "printed-it"] {
         assert!(screen.contains(words), "{words} is missing\n{screen}");
     }
     assert!(!project.exists("made.txt") && project.exists("gone.txt"), "nothing happened before the yes");

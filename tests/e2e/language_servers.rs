@@ -97,7 +97,7 @@ fn prompts_show_errors_before_a_write_and_a_denial_returns_them_to_the_model() {
     assert!(results(&server).contains("0 → 2 errors, app"), "{}", results(&server));
     terminal.prompt("/lsp");
     let screen = terminal.wait_for("rust-analyzer");
-    let row = screen.lines().find(|row| row.contains("pyright-langserver")).unwrap_or_default();
+    let row = screen.lines().find(|row| row.contains("python")).unwrap_or_default();
     assert!(row.contains("ready"), "{screen}");
     close_list(&mut terminal);
     assert!(terminal.quit().success());
@@ -156,7 +156,7 @@ fn without_trust_or_if_disabled_no_language_server_exists() {
     let mut terminal = project.open(&[]);
     terminal.prompt("/lsp");
     let screen = terminal.wait_for("gopls");
-    assert!(screen.contains("pyright-langserver") && !screen.contains("rust-analyzer"), "{screen}");
+    assert!(screen.contains("python") && !screen.contains("rust"), "{screen}");
     close_list(&mut terminal);
     assert!(terminal.quit().success());
 }
@@ -184,6 +184,8 @@ fn prompts_appear_without_a_server_that_hangs_or_exits_or_is_missing() {
         assert_eq!(project.read("app1.py"), "BAD\n");
         assert!(!results(&server).contains("language server"), "{}", results(&server));
         terminal.prompt("/lsp");
+        terminal.wait_for("rust-analyzer");
+        terminal.send("python");
         terminal.wait_for("pyright-langserver");
         if !state.is_empty() {
             terminal.wait_for(state);

@@ -383,7 +383,7 @@ fn on_the_screen_a_conflict_reruns_the_command_and_changes_can_be_left_out() {
     let screen = terminal.wait_for("run it again?");
     assert!(screen.contains("gone.txt") && !project.exists("made.txt"), "{screen}");
     terminal.decide('r');
-    terminal.review("The command would change 2 paths");
+    terminal.review("The command would change 2 files");
     terminal.send(" ");
     terminal.wait_for("apply 1 of 2");
     terminal.decide('y');

@@ -93,7 +93,7 @@ fn a_command_that_needs_a_host_reruns_in_a_fresh_layer_with_that_host() {
         assert!(screen.contains("in a fresh copy") && screen.contains("Data that it sends cannot be"), "{screen}");
         assert!(web.requests() == 0 && !project.exists("count.txt"));
         terminal.decide('y');
-        let screen = terminal.review("The command would change 2 paths");
+        let screen = terminal.review("The command would change 2 files");
         assert!(screen.contains("got.txt") && screen.contains("count.txt"), "{screen}");
         assert_eq!(web.requests(), 1);
         assert!(!project.exists("got.txt") && !project.exists("count.txt"), "nothing is applied yet");
@@ -124,14 +124,14 @@ fn a_host_saved_for_a_command_is_allowed_only_for_that_command() {
     Terminal::react();
     assert!(screen.contains("exactly `mytool sync`") && screen.contains("reaches only"), "{screen}");
     terminal.decide('2');
-    terminal.review("The command would change 1 path");
+    terminal.review("The command would create got.txt");
     terminal.decide('y');
     terminal.wait_for("Finished 0.");
     assert_eq!((web.requests(), project.read("got.txt").as_str()), (1, "hello\n"));
     // The same command needs approval of its effects only.
     std::fs::remove_file(project.path("got.txt")).unwrap();
     terminal.prompt("again");
-    terminal.review("The command would change 1 path");
+    terminal.review("The command would create got.txt");
     assert_eq!(web.requests(), 2);
     terminal.decide('y');
     terminal.wait_for("Finished 1.");

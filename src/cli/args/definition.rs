@@ -546,7 +546,13 @@ pub(super) enum ConfigSub {
 }
 
 fn service_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(["approvals", "audit", "sessions", "telemetry", "workspace"])
+    PossibleValuesParser::new([
+        PossibleValue::new("approvals").help("Decisions for the approval service"),
+        PossibleValue::new("audit").help("Audit records"),
+        PossibleValue::new("sessions").help("Ends of sessions, for the session service"),
+        PossibleValue::new("telemetry").help("Traces and metrics"),
+        PossibleValue::new("workspace").help("Notes of session histories to upload"),
+    ])
 }
 
 fn modes() -> impl TypedValueParser<Value = Mode> {

@@ -115,7 +115,7 @@ fn sessions_in_one_workspace_do_not_overwrite_each_other() {
         previewed(&bench, line).unwrap()
     };
     let many = "mkdir 500; cd 500; seq 500 | split -l 1 - f";
-    let first = preview("one", &format!("echo one > changed.txt; rm gone.txt; {many}"));
+    let first = preview("one", &format!("echo first > changed.txt; rm gone.txt; {many}"));
     let other = preview("two", "echo two > changed.txt; echo two > two.txt");
     let beside = preview("two", "echo two > beside.txt; ls; rm old.txt");
     assert!(effects(&beside).output.contains("changed.txt") && !effects(&beside).output.contains("500"), "{beside:?}");
@@ -124,7 +124,7 @@ fn sessions_in_one_workspace_do_not_overwrite_each_other() {
     let error = bench.run(other).error.unwrap();
     assert!(error.code == ErrorCode::Conflict && error.message.contains("changed.txt"), "{error}");
     assert_eq!(bench.run(beside).status, ToolStatus::Succeeded);
-    assert_eq!((bench.read("changed.txt"), bench.read("beside.txt")), (b"one\n".into(), b"two\n".into()));
+    assert_eq!((bench.read("changed.txt"), bench.read("beside.txt")), (b"first\n".into(), b"two\n".into()));
     assert_eq!(["two.txt", "gone.txt", "old.txt"].map(|name| bench.path(name).exists()), [false; 3]);
     assert_eq!((fs::read_dir(bench.path("500")).unwrap().count(), left(&bench)), (500, 0));
 }
