@@ -251,7 +251,8 @@ mod tests {
             let command = lines(&format!("{start}rm"), 20);
             assert_eq!(pastes.add(&command, "", " \n"), None, "{start}");
             let label = pastes.add(&command, "run ", "run ").unwrap();
-            assert!(pastes.fold(&format!("run {command}")).starts_with("run [pasted"), "{label}");
+            let folded = pastes.fold(&format!("run {command}"));
+            assert!(folded.starts_with("run ") && folded.contains("[pasted"), "{label}: {folded}");
             assert_eq!(pastes.fold(&command), command);
         }
     }

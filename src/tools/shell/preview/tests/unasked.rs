@@ -68,7 +68,7 @@ fn a_command_that_changes_nothing_has_no_effects() {
     let shown = effects(&plan);
     assert!(shown.is_empty() && shown.refused.is_empty() && shown.denied.is_empty(), "{shown:?}");
     assert_eq!(shown.ended, "exit 3");
-    assert!(!end(&plan).stopped && end(&plan).digest.len() == 64);
+    assert!(!end(&plan).stopped && end(&plan).digest.len() == 66);
     let result = kept(&bench, plan);
     assert!(result.output_text.contains("said") && result.status == ToolStatus::Succeeded, "{result:?}");
     assert_eq!(tree(&bench.settings.workspace), before);
