@@ -50,6 +50,7 @@ mod tools;
 use policy::redact::Redactor;
 use policy::{Bundle, Context, Enforcer, Explanation, Layer, Sandbox, Scope, Verdict};
 use ports::{RunContext, ToolRouter, UserQuestions};
+use protocol::TextTools;
 use protocol::{Action, CallArguments, CallId, Mode, Place, Target, ToolCall, ToolStatus, VerdictKind};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -61,7 +62,7 @@ use std::time::Instant;
 use sys::http::fetch::Fetcher;
 use sys::process::{EnvironmentSelection, Helper, Shell};
 use tools::{
-    CommandSettings, Commands, HttpAccess, PathAccess, ReadState, Router, SandboxPolicy, SessionSearch, SessionSkills, TextTools,
+    CommandSettings, Commands, HttpAccess, PathAccess, ReadState, Router, SandboxPolicy, SessionSearch, SessionSkills,
     ToolSettings, ToolSources, Toolset,
 };
 

@@ -326,8 +326,9 @@ impl Host {
             _ => {}
         }
         match input {
-            Input::Command(command) => self.take_command(command).await,
-            input => self.take_input(input).await,
+            // Both are boxed: they are large, and every caller of this function would contain them.
+            Input::Command(command) => Box::pin(self.take_command(command)).await,
+            input => Box::pin(self.take_input(input)).await,
         }
     }
 

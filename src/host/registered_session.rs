@@ -103,7 +103,7 @@ mod tests {
         let time = |text: &str| text.parse().unwrap();
         let session = RegisteredSession::new(facts.clone(), PathBuf::from("p"), Some(time("2026-01-01T00:00:00Z")), None);
         let shown = session.clone();
-        let text = || shown.rows().into_iter().map(|(name, value)| format!("{name}: {value}\n")).collect::<String>();
+        let text = || shown.rows().into_iter().map(|(name, value)| format!("{name}: {value}\n")).collect::<Vec<_>>().concat();
         assert_eq!(
             text(),
             "service session: sess_1, tenant tenant_1\nservice policy: version 1, valid until 2026-01-01T00:00:00Z\n"

@@ -96,12 +96,15 @@ pub(crate) fn write_json(
     Ok(last)
 }
 
+/// Receives the time and the content of each record.
+type RecordVisitor<'a> = dyn FnMut(Timestamp, &Record) + 'a;
+
 /// First records of a session, read from the store while they are serialized.
 struct RecordStream<'a> {
     store: &'a Store,
     id: &'a SessionId,
     count: u64,
-    visit: RefCell<&'a mut dyn FnMut(Timestamp, &Record)>,
+    visit: RefCell<&'a mut RecordVisitor<'a>>,
 }
 
 impl Serialize for RecordStream<'_> {

@@ -431,7 +431,7 @@ fn is_renewed(directory: &Path) -> bool {
 
 #[test]
 fn a_renewal_without_flags_enables_nothing() {
-    let (on, off) = (json!({"httpRequests": true}), json!({"httpRequests": false}));
+    let (on, off) = (json!({"agents": true}), json!({"agents": false}));
     // With the tool enabled throughout, it is offered: the other cases differ only by their flags.
     let cases = [(on.clone(), Value::Null, true), (off.clone(), Value::Null, false), (on, off, false)];
     // The cases wait for their renewals at the same time.
@@ -459,7 +459,7 @@ fn assert_offered_after_renewal(first: Value, renewed: Value, is_offered: bool) 
     assert_eq!(paths(&service).iter().filter(|path| path.ends_with("/resume")).count(), 2, "{name}");
     let tools = server.request(1).body["tools"].to_string();
     assert!(tools.contains("\"ReadFile\""), "{name}: {tools}");
-    assert_eq!(tools.contains("\"HttpRequest\""), is_offered, "{name}: {tools}");
+    assert_eq!(tools.contains("\"name\":\"Agent\""), is_offered, "{name}: {tools}");
 }
 
 #[test]
@@ -490,9 +490,10 @@ fn a_policy_that_expires_during_a_task_stops_it_until_it_is_renewed() {
     let paused = writes(&project, false);
     assert_ne!(paused.code, 0, "{paused:?}");
     assert!(paused.stderr.contains("expired on"), "{}", paused.stderr);
+    assert!(!project.exists("new.txt"), "an expired policy allows nothing");
     *is_down.lock().unwrap() = false;
-    project.aye(&["exec", "-c"]).exits(0);
-    assert!(project.exists("new.txt"));
+    let resumed = project.aye(&["exec", "-c"]).exits(0);
+    assert!(resumed.stdout.contains("Done."), "{resumed:?}");
 }
 
 #[test]
@@ -582,13 +583,13 @@ fn a_late_end_does_not_end_the_session_that_continues() {
 fn known_flags_switch_tools_off_and_unknown_ones_do_nothing() {
     let service = Service::new(|call| {
         let mut body = accepted("sess_1", &json!([{"name": "Network.Http"}]));
-        body["featureFlags"] = json!({"httpRequests": false, "agents": true, "everythingAllowed": true});
+        body["featureFlags"] = json!({"agents": false, "webSearch": true, "everythingAllowed": true});
         if call.path == "/v1/sessions" { ok(&body) } else { ok(&json!({})) }
     });
     let server = model();
     writes(&project(&server, &service.url(), ALL_TOOLS), false);
     let tools = server.request(0).body["tools"].to_string();
-    assert!(tools.contains("\"ReadFile\"") && !tools.contains("\"HttpRequest\""), "{tools}");
+    assert!(tools.contains("\"ReadFile\"") && !tools.contains("\"name\":\"Agent\""), "{tools}");
 }
 
 #[test]

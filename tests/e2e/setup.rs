@@ -26,13 +26,13 @@ fn setup_suggests_importing_settings_of_other_agents() {
     assert!(!told.stdout.contains("aye import"), "{}", told.stdout);
     fs::create_dir(project.directory("home").join(".claude")).unwrap();
     let told = project.aye(&["setup", "--yes"]).exits(0);
-    assert!(told.stdout.contains("Settings of Claude Code were found; `aye import claude`"), "{}", told.stdout);
+    assert!(told.stdout.contains("Found settings of Claude Code; `aye import claude`"), "{}", told.stdout);
     let server = Server::new([]);
     let project = Project::with(&server).at_first_start();
     fs::create_dir_all(project.directory("home").join(".codex")).unwrap();
     let mut terminal = project.open_sized(&["--trust"], 100, 40);
     let screen = terminal.wait_for("aye import codex");
-    assert!(screen.contains("Settings of Codex were found"), "{screen}");
+    assert!(screen.contains("Found settings of Codex"), "{screen}");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn the_first_start_shows_one_card_and_a_skipped_card_does_not_return() {
     assert!(screen.contains("No API key was found in the environment"), "{screen}");
     for row in [
         "model      none; choose one later",
-        "approvals  ask about effects · suggested",
+        "approvals  ask about every command · current",
         "model list built-in",
         "theme      auto",
     ] {

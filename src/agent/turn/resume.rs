@@ -267,7 +267,7 @@ impl TurnMachine {
         if is_interrupted {
             self.pass_to_tasks(TaskInput::Cancelled);
         }
-        self.report_task(TaskInput::Responded { message: message, stop_reason });
+        self.report_task(TaskInput::Responded { message, stop_reason });
         let calls: Vec<_> = message.tool_calls().cloned().collect();
         let rows = self.count_repeats(&calls);
         if !message.content.is_empty() {

@@ -12,7 +12,7 @@ use std::path::Path;
 /// Returns an error if the path is anything else.
 pub(crate) fn check_private(path: &Path) -> io::Result<()> {
     let metadata = path.symlink_metadata()?;
-    if metadata.is_dir() && metadata.uid() == geteuid().as_raw() && metadata.mode() & 0o077 == 0 {
+    if metadata.is_dir() && metadata.uid() == geteuid().as_raw() && metadata.mode().trailing_zeros() >= 6 {
         return Ok(());
     }
     Err(io::Error::new(io::ErrorKind::PermissionDenied, "not a private directory of this user"))

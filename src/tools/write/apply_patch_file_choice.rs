@@ -69,7 +69,9 @@ impl Work {
             // All other files stay as proposed. aye asks again, so that nothing is applied that was not shown.
             Amendment::File { file, .. } => {
                 let edited = files.iter_mut().filter(|file| file.sides().is_some()).nth(*file);
-                edited.into_iter().for_each(|file| file.is_edited = true);
+                if let Some(file) = edited {
+                    file.is_edited = true;
+                }
                 amendment.clone()
             }
             other => other.clone(),

@@ -247,12 +247,11 @@ impl Hunks {
 
     /// Returns the files with the ranges of their hunks, in order.
     fn files(&self) -> Vec<(String, Range<usize>)> {
-        let names: Vec<String> = match &self.effects {
-            Some(effects) => effects.parts.iter().map(|part| part.path.clone()).collect(),
-            None => {
-                let of_file = |file: &FileDiff| vec![file.name.clone().unwrap_or_default(); file.hunks.len()];
-                self.diff.iter().flat_map(of_file).collect()
-            }
+        let names: Vec<String> = if let Some(effects) = &self.effects {
+            effects.parts.iter().map(|part| part.path.clone()).collect()
+        } else {
+            let of_file = |file: &FileDiff| vec![file.name.clone().unwrap_or_default(); file.hunks.len()];
+            self.diff.iter().flat_map(of_file).collect()
         };
         let mut files: Vec<(String, Range<usize>)> = Vec::new();
         for (at, name) in names.into_iter().take(self.len()).enumerate() {

@@ -63,7 +63,7 @@ pub(crate) fn apply(model: &mut UiModel, event: AgentEvent) {
                 summaries: Vec::new(),
                 tokens: 0,
                 cost_usd: None,
-            })
+            });
         }
         AgentEvent::Called { agent_session_id, calls, summary } => model.agents.note_call(&agent_session_id, calls, summary),
         AgentEvent::Ended { agent_session_id, state, tokens, cost_usd, .. } => {

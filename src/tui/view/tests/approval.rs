@@ -285,12 +285,12 @@ fn an_abbreviated_choice_shows_its_full_text_before_confirmation() {
 
 /// Returns the diff of a file in which all lines change.
 fn rewritten(path: &str, lines: usize) -> String {
-    let rows = |sign: &str, word: &str| (1..=lines).map(|at| format!("{sign}content {word} {at}\n")).collect::<String>();
+    let rows = |sign: &str, word: &str| (1..=lines).map(|at| format!("{sign}content {word} {at}\n")).collect::<Vec<_>>().concat();
     format!("--- a/{path}\n+++ b/{path}\n@@ -1,{lines} +1,{lines} @@\n{}{}", rows("-", "old"), rows("+", "new"))
 }
 
 fn created(path: &str, lines: usize) -> String {
-    let rows: String = (1..=lines).map(|at| format!("+content {at}\n")).collect();
+    let rows = (1..=lines).map(|at| format!("+content {at}\n")).collect::<Vec<_>>().concat();
     format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{lines} @@\n{rows}")
 }
 
@@ -322,7 +322,7 @@ fn at_least_fifteen_rows_of_the_content_are_visible_at_80x24() {
         proposal: Proposal { diff: FileDiffs::read(diff), ..edit_approval("a").proposal },
         ..edit_approval("a")
     };
-    let script: String = (1..=40).map(|at| format!("content {at}\n")).collect();
+    let script = (1..=40).map(|at| format!("content {at}\n")).collect::<Vec<_>>().concat();
     let mut command = Approval { risk_level: Risk::Low, critical: false, ..command_approval("a") };
     command.parts.clear();
     command.command.as_mut().unwrap().line = format!("python3 - <<'END'\n{script}END");

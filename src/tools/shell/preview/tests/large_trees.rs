@@ -60,7 +60,9 @@ fn apply_listed(paths: &mut BTreeSet<String>, effects: &Effects) {
             }
             EffectKind::Renamed { from, .. } => {
                 let moved = remove(paths, from);
-                moved.iter().for_each(|path| add(paths, &path.replacen(from, &file.path, 1)));
+                for path in moved {
+                    add(paths, &path.replacen(from, &file.path, 1));
+                }
             }
         }
     }
