@@ -40,7 +40,7 @@ fn endless(request: &Request) -> Answer {
     if !request.tool_results().is_empty() {
         return Answer::text(if level == 0 { "All done." } else { "Result." });
     }
-    let name = if level % 2 == 0 { "ping" } else { "pong" };
+    let name = if level.is_multiple_of(2) { "ping" } else { "pong" };
     starts(&[start(&format!("c{level}"), name, &format!("level {}", level + 1))])
 }
 
