@@ -46,7 +46,9 @@ pub(crate) fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Resul
         agents.extend(below);
     }
     // The agents of a session in use are still needed.
-    if let Some(pid) = store.holder(id)?.map(|holder| holder.instance.pid) {
+    if !agents.is_empty()
+        && let Some(pid) = store.holder(id)?.map(|holder| holder.instance.pid)
+    {
         return Err(StoreError::Held { id: id.to_string(), pid }.into());
     }
     // The deepest agents first: if a deletion fails, the rest can still be found from the session.

@@ -181,8 +181,12 @@ fn the_first_start_configures_a_custom_server_and_the_approvals() {
     terminal.wait_for("▸ model list");
     press_keys(&mut terminal, UP);
     terminal.wait_for("▸ approvals");
-    press_keys(&mut terminal, RIGHT);
-    terminal.wait_for("▸ approvals  automatic");
+    for value in ["ask about every command\n", "ask about effects", "automatic"] {
+        press_keys(&mut terminal, RIGHT);
+        terminal.wait_that(value, |screen| {
+            screen.lines().any(|row| format!("{}\n", row.trim_end()).contains(&format!("▸ approvals  {value}")))
+        });
+    }
     save(&mut terminal);
     terminal.wait_until_gone(texts::SETUP_CARD);
     terminal.wait_that("the choice applies at once", |screen| screen.lines().rev().take(3).any(|row| row.contains("auto")));
