@@ -6,7 +6,7 @@ use super::error::CliError;
 use crate::ports::Artifacts;
 use crate::protocol::{ForkUntil, SessionId};
 use crate::session::SessionActivity;
-use crate::store::{SessionSummary, Store, StoreError};
+use crate::store::{SessionSummary, Store};
 use crate::sys::sandbox::abandoned_bases;
 use crate::tools::forget_undecided;
 use crate::transfer;
@@ -46,16 +46,19 @@ pub(crate) fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Resul
         agents.extend(below);
     }
     // The agents of a session in use are still needed.
-    if !agents.is_empty()
-        && let Some(pid) = store.holder(id)?.map(|holder| holder.instance.pid)
-    {
-        return Err(StoreError::Held { id: id.to_string(), pid }.into());
-    }
+    let claim = store.claim(id)?;
     // The deepest agents first: if a deletion fails, the rest can still be found from the session.
-    for deleted in agents.iter().rev().chain([id]) {
-        store.delete(deleted)?;
-        delete_outside_store(place, deleted);
+    for agent in agents.iter().rev() {
+        delete(store, place, agent)?;
     }
+    drop(claim);
+    delete(store, place, id)
+}
+
+/// Deletes one session and its data.
+fn delete(store: &Store, place: &AppContext, id: &SessionId) -> Result<(), CliError> {
+    store.delete(id)?;
+    delete_outside_store(place, id);
     Ok(())
 }
 

@@ -10,8 +10,8 @@ use crate::host::options::Trust;
 use crate::host::project::ProjectConfig;
 use crate::policy::{Sandbox, Verdict};
 use crate::protocol::{Action, MemoryTarget, Mode, Place, Problem, Target};
-use crate::sys::file::{CurrentState, Parents, PreImage, TargetState, WriteError, replace, restore};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use crate::sys::file::{CurrentState, Parents, PreImage, TargetState, WriteError, create_private_directory, replace, restore};
+use std::os::unix::fs::PermissionsExt;
 
 /// Result of applying a proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -255,7 +255,7 @@ fn write(file: &TargetFile, text: &str) -> Result<(), WriteError> {
         && let Some(parent) = file.path.parent()
     {
         // The user's own directories are private.
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        create_private_directory(parent)?;
     }
     replace(&file.path, text.as_bytes(), &file.pre_image(), Parents::Create)
 }

@@ -8,9 +8,9 @@ use super::manifest::{PluginManifest, find_manifest};
 use super::source::{FetchedPlugin, PluginSource};
 use crate::config::{Directories, PluginPin, plugin_digest, remove_incomplete_pins};
 use crate::protocol::Problem;
+use crate::sys::file::create_private_directory;
 use crate::sys::http::Timeouts;
-use std::fs::{DirBuilder, File, TryLockError};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -18,8 +18,6 @@ use tempfile::TempDir;
 const FOLDER: &str = "plugins";
 /// Name prefix of incomplete folders.
 const STAGING: &str = ".staging-";
-/// Permissions of the plugin folder.
-const FOLDER_MODE: u32 = 0o700;
 /// Name suffix of a second folder with the same files.
 const SECOND: &str = "-2";
 /// Number of digest digits in the name of a folder.
@@ -98,7 +96,7 @@ impl PluginStore {
         let failed = |error: std::io::Error| Problem::new("cannot change plugins").because(error);
         let folder = self.folder()?;
         let data = folder.parent().unwrap_or(folder);
-        DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(data).map_err(failed)?;
+        create_private_directory(data).map_err(failed)?;
         let directory = File::open(data).map_err(failed)?;
         match directory.try_lock() {
             Ok(()) => {}
@@ -129,7 +127,7 @@ impl PluginStore {
             }
         }
         let folder = self.folder()?;
-        DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder).map_err(failed)?;
+        create_private_directory(folder).map_err(failed)?;
         let directory = || tempfile::Builder::new().prefix(STAGING).tempdir_in(folder).map_err(failed);
         let scratch = source.needs_scratch().then(directory).transpose()?;
         let mut staged = copy_to(directory()?, scratch.as_ref(), source, options)?;

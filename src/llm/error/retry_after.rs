@@ -156,7 +156,7 @@ fn parse_reset(text: &str, now: Timestamp) -> Option<Duration> {
         count if count >= EPOCH_SECONDS => Timestamp::from_second(count as i64).ok()?,
         count => return seconds(count),
     };
-    time_until(moment, now)
+    Some(time_until(moment, now))
 }
 
 #[cfg(test)]

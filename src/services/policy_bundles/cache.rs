@@ -1,10 +1,9 @@
 //! Cache of the policy from a URL: the last valid policy, and the data to request only a newer one.
 
 use crate::protocol::Problem;
-use crate::sys::file;
+use crate::sys::file::{self, Existing, write_whole};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Maximum size of the state, in bytes.
@@ -78,16 +77,9 @@ impl PolicyCache {
         };
         std::fs::create_dir_all(&self.directory).map_err(failed)?;
         if let Some(policy) = policy {
-            write(&self.directory, &self.file(), policy).map_err(failed)?;
+            write_whole(&self.file(), policy, Existing::Replace).map_err(failed)?;
         }
         let text = serde_json::to_vec(state).unwrap_or_default();
-        write(&self.directory, &self.state_file(), &text).map_err(failed)
+        write_whole(&self.state_file(), &text, Existing::Replace).map_err(failed)
     }
-}
-
-fn write(directory: &Path, path: &Path, content: &[u8]) -> std::io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(content)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map(drop).map_err(|error| error.error)
 }

@@ -1,8 +1,9 @@
 //! Identity of this machine in the store: a random ID in the data directory, and the host name for messages.
 
 use crate::protocol::Problem;
+use crate::sys::file::{Existing, write_whole};
 use serde::{Deserialize, Serialize};
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// Name of the file with the ID, in the data directory.
@@ -39,20 +40,18 @@ impl Machine {
 fn create(data_dir: &Path, path: &Path) -> std::io::Result<String> {
     let id = uuid::Uuid::new_v4().simple().to_string();
     std::fs::create_dir_all(data_dir)?;
-    let mut file = tempfile::NamedTempFile::new_in(data_dir)?;
-    writeln!(file, "{id}")?;
-    file.as_file().sync_all()?;
-    match file.persist_noclobber(path) {
-        Ok(_) => Ok(id),
-        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
+    let line = format!("{id}\n");
+    match write_whole(path, line.as_bytes(), Existing::Keep) {
+        Ok(()) => Ok(id),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let text = std::fs::read_to_string(path).unwrap_or_default();
             if text.trim().len() == ID_DIGITS {
                 return Ok(text.trim().to_owned());
             }
             // The file is damaged, so replace it.
-            error.file.persist(path).map_err(|error| error.error)?;
+            write_whole(path, line.as_bytes(), Existing::Replace)?;
             Ok(id)
         }
-        Err(error) => Err(error.error),
+        Err(error) => Err(error),
     }
 }

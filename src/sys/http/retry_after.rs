@@ -12,7 +12,7 @@ pub(crate) fn span_or_date(text: &str, now: Timestamp) -> Option<Duration> {
     if let Some(wait) = number(text) {
         return seconds(wait);
     }
-    span(text).or_else(|| time_until(date(text)?, now))
+    span(text).or_else(|| Some(time_until(date(text)?, now)))
 }
 
 /// Parses a date of HTTP, or one such as `2015-10-21T07:28:00Z`.
@@ -23,9 +23,8 @@ pub(crate) fn date(text: &str) -> Option<Timestamp> {
 }
 
 /// Returns the time until a moment, of limited length; zero if it is in the past.
-pub(crate) fn time_until(moment: Timestamp, now: Timestamp) -> Option<Duration> {
-    let wait = Duration::try_from(moment.duration_since(now)).unwrap_or_default();
-    Some(wait.min(MAX_DURATION))
+pub(crate) fn time_until(moment: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(moment.duration_since(now)).unwrap_or_default().min(MAX_DURATION)
 }
 
 /// Parses a finite number.
