@@ -3,6 +3,7 @@
 use super::body::Body;
 use super::call_dialog::CallDialog;
 use super::choices::{Choice, choices_for_call};
+use super::dialog_kind::DialogKind;
 use super::note::Verb;
 use super::prompt::CallPrompt;
 use super::title;
@@ -19,13 +20,23 @@ impl CommandDialog {
     }
 }
 
+impl DialogKind for CommandDialog {
+    fn prompt(&self) -> Option<&CallPrompt> {
+        Some(&self.prompt)
+    }
+
+    fn prompt_mut(&mut self) -> Option<&mut CallPrompt> {
+        Some(&mut self.prompt)
+    }
+
+    fn name(&self, title: &str, _counts: Option<&str>) -> String {
+        self.prompt.command_name().unwrap_or_else(|| title.to_owned())
+    }
+}
+
 impl CallDialog for CommandDialog {
     fn call_prompt(&self) -> &CallPrompt {
         &self.prompt
-    }
-
-    fn call_prompt_mut(&mut self) -> &mut CallPrompt {
-        &mut self.prompt
     }
 
     fn title(&self) -> String {
@@ -38,9 +49,5 @@ impl CallDialog for CommandDialog {
 
     fn choices(&self, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
         choices_for_call(&self.prompt.approval, verb, confirm)
-    }
-
-    fn short_name(&self, title: &str, _counts: Option<&str>) -> String {
-        self.prompt.command_name().unwrap_or_else(|| title.to_owned())
     }
 }

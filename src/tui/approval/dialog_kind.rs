@@ -1,7 +1,7 @@
 //! Interface of the kinds of dialogs: the subject of a dialog, and the behaviour specific to its kind.
 
 use super::amend_field::AmendField;
-use super::choices::{Choice, ChoiceAction};
+use super::choices::ChoiceAction;
 use super::diff_layout::DiffLayout;
 use super::hunks::HunkSelection;
 use super::prompt::CallPrompt;
@@ -25,7 +25,9 @@ pub(crate) struct HintState {
 /// Kind of a dialog, with the state that only this kind has.
 pub(crate) trait DialogKind: Any {
     /// Returns the answer that a choice gives, or `None` if the dialog has no such choice.
-    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer>;
+    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
+        self.prompt()?.answer(act, reason)
+    }
 
     /// Returns the call of an approval prompt.
     fn prompt(&self) -> Option<&CallPrompt> {
@@ -61,15 +63,15 @@ pub(crate) trait DialogKind: Any {
 
     /// Returns the field for the text that replaces the proposal, if the proposal can be edited.
     fn amend_field(&self) -> Option<&AmendField> {
-        None
+        self.prompt()?.amend_field.as_ref()
     }
 
     fn amend_field_mut(&mut self) -> Option<&mut Option<AmendField>> {
-        None
+        self.prompt_mut().map(|prompt| &mut prompt.amend_field)
     }
 
-    /// Returns the pages to read in front of the dialog.
-    fn details(&self, _choices: &[Choice]) -> Option<Dialog> {
+    /// Returns the pages to read in front of the dialog, if it is not an approval prompt. Those show the rules.
+    fn details(&self) -> Option<Dialog> {
         None
     }
 
@@ -104,7 +106,7 @@ pub(crate) trait DialogKind: Any {
         false
     }
 
-    /// Closes the open field of a form.
+    /// Closes the open field, after the dialog lost keyboard focus.
     fn leave_field(&mut self) {}
 
     /// Returns the line field that is open once the dialog has keyboard focus.
@@ -134,7 +136,7 @@ pub(crate) trait DialogKind: Any {
 
     /// Returns text that differs whenever the content does and the visible words do not, for line mode.
     fn identity(&self) -> String {
-        String::new()
+        self.prompt().map(CallPrompt::identity).unwrap_or_default()
     }
 
     /// Returns the short name of the dialog in a list; `counts` are the added and removed lines of its diff.

@@ -3,6 +3,7 @@
 use super::body::Body;
 use super::call_dialog::CallDialog;
 use super::choices::{Choice, ChoiceAction, choices_for_call};
+use super::dialog_kind::DialogKind;
 use super::diff_layout::DiffLayout;
 use super::hunks::{HunkSelection, Hunks};
 use super::note::Verb;
@@ -24,13 +25,46 @@ impl EditDialog {
     }
 }
 
+impl DialogKind for EditDialog {
+    fn prompt(&self) -> Option<&CallPrompt> {
+        Some(&self.prompt)
+    }
+
+    fn prompt_mut(&mut self) -> Option<&mut CallPrompt> {
+        Some(&mut self.prompt)
+    }
+
+    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
+        match (act, self.selection.as_ref().and_then(|selection| selection.hunks.amendment())) {
+            (ChoiceAction::Approve, Some(amendment)) => self.prompt.decide(Decision::Amended { amendment }),
+            (act, _) => self.prompt.answer(act, reason),
+        }
+    }
+
+    fn selection(&self) -> Option<&HunkSelection> {
+        self.selection.as_ref().filter(|_| !self.prompt.disk.is_unseen())
+    }
+
+    fn selection_mut(&mut self) -> Option<&mut HunkSelection> {
+        self.selection.as_mut().filter(|_| !self.prompt.disk.is_unseen())
+    }
+
+    fn layout(&self) -> DiffLayout {
+        self.layout
+    }
+
+    fn layout_mut(&mut self) -> Option<&mut DiffLayout> {
+        Some(&mut self.layout)
+    }
+
+    fn name(&self, title: &str, counts: Option<&str>) -> String {
+        counts.map_or_else(|| title.to_owned(), |counts| format!("{title} {counts}"))
+    }
+}
+
 impl CallDialog for EditDialog {
     fn call_prompt(&self) -> &CallPrompt {
         &self.prompt
-    }
-
-    fn call_prompt_mut(&mut self) -> &mut CallPrompt {
-        &mut self.prompt
     }
 
     fn title(&self) -> String {
@@ -43,32 +77,5 @@ impl CallDialog for EditDialog {
 
     fn choices(&self, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
         choices_for_call(&self.prompt.approval, verb, confirm)
-    }
-
-    fn answer_choice(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
-        match (act, self.selection.as_ref().and_then(|selection| selection.hunks.amendment())) {
-            (ChoiceAction::Approve, Some(amendment)) => self.prompt.decide(Decision::Amended { amendment }),
-            (act, _) => self.prompt.answer(act, reason),
-        }
-    }
-
-    fn hunk_selection(&self) -> Option<&HunkSelection> {
-        self.selection.as_ref()
-    }
-
-    fn hunk_selection_mut(&mut self) -> Option<&mut HunkSelection> {
-        self.selection.as_mut()
-    }
-
-    fn diff_layout(&self) -> DiffLayout {
-        self.layout
-    }
-
-    fn diff_layout_mut(&mut self) -> Option<&mut DiffLayout> {
-        Some(&mut self.layout)
-    }
-
-    fn short_name(&self, title: &str, counts: Option<&str>) -> String {
-        counts.map_or_else(|| title.to_owned(), |counts| format!("{title} {counts}"))
     }
 }

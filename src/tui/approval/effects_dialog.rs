@@ -3,6 +3,7 @@
 use super::body::Body;
 use super::call_dialog::CallDialog;
 use super::choices::{Choice, ChoiceAction, choices_for_effects};
+use super::dialog_kind::DialogKind;
 use super::hunks::{HunkSelection, Hunks};
 use super::note::Verb;
 use super::prompt::CallPrompt;
@@ -22,13 +23,38 @@ impl EffectsDialog {
     }
 }
 
+impl DialogKind for EffectsDialog {
+    fn prompt(&self) -> Option<&CallPrompt> {
+        Some(&self.prompt)
+    }
+
+    fn prompt_mut(&mut self) -> Option<&mut CallPrompt> {
+        Some(&mut self.prompt)
+    }
+
+    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
+        match (act, self.selection.as_ref().and_then(|selection| selection.hunks.amendment())) {
+            (ChoiceAction::Approve, Some(amendment)) => self.prompt.decide(Decision::Amended { amendment }),
+            (act, _) => self.prompt.answer(act, reason),
+        }
+    }
+
+    fn selection(&self) -> Option<&HunkSelection> {
+        self.selection.as_ref().filter(|_| !self.prompt.disk.is_unseen())
+    }
+
+    fn selection_mut(&mut self) -> Option<&mut HunkSelection> {
+        self.selection.as_mut().filter(|_| !self.prompt.disk.is_unseen())
+    }
+
+    fn name(&self, title: &str, _counts: Option<&str>) -> String {
+        self.prompt.command_name().unwrap_or_else(|| title.to_owned())
+    }
+}
+
 impl CallDialog for EffectsDialog {
     fn call_prompt(&self) -> &CallPrompt {
         &self.prompt
-    }
-
-    fn call_prompt_mut(&mut self) -> &mut CallPrompt {
-        &mut self.prompt
     }
 
     fn title(&self) -> String {
@@ -41,24 +67,5 @@ impl CallDialog for EffectsDialog {
 
     fn choices(&self, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
         choices_for_effects(&self.prompt.approval, verb, confirm)
-    }
-
-    fn answer_choice(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
-        match (act, self.selection.as_ref().and_then(|selection| selection.hunks.amendment())) {
-            (ChoiceAction::Approve, Some(amendment)) => self.prompt.decide(Decision::Amended { amendment }),
-            (act, _) => self.prompt.answer(act, reason),
-        }
-    }
-
-    fn hunk_selection(&self) -> Option<&HunkSelection> {
-        self.selection.as_ref()
-    }
-
-    fn hunk_selection_mut(&mut self) -> Option<&mut HunkSelection> {
-        self.selection.as_mut()
-    }
-
-    fn short_name(&self, title: &str, _counts: Option<&str>) -> String {
-        self.prompt.command_name().unwrap_or_else(|| title.to_owned())
     }
 }

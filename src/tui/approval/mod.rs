@@ -263,7 +263,8 @@ impl Dialog {
 
     /// Opens the pager. Returns whether it has content.
     pub(crate) fn open_reading(&mut self) -> bool {
-        self.front = self.kind.details(&self.choices).map(Box::new);
+        let rules = self.kind.prompt().and_then(|prompt| Pager::rules(&prompt.approval, &self.choices).panel());
+        self.front = rules.or_else(|| self.kind.details()).map(Box::new);
         self.front.is_some()
     }
 

@@ -4,6 +4,7 @@ use super::amend_field::{AmendField, AmendTarget};
 use super::body::Body;
 use super::call_dialog::CallDialog;
 use super::choices::{Choice, ChoiceAction, choices_for_plan};
+use super::dialog_kind::DialogKind;
 use super::note::Verb;
 use super::prompt::CallPrompt;
 use super::{DialogAnswer, title};
@@ -62,13 +63,33 @@ impl PlanDialog {
     }
 }
 
+impl DialogKind for PlanDialog {
+    fn prompt(&self) -> Option<&CallPrompt> {
+        Some(&self.prompt)
+    }
+
+    fn prompt_mut(&mut self) -> Option<&mut CallPrompt> {
+        Some(&mut self.prompt)
+    }
+
+    fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
+        match act {
+            ChoiceAction::ApproveClean => self.prompt.decide(Decision::ApprovedInCleanContext),
+            act => self.prompt.answer(act, reason),
+        }
+    }
+
+    fn leave_field(&mut self) {
+        self.editing = match self.editing {
+            PlanEditing::Requested | PlanEditing::Cancelled => PlanEditing::Cancelled,
+            PlanEditing::Closed | PlanEditing::Open(_) => PlanEditing::Closed,
+        };
+    }
+}
+
 impl CallDialog for PlanDialog {
     fn call_prompt(&self) -> &CallPrompt {
         &self.prompt
-    }
-
-    fn call_prompt_mut(&mut self) -> &mut CallPrompt {
-        &mut self.prompt
     }
 
     fn title(&self) -> String {
@@ -81,19 +102,5 @@ impl CallDialog for PlanDialog {
 
     fn choices(&self, _verb: &Verb, confirm: Confirm) -> Vec<Choice> {
         choices_for_plan(&self.prompt.approval, confirm)
-    }
-
-    fn answer_choice(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
-        match act {
-            ChoiceAction::ApproveClean => self.prompt.decide(Decision::ApprovedInCleanContext),
-            act => self.prompt.answer(act, reason),
-        }
-    }
-
-    fn cancel_edit(&mut self) {
-        self.editing = match self.editing {
-            PlanEditing::Requested | PlanEditing::Cancelled => PlanEditing::Cancelled,
-            PlanEditing::Closed | PlanEditing::Open(_) => PlanEditing::Closed,
-        };
     }
 }

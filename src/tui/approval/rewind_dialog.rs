@@ -185,7 +185,7 @@ impl DialogKind for RewindChoice {
         }
     }
 
-    fn details(&self, _choices: &[Choice]) -> Option<Dialog> {
+    fn details(&self) -> Option<Dialog> {
         Pager::diff(self.plan.diff.clone()).panel()
     }
 

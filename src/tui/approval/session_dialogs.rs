@@ -2,7 +2,7 @@
 
 use super::dialog_kind::DialogKind;
 use super::pager::Pager;
-use super::{Body, Choice, ChoiceAction, Confirm, Dialog, DialogAnswer, YesNo, choice};
+use super::{Body, ChoiceAction, Confirm, Dialog, DialogAnswer, YesNo, choice};
 use crate::protocol::{Mode, Risk, SessionId};
 use crate::text;
 use crate::tui::interface::{TrustAnswer, TrustQuestion};
@@ -18,7 +18,7 @@ impl DialogKind for TrustDialog {
         self.trust.take().map(|trust| DialogAnswer::Trust(trust, answer))
     }
 
-    fn details(&self, _choices: &[Choice]) -> Option<Dialog> {
+    fn details(&self) -> Option<Dialog> {
         Pager::files(&self.trust.as_ref()?.files).panel()
     }
 }

@@ -3,6 +3,7 @@
 use super::body::Body;
 use super::call_dialog::CallDialog;
 use super::choices::{Choice, choices_for_call};
+use super::dialog_kind::DialogKind;
 use super::note::Verb;
 use super::prompt::CallPrompt;
 use super::title;
@@ -19,13 +20,19 @@ impl ToolDialog {
     }
 }
 
+impl DialogKind for ToolDialog {
+    fn prompt(&self) -> Option<&CallPrompt> {
+        Some(&self.prompt)
+    }
+
+    fn prompt_mut(&mut self) -> Option<&mut CallPrompt> {
+        Some(&mut self.prompt)
+    }
+}
+
 impl CallDialog for ToolDialog {
     fn call_prompt(&self) -> &CallPrompt {
         &self.prompt
-    }
-
-    fn call_prompt_mut(&mut self) -> &mut CallPrompt {
-        &mut self.prompt
     }
 
     fn title(&self) -> String {
