@@ -54,6 +54,14 @@ impl Home {
         Self { directory, learnt: Arc::default() }
     }
 
+    pub(super) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.directory.path().join(name)).unwrap()
+    }
+
+    pub(super) fn write(&self, name: &str, content: &str) {
+        std::fs::write(self.directory.path().join(name), content).unwrap();
+    }
+
     pub(super) fn surroundings(&self, variables: &[(&str, &str)]) -> CloudEnvironment {
         let learnt = Arc::clone(&self.learnt);
         CloudEnvironment {

@@ -74,6 +74,45 @@ async fn an_sso_token_is_exchanged_for_role_credentials() {
 }
 
 #[tokio::test]
+async fn an_expired_sso_token_is_renewed_and_saved_for_the_aws_tools() {
+    let role = json!({"roleCredentials": {"accessKeyId": "R", "secretAccessKey": "rs", "sessionToken": "rt"}});
+    let renewal = json!({"accessToken": "sso-token-2", "expiresIn": 3600, "refreshToken": "refresh-token-2"});
+    let expired = json!({"startUrl": "https://corp.awsapps.com/start", "accessToken": "sso-token-1",
+        "expiresAt": "2020-01-01T00:00:00Z", "clientId": "client", "clientSecret": "client-secret",
+        "registrationExpiresAt": "2999-01-01T00:00:00Z", "refreshToken": "refresh-token-1"});
+    let (oidc, renewals) =
+        serve(vec![(200, "", renewal), (400, "", json!({"error": "invalid_grant", "error_description": "used twice"}))]).await;
+    let (portal, requests) = serve(vec![(200, "", role.clone()), (200, "", role)]).await;
+    let home = Home::with(&[(".aws/config", SSO), (TOKEN_FILE, &expired.to_string())]);
+    let endpoints = [("AWS_ENDPOINT_URL_SSO", portal.as_str()), ("AWS_ENDPOINT_URL_SSO_OIDC", oidc.as_str())];
+    // The renewed token is used and saved, so the second run does not renew it again.
+    for _ in 0..2 {
+        assert_eq!(read(&home, Some("work"), &endpoints).await.map(keys), Ok(expected("R", "rs", Some("rt"))));
+    }
+    let sent = renewals.lock().unwrap().clone();
+    assert_eq!(sent.len(), 1);
+    assert!(sent[0].starts_with("POST /token ") && sent[0].contains("\"refreshToken\":\"refresh-token-1\""), "{}", sent[0]);
+    assert!(requests.lock().unwrap().iter().all(|request| request.contains("x-amz-sso_bearer_token: sso-token-2")));
+    let saved = || -> serde_json::Value { serde_json::from_str(&home.read(TOKEN_FILE)).unwrap() };
+    assert_eq!((&saved()["refreshToken"], &saved()["clientId"]), (&json!("refresh-token-2"), &json!("client")));
+    for secret in ["sso-token-2", "refresh-token-1", "refresh-token-2", "client-secret"] {
+        assert!(home.learnt.lock().unwrap().iter().any(|learnt| learnt == secret), "{secret} is not redacted");
+    }
+    // A refusal keeps the file and says how to sign in.
+    let mut old = saved();
+    old["expiresAt"] = json!("2020-01-01T00:00:00Z");
+    home.write(TOKEN_FILE, &old.to_string());
+    let error = read(&home, Some("work"), &endpoints).await.unwrap_err();
+    assert_eq!(error, "cannot renew the AWS sign-in: used twice; run `aws sso login --profile work`");
+    assert_eq!(saved(), old);
+    // An expired registration is not used.
+    old["registrationExpiresAt"] = json!("2020-01-01T00:00:00Z");
+    home.write(TOKEN_FILE, &old.to_string());
+    let error = read(&home, Some("work"), &endpoints).await.unwrap_err();
+    assert!(error.contains("the AWS sign-in of the profile `work` has expired"), "{error}");
+}
+
+#[tokio::test]
 async fn credential_errors_name_the_command_that_renews_the_credentials() {
     let old = token("2020-01-01T00:00:00UTC");
     let process = "[profile work]\ncredential_process = sh -c 'echo session ended >&2; exit 1'\n";
