@@ -58,12 +58,7 @@ pub(super) fn run(common: &Common, task: &TaskDirectory, request: TaskRunRequest
     if request.target == OutputTarget::Log {
         print_text(&format!("{READY}\n"));
     }
-    let first: Option<SessionCommand> = match (request.prompt, is_new, is_over) {
-        (Some(text), false, _) => Some(Command::Prompt { text }.into()),
-        (_, true, _) => Some(Command::Prompt { text: entered.description.prompt.clone() }.into()),
-        (None, false, true) => Some(Command::Continue.into()),
-        (None, false, false) => None,
-    };
+    let first = first_command(request.prompt, &entered.description.prompt, is_new, is_over);
     let drive_request = DriveRequest {
         first,
         check: entered.description.check.clone(),
@@ -72,6 +67,19 @@ pub(super) fn run(common: &Common, task: &TaskDirectory, request: TaskRunRequest
     };
     let ending = runtime.block_on(drive(prepared, drive_request));
     finish(task, &entered, ending)
+}
+
+/// Returns the command that starts or continues the task, or `None` if its session continues without one. A task that
+/// has not started yet begins with its own prompt, followed by the message.
+fn first_command(message: Option<String>, own_prompt: &str, is_new: bool, is_over: bool) -> Option<SessionCommand> {
+    let text = match (message, is_new, is_over) {
+        (Some(message), true, _) => format!("{own_prompt}\n\n{message}"),
+        (Some(message), false, _) => message,
+        (None, true, _) => own_prompt.to_owned(),
+        (None, false, true) => return Some(Command::Continue.into()),
+        (None, false, false) => return None,
+    };
+    Some(Command::Prompt { text }.into())
 }
 
 /// Opens the session of the task. Also returns whether its last prompt has ended.
@@ -139,4 +147,25 @@ fn finish(task: &TaskDirectory, entered: &EnteredCopy, ending: TaskEnding) -> Re
         _ => {}
     }
     Ok(ending.exit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_begins_with_its_own_prompt_and_a_message_is_never_lost() {
+        let prompt = |text: &str| Some(Command::Prompt { text: text.to_owned() }.into());
+        let message = || Some("also test it".to_owned());
+        for (message, is_new, is_over, first) in [
+            (None, true, false, prompt("fix it")),
+            (message(), true, false, prompt("fix it\n\nalso test it")),
+            (message(), false, false, prompt("also test it")),
+            (message(), false, true, prompt("also test it")),
+            (None, false, true, Some(Command::Continue.into())),
+            (None, false, false, None),
+        ] {
+            assert_eq!(first_command(message, "fix it", is_new, is_over), first);
+        }
+    }
 }
