@@ -10,6 +10,7 @@ use crate::policy::Sandbox;
 use crate::policy::redact::{Redactor, has_marker};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use std::fmt::Display;
 use std::io::{BufRead, Read};
 
 /// Maximum size of the text, in bytes. The whole text is held in memory.
@@ -43,11 +44,14 @@ pub(crate) fn run(place: &AppContext, common: &Common, jsonl: bool) -> Result<Ex
     let redactor = redaction::redactor(place, rules.clone(), &[]);
     let input = std::io::stdin().lock();
     if !jsonl {
-        let mut text = String::new();
-        input
-            .take(TEXT_BYTES)
-            .read_to_string(&mut text)
-            .map_err(|error| CliError::usage(format!("cannot read stdin: {error}")))?;
+        let unreadable = |error: &dyn Display| CliError::usage(format!("cannot read stdin: {error}"));
+        let mut bytes = Vec::new();
+        input.take(TEXT_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+        if bytes.len() as u64 > TEXT_BYTES {
+            let problem = format!("stdin is larger than {} MiB", TEXT_BYTES >> 20);
+            return Err(CliError::usage(problem).hint("split the text, or pass it as lines of JSON with `--jsonl`"));
+        }
+        let text = String::from_utf8(bytes).map_err(|error| unreadable(&error))?;
         return Ok(redact_text(&redactor, &text));
     }
     for (number, line) in input.lines().enumerate() {
