@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Message to the model after a response reached its output limit; not written by the user.
 pub(crate) const CUT: &str = "[The response was cut off by the output limit. Continue exactly where it stopped.]";
 /// Message to the model after its provider paused a long turn.
-const GO_ON: &str = "[Continue.]";
+pub(crate) const GO_ON: &str = "[Continue.]";
 /// Message to the model after a response that the user interrupted.
 pub(crate) const INTERRUPTED: &str = "[The user interrupted your response here.]";
 /// Wording of `CUT` and `GO_ON` in sessions of earlier versions.

@@ -3,16 +3,12 @@
 use super::super::limits::PARTIAL_SAVE_MS;
 use super::super::retry::Backoff;
 use super::outputs::Outputs;
+use crate::agent::thread::{CUT, GO_ON};
 use crate::ports::{Durability, ModelError, Record};
 use crate::protocol::{CallId, EventKind, FailedRequest, Failure, FailureKind, Part, Remedy, StepId, StopReason};
 use crate::session::Expense;
 use jiff::Timestamp;
 use std::time::Duration;
-
-/// Message to the model after a response reached its output limit.
-const CUT: &str = "[The response was cut off by the output limit. Continue exactly where it stopped.]";
-/// Message to the model after its provider paused a long turn.
-const GO_ON: &str = "[Continue.]";
 
 /// Response that is streaming.
 #[derive(Debug)]
