@@ -17,6 +17,9 @@ pub(crate) struct MemoryProposals {
 impl MemoryProposals {
     /// Returns the proposal with this ID, or the only one whose ID begins with it.
     pub(crate) fn find(&self, id: &str) -> Option<&MemoryProposal> {
+        if let Some(exact) = self.proposals.iter().find(|proposal| proposal.id == id) {
+            return Some(exact);
+        }
         let mut found = self.proposals.iter().filter(|proposal| !id.is_empty() && proposal.id.starts_with(id));
         found.next().filter(|_| found.next().is_none())
     }

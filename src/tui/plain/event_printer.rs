@@ -22,6 +22,8 @@ const MODELS: usize = 40;
 pub(crate) struct EventPrinter {
     answer: Answer,
     calls: HashMap<CallId, Call>,
+    /// The call that printed last.
+    last_printing: Option<CallId>,
     /// Prompts in the last list to which the session can be rewound.
     points: Vec<(u32, TaskId)>,
     /// Number of requested model lists that have not arrived, and the models that were printed.
@@ -90,6 +92,7 @@ impl EventPrinter {
             EventKind::ToolOutputChunk { tool_call_id, text } => {
                 if let Some(call) = self.calls.get_mut(tool_call_id) {
                     call.push_output(text);
+                    self.last_printing = Some(tool_call_id.clone());
                 }
             }
             EventKind::ApprovalResolved { tool_call_id, decision, .. } => {
@@ -122,9 +125,10 @@ impl EventPrinter {
         self.points.iter().find(|(nth, _)| *nth == number).map(|(_, task)| task)
     }
 
-    /// Returns the last line printed by the longest-running command.
+    /// Returns the last line of the running command that printed last.
     pub(crate) fn last_printed(&self) -> Option<&str> {
-        self.calls.values().map(|call| call.last.as_str()).find(|last| !last.is_empty())
+        let call = self.calls.get(self.last_printing.as_ref()?)?;
+        Some(call.last.as_str()).filter(|last| !last.is_empty())
     }
 
     fn points<W: Write>(&mut self, points: &[RewindPoint], can_redo: bool, paper: &mut LineWriter<W>) -> io::Result<()> {
