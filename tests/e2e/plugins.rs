@@ -253,7 +253,7 @@ fn adding_a_plugin_again_shows_the_difference() {
     write(&root, "commands/more.md", "More.\n");
     fs::remove_file(root.join("agents/reader.md")).unwrap();
     let before = installed(&project);
-    let plan = project.aye(&["plugin", "update", "team-tools"]).exits(2).says(&["nothing was added"]);
+    let plan = project.aye(&["plugin", "update", "team-tools"]).exits(2).says(&["nothing was changed"]);
     for part in [
         "Differences from the installed version 1.0.0:",
         "\nremove agents/reader.md\n",

@@ -135,7 +135,7 @@ fn confirm(text: &str, verb: &str, yes: bool) -> Result<(), CliError> {
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
         print_text(text);
         return Err(
-            CliError::usage("nothing was added: cannot prompt without a terminal").hint("pass `--yes` to approve the plan")
+            CliError::usage("nothing was changed: cannot prompt without a terminal").hint("pass `--yes` to approve the plan")
         );
     }
     let mut err = std::io::stderr();
@@ -143,7 +143,7 @@ fn confirm(text: &str, verb: &str, yes: bool) -> Result<(), CliError> {
     let _ = err.flush();
     let mut line = String::new();
     let is_approved = std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes");
-    if is_approved { Ok(()) } else { Err(CliError::usage("nothing was added")) }
+    if is_approved { Ok(()) } else { Err(CliError::usage("nothing was changed")) }
 }
 
 fn list(store: &PluginStore, json: bool) -> Exit {
