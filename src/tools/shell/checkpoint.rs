@@ -162,7 +162,7 @@ impl WorkspaceState {
 }
 
 fn roots(settings: &ToolSettings) -> Vec<PathBuf> {
-    let roots = &settings.command.sandbox.roots;
+    let roots = &settings.command.sandbox.paths.roots;
     if roots.is_empty() { vec![settings.workspace.clone()] } else { roots.clone() }
 }
 

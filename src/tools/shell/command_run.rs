@@ -96,7 +96,7 @@ impl AccessRestrictions {
         if self.no_network && narrowed.command.sandbox.tier.is_enforcing() {
             narrowed.command.sandbox.network = NetworkAccess::Proxied;
         }
-        narrowed.command.sandbox.shown.extend(self.sees.iter().cloned());
+        narrowed.command.sandbox.paths.shown.extend(self.sees.iter().cloned());
         Arc::new(narrowed)
     }
 }

@@ -350,7 +350,7 @@ impl PreparedPreview {
 fn granted_directories(settings: &ToolSettings, held: &Confinement) -> Vec<PathBuf> {
     let is_apart = |place: &Path| !held.roots.iter().any(|root| place.starts_with(root) || root.starts_with(place));
     let holds_home = |place: &Path| settings.home.as_deref().is_some_and(|home| home.starts_with(place));
-    let granted = settings.command.sandbox.writable.iter().filter(|place| is_apart(place) && !holds_home(place));
+    let granted = settings.command.sandbox.paths.writable.iter().filter(|place| is_apart(place) && !holds_home(place));
     let mut directories: Vec<PathBuf> = granted.filter(|place| place.is_dir()).cloned().collect();
     directories.sort();
     directories.dedup_by(|inner, outer| inner.starts_with(outer));

@@ -42,7 +42,7 @@ fn bench() -> Option<Bench> {
 fn sandbox(workspace: PathBuf, base: PathBuf) -> SandboxPolicy {
     let mut sandbox = SandboxPolicy::unsandboxed();
     (sandbox.tier, sandbox.network) = (SandboxTier::Preview, NetworkAccess::Proxied);
-    (sandbox.roots, sandbox.previews) = (vec![workspace], Ok(base));
+    (sandbox.paths.roots, sandbox.previews) = (vec![workspace], Ok(base));
     sandbox.trust = RepositoryTrust::Trusted;
     sandbox
 }
@@ -279,7 +279,7 @@ fn the_reason_for_a_missing_preview_is_given() {
     bench.settings.command.sandbox.network = NetworkAccess::Open;
     assert!(reason(offer(&bench, "true")).contains("network access"));
     bench.settings.command.sandbox.network = NetworkAccess::Proxied;
-    bench.settings.command.sandbox.writes = false;
+    bench.settings.command.sandbox.paths.writes = false;
     assert!(reason(offer(&bench, "true")).contains("only read"));
 }
 

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant, SystemTime};
 pub(super) fn project(ignored: &str) -> Option<Bench> {
     let mut bench = bench()?;
     bench.settings.command.sandbox.survey =
-        Some(ProtectedScan::new(bench.settings.command.sandbox.roots.clone(), ProtectionRules::default(), Vec::new()));
+        Some(ProtectedScan::new(bench.settings.command.sandbox.paths.roots.clone(), ProtectionRules::default(), Vec::new()));
     let root = &bench.settings.workspace;
-    bench.settings.command.sandbox.read_only = vec![root.join(".git"), root.join(".aye")];
+    bench.settings.command.sandbox.paths.read_only = vec![root.join(".git"), root.join(".aye")];
     bench.write(".gitignore", ignored);
     git(&bench, &["init", "-q"]);
     git(&bench, &["add", "."]);
@@ -186,7 +186,7 @@ fn files_that_do_not_qualify_as_build_output_are_listed() {
 fn outside_a_repository_only_tagged_directories_are_build_output() {
     let Some(mut bench) = bench() else { return };
     bench.settings.command.sandbox.survey =
-        Some(ProtectedScan::new(bench.settings.command.sandbox.roots.clone(), ProtectionRules::default(), Vec::new()));
+        Some(ProtectedScan::new(bench.settings.command.sandbox.paths.roots.clone(), ProtectionRules::default(), Vec::new()));
     bench.write(".gitignore", "target/\n");
     let plan = ran(
         &bench,
