@@ -40,7 +40,7 @@ use crate::sys::process::{EnvironmentSelection, Helper, Shell};
 use crate::sys::sandbox::abandoned_bases;
 use crate::tools::{
     self, ChangeLog, CommandSettings, Commands, EditorConnection, HttpAccess, LoadedTools, PathAccess, ReadState, RecoveryResult,
-    Router, SandboxPolicy, SessionHooks, SessionSearch, SessionSkills, ToolSources, Toolset,
+    Router, SandboxPolicy, SessionHooks, SessionSearch, SessionServices, SessionSkills, ToolSources, Toolset,
 };
 use crate::workspace::git::Repository;
 use crate::workspace::toolchain;
@@ -281,8 +281,8 @@ impl SharedToolState {
     pub(crate) fn tool_settings(&self, place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::ToolSettings {
         let base = tool_settings(place, policy, sandbox);
         let memory = Memory::for_session(place, &base.redactor);
-        tools::ToolSettings {
-            session: Some(self.session.clone()),
+        let session = SessionServices {
+            id: Some(self.session.clone()),
             since: self.since,
             commands: self.commands.clone(),
             seen: self.seen.clone(),
@@ -301,8 +301,8 @@ impl SharedToolState {
                 Some(parent) => parent.tools.diagnostics.clone(),
                 None => self.language_servers.as_ref().map(LanguageServerHandle::port),
             },
-            ..base
-        }
+        };
+        tools::ToolSettings { session, ..base }
     }
 
     /// Returns the tools of this session under a policy.
@@ -561,7 +561,7 @@ pub(super) fn setup(
     let (sandbox, sandbox_status) = (terms.standing.describe(&sandbox_policy), terms.standing.status(&sandbox_policy, &policy));
     session.kept.restore(place, &*model, &session.records);
     let (questions, tools) = (session.kept.open_questions(), session.kept.toolset(place, &policy, sandbox_policy));
-    let (redactor, artifacts) = (tools.settings().redactor.clone(), tools.settings().artifacts.clone());
+    let (redactor, artifacts) = (tools.settings().redactor.clone(), tools.settings().session.artifacts.clone());
     let (router, settled, known) = route(place, session, tools);
     let options = AgentOptions {
         model: model.facts(),
@@ -675,26 +675,15 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: Sand
             .map_or(OUTPUT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         paths: path_access(place, policy),
         http: http_access(policy),
-        search: session_search(place),
-        skills: SessionSkills::new(place.skills.skill_set()),
-        questions: UserQuestions::without_user(),
-        memory: None,
-        hooks: None,
-        agents: None,
-        diagnostics: None,
+        session: SessionServices {
+            search: session_search(place),
+            skills: SessionSkills::new(place.skills.skill_set()),
+            ..SessionServices::detached()
+        },
         command: command_settings(place, policy, sandbox),
         text: place.settings.tools.text.clone(),
         grants: Arc::new(move |capability| grants.grants(capability)),
         may_use: Arc::new(move |name| offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))),
-        checkpoints: None,
-        changes: None,
-        artifacts: None,
-        uploads: None,
-        editor: None,
-        commands: Commands::default(),
-        seen: ReadState::default(),
-        session: None,
-        since: SystemTime::now(),
         redactor: super::redaction::redactor(place, policy.redactions(), &[]),
     }
 }

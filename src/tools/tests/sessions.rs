@@ -15,7 +15,7 @@ struct Live {
 impl Live {
     fn new() -> Self {
         let bench = Bench::new();
-        Self { router: bench.router(), commands: bench.settings.commands.clone(), bench }
+        Self { router: bench.router(), commands: bench.settings.session.commands.clone(), bench }
     }
 
     async fn plan(&self, tool: &str, arguments: Value) -> Result<Plan, ToolError> {

@@ -68,7 +68,7 @@ pub(in crate::tools) fn reopen(
     if effects.digest != was || effects != *ended.effects {
         return Err(other("the changes, or the files that they replace, have changed since"));
     }
-    view.outlives(settings.commands.clone());
+    view.outlives(settings.session.commands.clone());
     if are_many(&changes) {
         view.release_memory_on_drop();
     }

@@ -169,9 +169,9 @@ fn files_that_do_not_qualify_as_build_output_are_listed() {
     assert_eq!(listed(&bench, "mkdir -p target; echo x > target/a"), (1, 0));
     assert_eq!(listed(&bench, "mkdir -p node_modules/.cache; echo x > node_modules/.cache/a"), (1, 0));
     // The rules were written after the session started.
-    bench.settings.since = SystemTime::now() - Duration::from_secs(3600);
+    bench.settings.session.since = SystemTime::now() - Duration::from_secs(3600);
     assert_eq!(listed(&bench, "mkdir -p target; echo x > target/a").0, 0);
-    bench.settings.since = SystemTime::now() + Duration::from_secs(3600);
+    bench.settings.session.since = SystemTime::now() + Duration::from_secs(3600);
     // Rules written by the command do not count.
     let (build, others) = listed(&bench, "echo out/ >> .gitignore; mkdir out; echo x > out/a");
     assert!(build == 0 && others == 2, "{build} {others}");
