@@ -228,7 +228,7 @@ impl TurnMachine {
     fn restore_start(&mut self, id: &CallId, open: &[OpenCall], rows: &[RepeatCount]) {
         let started = |call: &OpenCall| call.tool_call_id == *id && call.is_running() && call.call.is_some();
         let Some(place) = open.iter().position(started) else { return };
-        let runs = open[place].edited.as_ref().or(open[place].planned.as_ref());
+        let runs = open[place].edits.edited.as_ref().or(open[place].planned.as_ref());
         let ran =
             runs.map(|EditedCommand { summary, actions }| side_effects::side_effects_of(actions, summary, open[place].changes));
         self.report_rewind(RewindInput::CallStarted(ran.unwrap_or_default()));

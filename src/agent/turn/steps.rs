@@ -506,7 +506,7 @@ impl TurnMachine {
                 self.pause(failure);
             }
             // A user may raise the budget.
-            FailureKind::BudgetExceeded if self.cx.options.approver == Approver::User => self.pause(failure),
+            FailureKind::BudgetExceeded if self.cx.options.approvals.approver == Approver::User => self.pause(failure),
             _ => self.fail(failure),
         }
     }
@@ -551,7 +551,7 @@ impl TurnMachine {
         let request = ModelRequest {
             system: self.cx.options.system.clone(),
             messages: self.window.thread().window(),
-            tools: self.cx.options.tools.clone(),
+            tools: self.cx.options.tools.definitions.clone(),
             max_output_tokens: self.window.output_limit(&self.cx),
             images: None,
             effort: self.cx.options.effort,

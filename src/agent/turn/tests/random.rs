@@ -242,8 +242,7 @@ impl World {
         enforcer.replace_user_layer(self.layer(), GrantScope::Project);
         Input::PolicyChanged(Box::new(PolicyChange {
             enforcer,
-            tools: Vec::new().into(),
-            tool_names: Vec::new(),
+            tools: OfferedTools { definitions: Vec::new().into(), names: Vec::new() },
             sandbox: "NONE".to_owned(),
             sandbox_status: bare(),
             name: "test".to_owned(),
@@ -861,7 +860,6 @@ fn plan_of(call: ToolCall, opens: Vec<SandboxAccess>, early: bool) -> Result<Pla
         timeout_seconds: 300,
         sandbox: None,
         task_plan: None,
-        proposed_plan: None,
         doubts: crate::ports::Doubts::default(),
         amends: PlanAmendments::default(),
         hook_runs: None,
