@@ -41,6 +41,7 @@ mod preview;
 mod prompt_hooks;
 mod prompt_queue;
 mod prompts;
+mod requests;
 mod response;
 mod resume;
 mod rewind;

@@ -886,14 +886,14 @@ fn sim_of(text: &str) -> Sim {
     }
     if let Some(name) = options.split(' ').find_map(|word| word.strip_prefix("fallback=")) {
         sim.machine.cx.options.fallback_models = vec![name.to_owned()];
-        sim.machine.models.reload(&sim.machine.cx.options);
+        sim.machine.requests.reload_models(&sim.machine.cx.options);
     }
     // The context window of the summary model; its price is unknown with `?` after it.
     if let Some(window) = options.split(' ').find_map(|word| word.strip_prefix("summary=")) {
         let price = Some(SMALL_PRICE).filter(|_| !window.ends_with('?'));
         let facts = ModelFacts::for_test("small/model", window.trim_end_matches('?').parse().unwrap(), price);
         sim.machine.cx.options.summary_model = Some(facts);
-        sim.machine.models.reload(&sim.machine.cx.options);
+        sim.machine.requests.reload_models(&sim.machine.cx.options);
     }
     if let Some(names) = options.split(' ').find_map(|word| word.strip_prefix("hooks=")) {
         sim.hooks = names.split(',').map(|name| HookEvent::from_name(name).unwrap()).collect();
