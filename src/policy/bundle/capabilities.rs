@@ -22,7 +22,7 @@ const CAPABILITIES: &[&str] = &[
 
 /// Capabilities that a policy file lists: its `[capabilities]` section.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Capabilities {
+pub struct Capabilities {
     pub read: Option<FileCapability>,
     pub write: Option<FileCapability>,
     pub delete: Option<FileCapability>,

@@ -65,7 +65,7 @@ pub struct Bundle {
     /// "deny"`.
     pub denies_unlisted: bool,
     pub llm: ModelLimits,
-    pub(crate) capabilities: Capabilities,
+    pub capabilities: Capabilities,
     /// Tools that are disabled, even if a capability grants them.
     pub disabled: Vec<ToolPattern>,
     /// Commands that are offered as separate tools.
