@@ -49,7 +49,7 @@ mod tools;
 
 use policy::redact::Redactor;
 use policy::{Bundle, Context, Enforcer, Explanation, Layer, Sandbox, Scope, Verdict};
-use ports::{RunContext, ToolRouter, UserQuestions};
+use ports::{RunContext, ToolRouter};
 use protocol::TextTools;
 use protocol::{Action, CallArguments, CallId, Mode, Place, Target, ToolCall, ToolStatus, VerdictKind};
 use serde_json::{Value, json};
@@ -62,8 +62,7 @@ use std::time::Instant;
 use sys::http::fetch::Fetcher;
 use sys::process::{EnvironmentSelection, Helper, Shell};
 use tools::{
-    CommandSettings, Commands, HttpAccess, PathAccess, ReadState, Router, SandboxPolicy, SessionSearch, SessionSkills,
-    ToolSettings, ToolSources, Toolset,
+    CommandSettings, HttpAccess, PathAccess, Router, SandboxPolicy, SessionServices, ToolSettings, ToolSources, Toolset,
 };
 
 const RUNS: usize = 15;
@@ -264,8 +263,6 @@ fn enforcer(root: &Path, home: &Path) -> Enforcer {
 fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> ToolSettings {
     let (judge, entries) = (enforcer.clone(), enforcer.clone());
     ToolSettings {
-        memory: None,
-        uploads: None,
         workspace: root.to_owned(),
         home: Some(home.to_owned()),
         max_file_size_bytes: 10 * 1024 * 1024,
@@ -289,6 +286,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> ToolSettings {
             may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),
             fetcher: Fetcher::default(),
         },
+        session: SessionServices::detached(),
         command: CommandSettings {
             shell: Shell::Bash,
             environment: EnvironmentSelection::Core,
@@ -298,22 +296,8 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> ToolSettings {
             git_is_read_only: false,
         },
         text: TextTools::default(),
-        since: std::time::SystemTime::now(),
         grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
-        checkpoints: None,
-        editor: None,
-        diagnostics: None,
-        artifacts: None,
-        changes: None,
-        commands: Commands::default(),
-        search: SessionSearch::default(),
-        skills: SessionSkills::default(),
-        questions: UserQuestions::without_user(),
-        hooks: None,
-        agents: None,
-        seen: ReadState::default(),
-        session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
     }
 }

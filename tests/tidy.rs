@@ -1,4 +1,5 @@
-//! Rules of the source tree: layers, owners, purity, headers, length of functions, wording, commit messages, documents.
+//! Rules of the source tree: layers, owners, purity, headers, length of functions, size of types, wording, commit messages,
+//! documents.
 #![expect(clippy::panic, reason = "a test that cannot go on fails")]
 
 #[path = "tidy/commits.rs"]
@@ -7,6 +8,8 @@ mod commits;
 mod documents;
 #[path = "tidy/exceptions.rs"]
 mod exceptions;
+#[path = "tidy/fields.rs"]
+mod fields;
 #[path = "tidy/functions.rs"]
 mod functions;
 #[path = "tidy/impls.rs"]

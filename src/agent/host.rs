@@ -36,9 +36,9 @@ mod tool_runs;
 
 use super::limits::{CHANNEL_DEPTH, QUIT_GRACE_MS};
 use super::redaction::hide_in_command;
-use super::turn::{Input, PolicyChange, ResumePolicy, TurnMachine};
-use crate::ports::{Record, RecoveredCalls, ToolRouter};
-use crate::protocol::{Command, Event, EventKind, HostCommand, SessionCommand, ToolResult, ToolUses};
+use super::turn::{Input, PolicyChange, TurnMachine};
+use crate::ports::ToolRouter;
+use crate::protocol::{Command, Event, EventKind, HostCommand, SessionCommand, ToolUses};
 use crate::session::SessionState;
 pub(crate) use account::{Account, AccountState};
 use account::{Charge, ChargedWork};
@@ -63,7 +63,7 @@ pub(crate) use server_requests::{SamplingFilter, ServerConnections, request_hand
 use server_requests::{ServerEvent, ServerEvents, ServerRequest};
 use servers::ServerStates;
 use session_journal::SessionJournal;
-pub(crate) use setup::{Setup, SummaryModelSetup};
+pub(crate) use setup::{ModelSetup, PolicySetup, RestoredSession, Setup, SummaryModelSetup};
 use sources::{InputSources, Occurrence, Timers};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -114,14 +114,6 @@ struct SessionChannels {
     sender: EventSender,
 }
 
-/// State of a session before it starts, from its journal.
-struct RestoredSession {
-    records: Vec<Record>,
-    known: RecoveredCalls,
-    settled: Vec<ToolResult>,
-    unfinished: ResumePolicy,
-}
-
 struct Host {
     machine: TurnMachine,
     model: ModelClient,
@@ -157,26 +149,19 @@ async fn run(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, links: 
         charges: links.charges,
         room: room.clone(),
     };
-    let restored = RestoredSession {
-        records: std::mem::take(&mut setup.records),
-        known: std::mem::take(&mut setup.known),
-        settled: std::mem::take(&mut setup.settled),
-        unfinished: setup.unfinished,
-    };
-    for kind in opening_events(&setup, !restored.records.is_empty()) {
+    for kind in opening_events(&setup) {
         links.sender.send(None, None, kind);
     }
     let context = CallContext::new(links.router, setup.redactor, room, inputs.clone());
     let mut host = Host {
-        machine: TurnMachine::new(setup.policy, setup.options),
-        model: ModelClient::new(setup.model, setup.models, setup.artifacts, inputs.clone(), links.sender.clone())
-            .with_summary_model(setup.summary_model),
+        machine: TurnMachine::new(setup.policy.enforcer, setup.options),
+        model: ModelClient::new(setup.models, setup.artifacts, inputs.clone(), links.sender.clone()),
         context,
         runs: ToolRuns::new(NestedInstructions::new(setup.guidance)),
         previews: Previews::default(),
         proposals: ProposalWatch::default(),
         changes: ChangeTracker::default(),
-        policy: PolicySource::new(setup.policy_updates),
+        policy: PolicySource::new(setup.policy.updates),
         rules: RuleFiles::new(setup.rules, inputs),
         agent_approvals: AgentApprovals::default(),
         servers: links.servers,
@@ -184,12 +169,12 @@ async fn run(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, links: 
         journal: SessionJournal::new(setup.journal, links.sender.clone()),
         deferred: DeferredEffects::default(),
         sender: links.sender,
-        tool_uses: SessionState::from_records(&restored.records).tool_uses,
+        tool_uses: SessionState::from_records(&setup.restored.records).tool_uses,
         started: Instant::now(),
         deadline: None,
         ending: false,
     };
-    host.start(restored).await;
+    host.start(setup.restored).await;
     while !host.ending {
         host.watch_proposals();
         let timers = Timers { tail: host.runs.tail_due(), deadline: host.deadline };
@@ -202,18 +187,18 @@ async fn run(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, links: 
 }
 
 /// Returns the events that begin each session.
-fn opening_events(setup: &Setup, resumed: bool) -> [EventKind; 3] {
+fn opening_events(setup: &Setup) -> [EventKind; 3] {
     let started = EventKind::SessionStarted {
         model: setup.options.model.name.clone(),
         mode: setup.mode,
         workspace: setup.workspace.clone(),
-        resumed,
+        resumed: !setup.restored.records.is_empty(),
         facts: Some(setup.options.model.clone()),
     };
     let in_force = EventKind::PolicyInForce {
-        layers: setup.policy.layers(),
-        name: setup.policy_name.clone(),
-        tools: setup.options.tool_names.clone(),
+        layers: setup.policy.enforcer.layers(),
+        name: setup.policy.name.clone(),
+        tools: setup.options.tools.names.clone(),
         message: None,
     };
     [started, in_force, setup.sandbox_status.clone().into()]

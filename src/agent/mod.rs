@@ -14,11 +14,14 @@ mod turn;
 
 pub(crate) use host::call_timeout::{plan_with_timeout as plan_in_time, run as run_in_time};
 pub(crate) use host::{
-    Account, AccountState, EVENTS, PolicyUpdate, PolicyUpdates, ReloadRequest, SamplingFilter, ServerConnections, SessionHandle,
-    SessionQueries, Setup, SummaryModelSetup, request_handler, spawn,
+    Account, AccountState, EVENTS, ModelSetup, PolicySetup, PolicyUpdate, PolicyUpdates, ReloadRequest, RestoredSession,
+    SamplingFilter, ServerConnections, SessionHandle, SessionQueries, Setup, SummaryModelSetup, request_handler, spawn,
 };
 pub(crate) use limits::{CHANNEL_DEPTH, MAX_STEPS};
 pub(crate) use prompt::{PromptFacts, system_prompt};
 pub(crate) use replay::replay;
 pub(crate) use retry::Backoff;
-pub(crate) use turn::{AgentOptions, Approver, BudgetSetting, PolicyChange, PriceAssumption, ResumePolicy, SandboxStatus};
+pub(crate) use turn::{
+    AgentOptions, ApprovalOptions, Approver, BudgetSetting, OfferedTools, PolicyChange, PriceAssumption, PriceOptions,
+    ResumePolicy, SandboxStatus,
+};

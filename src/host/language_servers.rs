@@ -58,7 +58,8 @@ impl LanguageServerHandle {
     /// Sets the settings for servers that start later.
     pub(super) fn set_settings(&self, settings: &tools::ToolSettings) {
         // The settings must not contain the servers that contain them.
-        let settings = tools::ToolSettings { diagnostics: None, ..settings.clone() };
+        let mut settings = settings.clone();
+        settings.session.diagnostics = None;
         let launcher = self.launcher.0.get_or_init(|| ReadOnlyLauncher::new(settings.clone()));
         launcher.set_settings(settings);
     }

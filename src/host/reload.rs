@@ -13,7 +13,7 @@ use super::sandbox_host::SandboxHost;
 use super::server_approval::SERVERS;
 use super::session::{Session, SharedToolState};
 use super::tool_name_lints::{find_misnamed, find_unmatched};
-use crate::agent::{PolicyChange, PolicyUpdate, PolicyUpdates, ReloadRequest};
+use crate::agent::{OfferedTools, PolicyChange, PolicyUpdate, PolicyUpdates, ReloadRequest};
 use crate::config::trust::directory_name;
 use crate::protocol::Mode;
 use crate::sys::watch::Watch;
@@ -359,8 +359,10 @@ impl PolicyReloader {
         let router = Router::new(tools);
         let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let change = PolicyChange {
-            tools: offered_tools::tools_for_model(&router, &enforcer).into(),
-            tool_names: offered_tools::available(&router, &enforcer),
+            tools: OfferedTools {
+                definitions: offered_tools::tools_for_model(&router, &enforcer).into(),
+                names: offered_tools::available(&router, &enforcer),
+            },
             sandbox,
             sandbox_status,
             name: policy.name.clone(),

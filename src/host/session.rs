@@ -17,8 +17,8 @@ use super::tool_name_lints::{find_misnamed, find_unmatched};
 use super::user_rules::UserRules;
 use super::web_search::session_search;
 use crate::agent::{
-    self, Account, AgentOptions, Approver, Backoff, BudgetSetting, PriceAssumption, PromptFacts, ResumePolicy, Setup,
-    SummaryModelSetup,
+    self, Account, AgentOptions, ApprovalOptions, Approver, Backoff, BudgetSetting, ModelSetup, OfferedTools, PolicySetup,
+    PriceAssumption, PriceOptions, PromptFacts, RestoredSession, ResumePolicy, Setup, SummaryModelSetup,
 };
 use crate::config::{InstructionFile, Settings};
 use crate::host::nesting::Nesting;
@@ -40,7 +40,7 @@ use crate::sys::process::{EnvironmentSelection, Helper, Shell};
 use crate::sys::sandbox::abandoned_bases;
 use crate::tools::{
     self, ChangeLog, CommandSettings, Commands, EditorConnection, HttpAccess, LoadedTools, PathAccess, ReadState, RecoveryResult,
-    Router, SandboxPolicy, SessionHooks, SessionSearch, SessionSkills, ToolSources, Toolset,
+    Router, SandboxPolicy, SessionHooks, SessionSearch, SessionServices, SessionSkills, ToolSources, Toolset,
 };
 use crate::workspace::git::Repository;
 use crate::workspace::toolchain;
@@ -281,8 +281,8 @@ impl SharedToolState {
     pub(crate) fn tool_settings(&self, place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::ToolSettings {
         let base = tool_settings(place, policy, sandbox);
         let memory = Memory::for_session(place, &base.redactor);
-        tools::ToolSettings {
-            session: Some(self.session.clone()),
+        let session = SessionServices {
+            id: Some(self.session.clone()),
             since: self.since,
             commands: self.commands.clone(),
             seen: self.seen.clone(),
@@ -301,8 +301,8 @@ impl SharedToolState {
                 Some(parent) => parent.tools.diagnostics.clone(),
                 None => self.language_servers.as_ref().map(LanguageServerHandle::port),
             },
-            ..base
-        }
+        };
+        tools::ToolSettings { session, ..base }
     }
 
     /// Returns the tools of this session under a policy.
@@ -561,27 +561,27 @@ pub(super) fn setup(
     let (sandbox, sandbox_status) = (terms.standing.describe(&sandbox_policy), terms.standing.status(&sandbox_policy, &policy));
     session.kept.restore(place, &*model, &session.records);
     let (questions, tools) = (session.kept.open_questions(), session.kept.toolset(place, &policy, sandbox_policy));
-    let (redactor, artifacts) = (tools.settings().redactor.clone(), tools.settings().artifacts.clone());
+    let (redactor, artifacts) = (tools.settings().redactor.clone(), tools.settings().session.artifacts.clone());
     let (router, settled, known) = route(place, session, tools);
     let options = AgentOptions {
         model: model.facts(),
         effort: place.settings.effort.map(|set| set.effort),
         effort_for_this_run: place.settings.effort.is_some_and(|set| set.by_flag),
-        assumed_price: assumed_price(&place.settings),
-        price_of_parent: place.settings.price_of_parent.clone(),
+        prices: PriceOptions { general: assumed_price(&place.settings), of_parent: place.settings.price_of_parent.clone() },
         fallback_models: place.settings.fallback_models(),
         summary_model: summary_model.model.as_ref().map(|model| model.facts()),
         model_before: session.model_before.take(),
         max_output_tokens: OUTPUT_TOKENS,
         max_steps: terms.max_steps.or_else(|| place.settings.task_steps()).unwrap_or(agent::MAX_STEPS),
         limits: limits(&place.settings, terms.max_steps),
-        approver: terms.approver,
-        agent: place.parent.as_ref().map(|parent| parent.agent.clone()),
-        approval_timeout: terms.approval_timeout,
+        approvals: ApprovalOptions {
+            approver: terms.approver,
+            agent: place.parent.as_ref().map(|parent| parent.agent.clone()),
+            timeout: terms.approval_timeout,
+        },
         backoff: backoff(&place.settings),
         system: redactor.redact(&system_prompt(place, terms.instructions, terms.output_schema)).text.into(),
-        tools: tools_for_model(&router, &policy).into(),
-        tool_names: available(&router, &policy),
+        tools: OfferedTools { definitions: tools_for_model(&router, &policy).into(), names: available(&router, &policy) },
         sandbox,
         hooks: session_hooks(place).map(|hooks| hooks.events()).unwrap_or_default(),
         laxest: most_permissive_mode(place),
@@ -590,11 +590,13 @@ pub(super) fn setup(
     };
     Setup {
         journal: session_journal(place, session, (model.name(), &redactor)),
-        policy,
+        policy: PolicySetup { enforcer: policy, name: policy_name, updates: None },
         options,
-        model,
-        models: Arc::new(ModelCatalog::new(place).with_key_notification(session.kept.new_key.clone())),
-        summary_model,
+        models: ModelSetup {
+            current: model,
+            all: Arc::new(ModelCatalog::new(place).with_key_notification(session.kept.new_key.clone())),
+            summary: summary_model,
+        },
         router,
         guidance: terms.guidance,
         artifacts,
@@ -603,16 +605,11 @@ pub(super) fn setup(
         session_id: session.claim.id().clone(),
         workspace: place.workspace.display().to_string(),
         mode: place.mode,
-        records: std::mem::take(&mut session.records),
-        unfinished: terms.unfinished,
-        settled,
-        known,
+        restored: RestoredSession { records: std::mem::take(&mut session.records), unfinished: terms.unfinished, settled, known },
         sandbox_status,
         running: Some(session.kept.commands.watch()),
         tell_changes: false,
         redactor,
-        policy_name,
-        policy_updates: None,
         remote: terms.remote,
         questions: Some(questions).filter(|_| terms.approver == Approver::User),
         room: None,
@@ -675,26 +672,15 @@ pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: Sand
             .map_or(OUTPUT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         paths: path_access(place, policy),
         http: http_access(policy),
-        search: session_search(place),
-        skills: SessionSkills::new(place.skills.skill_set()),
-        questions: UserQuestions::without_user(),
-        memory: None,
-        hooks: None,
-        agents: None,
-        diagnostics: None,
+        session: SessionServices {
+            search: session_search(place),
+            skills: SessionSkills::new(place.skills.skill_set()),
+            ..SessionServices::detached()
+        },
         command: command_settings(place, policy, sandbox),
         text: place.settings.tools.text.clone(),
         grants: Arc::new(move |capability| grants.grants(capability)),
         may_use: Arc::new(move |name| offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))),
-        checkpoints: None,
-        changes: None,
-        artifacts: None,
-        uploads: None,
-        editor: None,
-        commands: Commands::default(),
-        seen: ReadState::default(),
-        session: None,
-        since: SystemTime::now(),
         redactor: super::redaction::redactor(place, policy.redactions(), &[]),
     }
 }

@@ -103,11 +103,9 @@ pub(crate) enum CallVerdict {
 
 /// Returns a router with all tools under the policy.
 fn router(place: &AppContext, policy: &Enforcer, sandbox: tools::SandboxPolicy, servers: Option<&McpServers>) -> Router {
-    let settings = tools::ToolSettings {
-        checkpoints: Some(Arc::new(place.snapshots())),
-        artifacts: Some(Arc::new(place.artifacts(None))),
-        ..session::tool_settings(place, policy, sandbox)
-    };
+    let mut settings = session::tool_settings(place, policy, sandbox);
+    settings.session.checkpoints = Some(Arc::new(place.snapshots()));
+    settings.session.artifacts = Some(Arc::new(place.artifacts(None)));
     let remote = servers.map(|servers| servers.offer(place, policy, &settings));
     Router::new(Toolset::new(settings, ToolSources { remote, ..session::tool_sources(place, policy) }))
 }
@@ -120,8 +118,8 @@ pub(crate) fn hooks_of(ground: &ToolEnvironment, agent: Option<AskingAgent>) -> 
         Some(agent) => hooks.for_agent(agent, SessionId::new("")),
         None => hooks,
     };
-    let settings =
-        tools::ToolSettings { hooks: Some(hooks), ..session::tool_settings(place, policy, standing.sandbox_policy(policy)) };
+    let mut settings = session::tool_settings(place, policy, standing.sandbox_policy(policy));
+    settings.session.hooks = Some(hooks);
     Router::new(Toolset::new(settings, session::tool_sources(place, policy))).hooks()
 }
 

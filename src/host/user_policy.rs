@@ -23,7 +23,7 @@ pub(crate) fn new_project_file(creator: &str, directory: &Path) -> String {
 /// remove all of them.
 pub(crate) fn with_capability(text: &str, capability: &str) -> String {
     let is_inherited = Bundle::parse(text, "policy.toml")
-        .is_ok_and(|bundle| bundle.extends && !bundle.granted.iter().any(|granted| granted == capability));
+        .is_ok_and(|bundle| bundle.extends && !bundle.capabilities.granted.iter().any(|granted| granted == capability));
     match Bundle::built_in_section(capability).filter(|_| is_inherited) {
         Some(section) => format!("{}\n\n{section}", text.trim_end()),
         None => text.to_owned(),
@@ -37,16 +37,16 @@ mod tests {
     #[test]
     fn a_new_policy_file_is_valid_and_grants_the_same_as_the_built_in_policy() {
         let bundle = Bundle::parse(&new_file("a test"), "policy.toml").unwrap();
-        assert!(bundle.extends && bundle.granted.is_empty(), "{bundle:?}");
+        assert!(bundle.extends && bundle.capabilities.granted.is_empty(), "{bundle:?}");
     }
 
     #[test]
     fn entries_are_copied_once_and_only_into_a_policy_that_extends_the_built_in_one() {
         let built_in = Bundle::built_in().unwrap();
-        for capability in &built_in.granted {
+        for capability in &built_in.capabilities.granted {
             let copied = with_capability(&new_file("a test"), capability);
             let bundle = Bundle::parse(&copied, "policy.toml").unwrap_or_else(|error| panic!("{error}\n{copied}"));
-            assert_eq!(bundle.granted, [capability.as_str()], "{copied}");
+            assert_eq!(bundle.capabilities.granted, [capability.as_str()], "{copied}");
             assert_eq!(with_capability(&copied, capability), copied);
             let entries = |bundle: &Bundle| {
                 let section = format!("capabilities.\"{capability}\"");

@@ -61,7 +61,7 @@ impl Judge<'_> {
         let grants = |capability: &str| match level {
             SettingsOwner::Project => true,
             SettingsOwner::User => Bundle::parse(base, "policy.toml")
-                .is_ok_and(|bundle| bundle.extends || bundle.granted.iter().any(|granted| granted == capability)),
+                .is_ok_and(|bundle| bundle.extends || bundle.capabilities.granted.iter().any(|granted| granted == capability)),
         };
         let mut edits = Vec::new();
         for permission in permissions.iter().filter(|permission| permission.level == level) {

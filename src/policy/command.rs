@@ -383,7 +383,7 @@ fn judge_part(line: &ParsedLine, part: &SimpleCommand, scene: &CommandContext<'_
 /// Returns whether the sandbox restricts the command's changes to the workspace: a sandbox exists, and no layer makes
 /// other paths writable.
 fn writes_only_in_workspace(scene: &CommandContext<'_>) -> bool {
-    let shells = scene.layers.iter().filter_map(|layer| layer.bundle.shell.as_ref());
+    let shells = scene.layers.iter().filter_map(|layer| layer.bundle.capabilities.shell.as_ref());
     let opens = |terms: &Terms| terms.sandbox.is_some() || terms.writable_paths.is_some() || terms.cache.is_some();
     scene.context.sandbox == Sandbox::Present && !shells.map(|shell| &shell.terms).any(opens)
 }
@@ -410,14 +410,14 @@ fn hidden_program_reason(part: &SimpleCommand, scene: &CommandContext<'_>) -> Op
 
 /// Returns whether a layer blocks the program in at least some uses.
 fn blocks_some_use(layer: &CompiledLayer, program: &str) -> bool {
-    layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).any(|entry| entry.is_about(program))
+    layer.bundle.capabilities.shell.iter().flat_map(|shell| &shell.blocked).any(|entry| entry.is_about(program))
         || layer.commands.iter().any(|owned| owned.rule.decision == RuleDecision::Deny && owned.rule.is_about(program))
 }
 
 /// Returns the first rule that denies a program.
 fn blocking_rule(scene: &CommandContext<'_>) -> Option<String> {
     scene.layers.iter().find_map(|layer| {
-        let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).next();
+        let blocked = layer.bundle.capabilities.shell.iter().flat_map(|shell| &shell.blocked).next();
         let denies = |owned: &&ScopedRule<Rule>| {
             owned.rule.decision == RuleDecision::Deny && is_in_effect(owned.rule.expires_at, scene.now)
         };
@@ -477,7 +477,7 @@ fn part_in_layer(
     layer: &CompiledLayer,
     scene: &CommandContext<'_>,
 ) -> Option<LayerVerdict> {
-    let Some(shell) = &layer.bundle.shell else { return unlisted_verdict("Shell.Exec", layer) };
+    let Some(shell) = &layer.bundle.capabilities.shell else { return unlisted_verdict("Shell.Exec", layer) };
     let judged = part.invocations.iter().map(|invocation| invocation_in_layer(line, part, invocation, shell, layer, scene));
     let decided =
         judged.reduce(LayerVerdict::stricter).unwrap_or_else(|| undecided_verdict(line, part, shell, layer.scope, None));
@@ -486,7 +486,7 @@ fn part_in_layer(
 
 /// Returns the denial of a command that is blocked or that a rule denies, regardless of how it is run.
 pub(crate) fn denial_of_layer(argv: &[Arg], layer: &CompiledLayer, now: Timestamp) -> Option<LayerVerdict> {
-    let blocked = layer.bundle.shell.iter().flat_map(|shell| &shell.blocked).find(|entry| entry.could_match(argv));
+    let blocked = layer.bundle.capabilities.shell.iter().flat_map(|shell| &shell.blocked).find(|entry| entry.could_match(argv));
     if let Some(entry) = blocked {
         return Some(LayerVerdict::deny(layer.scope.rule(entry.line), format!("`{}` is a blocked command", entry.text)));
     }

@@ -18,7 +18,7 @@ pub(crate) fn capability(server: &str) -> &'static str {
 }
 
 fn listed_tools<'a>(server: &str, layer: &'a CompiledLayer) -> Option<&'a McpCapability> {
-    if server == BACKEND_SERVER { layer.bundle.backend.as_ref() } else { layer.bundle.mcp.as_ref() }
+    if server == BACKEND_SERVER { layer.bundle.capabilities.backend.as_ref() } else { layer.bundle.capabilities.mcp.as_ref() }
 }
 
 /// A tool in the form that its server currently offers.
@@ -121,7 +121,7 @@ fn judge_by_rules(offered: &Offered<'_>, tools: &McpCapability, layer: &Compiled
 /// Returns the verdict of all layers on a server that uses the session's model. No mode decides on behalf of the user.
 pub(crate) fn sampling(server: &str, layers: &[CompiledLayer]) -> LayerVerdict {
     combine_layers(CAPABILITY, layers, |layer| {
-        let Some(tools) = &layer.bundle.mcp else { return unlisted_verdict(CAPABILITY, layer) };
+        let Some(tools) = &layer.bundle.capabilities.mcp else { return unlisted_verdict(CAPABILITY, layer) };
         let listed = match &tools.sampling {
             Some(patterns) => patterns.iter().find(|pattern| pattern.names(server)).map(|pattern| pattern.line),
             // As for tools, a layer that only tightens and has no list leaves those of the others unchanged.

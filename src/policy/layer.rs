@@ -230,12 +230,15 @@ impl CompiledLayer {
         Self {
             scope,
             file,
-            read: compiled(&bundle.read),
-            write: compiled(&bundle.write),
-            delete: compiled(&bundle.delete),
-            commands: with_scope(scope, bundle.shell.iter().flat_map(|shell| shell.rules.clone())),
-            tools: with_scope(scope, bundle.mcp.iter().chain(&bundle.backend).flat_map(|tools| tools.rules.clone())),
-            custom: with_scope(scope, bundle.custom.clone()),
+            read: compiled(&bundle.capabilities.read),
+            write: compiled(&bundle.capabilities.write),
+            delete: compiled(&bundle.capabilities.delete),
+            commands: with_scope(scope, bundle.capabilities.shell.iter().flat_map(|shell| shell.rules.clone())),
+            tools: with_scope(
+                scope,
+                bundle.capabilities.mcp.iter().chain(&bundle.capabilities.backend).flat_map(|tools| tools.rules.clone()),
+            ),
+            custom: with_scope(scope, bundle.capabilities.custom.clone()),
             bundle,
             listed_elsewhere: Vec::new(),
         }
@@ -247,8 +250,8 @@ impl CompiledLayer {
         let mut layer = Self::new(layer, context);
         let Some(base) = base else { return vec![layer] };
         let mut base = Self::new(base, context);
-        layer.listed_elsewhere.clone_from(&base.bundle.granted);
-        base.listed_elsewhere.clone_from(&layer.bundle.granted);
+        layer.listed_elsewhere.clone_from(&base.bundle.capabilities.granted);
+        base.listed_elsewhere.clone_from(&layer.bundle.capabilities.granted);
         vec![layer, base]
     }
 
@@ -272,16 +275,16 @@ impl CompiledLayer {
 
     /// Adds the saved rules about the capabilities that this layer lists.
     fn join(&mut self, mine: &mut Self) {
-        if self.bundle.shell.is_some() {
+        if self.bundle.capabilities.shell.is_some() {
             self.commands.append(&mut mine.commands);
         }
-        if self.bundle.mcp.is_some() || self.bundle.backend.is_some() {
+        if self.bundle.capabilities.mcp.is_some() || self.bundle.capabilities.backend.is_some() {
             self.tools.append(&mut mine.tools);
         }
         // The rules of all layers judge custom tools, whichever capability a layer lists.
         self.custom.append(&mut mine.custom);
         // Paths that the user's own layer makes readable, and those it makes readable in this project.
-        if let (Some(shell), Some(added)) = (&mut self.bundle.shell, &mut mine.bundle.shell) {
+        if let (Some(shell), Some(added)) = (&mut self.bundle.capabilities.shell, &mut mine.bundle.capabilities.shell) {
             let added = added.terms.readable_paths.take();
             if let Some(added) = added {
                 shell.terms.readable_paths.get_or_insert_default().extend(added);
@@ -298,13 +301,13 @@ impl CompiledLayer {
 
     /// Returns whether the layer denies a capability because it does not list it.
     pub(crate) fn refuses(&self, capability: &str) -> bool {
-        let grants = self.scope.grants() && !(self.scope == Scope::Managed && self.bundle.granted.is_empty())
+        let grants = self.scope.grants() && !(self.scope == Scope::Managed && self.bundle.capabilities.granted.is_empty())
             || self.bundle.denies_unlisted;
         grants && !self.lists(capability) && !self.listed_elsewhere.iter().any(|listed| listed == capability)
     }
 
     pub(crate) fn lists(&self, capability: &str) -> bool {
-        self.bundle.granted.iter().any(|granted| granted == capability)
+        self.bundle.capabilities.granted.iter().any(|granted| granted == capability)
     }
 }
 
@@ -313,21 +316,23 @@ fn drop_granting_entries(bundle: &mut Bundle, scope: Scope) {
     bundle.session_id = None;
     // Titles of approvals come only from trusted layers.
     bundle.approval_rules.clear();
-    for files in [&mut bundle.read, &mut bundle.write, &mut bundle.delete].into_iter().flatten() {
+    for files in
+        [&mut bundle.capabilities.read, &mut bundle.capabilities.write, &mut bundle.capabilities.delete].into_iter().flatten()
+    {
         files.unprotected.clear();
         files.approval_rule = None;
     }
-    for tools in [&mut bundle.mcp, &mut bundle.backend].into_iter().flatten() {
+    for tools in [&mut bundle.capabilities.mcp, &mut bundle.capabilities.backend].into_iter().flatten() {
         tools.approval_rule = None;
     }
-    if let Some(http) = &mut bundle.http {
+    if let Some(http) = &mut bundle.capabilities.http {
         http.approval_rule = None;
         http.private.clear();
     }
-    if let Some(search) = &mut bundle.search {
+    if let Some(search) = &mut bundle.capabilities.search {
         search.approval_rule = None;
     }
-    if let Some(shell) = &mut bundle.shell {
+    if let Some(shell) = &mut bundle.capabilities.shell {
         shell.approval_rule = None;
         shell.terms.writable_paths = None;
         // Whether a command runs before its approval is decided only by the user's own layer.

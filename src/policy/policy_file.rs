@@ -51,22 +51,22 @@ impl Bundle {
     /// does not name. `None` for a bundle that extends nothing.
     pub fn inherited_sections(&self) -> Option<Self> {
         let mut base = self.extends.then(Self::built_in)?.ok()?;
-        for capability in &self.granted {
+        for capability in &self.capabilities.granted {
             match capability.as_str() {
-                "File.Read" => base.read = None,
-                "File.Write" => base.write = None,
-                "File.Delete" => base.delete = None,
-                "Shell.Exec" => base.shell = None,
-                "Network.Http" => base.http = None,
-                "Network.Search" => base.search = None,
-                "Workspace.Upload" => base.upload = None,
-                "Mcp.Invoke" => base.mcp = None,
-                "BackendTool.Invoke" => base.backend = None,
-                "Tool.Custom" => base.custom.clear(),
+                "File.Read" => base.capabilities.read = None,
+                "File.Write" => base.capabilities.write = None,
+                "File.Delete" => base.capabilities.delete = None,
+                "Shell.Exec" => base.capabilities.shell = None,
+                "Network.Http" => base.capabilities.http = None,
+                "Network.Search" => base.capabilities.search = None,
+                "Workspace.Upload" => base.capabilities.upload = None,
+                "Mcp.Invoke" => base.capabilities.mcp = None,
+                "BackendTool.Invoke" => base.capabilities.backend = None,
+                "Tool.Custom" => base.capabilities.custom.clear(),
                 _ => {}
             }
         }
-        base.granted.retain(|capability| !self.granted.contains(capability));
+        base.capabilities.granted.retain(|capability| !self.capabilities.granted.contains(capability));
         base.approval_rules.retain(|name, _| !self.approval_rules.contains_key(name));
         let names = |section: &str| self.stated.iter().any(|entry| entry.section == section);
         if names("llm") {
@@ -84,7 +84,7 @@ impl Bundle {
         base.stated.retain(|entry| match entry.section.as_str() {
             "" => entry.key == "bundle_version",
             section if section.starts_with("capabilities.") => {
-                base.granted.iter().any(|granted| section == format!("capabilities.\"{granted}\""))
+                base.capabilities.granted.iter().any(|granted| section == format!("capabilities.\"{granted}\""))
             }
             section => !names(section),
         });

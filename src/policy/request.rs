@@ -77,7 +77,7 @@ pub(crate) fn may_connect(url: &str, address: IpAddr, layers: &[CompiledLayer]) 
 const ONLY_PUBLIC: &str = "only public hosts are allowed";
 
 fn rules(layer: &CompiledLayer) -> Option<&HttpCapability> {
-    layer.bundle.http.as_ref()
+    layer.bundle.capabilities.http.as_ref()
 }
 
 /// A host that is not public but was named by the user or an administrator. A project cannot name one.

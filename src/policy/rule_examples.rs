@@ -16,7 +16,7 @@ pub(crate) fn check_examples(bundle: &Bundle, name: &str) -> Result<(), BundleEr
 
 /// Checks the examples of the rules about commands.
 fn check_command_rules(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
-    let Some(shell) = &bundle.shell else { return Ok(()) };
+    let Some(shell) = &bundle.capabilities.shell else { return Ok(()) };
     let (root, context) = example_workspace();
     let scene =
         CommandContext { layers: &[], context: &context, cwd: &root, now: Timestamp::UNIX_EPOCH, grants: &[], mandate: &[] };
@@ -34,7 +34,7 @@ fn check_command_rules(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
 /// Checks the examples of the rules about paths.
 fn check_file_rules(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
     let (root, context) = example_workspace();
-    let tables = [(true, &bundle.read), (false, &bundle.write), (false, &bundle.delete)];
+    let tables = [(true, &bundle.capabilities.read), (false, &bundle.capabilities.write), (false, &bundle.capabilities.delete)];
     for (is_reading, files) in tables.into_iter().filter_map(|(is_reading, files)| Some((is_reading, files.as_ref()?))) {
         let allowed = files.allowed.as_ref().map(|patterns| PathPatterns::new(patterns, &context, false));
         for rule in &files.rules {

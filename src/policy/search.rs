@@ -51,7 +51,7 @@ pub(crate) fn judge(searched: &SearchText<'_>, layers: &[CompiledLayer], now: Ti
 }
 
 fn judge_layer(searched: &SearchText<'_>, hosts: &[Host], layer: &CompiledLayer, now: Timestamp) -> Option<LayerVerdict> {
-    let Some(search) = &layer.bundle.search else { return unlisted_verdict(CAPABILITY, layer) };
+    let Some(search) = &layer.bundle.capabilities.search else { return unlisted_verdict(CAPABILITY, layer) };
     let mut decided = judge_by_rules(searched, hosts, search, layer, now);
     decided.lock_if_managed(layer.scope);
     decided.approval_rule.clone_from(&search.approval_rule);

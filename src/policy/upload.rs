@@ -19,7 +19,7 @@ pub(crate) fn judge(target: &Target, layers: &[CompiledLayer], context: &Context
 }
 
 fn judge_layer(target: &Target, layer: &CompiledLayer) -> Option<LayerVerdict> {
-    let Some(upload) = &layer.bundle.upload else { return unlisted_verdict(UPLOAD, layer) };
+    let Some(upload) = &layer.bundle.capabilities.upload else { return unlisted_verdict(UPLOAD, layer) };
     let rule = layer.scope.rule(upload.line);
     if let (Some(most), Place::File { bytes }) = (upload.max_file_size_bytes, target.place)
         && bytes > most

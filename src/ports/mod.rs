@@ -43,7 +43,7 @@ pub(crate) use journal::{Durability, EditedCommand, GoalChange, Journal, Journal
 pub(crate) use layer::{LayerEnd, LayerRun};
 pub(crate) use memory::{MemoryInbox, MemorySuggestion, SuggestionOutcome};
 pub(crate) use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};
-pub(crate) use plan::{Plan, PlanAmendments};
+pub(crate) use plan::{Plan, PlanAmendments, TaskPlanProposal};
 pub(crate) use recovery::{RecoveredCalls, RecoveredState, SavedTail};
 pub use remote::{
     LaunchedProgram, Launcher, RemoteAsks, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, ServerProgram,

@@ -42,9 +42,7 @@ pub(crate) struct Plan {
     /// Sandbox of this command, if it differs from the usual one.
     pub sandbox: Option<String>,
     /// Task plan that the call proposes. It always needs approval, which allows the actions that the plan names.
-    pub task_plan: Option<Box<TaskPlan>>,
-    /// The same plan in the form shown for approval.
-    pub proposed_plan: Option<Box<ProposedPlan>>,
+    pub task_plan: Option<Box<TaskPlanProposal>>,
     /// Reasons for approval although the policy allows the call.
     pub doubts: Doubts,
     /// Changes that the user may make or has made.
@@ -54,6 +52,20 @@ pub(crate) struct Plan {
     pub hook_runs: Option<Vec<HookRun>>,
     /// Data of the tool for the run; only its own router reads it.
     pub payload: Box<dyn Any + Send>,
+}
+
+/// Plan for the task that a call proposes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TaskPlanProposal {
+    pub plan: TaskPlan,
+    /// The plan as shown for approval, once the call is judged.
+    pub shown: Option<Box<ProposedPlan>>,
+}
+
+impl From<TaskPlan> for TaskPlanProposal {
+    fn from(plan: TaskPlan) -> Self {
+        Self { plan, shown: None }
+    }
 }
 
 impl Plan {
@@ -76,7 +88,6 @@ impl Plan {
             timeout_seconds: 0,
             sandbox: None,
             task_plan: None,
-            proposed_plan: None,
             doubts: Doubts::default(),
             amends: PlanAmendments::default(),
             hook_runs: None,

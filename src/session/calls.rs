@@ -16,10 +16,6 @@ pub(crate) struct OpenCall {
     pub stage: CallStage,
     /// The call as originally planned.
     pub planned: Option<EditedCommand>,
-    /// The call as edited by the user, once it ran in that form.
-    pub edited: Option<EditedCommand>,
-    /// True if the call started in its edited form and was not planned again since.
-    pub runs_edited: bool,
     /// The last one-line summary, such as `$ cargo test`.
     pub summary: String,
     pub changes: bool,
@@ -33,10 +29,7 @@ pub(crate) struct OpenCall {
     pub layer_digest: Option<String>,
     /// Reason why the effects of its last run could not be applied. The call has not been run again.
     pub conflict: Option<String>,
-    pub amendments: Vec<Amendment>,
-    pub renewed: bool,
-    /// Note for the model about the user's edits, added to the result.
-    pub told: Option<String>,
+    pub edits: CallEdits,
     /// Outcome of the hooks before the call.
     pub hooks: Option<CallHooks>,
     /// First run, in which the sandbox blocked access.
@@ -58,6 +51,39 @@ pub(crate) enum CallStage {
     /// Ended after the sandbox blocked access.
     Blocked,
     Done,
+}
+
+/// The user's changes to a call.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CallEdits {
+    /// Changes since the call was last planned.
+    pub amendments: Vec<Amendment>,
+    /// The call as edited, once it ran in that form.
+    pub edited: Option<EditedCommand>,
+    /// True if the call started in its edited form and was not planned again since.
+    pub runs_edited: bool,
+    /// True if the user had the call planned again.
+    pub renewed: bool,
+    /// Note for the model about the changes, added to the result.
+    pub note: Option<String>,
+}
+
+impl CallEdits {
+    /// Discards the changes, because the call is planned again as the model proposed it.
+    fn renew(&mut self) {
+        self.renewed = true;
+        (self.note, self.runs_edited) = (None, false);
+        self.amendments.clear();
+    }
+
+    /// Applies the start of the call, in its edited form if there is one.
+    fn start(&mut self, note: Option<&String>, edited: Option<&EditedCommand>) {
+        self.note = note.cloned();
+        if let Some(edited) = edited {
+            self.runs_edited = true;
+            self.edited = Some(edited.clone());
+        }
+    }
 }
 
 /// A run in which the sandbox blocked access.
@@ -84,18 +110,14 @@ impl OpenCall {
             call,
             stage: CallStage::Planning,
             planned: None,
-            edited: None,
             summary: String::new(),
-            runs_edited: false,
             changes: false,
             proposal: None,
             previewed: false,
             layered: false,
             layer_digest: None,
             conflict: None,
-            amendments: Vec::new(),
-            renewed: false,
-            told: None,
+            edits: CallEdits::default(),
             hooks: None,
             first_run: None,
             places: None,
@@ -192,9 +214,8 @@ impl OpenCalls {
             Record::Refused { tool_call_id, rule, reason } => Some((tool_call_id, CallChange::Refused { rule, reason })),
             Record::Renewed { tool_call_id } => {
                 self.update(tool_call_id, |call| {
-                    (call.stage, call.renewed) = (CallStage::Planning, true);
-                    (call.told, call.runs_edited) = (None, false);
-                    call.amendments.clear();
+                    call.stage = CallStage::Planning;
+                    call.edits.renew();
                 });
                 Some((tool_call_id, CallChange::Renewed))
             }
@@ -289,10 +310,9 @@ impl OpenCalls {
             self.add(id, "");
         }
         self.update(id, |call| {
-            call.told = told.cloned();
+            call.edits.start(told, edited);
             if let Some(edited) = edited {
-                (call.summary, call.runs_edited) = (edited.summary.clone(), true);
-                call.edited = Some(edited.clone());
+                call.summary.clone_from(&edited.summary);
             }
             call.places = Some(places.to_vec());
             call.run();
@@ -336,7 +356,7 @@ impl OpenCall {
             }
             // The effects are applied, or discarded by a crash: another plan starts without this choice.
             Decision::Amended { amendment: Amendment::Effects { .. } } => {}
-            Decision::Amended { amendment } => self.amendments.push(amendment.clone()),
+            Decision::Amended { amendment } => self.edits.amendments.push(amendment.clone()),
             Decision::Approved
             | Decision::ApprovedInCleanContext
             | Decision::ApprovedByService

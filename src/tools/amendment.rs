@@ -66,7 +66,7 @@ fn with_draft(plan: Plan, draft: CallDraft<Payload>, tool: &dyn AnyTool, setting
             .map(|proposal| hide_in_proposal(&settings.redactor, mark_by_actions(proposal, &draft.actions, settings))),
         actions: draft.actions,
         changes: draft.effect != CallEffect::Reads,
-        task_plan: draft.work.downcast_ref::<TaskPlan>().cloned().map(Box::new),
+        task_plan: draft.work.downcast_ref::<TaskPlan>().map(|plan| Box::new(plan.clone().into())),
         places: tool.planned_changes(&draft.work),
         amends: offered_amendments(tool, &draft.work, settings),
         payload: draft.work,

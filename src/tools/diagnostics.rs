@@ -16,7 +16,7 @@ const MAX_RESULT_BYTES: usize = 2_000;
 
 /// Adds the diagnostics of the proposed content to a plan.
 pub(super) async fn add_to_plan(mut plan: Plan, tool: &dyn AnyTool, settings: &ToolSettings) -> Plan {
-    let Some(servers) = &settings.diagnostics else { return plan };
+    let Some(servers) = &settings.session.diagnostics else { return plan };
     let Some(proposal) = plan.proposal.as_mut().filter(|_| plan.changes) else { return plan };
     // The payload cannot be shared with another thread, so its files are listed before anything waits.
     let files = plan.payload.downcast_ref::<PreviewedCommand>().map(|command| changed_files(command, settings));
@@ -49,7 +49,7 @@ pub(super) struct WrittenTexts {
 impl WrittenTexts {
     /// Returns the content; `None` if no language server covers it.
     pub(super) fn new(tool: &dyn AnyTool, payload: &Payload, settings: &ToolSettings) -> Option<Self> {
-        let servers = settings.diagnostics.clone()?;
+        let servers = settings.session.diagnostics.clone()?;
         let texts = visible_texts(tool, payload, settings);
         (!texts.is_empty()).then_some(Self { servers, texts })
     }
@@ -58,7 +58,7 @@ impl WrittenTexts {
 impl WrittenTexts {
     /// Returns the content that a previewed command changed; `None` if no language server covers it.
     pub(super) async fn of_command(files: Vec<PreviewFile>, settings: &ToolSettings) -> Option<Self> {
-        let servers = settings.diagnostics.clone()?;
+        let servers = settings.session.diagnostics.clone()?;
         let texts = read_texts(files).await;
         (!texts.is_empty()).then_some(Self { servers, texts })
     }
@@ -101,7 +101,7 @@ pub(super) async fn add_new_errors(written: Option<WrittenTexts>, mut result: To
 /// Returns the files that a previewed command changed, if a language server covers them and the policy allows file
 /// tools to read and write them.
 pub(super) fn changed_files(command: &PreviewedCommand, settings: &ToolSettings) -> Vec<PreviewFile> {
-    let Some(servers) = &settings.diagnostics else { return Vec::new() };
+    let Some(servers) = &settings.session.diagnostics else { return Vec::new() };
     let is_wanted = |path: &Path| servers.covers(path) && (settings.paths.may_read)(path) && (settings.paths.may_write)(path);
     command.changed_files(&is_wanted)
 }

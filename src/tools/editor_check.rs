@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Checks the files of a call before it is planned. Requests only files that the policy allows the call to read.
 pub(super) async fn check_before_planning(call: &ToolCall, tools: &Arc<Toolset>) -> Result<(), ToolError> {
     let settings = tools.settings();
-    let Some(editor) = &settings.editor else { return Ok(()) };
+    let Some(editor) = &settings.session.editor else { return Ok(()) };
     let (call, own) = (call.clone(), Arc::clone(tools));
     // If the files cannot be determined, the plan reports the error.
     let Ok(Some(files)) = tokio::task::spawn_blocking(move || visible_files(&call, &own)).await else { return Ok(()) };

@@ -22,7 +22,7 @@ pub(super) fn readers(settings: &ToolSettings) -> CodeReaders {
 }
 
 fn roots(settings: &ToolSettings) -> Vec<PathBuf> {
-    settings.command.sandbox.roots.iter().chain([&settings.workspace]).cloned().collect()
+    settings.command.sandbox.paths.roots.iter().chain([&settings.workspace]).cloned().collect()
 }
 
 /// Returns whether a program runs the file as soon as its folder is opened.

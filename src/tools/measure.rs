@@ -1,12 +1,12 @@
 //! Tools without a session, for `fuzz/` and `benches/mcp.rs`.
 
 use super::{
-    CommandSettings, Commands, Conflict, HttpAccess, PathAccess, ReadState, RemoteConfig, Router, SandboxPolicy, SessionSearch,
-    SessionSkills, ToolSettings, ToolSources, Toolset,
+    CommandSettings, Conflict, HttpAccess, PathAccess, RemoteConfig, Router, SandboxPolicy, SessionServices, ToolSettings,
+    ToolSources, Toolset,
 };
 use crate::policy::redact::Redactor;
 use crate::policy::{Bundle, Context, Enforcer, Explanation, Layer, Sandbox, Scope, Verdict};
-use crate::ports::{RemoteServers, RunContext, ToolRouter, UserQuestions};
+use crate::ports::{RemoteServers, RunContext, ToolRouter};
 use crate::protocol::{Action, CallArguments, CallId, Mode, TextTools, ToolCall, ToolResult};
 use crate::sys;
 use std::path::{Path, PathBuf};
@@ -32,17 +32,12 @@ fn settings(workspace: &Path) -> ToolSettings {
             relative_paths: true,
             follow_links: true,
         },
-        search: SessionSearch::default(),
-        skills: SessionSkills::default(),
-        questions: UserQuestions::without_user(),
-        memory: None,
-        hooks: None,
-        agents: None,
         http: HttpAccess {
             may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
             may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),
             fetcher: sys::http::fetch::Fetcher::default(),
         },
+        session: SessionServices::detached(),
         command: CommandSettings {
             shell: sys::process::Shell::Bash,
             environment: sys::process::EnvironmentSelection::Core,
@@ -52,18 +47,8 @@ fn settings(workspace: &Path) -> ToolSettings {
             git_is_read_only: false,
         },
         text: TextTools::default(),
-        since: std::time::SystemTime::now(),
         grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
-        checkpoints: None,
-        editor: None,
-        diagnostics: None,
-        changes: None,
-        artifacts: None,
-        uploads: None,
-        commands: Commands::default(),
-        seen: ReadState::default(),
-        session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
     }
 }

@@ -90,7 +90,7 @@ pub(crate) use session_agents::{AGENT, SessionAgents};
 pub(crate) use session_hooks::{CheckHook, HookFiles, SessionHooks};
 pub(crate) use session_search::SessionSearch;
 pub(crate) use session_skills::{SKILL, SessionSkills};
-pub(crate) use settings::{CommandSettings, HttpAccess, PathAccess, ToolSettings};
+pub(crate) use settings::{CommandSettings, HttpAccess, PathAccess, SessionServices, ToolSettings};
 pub(crate) use shell::launch::{ReadOnlyLauncher, ServerLauncher};
 pub(crate) use shell::preview::{RecoveryResult, finish_commits, forget_undecided, prune_undecided, undecided_use};
 pub(crate) use toolset::{ToolSources, Toolset, check_known};

@@ -32,7 +32,7 @@ impl<'a> Paths<'a> {
     pub(super) fn source(&self, field: &str, given: &str, meant: ExpectedKind) -> Result<Target, ToolError> {
         let Some(digits) = given.strip_prefix(ARTIFACT_SCHEME) else { return self.target(field, given, meant) };
         let unknown = |message: String| ToolError::new(ErrorCode::FileNotFound, format!("`{field}`: {message}"));
-        let Some(artifacts) = &self.settings.artifacts else {
+        let Some(artifacts) = &self.settings.session.artifacts else {
             return Err(unknown(format!("this session has no artifacts; for a file with that name, use `./{given}`")));
         };
         let kept = artifacts.find(given).map_err(|error| {
@@ -142,7 +142,7 @@ fn path_error(field: &str, error: &PathError) -> ToolError {
 
 /// Returns the path relative to the workspace if it is inside; an artifact as its URI.
 pub(super) fn display_path(real: &Path, settings: &ToolSettings) -> String {
-    if let Some(uri) = settings.artifacts.as_ref().and_then(|artifacts| artifacts.uri_of(real)) {
+    if let Some(uri) = settings.session.artifacts.as_ref().and_then(|artifacts| artifacts.uri_of(real)) {
         return uri;
     }
     match real.strip_prefix(&settings.workspace) {

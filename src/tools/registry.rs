@@ -66,8 +66,8 @@ fn erase<T: Tool>() -> SharedTool {
 /// Returns the built-in tools that the settings enable.
 pub(super) fn enabled_built_in(settings: &ToolSettings) -> impl Iterator<Item = &'static SharedTool> {
     let is_here = |tool: &&SharedTool| match tool.name() {
-        WEB_SEARCH => settings.search.is_available(),
-        SUGGEST_MEMORY => settings.memory.is_some(),
+        WEB_SEARCH => settings.session.search.is_available(),
+        SUGGEST_MEMORY => settings.session.memory.is_some(),
         name => settings.text.enabled || !TextTools::binds(name, name),
     };
     TOOLS.iter().filter(is_here)

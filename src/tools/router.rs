@@ -127,7 +127,7 @@ impl Router {
         awaits: &dyn Fn(&CallId) -> bool,
         undecided: &dyn Fn(&CallId) -> bool,
     ) -> RecoveryResult {
-        let resumed = self.settings().session.as_ref().map(|session| ResumedSession { session, awaits, undecided });
+        let resumed = self.settings().session.id.as_ref().map(|session| ResumedSession { session, awaits, undecided });
         let mut recovered = recover(bases, resumed.as_ref());
         *self.undecided.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut recovered.undecided);
         recovered
@@ -200,7 +200,9 @@ impl Router {
 
     /// Runs the hooks after a call on its proposal, and adds their changes to the plan.
     async fn with_hooks(&self, plan: Plan, stop: CancellationToken) -> Plan {
-        let Some(hooks) = self.settings().hooks.clone().filter(|_| plan.changes && plan.proposal.is_some()) else { return plan };
+        let Some(hooks) = self.settings().session.hooks.clone().filter(|_| plan.changes && plan.proposal.is_some()) else {
+            return plan;
+        };
         let runner = HookRunner::new(Arc::clone(&self.tools), hooks);
         let Some(proposal) = runner.hooked_proposal(&plan) else { return plan };
         let texts = proposal.texts.clone();
@@ -223,7 +225,7 @@ impl Router {
 
     /// Runs the hooks after a command in the layer in which it ran, and adds their changes to its effects.
     async fn with_hooks_in_layer(&self, mut plan: Plan, stop: CancellationToken) -> Result<Plan, ToolError> {
-        let Some(hooks) = self.settings().hooks.clone().filter(|_| plan.hook_runs.is_none()) else { return Ok(plan) };
+        let Some(hooks) = self.settings().session.hooks.clone().filter(|_| plan.hook_runs.is_none()) else { return Ok(plan) };
         let runner = HookRunner::new(Arc::clone(&self.tools), hooks);
         let Some(hooks) = CommandHooks::new(&runner, &plan) else { return Ok(plan) };
         let mut command = match std::mem::replace(&mut plan.payload, Box::new(())).downcast::<PreviewedCommand>() {
@@ -363,7 +365,7 @@ impl ToolRouter for Router {
     }
 
     fn model_changed(&self, search: Option<Arc<dyn SearchEngine>>) {
-        self.settings().search.set_model(search);
+        self.settings().session.search.set_model(search);
     }
 
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult> {
@@ -373,7 +375,7 @@ impl ToolRouter for Router {
         } else {
             Arc::clone(self.settings())
         };
-        let uploads = settings.uploads.clone();
+        let uploads = settings.session.uploads.clone();
         async move {
             let id = plan.call.tool_call_id.clone();
             if !permit.covers(&plan.actions) {
@@ -412,7 +414,7 @@ impl ToolRouter for Router {
             let context = RunContext { tool_call_id: Some(id.clone()), max_bytes: context.output_limit(), ..context };
             let settings = with_output_limit(settings, &payload, context.max_bytes);
             let places = if plan.changes { changes::changed_paths(&plan.actions) } else { Vec::new() };
-            let tracked = settings.changes.as_ref().filter(|_| !places.is_empty());
+            let tracked = settings.session.changes.as_ref().filter(|_| !places.is_empty());
             let mut kept = None;
             if let (Some(log), Some(changes)) = (tracked, SessionChanges::new(&settings)) {
                 changes.note_others().await;
@@ -437,14 +439,14 @@ impl ToolRouter for Router {
     }
 
     fn outcome_persisted(&self, call: Option<&CallId>) {
-        if let Some(editor) = &self.settings().editor {
+        if let Some(editor) = &self.settings().session.editor {
             editor.notify_journaled(call);
         }
         drop(call.and_then(|call| self.take_undecided(call)));
     }
 
     fn language_servers(&self) -> Vec<LanguageServerStatus> {
-        self.settings().diagnostics.as_ref().map(|servers| servers.statuses()).unwrap_or_default()
+        self.settings().session.diagnostics.as_ref().map(|servers| servers.statuses()).unwrap_or_default()
     }
 
     fn artifacts(&self) -> BoxFuture<'_, Result<Vec<Artifact>, ArtifactError>> {
@@ -463,15 +465,15 @@ impl ToolRouter for Router {
     }
 
     fn begin_prompt(&self, prompt: &str) {
-        self.settings().skills.begin_task(prompt);
+        self.settings().session.skills.begin_task(prompt);
     }
 
     fn add_message(&self, message: &str) {
-        self.settings().skills.note_prompt(message);
+        self.settings().session.skills.note_prompt(message);
     }
 
     fn task_ended(&self) {
-        self.settings().skills.end_task();
+        self.settings().session.skills.end_task();
     }
 
     fn changed_files(&self, task: Option<TaskId>) -> BoxFuture<'_, ChangedFiles> {
@@ -485,10 +487,10 @@ impl ToolRouter for Router {
     }
 
     fn step_started(&self, step: u64) {
-        if let Some(changes) = &self.settings().changes {
+        if let Some(changes) = &self.settings().session.changes {
             changes.set_step(step);
         }
-        if let Some(agents) = &self.settings().agents {
+        if let Some(agents) = &self.settings().session.agents {
             agents.runner().stepped(step);
         }
     }
@@ -516,7 +518,7 @@ impl ToolRouter for Router {
     fn rewind(&self, rewind: FileRewind) -> BoxFuture<'_, Result<FileRewindResult, CheckpointError>> {
         async move {
             let Some(changes) = SessionChanges::new(self.settings()) else { return Ok(FileRewindResult::default()) };
-            if let Some(editor) = &self.settings().editor
+            if let Some(editor) = &self.settings().session.editor
                 && let Ok(planned) = changes.plan_rewind(rewind.since).await
             {
                 editor.begin_rewind(planned.files.iter().map(|file| self.settings().workspace.join(&file.path)).collect()).await;
@@ -535,35 +537,35 @@ impl ToolRouter for Router {
     }
 
     fn hooks(&self) -> Option<Arc<dyn Hooks>> {
-        let hooks = self.settings().hooks.clone()?;
+        let hooks = self.settings().session.hooks.clone()?;
         Some(Arc::new(HookRunner::new(Arc::clone(&self.tools), hooks)))
     }
 
     fn stop_command(&self, id: &str) {
-        self.settings().commands.stop(id);
+        self.settings().session.commands.stop(id);
     }
 
     fn stop_agent(&self, agent: &SessionId) {
-        if let Some(agents) = &self.settings().agents {
+        if let Some(agents) = &self.settings().session.agents {
             agents.runner().stop(agent);
         }
     }
 
     fn tell_agent(&self, agent: &SessionId, command: Command) {
-        if let Some(agents) = &self.settings().agents {
+        if let Some(agents) = &self.settings().session.agents {
             agents.runner().pass_command(agent, command);
         }
     }
 
     fn end_commands(&self) -> BoxFuture<'_, ()> {
-        let agents = self.settings().agents.as_ref().map(|agents| agents.runner().end_all());
+        let agents = self.settings().session.agents.as_ref().map(|agents| agents.runner().end_all());
         async move {
             let agents = async {
                 if let Some(end) = agents {
                     end.await;
                 }
             };
-            tokio::join!(self.settings().commands.end_all(), agents);
+            tokio::join!(self.settings().session.commands.end_all(), agents);
         }
         .boxed()
     }
@@ -577,7 +579,7 @@ async fn check_before_run(
     settings: &ToolSettings,
     interrupt: &CancellationToken,
 ) -> Result<(), ToolError> {
-    let Some(editor) = settings.editor.as_ref().filter(|_| !changes.is_empty()) else { return Ok(()) };
+    let Some(editor) = settings.session.editor.as_ref().filter(|_| !changes.is_empty()) else { return Ok(()) };
     editor.may_run(id, changed_files(tool, changes), settings.max_file_size_bytes, interrupt).await
 }
 
@@ -635,7 +637,7 @@ fn with_artifacts<'a, T: Send + 'static>(
     ask: impl FnOnce(&dyn Artifacts) -> Result<T, ArtifactError> + Send + 'static,
 ) -> BoxFuture<'a, Result<T, ArtifactError>> {
     let nothing = || ArtifactError { message: "this session does not store artifacts".to_owned() };
-    let Some(artifacts) = settings.artifacts.clone() else { return std::future::ready(Err(nothing())).boxed() };
+    let Some(artifacts) = settings.session.artifacts.clone() else { return std::future::ready(Err(nothing())).boxed() };
     async move {
         let asked = tokio::task::spawn_blocking(move || ask(&*artifacts)).await;
         asked.unwrap_or_else(|error| Err(ArtifactError { message: format!("cannot read the artifacts: {error}") }))
@@ -725,7 +727,7 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
         CallEffect::Runs { timeout_seconds, files } => (true, timeout_seconds, files),
     };
     let doubts = Doubts {
-        skill: settings.skills.doubt(tool.name(), &draft.actions, &runs, canonical_name),
+        skill: settings.session.skills.doubt(tool.name(), &draft.actions, &runs, canonical_name),
         review: review_reason(&draft.work),
         ..doubts
     };
@@ -747,8 +749,7 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
         opens: Vec::new(),
         timeout_seconds,
         sandbox: draft.work.downcast_ref::<PlannedCommand>().and_then(|work| work.narrow.describe(settings)),
-        task_plan: draft.work.downcast_ref::<TaskPlan>().cloned().map(Box::new),
-        proposed_plan: None,
+        task_plan: draft.work.downcast_ref::<TaskPlan>().map(|plan| Box::new(plan.clone().into())),
         doubts,
         amends: offered_amendments(&*tool, &draft.work, settings),
         hook_runs: None,

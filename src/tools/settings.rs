@@ -40,18 +40,8 @@ pub(crate) struct ToolSettings {
     pub(crate) max_output_bytes: usize,
     pub(crate) paths: PathAccess,
     pub(crate) http: HttpAccess,
-    /// Web search of the session; unaffected by policy changes.
-    pub(crate) search: SessionSearch,
-    /// Skills of the session; unaffected by policy changes.
-    pub(crate) skills: SessionSkills,
-    /// Questions from the model to the user; unaffected by policy changes.
-    pub(crate) questions: UserQuestions,
-    /// Memory inbox of the workspace; `None` if proposals are not collected.
-    pub(crate) memory: Option<Arc<dyn MemoryInbox>>,
-    /// Hooks of the session; `None` if there are none.
-    pub(crate) hooks: Option<SessionHooks>,
-    /// Agents of the session, unaffected by policy changes; `None` if it starts none.
-    pub(crate) agents: Option<SessionAgents>,
+    /// State that the calls of a session share; unaffected by policy changes.
+    pub(crate) session: SessionServices,
     pub(crate) command: CommandSettings,
     /// Restrictions of the text tools.
     pub(crate) text: TextTools,
@@ -59,6 +49,21 @@ pub(crate) struct ToolSettings {
     pub(crate) grants: Grants,
     /// Whether a tool may be used at all, or the reason why it may not.
     pub(crate) may_use: MayUse,
+    /// Redacts secrets in all tool output.
+    pub(crate) redactor: Arc<Redactor>,
+}
+
+/// State and services that the calls of a session share.
+#[derive(Clone)]
+pub(crate) struct SessionServices {
+    /// Session of the calls; `None` if results are not needed after a crash.
+    pub(crate) id: Option<SessionId>,
+    /// Start of the session in this process. Ignore rules from later times do not make a file build output.
+    pub(crate) since: SystemTime,
+    /// Running sessions and background commands.
+    pub(crate) commands: Commands,
+    /// File content last seen by the model.
+    pub(crate) seen: ReadState,
     /// Store for workspace snapshots before commands; `None` if there is none.
     pub(crate) checkpoints: Option<Arc<dyn Checkpoints>>,
     /// Changes made in the session; `None` if they are not tracked.
@@ -67,20 +72,46 @@ pub(crate) struct ToolSettings {
     pub(crate) artifacts: Option<Arc<dyn Artifacts>>,
     /// Copies of the artifacts in an object store.
     pub(crate) uploads: Option<Arc<dyn ArtifactUploads>>,
-    /// Files open in an editor, if one is connected; unaffected by policy changes.
+    /// Web search of the session.
+    pub(crate) search: SessionSearch,
+    /// Skills of the session.
+    pub(crate) skills: SessionSkills,
+    /// Questions from the model to the user.
+    pub(crate) questions: UserQuestions,
+    /// Memory inbox of the workspace; `None` if proposals are not collected.
+    pub(crate) memory: Option<Arc<dyn MemoryInbox>>,
+    /// Hooks of the session; `None` if there are none.
+    pub(crate) hooks: Option<SessionHooks>,
+    /// Agents of the session; `None` if it starts none.
+    pub(crate) agents: Option<SessionAgents>,
+    /// Files open in an editor, if one is connected.
     pub(crate) editor: Option<EditorConnection>,
-    /// Language servers of the session, unaffected by policy changes; `None` without trust, or if they are disabled.
+    /// Language servers of the session; `None` without trust, or if they are disabled.
     pub(crate) diagnostics: Option<Arc<dyn Diagnostics>>,
-    /// Running sessions and background commands; unaffected by policy changes.
-    pub(crate) commands: Commands,
-    /// File content last seen by the model; unaffected by policy changes.
-    pub(crate) seen: ReadState,
-    /// Session of the calls; `None` if results are not needed after a crash.
-    pub(crate) session: Option<SessionId>,
-    /// Start of the session in this process. Ignore rules from later times do not make a file build output.
-    pub(crate) since: SystemTime,
-    /// Redacts secrets in all tool output.
-    pub(crate) redactor: Arc<Redactor>,
+}
+
+impl SessionServices {
+    /// Returns the state of calls without a session: nothing is stored, and no user answers.
+    pub(crate) fn detached() -> Self {
+        Self {
+            id: None,
+            since: SystemTime::now(),
+            commands: Commands::default(),
+            seen: ReadState::default(),
+            checkpoints: None,
+            changes: None,
+            artifacts: None,
+            uploads: None,
+            search: SessionSearch::default(),
+            skills: SessionSkills::default(),
+            questions: UserQuestions::without_user(),
+            memory: None,
+            hooks: None,
+            agents: None,
+            editor: None,
+            diagnostics: None,
+        }
+    }
 }
 
 /// Paths that the policy allows tools and commands to use.

@@ -60,7 +60,7 @@ impl Tool for SuggestMemory {
 
     fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<MemorySuggestion>, ToolError> {
         let Arguments { text, target, reason } = arguments;
-        let Some(inbox) = &settings.memory else { return Err(invalid("the memory is disabled in this session")) };
+        let Some(inbox) = &settings.session.memory else { return Err(invalid("the memory is disabled in this session")) };
         let text = inbox.check(&text).map_err(invalid)?;
         let summary = format!("Suggest for memory: {text}");
         let work = MemorySuggestion { text, target: target.into(), reason };
@@ -69,7 +69,7 @@ impl Tool for SuggestMemory {
 
     fn run(suggestion: MemorySuggestion, settings: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
-            let Some(inbox) = &settings.memory else { return Err(failure("the memory is disabled").into()) };
+            let Some(inbox) = &settings.session.memory else { return Err(failure("the memory is disabled").into()) };
             let outcome = inbox.suggest(&suggestion).map_err(|why| failure(&why))?;
             Ok(ToolOutput::from(describe(outcome).to_owned()))
         })

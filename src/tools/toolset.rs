@@ -63,10 +63,10 @@ impl Toolset {
         };
         let unbound: Vec<SharedTool> = own(&|tool| BoundTool::without_steps(Arc::clone(tool)));
         let is_taken = |tool: &SharedTool| tool.name().eq_ignore_ascii_case(skills::SKILL);
-        let skills = SkillTool::new(settings.skills.skill_set()).filter(|_| !unbound.iter().any(is_taken));
+        let skills = SkillTool::new(settings.session.skills.skill_set()).filter(|_| !unbound.iter().any(is_taken));
         let skills = skills.map(|tool| Arc::new(tool) as SharedTool);
         let is_free = !unbound.iter().any(|tool| tool.name().eq_ignore_ascii_case(AGENT));
-        let agents = settings.agents.clone().filter(|_| is_free).map(AgentTool::new);
+        let agents = settings.session.agents.clone().filter(|_| is_free).map(AgentTool::new);
         let is_seldom_used = agents.as_ref().is_some_and(AgentTool::is_seldom_used);
         let agents = agents.map(|tool| Arc::new(tool) as SharedTool);
         let mut toolset = Self { settings: Arc::new(settings), own: unbound, remote: None, finder: None, skills, agents };

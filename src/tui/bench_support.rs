@@ -18,7 +18,8 @@ pub struct BenchScreen {
 
 impl BenchScreen {
     pub fn new(width: u16, height: u16) -> Self {
-        let options = UiOptions { colours: ColourDepth::True, ..UiOptions::default_options() };
+        let mut options = UiOptions::default_options();
+        options.terminal.colours = ColourDepth::True;
         let size = Size::new(width, height);
         Self { model: UiModel::new(options, None, size), display: Display::new(io::sink(), size), now: 0 }
     }

@@ -5,7 +5,7 @@ mod rows;
 
 pub(crate) use pastes::label as paste_label;
 
-use super::history::{History, HistoryRedactor};
+use super::history::{History, HistoryOptions};
 use super::theme::{Theme, Token};
 use super::vim::{self, KeyOutcome, Vim, VimMode};
 use crate::text;
@@ -17,7 +17,6 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::io;
 use std::ops::Range;
-use std::path::PathBuf;
 use tui_textarea::{CursorMove, TextArea};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -39,10 +38,10 @@ pub(crate) struct Composer {
 }
 
 impl Composer {
-    pub(crate) fn new(history: Option<PathBuf>, kept_as: HistoryRedactor, vim: bool) -> Self {
+    pub(crate) fn new(history: HistoryOptions, vim: bool) -> Self {
         Self {
             area: TextArea::new(Vec::new()),
-            history: History::new(history).with_redactor(kept_as),
+            history: History::new(history.file).with_redactor(history.redactor),
             place: Cell::default(),
             top: Cell::new(0),
             vim: vim.then(Vim::default),

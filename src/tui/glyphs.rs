@@ -36,9 +36,9 @@ pub(crate) fn make_plain(buffer: &mut Buffer) {
     }
 }
 
+/// Symbols for the state of a call, a session or a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Glyphs {
-    pub user: &'static str,
+pub(crate) struct StateGlyphs {
     pub done: &'static str,
     pub failed: &'static str,
     pub running: &'static str,
@@ -46,17 +46,48 @@ pub(crate) struct Glyphs {
     pub waits: &'static str,
     pub denied: &'static str,
     pub note: &'static str,
-    pub rule: &'static str,
-    pub bar: &'static str,
-    pub bar_full: &'static str,
-    pub bar_empty: &'static str,
-    pub separator: &'static str,
+}
+
+/// Cells of a gauge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GaugeGlyphs {
+    pub full: &'static str,
+    pub empty: &'static str,
+}
+
+/// Markers of a section that can be folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FoldGlyphs {
     pub folded: &'static str,
     pub unfolded: &'static str,
+}
+
+/// Directions of tokens, to and from the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TokenGlyphs {
+    pub up: &'static str,
+    pub down: &'static str,
+}
+
+/// Checkbox of an entry that can be selected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CheckboxGlyphs {
+    pub checked: &'static str,
+    pub unchecked: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Glyphs {
+    pub user: &'static str,
+    pub state: StateGlyphs,
+    pub rule: &'static str,
+    pub bar: &'static str,
+    pub gauge: GaugeGlyphs,
+    pub separator: &'static str,
+    pub fold: FoldGlyphs,
     pub more: &'static str,
     pub down: &'static str,
-    pub up_tokens: &'static str,
-    pub down_tokens: &'static str,
+    pub tokens: TokenGlyphs,
     pub arming: &'static str,
     /// Progress of a choice being confirmed, from empty to full.
     filling: [&'static str; 5],
@@ -66,8 +97,7 @@ pub(crate) struct Glyphs {
     pub minus: &'static str,
     pub to: &'static str,
     pub block: &'static str,
-    pub taken: &'static str,
-    pub left: &'static str,
+    pub checkbox: CheckboxGlyphs,
     /// Prefix of the number of changed files.
     pub changed: &'static str,
     /// Marker next to the focused entry.
@@ -83,24 +113,15 @@ impl Glyphs {
 
 pub(crate) const UNICODE: Glyphs = Glyphs {
     user: "❯",
-    done: "✓",
-    failed: "✗",
-    running: "◌",
-    background: "&",
-    waits: "▲",
-    denied: "⊘",
-    note: "·",
+    state: StateGlyphs { done: "✓", failed: "✗", running: "◌", background: "&", waits: "▲", denied: "⊘", note: "·" },
     rule: "─",
     bar: "│",
-    bar_full: "▓",
-    bar_empty: "░",
+    gauge: GaugeGlyphs { full: "▓", empty: "░" },
     separator: "│",
-    folded: "▸",
-    unfolded: "▾",
+    fold: FoldGlyphs { folded: "▸", unfolded: "▾" },
     more: "⋯",
     down: "▼",
-    up_tokens: "↑",
-    down_tokens: "↓",
+    tokens: TokenGlyphs { up: "↑", down: "↓" },
     arming: "◔",
     filling: ["▁", "▃", "▅", "▇", "█"],
     cursor: "▏",
@@ -109,32 +130,22 @@ pub(crate) const UNICODE: Glyphs = Glyphs {
     minus: "−",
     to: "→",
     block: "█",
-    taken: "☑",
-    left: "☐",
+    checkbox: CheckboxGlyphs { checked: "☑", unchecked: "☐" },
     changed: "±",
     chosen: "▌",
 };
 
 pub(crate) const ASCII: Glyphs = Glyphs {
     user: ">",
-    done: "+",
-    failed: "x",
-    running: "*",
-    background: "&",
-    waits: "!",
-    denied: "-",
-    note: ".",
+    state: StateGlyphs { done: "+", failed: "x", running: "*", background: "&", waits: "!", denied: "-", note: "." },
     rule: "-",
     bar: "|",
-    bar_full: "#",
-    bar_empty: ".",
+    gauge: GaugeGlyphs { full: "#", empty: "." },
     separator: "|",
-    folded: ">",
-    unfolded: "v",
+    fold: FoldGlyphs { folded: ">", unfolded: "v" },
     more: "...",
     down: "v",
-    up_tokens: "up",
-    down_tokens: "down",
+    tokens: TokenGlyphs { up: "up", down: "down" },
     arming: "...",
     filling: [".", ":", "+", "*", "#"],
     cursor: "_",
@@ -143,8 +154,7 @@ pub(crate) const ASCII: Glyphs = Glyphs {
     minus: "-",
     to: "to",
     block: "#",
-    taken: "[x]",
-    left: "[ ]",
+    checkbox: CheckboxGlyphs { checked: "[x]", unchecked: "[ ]" },
     changed: "+-",
     chosen: "#",
 };

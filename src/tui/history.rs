@@ -10,6 +10,15 @@ use std::sync::Arc;
 /// Maximum number of entries. Older entries are removed from the file once it has twice as many.
 const ENTRIES: usize = 1000;
 
+/// Storage of the prompt history.
+#[derive(Debug, Clone)]
+pub(crate) struct HistoryOptions {
+    /// History file; if absent, the history is only in memory.
+    pub file: Option<PathBuf>,
+    /// Redaction of prompts before they are saved.
+    pub redactor: HistoryRedactor,
+}
+
 /// Function that removes secrets from a prompt before it is saved in the history.
 #[derive(Clone)]
 pub(crate) struct HistoryRedactor(pub Arc<dyn Fn(&str) -> String + Send + Sync>);

@@ -35,7 +35,7 @@ const STOP_GRACE: Duration = Duration::from_millis(200);
 /// Runs the full-screen UI until the user quits or a signal ends it; restores the terminal before it returns.
 pub(crate) async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     let size = terminal_size();
-    let modes = RawModeGuard::enter(&mut io::stdout(), &front.options.emulator)?;
+    let modes = RawModeGuard::enter(&mut io::stdout(), &front.options.terminal.emulator)?;
     let mut host = Host::new(front, modes, size)?;
     let ended = host.run().await;
     host.drain_replies().await;
@@ -219,7 +219,7 @@ impl Host {
     }
 
     fn query_terminal(&mut self) -> io::Result<()> {
-        let questions = self.model.screen.terminal.emulator.questions(self.model.options.colours);
+        let questions = self.model.screen.terminal.emulator.questions(self.model.options.terminal.colours);
         self.asked = (!questions.is_empty()).then(Instant::now);
         self.display.write(&questions)
     }

@@ -1,7 +1,7 @@
 //! Inputs and results of the terminal UI.
 
 use super::clipboard::Clipboard;
-use super::history::HistoryRedactor;
+use super::history::HistoryOptions;
 use super::terminal::Emulator;
 use super::theme::ColourDepth;
 use super::typeahead_guard::GuardTiming;
@@ -87,32 +87,33 @@ impl fmt::Debug for OpenInEditor {
     }
 }
 
+/// Traits of the terminal, derived from the environment and the settings.
+#[derive(Debug, Clone)]
+pub(crate) struct TerminalTraits {
+    pub emulator: Emulator,
+    pub ground: Background,
+    pub colours: ColourDepth,
+    /// Use ASCII symbols for terminals without Unicode.
+    pub ascii: bool,
+    /// Limitation of the terminal or locale, and the resulting fallback, unless the user requested
+    /// it.
+    pub lacks: Option<String>,
+}
+
 /// Options of the UI.
 #[derive(Debug, Clone)]
 pub(crate) struct UiOptions {
     pub theme: ThemeChoice,
-    /// Terminal background, derived from the environment.
-    pub ground: Background,
-    pub colours: ColourDepth,
+    pub terminal: TerminalTraits,
     /// Delays before a dialog accepts an answer.
     pub pace: GuardTiming,
-    /// Terminal emulator, derived from the environment.
-    pub emulator: Emulator,
     /// Directory of the user's themes.
     pub themes: Option<PathBuf>,
     /// Show streamed text in whole rows, and avoid unnecessary motion.
     pub reduce_motion: bool,
     /// Notifications while the window is unfocused.
     pub notices: Notices,
-    /// Use ASCII symbols for terminals without Unicode.
-    pub ascii: bool,
-    /// Limitation of the terminal or locale, and the resulting fallback, unless the user requested
-    /// it.
-    pub lacks: Option<String>,
-    /// Prompt history file; if absent, the history is only in memory.
-    pub history: Option<PathBuf>,
-    /// Redaction of prompts before they are saved.
-    pub kept_as: HistoryRedactor,
+    pub history: HistoryOptions,
     /// The user's key bindings.
     pub keys: KeymapFile,
     /// Use Vim keys in the draft.
@@ -154,17 +155,18 @@ impl UiOptions {
     pub(crate) fn default_options() -> Self {
         Self {
             theme: ThemeChoice::Auto,
-            ground: Background::Dark,
-            colours: ColourDepth::None,
+            terminal: TerminalTraits {
+                emulator: Emulator::default(),
+                ground: Background::Dark,
+                colours: ColourDepth::None,
+                ascii: false,
+                lacks: None,
+            },
             pace: GuardTiming::default(),
-            emulator: Emulator::default(),
             themes: None,
             reduce_motion: false,
             notices: Notices::Auto,
-            ascii: false,
-            lacks: None,
-            history: None,
-            kept_as: HistoryRedactor(Arc::new(str::to_owned)),
+            history: HistoryOptions { file: None, redactor: super::history::HistoryRedactor(Arc::new(str::to_owned)) },
             clipboard: Clipboard::default(),
             shows: OpenInEditor(Arc::new(|_| Ok(()))),
             tasks: RunTask(Arc::new(|_, _| Ok(()))),

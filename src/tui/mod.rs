@@ -62,14 +62,14 @@ mod worktree;
 pub(crate) use clipboard::{Clipboard, OuterMultiplexer};
 pub(crate) use format::tokens;
 pub(crate) use highlight::on_grammars_freed;
-pub(crate) use history::HistoryRedactor;
+pub(crate) use history::{HistoryOptions, HistoryRedactor};
 pub(crate) use host::run;
 #[cfg(feature = "fuzzing")]
 pub use input::decode_inputs;
 pub(crate) use interface::{
     Background, Editor, EditorTarget, ExitReason, KeymapFile, LockAnswer, LockQuestion, ModelAccess, Notices, OpenInEditor,
-    ProjectFile, RunTask, SessionHeader, SessionTarget, Start, StartupQuestion, TaskProgram, ThemeChoice, TrustAnswer,
-    TrustQuestion, TuiHandles, TuiOutcome, UiOptions,
+    ProjectFile, RunTask, SessionHeader, SessionTarget, Start, StartupQuestion, TaskProgram, TerminalTraits, ThemeChoice,
+    TrustAnswer, TrustQuestion, TuiHandles, TuiOutcome, UiOptions,
 };
 pub(crate) use keymap::problems as key_problems;
 pub(crate) use onboarding::provider_of_key;

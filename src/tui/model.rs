@@ -143,7 +143,7 @@ impl UiModel {
         };
         Self {
             keymap,
-            composer: Composer::new(options.history.clone(), options.kept_as.clone(), options.vim),
+            composer: Composer::new(options.history.clone(), options.vim),
             draft: DraftState::default(),
             transcript: Transcript::default(),
             dialogs: DialogStack::with_timing(options.pace),
@@ -160,9 +160,9 @@ impl UiModel {
             screen: Screen {
                 theme: theme(&options, None),
                 background: None,
-                terminal: TerminalCapabilities::new(options.emulator.clone()),
+                terminal: TerminalCapabilities::new(options.terminal.emulator.clone()),
                 attention: Notifications::default(),
-                glyphs: if options.ascii { ASCII } else { UNICODE },
+                glyphs: if options.terminal.ascii { ASCII } else { UNICODE },
                 size,
                 pointer: Pointer::new(options.mouse),
                 dirty: true,
@@ -326,9 +326,9 @@ fn theme(options: &UiOptions, ground: Option<(u8, u8, u8)>) -> Theme {
         ThemeChoice::Auto => None,
         ThemeChoice::Named(name) => theme::find(options.themes.as_deref(), name).ok(),
     };
-    let ground = ground.or(match options.ground {
+    let ground = ground.or(match options.terminal.ground {
         Background::Dark => None,
         Background::Light => Some((255, 255, 255)),
     });
-    named.map_or_else(|| Theme::choose(ground, options.colours), |theme| theme.with_colours(options.colours))
+    named.map_or_else(|| Theme::choose(ground, options.terminal.colours), |theme| theme.with_colours(options.terminal.colours))
 }

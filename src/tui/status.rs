@@ -219,7 +219,7 @@ fn context(model: &UiModel, left: DropOrder) -> Item {
     };
     let percent = used * 100 / limit;
     let filled = ((used * BAR + limit / 2) / limit).min(BAR) as usize;
-    let bar = model.screen.glyphs.bar_full.repeat(filled) + &model.screen.glyphs.bar_empty.repeat(BAR as usize - filled);
+    let bar = model.screen.glyphs.gauge.full.repeat(filled) + &model.screen.glyphs.gauge.empty.repeat(BAR as usize - filled);
     let bar = if left < DropOrder::Bar { format!("{bar} ") } else { String::new() };
     let (token, way) = match percent {
         80.. if left < DropOrder::Words => (Token::Warn, " /compact"),
@@ -365,7 +365,7 @@ pub(crate) fn activity(model: &UiModel, now: u64) -> Option<(&'static str, Strin
             } else {
                 STOPS
             };
-            return Some((g.running, retry::status_text(waits, model.screen.size.width, now), keys(right)));
+            return Some((g.state.running, retry::status_text(waits, model.screen.size.width, now), keys(right)));
         }
         Activity::Compacting { messages } => {
             let right = &["esc stop, keep all", "esc stop"];
@@ -378,11 +378,15 @@ pub(crate) fn activity(model: &UiModel, now: u64) -> Option<(&'static str, Strin
             let room = usize::from(model.screen.size.width.saturating_sub(GUTTER));
             let all = [(full, right[0]), (long.clone(), right[0]), (long, right[1]), (short, right[1])];
             let fits = all.into_iter().find(|(words, key)| text::width(words) + key.len() + 2 <= room);
-            return Some((g.running, fits.map_or(few, |(words, _)| words), keys(right)));
+            return Some((g.state.running, fits.map_or(few, |(words, _)| words), keys(right)));
         }
         Activity::Stopping => {
             let hangs = now.saturating_sub(model.task.since) >= KILL_MS;
-            return Some((g.running, format!("Stopping {} {elapsed}", g.dot), keys(if hangs { &["esc kill"] } else { &[] })));
+            return Some((
+                g.state.running,
+                format!("Stopping {} {elapsed}", g.dot),
+                keys(if hangs { &["esc kill"] } else { &[] }),
+            ));
         }
     };
     words.push(elapsed);
@@ -393,9 +397,9 @@ pub(crate) fn activity(model: &UiModel, now: u64) -> Option<(&'static str, Strin
     let usage = model.task.usage;
     if usage.input_tokens + usage.output_tokens > 0 {
         let (sent, got) = (tokens(usage.input_tokens), tokens(usage.output_tokens));
-        words.push(format!("{} {sent} {} {got} tokens", g.up_tokens, g.down_tokens));
+        words.push(format!("{} {sent} {} {got} tokens", g.tokens.up, g.tokens.down));
     }
-    Some((g.running, words.join(&format!(" {} ", g.dot)), keys(STOPS)))
+    Some((g.state.running, words.join(&format!(" {} ", g.dot)), keys(STOPS)))
 }
 
 /// Describes the call whose arguments the model is writing.
@@ -425,7 +429,7 @@ pub(crate) fn title(model: &UiModel) -> String {
     let directory = model.options.cwd.rsplit('/').next().unwrap_or_default();
     let waiting = match model.dialogs.len() {
         0 => String::new(),
-        count => format!(" {dot} {} {count} waiting", model.screen.glyphs.waits),
+        count => format!(" {dot} {} {count} waiting", model.screen.glyphs.state.waits),
     };
     format!("aye {dot} {}{waiting}", text::reveal(directory).replace(['\t', '\n'], " "))
 }

@@ -2,7 +2,7 @@
 //! opened.
 
 use super::event_sender::EventSender;
-use super::setup::SummaryModelSetup;
+use super::setup::{ModelSetup, SummaryModelSetup};
 use crate::agent::images::ImageCache;
 use crate::agent::redaction::{RequestRedactor, hide_in_failure};
 use crate::agent::turn::Input;
@@ -53,16 +53,16 @@ impl SummaryClient {
 
 impl ModelClient {
     pub(crate) fn new(
-        current: Arc<dyn Model>,
-        all: Arc<dyn Models>,
+        models: ModelSetup,
         artifacts: Option<Arc<dyn Artifacts>>,
         inputs: mpsc::Sender<Input>,
         sender: EventSender,
     ) -> Self {
+        let SummaryModelSetup { name, model } = models.summary;
         Self {
-            current,
-            all,
-            summary: SummaryClient::default(),
+            current: models.current,
+            all: models.all,
+            summary: SummaryClient { name, model: Arc::new(Mutex::new(model)) },
             response: None,
             request_redactor: RequestRedactor::default(),
             images: ImageCache::new(artifacts),
@@ -73,11 +73,6 @@ impl ModelClient {
             inputs,
             sender,
         }
-    }
-
-    pub(crate) fn with_summary_model(self, setup: SummaryModelSetup) -> Self {
-        let SummaryModelSetup { name, model } = setup;
-        Self { summary: SummaryClient { name, model: Arc::new(Mutex::new(model)) }, ..self }
     }
 
     pub(crate) fn facts(&self) -> ModelFacts {

@@ -20,14 +20,39 @@ pub(crate) struct SummaryModelSetup {
     pub model: Option<Arc<dyn Model>>,
 }
 
+/// Models of a session.
+pub(crate) struct ModelSetup {
+    pub current: Arc<dyn Model>,
+    /// Models that can replace the current one.
+    pub all: Arc<dyn Models>,
+    pub summary: SummaryModelSetup,
+}
+
+/// Policy of a session.
+pub(crate) struct PolicySetup {
+    pub enforcer: Enforcer,
+    /// Name in the status row.
+    pub name: String,
+    /// Source of updates; `None` for a session with a fixed policy.
+    pub updates: Option<PolicyUpdates>,
+}
+
+/// State of a session before it starts, from its journal.
+pub(crate) struct RestoredSession {
+    /// Records in the journal; empty for a new session.
+    pub records: Vec<Record>,
+    pub unfinished: ResumePolicy,
+    /// Known outcomes of calls that were running when the previous process exited.
+    pub settled: Vec<ToolResult>,
+    /// Recovery information about the remaining interrupted calls, from the disk and their saved output.
+    pub known: RecoveredCalls,
+}
+
 /// Components and settings of a session.
 pub(crate) struct Setup {
-    pub policy: Enforcer,
+    pub policy: PolicySetup,
     pub options: AgentOptions,
-    pub model: Arc<dyn Model>,
-    /// Models that can replace it.
-    pub models: Arc<dyn Models>,
-    pub summary_model: SummaryModelSetup,
+    pub models: ModelSetup,
     pub router: Arc<dyn ToolRouter>,
     /// Instructions for parts of the project, if it is trusted.
     pub guidance: Option<Arc<dyn InstructionSource>>,
@@ -40,13 +65,7 @@ pub(crate) struct Setup {
     /// Workspace path, for `session_started`.
     pub workspace: String,
     pub mode: Mode,
-    /// Records in the journal; empty for a new session.
-    pub records: Vec<Record>,
-    pub unfinished: ResumePolicy,
-    /// Known outcomes of calls that were running when the previous process exited.
-    pub settled: Vec<ToolResult>,
-    /// Recovery information about the remaining interrupted calls, from the disk and their saved output.
-    pub known: RecoveredCalls,
+    pub restored: RestoredSession,
     /// Sandbox of commands.
     pub sandbox_status: SandboxStatus,
     /// Background commands, if the tools support them.
@@ -55,10 +74,6 @@ pub(crate) struct Setup {
     pub tell_changes: bool,
     /// Hides secrets in user input and in the output of running commands.
     pub redactor: Arc<Redactor>,
-    /// Name of the policy in the status row.
-    pub policy_name: String,
-    /// Source of policy updates; `None` for a session with a fixed policy.
-    pub policy_updates: Option<PolicyUpdates>,
     /// Whether the front end accepts more streamed data; `None` if it always does.
     pub room: Option<watch::Receiver<bool>>,
     /// MCP servers, if any.

@@ -1,7 +1,7 @@
 //! Sessions whose store cannot be written: nothing happens unsaved, no message is lost, and the session can continue.
 
 use super::*;
-use crate::agent::turn::{AgentOptions, Approver, SandboxStatus};
+use crate::agent::turn::{AgentOptions, ApprovalOptions, Approver, OfferedTools, PriceOptions, SandboxStatus};
 use crate::agent::{Backoff, ResumePolicy};
 use crate::policy::redact::Redactor;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Permit, Sandbox, Scope};
@@ -134,7 +134,6 @@ fn make(call: ToolCall) -> Plan {
         timeout_seconds: 1,
         sandbox: None,
         task_plan: None,
-        proposed_plan: None,
         doubts: crate::ports::Doubts::default(),
         amends: PlanAmendments::default(),
         hook_runs: None,
@@ -221,21 +220,17 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         max_output_tokens: 1_000,
         max_steps: 10,
         limits: Vec::new(),
-        assumed_price: None,
-        price_of_parent: None,
+        prices: PriceOptions::default(),
         fallback_models: Vec::new(),
         summary_model: None,
         model_before: None,
         effort_for_this_run: false,
-        approver: Approver::User,
-        agent: None,
+        approvals: ApprovalOptions { approver: Approver::User, agent: None, timeout: None },
         backoff: Backoff::default(),
         system: "be good".into(),
-        tools: Vec::new().into(),
-        tool_names: Vec::new(),
+        tools: OfferedTools { definitions: Vec::new().into(), names: Vec::new() },
         sandbox: "NONE".to_owned(),
         laxest: Mode::Auto,
-        approval_timeout: None,
         hooks: HookEvents::default(),
         compact_at_percent: Some(80),
         service_session: None,
@@ -250,11 +245,9 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
     };
     let layers = vec![Layer::new(Scope::User, Bundle::parse(policy, "test").unwrap())];
     Setup {
-        policy: Enforcer::new(layers, context),
+        policy: PolicySetup { enforcer: Enforcer::new(layers, context), name: "test".to_owned(), updates: None },
         options,
-        model,
-        models: Arc::new(NoModels),
-        summary_model: SummaryModelSetup::default(),
+        models: ModelSetup { current: model, all: Arc::new(NoModels), summary: SummaryModelSetup::default() },
         router,
         guidance: None,
         artifacts: None,
@@ -264,16 +257,16 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         session_id: SessionId::new("s"),
         workspace: "/w".to_owned(),
         mode: Mode::Ask,
-        records: Vec::new(),
-        unfinished: ResumePolicy::Pause,
-        settled: Vec::new(),
-        known: RecoveredCalls::default(),
+        restored: RestoredSession {
+            records: Vec::new(),
+            unfinished: ResumePolicy::Pause,
+            settled: Vec::new(),
+            known: RecoveredCalls::default(),
+        },
         sandbox_status: SandboxStatus { tier: SandboxTier::Bare, words: String::new(), missing: None },
         running: None,
         tell_changes: false,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
-        policy_name: "test".to_owned(),
-        policy_updates: None,
         room: None,
         remote: None,
         questions: None,

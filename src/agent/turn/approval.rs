@@ -12,7 +12,7 @@ use super::policy_in_force::set_mode;
 use super::preview::{PreviewRequest, no_preview};
 use super::sandbox_escalation::format_access;
 use crate::policy::{Question, Verdict, first_commands};
-use crate::ports::{Durability, LayerRun, Plan, Record};
+use crate::ports::{Durability, LayerRun, Plan, Record, TaskPlanProposal};
 use crate::protocol::approval::CommandLine;
 use crate::protocol::{
     Action, Amendment, Approval, ApprovalId, CommandPart, Decision, Details, ErrorCode, EventKind, FirstParts, GrantOptions,
@@ -50,7 +50,7 @@ impl CallRunner<'_> {
         batch: &mut FollowUpActions,
         at: InputTime,
     ) {
-        if self.cx.options.approver == Approver::Everyone {
+        if self.cx.options.approvals.approver == Approver::Everyone {
             return self.permit(call, index, plan, question.approve(), batch);
         }
         let approval_id = self.cx.numbers.next_approval();
@@ -59,9 +59,9 @@ impl CallRunner<'_> {
         plan.amends.offer.unsandboxed = plan.amends.offer.unsandboxed && self.may_run_unsandboxed(&plan, at);
         let mut approval = describe(&plan, &question, approval_id.clone(), &self.cx.options.sandbox);
         approval.opens_in_copy = call.runs_again_in_layer(&plan);
-        approval.agent.clone_from(&self.cx.options.agent);
+        approval.agent.clone_from(&self.cx.options.approvals.agent);
         approval.proposal.notes.extend(self.call_notes(call, &plan));
-        let approver = self.cx.options.approver;
+        let approver = self.cx.options.approvals.approver;
         let is_excluded = matches!(approver, Approver::Service { .. }) && !self.may_service_approve(&plan, &question);
         if is_excluded || !approver.may_decide(approval.risk_level, approval.critical) {
             let decision = Decision::Denied { reason: Some("no user can approve this call".to_owned()) };
@@ -78,13 +78,13 @@ impl CallRunner<'_> {
             call.refuse(ErrorCode::NoApprover, message);
             return self.report(call, 0);
         }
-        approval.timeout_ms = self.cx.options.approval_timeout.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
+        approval.timeout_ms = self.cx.options.approvals.timeout.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
         approval.origins = self.cx.policy.origins(&approval.rule, &approval.parts);
         approval.always = self.always(call, &plan, &question, at);
         self.cx.out.record(Record::ApprovalRequested { approval: approval.clone() });
         let always = approval.always.clone();
         call.asked = true;
-        let ticket = self.cx.options.approval_timeout.map(|_| self.cx.numbers.next_ticket());
+        let ticket = self.cx.options.approvals.timeout.map(|_| self.cx.numbers.next_ticket());
         call.state = CallState::Asking(Box::new(Pending { plan, question, always, approval_id, since: at.now, ticket }));
         batch.asks.push(approval);
     }
@@ -115,7 +115,7 @@ impl CallRunner<'_> {
         if let LayerRun::Impossible { reason } = &plan.layer {
             always = always.without_copies(reason);
         }
-        if self.cx.options.agent.is_some() { always.only_in_files() } else { always }
+        if self.cx.options.approvals.agent.is_some() { always.only_in_files() } else { always }
     }
 
     /// Asks for approval even if a rule would allow the call.
@@ -149,11 +149,13 @@ impl CallRunner<'_> {
         }
         self.grants.end_mandate(self.cx);
         let leaves = self.leaves_plan_mode();
-        plan.proposed_plan = plan.task_plan.as_ref().map(|plan| Box::new(proposed(plan, &self.cx.policy, leaves, at.now)));
+        if let Some(proposal) = &mut plan.task_plan {
+            proposal.shown = Some(Box::new(proposed(&proposal.plan, &self.cx.policy, leaves, at.now)));
+        }
         match self.cx.policy.ask_call(&plan.tool_name, &plan.actions, at.now, REASON.to_owned()) {
             Ok(mut question) => {
                 "Plan".clone_into(&mut question.title);
-                if self.cx.options.approver == Approver::Everyone {
+                if self.cx.options.approvals.approver == Approver::Everyone {
                     plan.amends.told = Some(UNREVIEWED.to_owned());
                 }
                 self.ask(call, index, plan, question, batch, at);
@@ -168,7 +170,10 @@ impl CallRunner<'_> {
 
     /// Starts the mandate of the proposed plan, and leaves plan mode.
     fn approve_plan(&mut self, plan: &mut Plan, at: InputTime) {
-        let (Some(task_plan), Some(shown)) = (plan.task_plan.take(), plan.proposed_plan.take()) else { return };
+        let Some(TaskPlanProposal { plan: task_plan, shown: Some(shown) }) = plan.task_plan.take().map(|proposal| *proposal)
+        else {
+            return;
+        };
         self.grants.begin_mandate(&shown, split(&task_plan, &shown), self.cx, at);
         if self.leaves_plan_mode() {
             set_mode(Mode::Ask, self.cx);
@@ -186,7 +191,7 @@ impl CallRunner<'_> {
         batch: &mut FollowUpActions,
         at: InputTime,
     ) {
-        let asked = match self.cx.options.approver {
+        let asked = match self.cx.options.approvals.approver {
             Approver::User => self.cx.policy.ask_unsandboxed(&plan.tool_name, &plan.actions, at.now),
             Approver::Service { .. } | Approver::Everyone | Approver::Nobody => {
                 Err("no user is available to approve it".to_owned())
@@ -203,14 +208,14 @@ impl CallRunner<'_> {
 
     /// Returns whether the user may be offered a run of the command outside the sandbox.
     fn may_run_unsandboxed(&self, plan: &Plan, at: InputTime) -> bool {
-        let person = self.cx.options.approver == Approver::User;
+        let person = self.cx.options.approvals.approver == Approver::User;
         let commands: Vec<Action> = plan.actions.iter().filter(|action| matches!(action, Action::Exec { .. })).cloned().collect();
         person && plan.effects.is_none() && self.cx.policy.ask_unsandboxed(&plan.tool_name, &commands, at.now).is_ok()
     }
 
     /// Asks to allow additional access for one run. No rule can allow this; only the user can.
     pub(super) fn ask_to_open(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut FollowUpActions, at: InputTime) {
-        if plan.opens.is_empty() && call.layered {
+        if plan.opens.is_empty() && call.layer.has_started {
             return self.ask_before(call, index);
         }
         if plan.opens.is_empty() {
@@ -284,7 +289,7 @@ impl CallRunner<'_> {
 
     /// Returns the timer after which a pending approval is denied.
     pub(super) fn end_of_wait(&self, calls: &[Call], approval_id: &ApprovalId) -> Option<Effect> {
-        let after = self.cx.options.approval_timeout?;
+        let after = self.cx.options.approvals.timeout?;
         let ticket = calls.iter().find_map(|call| match &call.state {
             CallState::Asking(pending) if pending.approval_id == *approval_id => pending.ticket,
             _ => None,
@@ -363,7 +368,7 @@ impl CallRunner<'_> {
             Decision::Renewed => self.replan(call, index),
             Decision::Previewed => {
                 // After a conflict, it runs in the same kind of copy as before.
-                let layer = question.layer().filter(|_| call.conflict.is_some() && call.layered);
+                let layer = question.layer().filter(|_| call.layer.conflict.is_some() && call.layer.has_started);
                 let unasked = layer.is_some();
                 let permit = layer.unwrap_or_else(|| question.preview());
                 plan.effects = None;
@@ -468,7 +473,7 @@ fn discarded_note(plan: &Plan) -> String {
 
 /// Returns the note for the model about an earlier run in a copy whose changes were discarded; empty if there was none.
 fn earlier_run(call: &Call) -> String {
-    let why = call.no_layer.as_ref().filter(|_| call.layered && call.held.is_none());
+    let why = call.layer.discarded.as_ref().filter(|_| call.layer.has_started && call.held.is_none());
     why.map(|why| format!("; {why}")).unwrap_or_default()
 }
 
@@ -558,7 +563,7 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
         effects: plan.effects.clone(),
         opens: plan.opens.clone(),
         opens_in_copy: false,
-        plan: plan.proposed_plan.clone(),
+        plan: plan.task_plan.as_ref().and_then(|proposal| proposal.shown.clone()),
         timeout_ms: None,
         amendable: plan.amends.offer.clone(),
     }

@@ -21,8 +21,8 @@ pub(super) struct AssumedPrices {
 impl AssumedPrices {
     pub(crate) fn new(options: &AgentOptions) -> Self {
         Self {
-            general: options.assumed_price,
-            of_parent: options.price_of_parent.clone(),
+            general: options.prices.general,
+            of_parent: options.prices.of_parent.clone(),
             of_session: BTreeMap::new(),
             recorded: BTreeMap::new(),
         }

@@ -42,36 +42,55 @@ pub(super) struct Call {
     /// Whether an approval was already requested. If so, the call requires one even if a rule allows it in the
     /// meantime.
     pub asked: bool,
-    /// Whether the call ran in a preview. If so, running it applies the changes of the preview.
-    pub previewed: bool,
-    /// Reason why an attempted preview failed.
-    pub no_preview: Option<String>,
-    /// Whether the call ran or started in a layer before approval, which happens at most once.
-    pub layered: bool,
-    /// Hosts that rules allow the command to connect to in its layer.
-    pub hosts: Vec<SandboxAccess>,
-    /// Digest of the undecided effects that an earlier process left in a layer.
-    pub layer_digest: Option<String>,
-    /// Reason why the layer was discarded. If set, the command requires approval before it runs.
-    pub no_layer: Option<String>,
+    pub preview: PreviewAttempt,
+    pub layer: LayerAttempt,
     /// Explanation for the user of why the call required no approval.
     pub note: Option<String>,
-    /// Reason why the effects of the last run could not be applied. The call runs again only if the user approves it.
-    pub conflict: Option<String>,
     /// Result of a run in which the sandbox blocked access.
     pub held: Option<BlockedRun>,
     pub row: RepeatCount,
-    /// Paths with new and with old content, for a call that a crash interrupted.
-    pub partly: Option<String>,
-    pub tail: Option<SavedTail>,
-    /// Temporary files left by an earlier, failed run.
-    pub left: Vec<PathBuf>,
+    pub interrupted: InterruptedRun,
     pub amended: AppliedAmendments,
     /// Outcome of the hooks before the call, once they have run.
     pub hooked: Option<HookedCall>,
     /// Whether the call only polls for the end of other work.
     pub polls: bool,
     pub state: CallState,
+}
+
+/// Preview of a call at the user's request.
+#[derive(Debug, Default)]
+pub(super) struct PreviewAttempt {
+    /// Whether the call ran in a preview. If so, running it applies the changes of the preview.
+    pub has_run: bool,
+    /// Reason why an attempted preview failed.
+    pub failure: Option<String>,
+}
+
+/// Run of a call in a layer before approval, which happens at most once.
+#[derive(Debug, Default)]
+pub(super) struct LayerAttempt {
+    /// Whether the call ran or started in a layer.
+    pub has_started: bool,
+    /// Hosts that rules allow the command to connect to.
+    pub hosts: Vec<SandboxAccess>,
+    /// Digest of the undecided effects that an earlier process left.
+    pub digest: Option<String>,
+    /// Reason why the layer was discarded. If set, the command requires approval before it runs.
+    pub discarded: Option<String>,
+    /// Reason why the effects of the last run could not be applied. The call runs again only if the user approves it.
+    pub conflict: Option<String>,
+}
+
+/// Traces of a run that a crash interrupted.
+#[derive(Debug, Default)]
+pub(super) struct InterruptedRun {
+    /// Paths with new and with old content.
+    pub partly: Option<String>,
+    /// Last saved output.
+    pub tail: Option<SavedTail>,
+    /// Temporary files left by an earlier, failed run.
+    pub leftovers: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -115,19 +134,12 @@ impl Call {
             proposal: None,
             announced: None,
             asked: false,
-            previewed: false,
-            no_preview: None,
-            layered: false,
-            hosts: Vec::new(),
-            layer_digest: None,
-            no_layer: None,
+            preview: PreviewAttempt::default(),
+            layer: LayerAttempt::default(),
             note: None,
-            conflict: None,
             held: None,
             row: RepeatCount::default(),
-            partly: None,
-            tail: None,
-            left: Vec::new(),
+            interrupted: InterruptedRun::default(),
             amended: AppliedAmendments::default(),
             hooked: None,
             polls: false,
@@ -151,8 +163,8 @@ impl Call {
     /// Returns whether the plan is another run, with more access, of a command that ran in a layer. Such a command runs
     /// in a layer again.
     pub(crate) fn runs_again_in_layer(&self, plan: &Plan) -> bool {
-        let is_possible = matches!(plan.layer, LayerRun::Possible) && self.no_preview.is_none();
-        self.layered && !plan.opens.is_empty() && is_possible
+        let is_possible = matches!(plan.layer, LayerRun::Possible) && self.preview.failure.is_none();
+        self.layer.has_started && !plan.opens.is_empty() && is_possible
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -170,11 +182,12 @@ impl Call {
     /// Sets the result. An empty result does not replace an earlier one.
     pub(crate) fn set_result(&mut self, result: ToolResult) {
         let mut result = ToolResult { tool_call_id: self.call.tool_call_id.clone(), ..result };
-        if !self.left.is_empty() {
+        if !self.interrupted.leftovers.is_empty() {
             let told = result.error.as_mut().map_or(&mut result.output_text, |error| &mut error.message);
-            let words = format!(". An earlier run crashed before it changed anything{}", leftover_note(&self.left));
+            let words =
+                format!(". An earlier run crashed before it changed anything{}", leftover_note(&self.interrupted.leftovers));
             told.push_str(&words);
-            self.left.clear();
+            self.interrupted.leftovers.clear();
         }
         self.amended.annotate(&mut result);
         if let Some(hooked) = &self.hooked {
@@ -251,7 +264,7 @@ impl Call {
 
     /// Sets a result with an unknown outcome.
     pub(crate) fn outcome_unknown(&mut self) {
-        let mut message = match &self.partly {
+        let mut message = match &self.interrupted.partly {
             Some(words) => {
                 format!(
                     "aye exited while this call ran, and the call is partly complete; {words}. Check the result before you \
@@ -264,7 +277,7 @@ impl Call {
                 self.leftovers()
             ),
         };
-        if let Some(SavedTail { text, ran_ms }) = &self.tail {
+        if let Some(SavedTail { text, ran_ms }) = &self.interrupted.tail {
             let seconds = ran_ms / 1_000;
             let printed: String = text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect();
             let printed = printed.trim_end();
@@ -325,7 +338,7 @@ impl Call {
     /// kept.
     pub(super) fn forget_hook_runs_after(&mut self) -> Option<CallHooks> {
         let hooked = self.hooked.as_mut().filter(|hooked| hooked.hooks.has_runs_after())?;
-        if !self.previewed && !self.layered {
+        if !self.preview.has_run && !self.layer.has_started {
             return None;
         }
         hooked.hooks.add_runs_after(Vec::new());

@@ -194,7 +194,7 @@ impl CallBatch {
         match outcome {
             Ok(mut plan) => {
                 plan.doubts.hook = call.hook_question();
-                let is_reopened = call.layer_digest.is_some();
+                let is_reopened = call.layer.digest.is_some();
                 runner.note_layer(call, &plan);
                 runner.record_hooks_after(call, &plan);
                 // Hooks that ran in a layer of an earlier process do not run again.
@@ -207,14 +207,14 @@ impl CallBatch {
                     runner.cx.out.record(Record::Previewed { tool_call_id, proposal });
                 }
             }
-            Err(error) if call.layer_digest.is_some() => {
+            Err(error) if call.layer.digest.is_some() => {
                 runner.discard_layer(call, Some(&error.message));
                 runner.cx.out.commit(Durability::Process);
             }
             Err(error) => {
                 runner.drop_preview(call);
-                call.no_layer = call.layered.then(|| error.message.clone());
-                call.no_preview = Some(error.message);
+                call.layer.discarded = call.layer.has_started.then(|| error.message.clone());
+                call.preview.failure = Some(error.message);
                 runner.plan_again(call, index);
             }
         }
@@ -246,7 +246,7 @@ impl CallBatch {
         for call in &mut self.calls {
             match call.state {
                 // The model gets the output so far.
-                CallState::Previewing(_) if call.layered => {}
+                CallState::Previewing(_) if call.layer.has_started => {}
                 CallState::Deferred | CallState::Asking(_) | CallState::Previewing(_) => {
                     runner.stop_preview(call);
                     runner.announce_scope(call);
@@ -276,7 +276,8 @@ impl CallBatch {
             return false;
         }
         let is_meant = |call: &Call| {
-            let is_in_layer = matches!(call.state, CallState::Previewing(_)) && call.layered && call.layer_digest.is_none();
+            let is_in_layer =
+                matches!(call.state, CallState::Previewing(_)) && call.layer.has_started && call.layer.digest.is_none();
             is_in_layer && id.is_none_or(|id| call.call.tool_call_id == *id)
         };
         let Some(index) = self.calls.iter().position(is_meant) else { return false };
@@ -308,7 +309,7 @@ impl CallBatch {
     /// Denies the approval whose timer has this ticket, and returns whether there is one. Each approval has its own
     /// timer, which starts when the approval is shown.
     pub(crate) fn time_out(&mut self, ticket: u64, runner: &mut CallRunner<'_>, at: InputTime) -> bool {
-        let Some(timeout) = runner.cx.options.approval_timeout else { return false };
+        let Some(timeout) = runner.cx.options.approvals.timeout else { return false };
         let waits = |call: &&mut Call| matches!(&call.state, CallState::Asking(pending) if pending.ticket == Some(ticket));
         let Some(call) = self.calls.iter_mut().find(waits) else { return false };
         runner.time_out(call, timeout, at);
@@ -323,7 +324,7 @@ impl CallBatch {
         runner.cx.out.record(Record::Resolved { tool_call_id: id.clone(), resolution });
         match resolution {
             Resolution::Rerun => {
-                call.previewed = false;
+                call.preview.has_run = false;
                 runner.plan_again(call, index);
             }
             Resolution::Skip => {

@@ -29,8 +29,9 @@ impl CallBatch {
 
     /// Discards the layers of calls that were not applied yet.
     pub(crate) fn discard_layers(&mut self, runner: &mut CallRunner<'_>) {
-        let in_a_layer =
-            |call: &&mut Call| call.previewed && call.layered && !call.is_done() && !matches!(call.state, CallState::Running);
+        let in_a_layer = |call: &&mut Call| {
+            call.preview.has_run && call.layer.has_started && !call.is_done() && !matches!(call.state, CallState::Running)
+        };
         self.calls_mut().iter_mut().filter(in_a_layer).for_each(|call| runner.discard_layer(call, None));
     }
 
@@ -38,7 +39,7 @@ impl CallBatch {
     pub(crate) fn settle_commits(&mut self, settled: Vec<ToolResult>, runner: &mut CallRunner<'_>) {
         for result in settled {
             let under_way = |call: &&mut Call| {
-                call.previewed && matches!(call.state, CallState::Running) && call.call.tool_call_id == result.tool_call_id
+                call.preview.has_run && matches!(call.state, CallState::Running) && call.call.tool_call_id == result.tool_call_id
             };
             let Some(call) = self.calls_mut().iter_mut().find(under_way) else { continue };
             runner.announce(call, &[]);
@@ -57,9 +58,9 @@ impl CallBatch {
         let under_way = |call: &&mut Call| call.changes && matches!(call.state, CallState::Running);
         for call in self.calls_mut().iter_mut().filter(under_way) {
             let id = call.call.tool_call_id.clone();
-            call.tail = tails.remove(&id);
+            call.interrupted.tail = tails.remove(&id);
             // Previewed and blocked calls are recovered in other ways.
-            let looked = found.remove(&id).filter(|_| !call.previewed && call.held.is_none());
+            let looked = found.remove(&id).filter(|_| !call.preview.has_run && call.held.is_none());
             match looked {
                 Some(RecoveredState::Done { left }) => {
                     runner.announce(call, &[]);
@@ -78,14 +79,14 @@ impl CallBatch {
                 }
                 Some(RecoveredState::NotDone { left }) => {
                     call.state = CallState::Planning;
-                    call.left = left;
+                    call.interrupted.leftovers = left;
                     runner.cx.out.notice(format!("`{}` had not run when aye exited; aye plans it again", call.summary));
                 }
                 Some(RecoveredState::Resumable) => {
                     call.state = CallState::Planning;
                     runner.cx.out.notice(format!("`{}` was interrupted when aye exited; aye resumes it", call.summary));
                 }
-                Some(RecoveredState::Partly { words }) => call.partly = Some(words),
+                Some(RecoveredState::Partly { words }) => call.interrupted.partly = Some(words),
                 None => {}
             }
         }
@@ -140,14 +141,14 @@ enum Resumption {
 
 /// Prepares a call that did not run; `None` if it now has a result.
 fn resume_call(call: &mut Call, runner: &mut CallRunner<'_>) -> Option<Resumption> {
-    if call.previewed && call.layered {
-        if let Some(digest) = call.layer_digest.clone() {
+    if call.preview.has_run && call.layer.has_started {
+        if let Some(digest) = call.layer.digest.clone() {
             return Some(Resumption::ReopenLayer(digest));
         }
         runner.discard_layer(call, None);
         return None;
     }
-    if call.previewed {
+    if call.preview.has_run {
         runner.drop_preview(call);
         runner.cx.out.notice(format!("the preview of `{}` was discarded when aye exited", call.summary));
     }
@@ -156,7 +157,7 @@ fn resume_call(call: &mut Call, runner: &mut CallRunner<'_>) -> Option<Resumptio
         call.refuse(ErrorCode::InvalidRequest, "the arguments are not a JSON object, so nothing was run");
         runner.report(call, 0);
         None
-    } else if (call.held.is_some() || !call.amended.by.is_empty()) && runner.cx.options.approver == Approver::User {
+    } else if (call.held.is_some() || !call.amended.by.is_empty()) && runner.cx.options.approvals.approver == Approver::User {
         Some(Resumption::PlanAgain)
     } else if call.held.as_ref().is_some_and(BlockedRun::is_waiting) {
         call.refuse(ErrorCode::NoApprover, "no user can approve this call");
@@ -182,24 +183,24 @@ impl Call {
             call.use_hooks(hooks);
         }
         call.changes = open.changes;
-        call.layer_digest = layer_digest;
+        call.layer.digest = layer_digest;
         if let Some(planned) = open.planned {
             call.order = CallOrder::for_actions(planned.actions.iter(), open.changes);
             call.plan_as(&planned);
             call.announced = Some(planned);
         }
-        if let Some(edited) = &open.edited {
+        if let Some(edited) = &open.edits.edited {
             call.plan_as(edited);
         }
         call.proposal = open.proposal;
-        call.previewed = open.previewed;
-        call.layered = open.layered;
-        call.conflict = open.conflict;
+        call.preview.has_run = open.previewed;
+        call.layer.has_started = open.layered;
+        call.layer.conflict = open.conflict;
         call.amended = AppliedAmendments {
-            by: open.amendments,
-            told: open.told,
-            renewed: open.renewed,
-            began: open.runs_edited,
+            by: open.edits.amendments,
+            told: open.edits.note,
+            renewed: open.edits.renewed,
+            began: open.edits.runs_edited,
             ..AppliedAmendments::default()
         };
         call.held = open.first_run.map(|first| {

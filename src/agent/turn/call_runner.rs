@@ -181,7 +181,7 @@ impl CallRunner<'_> {
         if call.amended.by.contains(&Amendment::Unsandboxed) {
             return self.ask_unsandboxed(call, index, plan, batch, at);
         }
-        if call.conflict.is_some() {
+        if call.layer.conflict.is_some() {
             return self.ask_to_run_again(verdict, call, index, plan, batch, at);
         }
         if Self::is_answered(call, &plan) {
@@ -220,7 +220,7 @@ impl CallRunner<'_> {
         if plan.preview != PreviewOffer::Possible {
             return;
         }
-        if let Some(reason) = call.no_preview.clone() {
+        if let Some(reason) = call.preview.failure.clone() {
             plan.preview = PreviewOffer::Impossible { reason };
         } else if self.cx.policy.preview() == Preview::Never {
             plan.preview = PreviewOffer::Impossible { reason: "the policy offers no preview".to_owned() };
@@ -235,7 +235,9 @@ impl CallRunner<'_> {
             // A call that cannot write has no effects to preview.
             Verdict::Allow(permit) if wanted && !permit.reads_only() => Some(permit.preview()),
             // Without a user, nobody can review the effects.
-            Verdict::Ask(question) if wanted && self.cx.options.approver != Approver::Nobody => Some(question.preview()),
+            Verdict::Ask(question) if wanted && self.cx.options.approvals.approver != Approver::Nobody => {
+                Some(question.preview())
+            }
             Verdict::Allow(_) | Verdict::Ask(_) | Verdict::Deny(_) => None,
         }
     }
@@ -246,13 +248,13 @@ impl CallRunner<'_> {
     }
 
     fn must_ask(&self, call: &Call, plan: &Plan) -> Option<String> {
-        if self.cx.options.approver == Approver::Nobody {
+        if self.cx.options.approvals.approver == Approver::Nobody {
             return None;
         }
-        if let Some(reason) = &call.no_preview {
+        if let Some(reason) = &call.preview.failure {
             return Some(format!("no preview: {reason}"));
         }
-        if let Some(reason) = call.no_layer.as_ref().filter(|_| call.layered) {
+        if let Some(reason) = call.layer.discarded.as_ref().filter(|_| call.layer.has_started) {
             return Some(reason.clone());
         }
         let effects = plan.effects.as_ref()?;
@@ -384,7 +386,7 @@ impl CallRunner<'_> {
                 &call.call.tool_call_id,
                 &call.summary,
                 &rule,
-                plan.effects.as_deref().map(|effects| (effects, call.hosts.as_slice())),
+                plan.effects.as_deref().map(|effects| (effects, call.layer.hosts.as_slice())),
             );
         }
         let (tool_call_id, places) = (call.call.tool_call_id.clone(), plan.places.clone());
@@ -400,15 +402,15 @@ impl CallRunner<'_> {
 
     pub(super) fn begin_preview(&mut self, call: &mut Call, looked: PreviewRequest, batch: &mut FollowUpActions) {
         let ticket = self.cx.numbers.next_ticket();
-        call.previewed = true;
-        call.conflict = None;
-        call.layered |= looked.unasked;
-        call.hosts = looked.permit.hosts().to_vec();
+        call.preview.has_run = true;
+        call.layer.conflict = None;
+        call.layer.has_started |= looked.unasked;
+        call.layer.hosts = looked.permit.hosts().to_vec();
         if let Some(held) = &mut call.held {
             held.mark_rerun();
         }
         let tool_call_id = call.call.tool_call_id.clone();
-        self.cx.out.record(Record::PreviewStarted { tool_call_id, unasked: looked.unasked, hosts: call.hosts.clone() });
+        self.cx.out.record(Record::PreviewStarted { tool_call_id, unasked: looked.unasked, hosts: call.layer.hosts.clone() });
         let (tool_name, actions) = (looked.plan.tool_name.clone(), looked.plan.actions.clone());
         call.state = CallState::Previewing(Box::new(ActivePreview { ticket, tool_name, actions }));
         batch.previews.push((ticket, looked));
@@ -424,7 +426,7 @@ impl CallRunner<'_> {
     /// Drops the preview of the call, so that its effects can no longer be applied.
     pub(super) fn drop_preview(&mut self, call: &mut Call) {
         self.forget_hooks_after(call);
-        call.previewed = false;
+        call.preview.has_run = false;
         call.proposal = None;
         self.cx.out.record(Record::PreviewDropped { tool_call_id: call.call.tool_call_id.clone() });
     }
@@ -484,7 +486,7 @@ impl CallRunner<'_> {
     /// Returns whether aye asks the user to allow blocked access before it sends this result to the model.
     pub(super) fn can_escalate(&self, call: &Call, result: &ToolResult) -> bool {
         let stopping = self.quitting || self.cancelling;
-        let person = self.cx.options.approver == Approver::User && self.cx.policy.mode() != Mode::Plan;
+        let person = self.cx.options.approvals.approver == Approver::User && self.cx.policy.mode() != Mode::Plan;
         let offline = call.amended.by.contains(&Amendment::Offline);
         person && !stopping && !offline && !result.denied.is_empty()
     }
@@ -493,15 +495,15 @@ impl CallRunner<'_> {
     pub(super) fn defer_result(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
         let mut result = ToolResult { tool_call_id: call.call.tool_call_id.clone(), ..result };
         // Another run also needs the access that the last one had.
-        let had = call.held.as_ref().map_or_else(|| call.hosts.clone(), |held| held.requested_access().to_vec());
+        let had = call.held.as_ref().map_or_else(|| call.layer.hosts.clone(), |held| held.requested_access().to_vec());
         result.denied.retain(|denied| !had.contains(denied));
         result.denied.splice(0..0, had);
         self.cx.out.record(Record::KeptFrom { result: result.clone(), latency_ms });
         self.cx.out.commit(Durability::Process);
         call.held = Some(BlockedRun::new(result, latency_ms));
         // The effects of a preview have been applied.
-        call.previewed = false;
-        call.no_preview = None;
+        call.preview.has_run = false;
+        call.preview.failure = None;
         self.plan_again(call, index);
     }
 
@@ -544,20 +546,20 @@ impl CallRunner<'_> {
 
     pub(super) fn mark_interrupted(&mut self, call: &mut Call) {
         self.announce(call, &[]);
-        if self.cx.options.approver == Approver::User {
+        if self.cx.options.approvals.approver == Approver::User {
             call.state = CallState::Unknown;
             self.cx.out.event(EventKind::ToolInterrupted {
                 tool_call_id: call.call.tool_call_id.clone(),
                 tool_name: call.call.tool_name.clone(),
                 summary: call.summary.clone(),
-                known: match &call.partly {
+                known: match &call.interrupted.partly {
                     Some(words) => format!("interrupted: partly done; {words}"),
                     None => {
                         format!("interrupted: outcome unknown; it was running when aye exited{}", call.leftovers())
                     }
                 },
-                last_output: call.tail.as_ref().map(|tail| tail.text.clone()).filter(|text| !text.is_empty()),
-                ran_ms: call.tail.as_ref().map(|tail| tail.ran_ms),
+                last_output: call.interrupted.tail.as_ref().map(|tail| tail.text.clone()).filter(|text| !text.is_empty()),
+                ran_ms: call.interrupted.tail.as_ref().map(|tail| tail.ran_ms),
             });
         } else {
             call.outcome_unknown();

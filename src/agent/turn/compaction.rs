@@ -520,7 +520,7 @@ impl Compactor {
         let request = ModelRequest {
             system: cx.options.system.clone(),
             messages,
-            tools: cx.options.tools.clone(),
+            tools: cx.options.tools.definitions.clone(),
             max_output_tokens,
             images: None,
             // The effort is chosen for the model in use.

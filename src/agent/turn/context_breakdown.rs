@@ -79,7 +79,7 @@ pub(super) fn shares(thread: &Thread, counting: &TokenCounts, options: &AgentOpt
         tokens: counting.to_model_tokens(&options.model.name, sum.tokens),
         count: sum.count,
     };
-    let tools = Sum { tokens: tool_tokens(&options.tools), count: options.tools.len() as u64 };
+    let tools = Sum { tokens: tool_tokens(&options.tools.definitions), count: options.tools.definitions.len() as u64 };
     let shares = [
         ("system prompt", Sum { tokens: estimate_tokens(own.len()), count: 1 }),
         ("instructions", Sum { tokens: estimate_tokens(instructions.len()), count: files }),

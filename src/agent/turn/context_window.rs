@@ -299,7 +299,7 @@ impl ContextWindow {
 
     /// Estimates the size of the system prompt and the tools; called again when the tools change.
     fn count_fixed(&mut self, cx: &TurnContext) {
-        self.counting.fixed = estimate_tokens(cx.options.system.len()) + tool_tokens(&cx.options.tools);
+        self.counting.fixed = estimate_tokens(cx.options.system.len()) + tool_tokens(&cx.options.tools.definitions);
     }
 
     /// Returns the reason why no request can be sent: the token limit of the policy is smaller than the system prompt

@@ -24,8 +24,9 @@ impl CallRunner<'_> {
             Verdict::Allow(permit) => permit.layer(),
             Verdict::Deny(_) => None,
         };
-        let is_first = !call.layered && call.held.is_none() && call.amended.by.is_empty() && plan.effects.is_none();
-        let is_asked = self.cx.options.approver != Approver::Everyone && !self.typed && self.repetition_warning(call).is_none();
+        let is_first = !call.layer.has_started && call.held.is_none() && call.amended.by.is_empty() && plan.effects.is_none();
+        let is_asked =
+            self.cx.options.approvals.approver != Approver::Everyone && !self.typed && self.repetition_warning(call).is_none();
         let may = matches!(plan.layer, LayerRun::Possible) && plan.preview == PreviewOffer::Possible;
         let may = may && plan.doubts.hook.is_none();
         let permit = wanted.filter(|_| is_first && is_asked && may)?;
@@ -35,7 +36,7 @@ impl CallRunner<'_> {
 
     /// Records a command's effects in its layer before they are used.
     pub(super) fn note_layer(&mut self, call: &mut Call, plan: &Plan) {
-        let is_recorded = call.layer_digest.take().is_some();
+        let is_recorded = call.layer.digest.take().is_some();
         let (LayerRun::Ended(end), Some(effects), false) = (&plan.layer, &plan.effects, is_recorded) else { return };
         self.cx.out.record(Record::LayerEnded {
             tool_call_id: call.call.tool_call_id.clone(),
@@ -70,8 +71,8 @@ impl CallRunner<'_> {
         let is_blocked = call.held.as_ref().map_or(!effects.denied.is_empty(), |held| held.is_extended_by(&effects.denied));
         // If nobody can allow further access, a command that the mode allows is complete.
         if is_blocked && (!Self::is_by_mode(&verdict) || self.can_escalate(call, &blocked_result(call, effects))) {
-            let access = if call.hosts.is_empty() { ", without network," } else { "" };
-            call.no_layer = Some(format!("in a copy{access} the sandbox blocked {}", format_access(&effects.denied)));
+            let access = if call.layer.hosts.is_empty() { ", without network," } else { "" };
+            call.layer.discarded = Some(format!("in a copy{access} the sandbox blocked {}", format_access(&effects.denied)));
             let blocked = blocked_result(call, effects);
             return if self.can_escalate(call, &blocked) {
                 self.defer_result(call, index, blocked, 0);
@@ -137,11 +138,11 @@ impl CallRunner<'_> {
     pub(super) fn conflicts(&mut self, call: &mut Call, index: usize, result: &ToolResult) -> bool {
         let error = result.error.as_ref().filter(|error| error.code == ErrorCode::Conflict);
         let stopping = self.quitting || self.cancelling;
-        let (Some(error), true, true, false) = (error, call.asked, call.previewed, stopping) else { return false };
+        let (Some(error), true, true, false) = (error, call.asked, call.preview.has_run, stopping) else { return false };
         self.forget_hooks_after(call);
-        call.previewed = false;
+        call.preview.has_run = false;
         call.proposal = None;
-        call.conflict = Some(error.message.clone());
+        call.layer.conflict = Some(error.message.clone());
         let tool_call_id = call.call.tool_call_id.clone();
         self.cx.out.record(Record::Conflicted { tool_call_id, reason: error.message.clone() });
         self.cx.out.commit(Durability::Process);
@@ -159,7 +160,7 @@ impl CallRunner<'_> {
         batch: &mut FollowUpActions,
         at: InputTime,
     ) {
-        let conflict = call.conflict.clone().unwrap_or_default();
+        let conflict = call.layer.conflict.clone().unwrap_or_default();
         let asked = match verdict {
             Verdict::Ask(question) => Ok(question),
             Verdict::Deny(denial) => Err(denial),
@@ -169,7 +170,7 @@ impl CallRunner<'_> {
             Ok(question) => question,
             Err(denial) => return self.refuse_by_policy(call, &denial),
         };
-        if plan.preview != PreviewOffer::Possible || self.cx.options.approver == Approver::Everyone {
+        if plan.preview != PreviewOffer::Possible || self.cx.options.approvals.approver == Approver::Everyone {
             call.refuse(ErrorCode::Conflict, conflict);
             return self.report(call, 0);
         }
@@ -203,7 +204,7 @@ impl CallRunner<'_> {
         self.stop_preview(call);
         call.held = None;
         self.drop_preview(call);
-        call.no_layer = Some(
+        call.layer.discarded = Some(
             "the run in a copy was stopped and discarded, so that the command could start again in the background".to_owned(),
         );
         call.amended.by = vec![Amendment::Background];
@@ -238,7 +239,7 @@ impl CallRunner<'_> {
     /// Discards a layer that was open when aye exited, and informs the model. No command runs again. `why`: the reason
     /// why effects that waited for approval cannot be shown again.
     pub(super) fn discard_layer(&mut self, call: &mut Call, why: Option<&str>) {
-        let waited = call.layer_digest.is_some();
+        let waited = call.layer.digest.is_some();
         self.drop_preview(call);
         self.announce(call, &[]);
         let because = why.map(|why| format!(": {why}")).unwrap_or_default();
@@ -262,7 +263,7 @@ impl CallRunner<'_> {
         if question.layer().is_none() {
             return question;
         }
-        if let Some(why) = &call.no_layer {
+        if let Some(why) = &call.layer.discarded {
             question.reason = format!("{why}; {}", question.reason);
         } else if let LayerRun::Impossible { reason } = &plan.layer
             && !std::mem::replace(&mut self.layers.explained_no_layers, true)
@@ -282,7 +283,7 @@ impl CallRunner<'_> {
             (false, true) => "and changed only build output",
             (false, false) => "and the mode applies its changes",
         };
-        let access = match call.hosts.as_slice() {
+        let access = match call.layer.hosts.as_slice() {
             [] => "without network".to_owned(),
             hosts => format!("with access to {}", format_access(hosts)),
         };
@@ -365,8 +366,8 @@ pub(super) fn build_output_clause(effects: &Effects) -> String {
 fn blocked_result(call: &Call, effects: &Effects) -> ToolResult {
     let output = if effects.is_build_output() { effects.output.as_str() } else { "[its output is withheld too]" };
     let access = match &call.held {
-        None if call.hosts.is_empty() => "without network".to_owned(),
-        None => format!("with access to {}", format_access(&call.hosts)),
+        None if call.layer.hosts.is_empty() => "without network".to_owned(),
+        None => format!("with access to {}", format_access(&call.layer.hosts)),
         Some(held) => format!("with access to {}", format_access(held.requested_access())),
     };
     let text = format!(

@@ -2,24 +2,25 @@
 
 use super::call_batch::CallBatch;
 use super::calls::{ApprovalInput, CallsInput, CallsOutput, TurnCalls};
-use super::compaction::{CompactionInput, Compactor};
+use super::compaction::CompactionInput;
 use super::completed_request::CompletedRequest;
-use super::context_window::{ContextInput, ContextOutput, ContextWindow};
+use super::context_window::{ContextInput, ContextOutput};
 use super::goals::{GoalInput, GoalOutput, Goals};
 use super::grants::GrantInput;
 use super::guardrail::GuardrailNote;
 use super::io::{Effect, Input, InputTime};
 use super::loop_guard::RepeatCount;
-use super::models::{ModelInput, ModelOutput, RequestState, TurnModels};
+use super::models::{ModelInput, ModelOutput};
 use super::options::{AgentOptions, ResumePolicy};
 use super::policy::{PolicyChange, denial_for};
 use super::policy_in_force::{replace_policy, set_approve, set_mode};
 use super::prompts::{PromptInput, PromptOutput, Prompts};
+use super::requests::{RequestEnd, Requests};
 use super::response::{StreamInput, StreamOutput};
 use super::rewind::{RewindEffect, RewindInput, RewindOutput, Rewinds};
 use super::rule_files::RuleFileResult;
 use super::sampling::SamplingUsage;
-use super::spending::{Spending, SpendingInput, SpendingOutput};
+use super::spending::{SpendingInput, SpendingOutput};
 use super::state::left_behind_failure;
 use super::stop_hooks::{StopHookInput, StopHooks};
 use super::tasks::{Phase, TaskInput, TaskOutput, Tasks};
@@ -41,11 +42,8 @@ use std::path::PathBuf;
 /// Turn machine of one session.
 pub(crate) struct TurnMachine {
     pub(super) cx: TurnContext,
-    pub(super) window: ContextWindow,
-    pub(super) compactor: Compactor,
+    pub(super) requests: Requests,
     pub(super) prompts: Prompts,
-    pub(super) spending: Spending,
-    pub(super) models: TurnModels,
     pub(super) guardrail: GuardrailNote,
     pub(super) command_outputs: UserCommandOutputs,
     pub(super) tasks: Tasks,
@@ -65,12 +63,9 @@ pub(crate) struct TurnMachine {
 impl TurnMachine {
     pub(crate) fn new(policy: Enforcer, options: AgentOptions) -> Self {
         let mut machine = Self {
-            models: TurnModels::new(&options),
+            requests: Requests::new(&options),
             cx: TurnContext::new(policy, options),
-            window: ContextWindow::default(),
-            compactor: Compactor::default(),
             prompts: Prompts::default(),
-            spending: Spending::default(),
             guardrail: GuardrailNote::default(),
             command_outputs: UserCommandOutputs::default(),
             tasks: Tasks::default(),
@@ -82,8 +77,7 @@ impl TurnMachine {
             quitting: false,
             work: WorkQueue::default(),
         };
-        machine.models.apply(&mut machine.cx);
-        machine.pass_to_window(ContextInput::ToolsChanged);
+        machine.requests.apply_options(&mut machine.cx);
         machine
     }
 
@@ -92,9 +86,9 @@ impl TurnMachine {
         match input {
             input if self.quitting => self.wind_down(input, at),
             Input::Command(command) => self.command(command, at),
-            Input::Delta(delta) if self.compactor.is_running() => self.on_summary_delta(delta, at),
+            Input::Delta(delta) if self.requests.is_compacting() => self.on_summary_delta(delta, at),
             Input::Delta(delta) => self.on_delta(delta, at),
-            Input::ModelFailed(error) if self.compactor.is_running() => self.on_summary_error(error, at),
+            Input::ModelFailed(error) if self.requests.is_compacting() => self.on_summary_error(error, at),
             Input::ModelFailed(error) => self.on_model_error(error, at),
             Input::Planned(plans) => self.on_planned(CallsInput::Planned(plans), at),
             Input::CallsHooked(hooked) => self.on_planned(CallsInput::Hooked(hooked), at),
@@ -147,7 +141,7 @@ impl TurnMachine {
                 WorkItem::Request { attempt } => self.request_if_allowed(attempt, at),
                 WorkItem::SummaryBegun => self.allow_summary(at),
                 WorkItem::SummaryDue => self.request_summary_if_allowed(at),
-                WorkItem::SummaryRequest(call) => self.send_summary_request(*call, at),
+                WorkItem::SummaryRequest(call) => self.send_summary_request(*call),
                 WorkItem::SummaryFallback(failure) => self.fall_back_for_summary(failure, at),
                 WorkItem::Commit => self.cx.out.commit(Durability::Process),
                 WorkItem::End => self.cx.out.effect(Effect::End),
@@ -189,7 +183,7 @@ impl TurnMachine {
             Command::Compact { focus } => self.compact(focus, at),
             Command::UndoCompaction => self.undo_compaction(),
             Command::ShowContext => {
-                let shown = self.window.breakdown(self.tasks.continuable_id().as_ref(), &self.cx);
+                let shown = self.requests.window().breakdown(self.tasks.continuable_id().as_ref(), &self.cx);
                 self.cx.out.event(EventKind::ContextShown(shown));
             }
             Command::ShowBudget => self.report_spending(SpendingInput::BudgetsRequested),
@@ -308,13 +302,13 @@ impl TurnMachine {
 
     /// Returns the number of tasks, the number of used tokens, and the cost in US dollars if all prices are known.
     pub(crate) fn totals(&self) -> (u32, u64, Option<f64>) {
-        let totals = self.spending.totals();
+        let totals = self.requests.spending().totals();
         (self.cx.numbers.tasks(), totals.tokens(), totals.whole_cost_usd())
     }
 
     /// Returns the session budgets, for a front end that connects.
     pub(crate) fn budgets(&self) -> Vec<Budget> {
-        self.spending.budgets(self.tasks.usage(), &self.cx)
+        self.requests.spending().budgets(self.tasks.usage(), &self.cx)
     }
 
     /// Sets the recovery information. Call this once, before the session is restored.
@@ -345,35 +339,24 @@ impl TurnMachine {
 
     /// Returns the model and the maximum number of tokens of its response. The error is the reason why such a request
     /// may not be sent.
-    pub(crate) fn sampling(&mut self, input_tokens: u64, wanted: u64, at: InputTime) -> Result<(ModelFacts, u64), Failure> {
-        if let Some(failure) = self.cx.request_failure(at.now) {
-            return Err(failure);
-        }
-        let output_tokens = self.window.output_limit(&self.cx).min(wanted);
-        let window = self.cx.options.model.context_window;
-        if window > 0 && input_tokens + output_tokens > window {
-            let message = format!("about {input_tokens} input tokens do not fit the model's context window ({window})");
-            return Err(Failure::new(FailureKind::ContextTooLong, message, "send a shorter request"));
-        }
-        // The full output limit counts, because the actual usage is unknown.
-        let next = Usage { input_tokens, output_tokens, ..Usage::default() };
-        let forbidden = self.spending.request_failure(&next, self.tasks.usage(), &self.cx);
-        forbidden.map_or_else(|| Ok((self.cx.options.model.clone(), output_tokens)), Err)
+    pub(crate) fn sampling(&self, input_tokens: u64, wanted: u64, at: InputTime) -> Result<(ModelFacts, u64), Failure> {
+        let output_tokens = self.requests.sampling_limit(input_tokens, wanted, self.tasks.usage(), &self.cx, at)?;
+        Ok((self.cx.options.model.clone(), output_tokens))
     }
 
     /// Returns the model in use, its effort and the budgets, for an agent.
     pub(crate) fn account(&self) -> (String, Option<Effort>, Vec<Budget>) {
-        let budgets = self.spending.budgets_with_steps(self.tasks.usage(), &self.cx);
+        let budgets = self.requests.spending().budgets_with_steps(self.tasks.usage(), &self.cx);
         (self.cx.options.model.name.clone(), self.cx.options.effort, budgets)
     }
 
     /// Returns the price assumed for the model in use.
     pub(crate) fn assumed_price(&self) -> Option<AssumedPrice> {
-        self.models.assumed_price(&self.cx)
+        self.requests.assumed_price(&self.cx)
     }
 
     /// Returns the reason why even the smallest request may not be sent.
-    pub(crate) fn request_obstacle(&mut self, at: InputTime) -> Option<Failure> {
+    pub(crate) fn request_obstacle(&self, at: InputTime) -> Option<Failure> {
         self.sampling(1, 1, at).err()
     }
 
@@ -399,9 +382,9 @@ impl TurnMachine {
     /// Passes an input to the spending, and charges the task's share of the usage to the task. Returns the usage that
     /// was counted.
     pub(super) fn spend(&mut self, input: SpendingInput<'_>) -> Option<Expense> {
-        match self.spending.handle(input, self.tasks.usage(), &mut self.cx)? {
+        match self.requests.handle_spending(input, self.tasks.usage(), &mut self.cx)? {
             SpendingOutput::Spent(spent) => {
-                self.report_task(TaskInput::Spent(Expense { estimated: false, ..spent }));
+                self.charge(spent);
                 Some(spent)
             }
             SpendingOutput::BudgetSet { max_steps } => {
@@ -413,9 +396,26 @@ impl TurnMachine {
         }
     }
 
+    /// Charges usage to the task.
+    fn charge(&mut self, spent: Expense) {
+        self.report_task(TaskInput::Spent(Expense { estimated: false, ..spent }));
+    }
+
+    /// Counts the usage of a request that has ended, and charges it to the task.
+    pub(super) fn complete_request(
+        &mut self,
+        input: SpendingInput<'_>,
+        end: RequestEnd,
+        at: InputTime,
+    ) -> Option<CompletedRequest> {
+        let request = self.requests.complete(input, end, self.tasks.usage(), &mut self.cx, at)?;
+        self.charge(request.spent);
+        Some(request)
+    }
+
     /// Passes to the spending an input that concerns no other sub-machine.
     pub(super) fn report_spending(&mut self, input: SpendingInput<'_>) {
-        let output = self.spending.handle(input, self.tasks.usage(), &mut self.cx);
+        let output = self.requests.handle_spending(input, self.tasks.usage(), &mut self.cx);
         debug_assert!(output.is_none(), "a report changes no task");
     }
 }
@@ -510,12 +510,12 @@ impl TurnMachine {
 
     /// Passes an input to the models, and their outputs to the requests that they concern.
     pub(super) fn pass_to_models(&mut self, input: ModelInput<'_>, at: InputTime) {
-        match self.models.handle(input, &mut self.cx) {
+        match self.requests.handle_models(input, &mut self.cx) {
             Some(ModelOutput::Changed) => self.on_window_change(at),
             Some(ModelOutput::ChoiceReady) => {
                 self.on_window_change(at);
                 // A user who switches the model during a retry delay does not want to wait.
-                if self.compactor.ticket().is_some() {
+                if self.requests.compactor().ticket().is_some() {
                     self.compaction(CompactionInput::RetryDue, at);
                 } else if self.is_retrying() {
                     self.work.add(WorkItem::Request { attempt: 0 });
@@ -523,14 +523,14 @@ impl TurnMachine {
             }
             Some(ModelOutput::FallbackReady) => {
                 self.on_window_change(at);
-                if self.compactor.waits_for_model() {
+                if self.requests.compactor().waits_for_model() {
                     self.compaction(CompactionInput::ModelReplaced, at);
                 } else {
                     self.work.add(WorkItem::Request { attempt: 0 });
                 }
             }
             // The user may have stopped the task in the meantime.
-            Some(ModelOutput::FallbackUnusable(failure)) if self.compactor.waits_for_model() => {
+            Some(ModelOutput::FallbackUnusable(failure)) if self.requests.compactor().waits_for_model() => {
                 self.work.add(WorkItem::SummaryFallback(failure));
             }
             Some(ModelOutput::FallbackUnusable(failure)) if self.is_retrying() => self.fall_back_or_pause(failure),
@@ -544,29 +544,13 @@ impl TurnMachine {
     }
 
     fn on_model_opened(&mut self, opened: Result<ModelFacts, Failure>, at: InputTime) {
-        let what =
-            if self.compactor.requested_at().is_some() { Some("summary") } else { self.tasks.stream().map(|_| "response") };
-        let current = what.map(|what| (what, self.spending.request_model(&self.cx)));
-        let is_for_summary = self.compactor.waits_for_model();
-        let waits_to = if is_for_summary && !self.compactor.precedes_request() {
-            Some("writing the summary")
-        } else {
-            (is_for_summary || self.is_retrying()).then_some("continuing")
-        };
-        self.pass_to_models(ModelInput::Opened { opened, request: RequestState { current, waits_to } }, at);
-    }
-
-    /// Returns the next fallback model for a request whose retries are used up.
-    pub(super) fn next_fallback(&mut self, failure: &Failure) -> Option<String> {
-        match self.models.handle(ModelInput::Overloaded(failure), &mut self.cx) {
-            Some(ModelOutput::FallbackFound(name)) => Some(name),
-            _ => None,
-        }
+        let request = self.requests.state(self.tasks.stream().is_some(), self.is_retrying(), &self.cx);
+        self.pass_to_models(ModelInput::Opened { opened, request }, at);
     }
 
     /// Opens the next fallback model for a request whose retries are exhausted. Pauses the task if there is none.
     pub(super) fn fall_back_or_pause(&mut self, failure: Failure) {
-        let Some(name) = self.next_fallback(&failure) else { return self.pause(failure) };
+        let Some(name) = self.requests.next_fallback(&failure, &mut self.cx) else { return self.pause(failure) };
         let ticket = self.cx.numbers.next_ticket();
         self.report_task(TaskInput::Phase(Phase::Retrying { attempt: 0, ticket }));
         self.cx.out.effect(Effect::OpenModel { key: None, name });
@@ -574,18 +558,17 @@ impl TurnMachine {
 
     /// Passes an input to the context window.
     pub(super) fn pass_to_window(&mut self, input: ContextInput<'_>) -> Option<ContextOutput> {
-        self.window.handle(input, &mut self.cx)
+        self.requests.handle_context(input, &mut self.cx)
     }
 
     /// Handles a change of the model or of its known context window.
     fn on_window_change(&mut self, at: InputTime) {
-        self.pass_to_window(ContextInput::ModelChanged);
-        self.compaction(CompactionInput::BudgetChanged(self.window.message_budget(&self.cx)), at);
+        self.requests.on_model_change(self.tasks.continuable_id(), &mut self.cx, at);
     }
 
     /// Sets a budget. A task that is paused because of it continues.
     fn set_budget(&mut self, limit: BudgetLimit, at: InputTime) {
-        let output = self.spending.handle(SpendingInput::BudgetSet(limit), self.tasks.usage(), &mut self.cx);
+        let output = self.requests.handle_spending(SpendingInput::BudgetSet(limit), self.tasks.usage(), &mut self.cx);
         let Some(SpendingOutput::BudgetSet { max_steps }) = output else { return };
         if let Some(max_steps) = max_steps {
             self.report_task(TaskInput::StepLimit(max_steps));
@@ -595,8 +578,8 @@ impl TurnMachine {
 
     /// Continues a task that is paused because of a budget, once no limit is exceeded.
     fn resume_within_budget(&mut self, at: InputTime) {
-        if self.tasks.is_paused() && self.spending.is_paused() {
-            match self.budget_failure(at) {
+        if self.tasks.is_paused() && self.requests.spending().is_paused() {
+            match self.requests.budget_failure(self.tasks.usage(), &self.cx, at) {
                 None => self.work.add(WorkItem::Continue),
                 Some(failure) => self.cx.out.notice(format!("the budget is still too low: {}", failure.message)),
             }
@@ -608,7 +591,7 @@ impl TurnMachine {
 impl TurnMachine {
     /// Passes an input to the goal.
     pub(super) fn pass_to_goal(&mut self, input: GoalInput<'_>) -> Option<GoalOutput> {
-        self.goals.handle(input, self.spending.totals().cost_usd, &mut self.cx)
+        self.goals.handle(input, self.requests.spending().totals().cost_usd, &mut self.cx)
     }
 
     /// Passes to the goal an input that concerns no other sub-machine.
@@ -619,7 +602,7 @@ impl TurnMachine {
 
     /// Reports a change of the goal that was waiting for its commit.
     pub(super) fn poll_goal_report(&mut self) {
-        self.goals.poll_report(self.spending.totals().cost_usd, &mut self.cx);
+        self.goals.poll_report(self.requests.spending().totals().cost_usd, &mut self.cx);
     }
 
     /// Sets a goal and starts its first task.
@@ -680,7 +663,7 @@ impl TurnMachine {
 
     /// Ends a task whose next request would exceed a limit of the goal. Returns whether the task ended.
     pub(super) fn end_task_at_goal_limit(&mut self, at: InputTime) -> bool {
-        if !self.goals.is_running() || !self.end_goal_at_limit(Some(self.next_request(at))) {
+        if !self.goals.is_running() || !self.end_goal_at_limit(Some(self.requests.next_request(&self.cx, at))) {
             return false;
         }
         self.compaction(CompactionInput::TaskEnded, at);
@@ -707,7 +690,7 @@ impl TurnMachine {
 impl TurnMachine {
     /// Passes an input to the rewinds.
     pub(super) fn pass_to_rewinds(&mut self, input: RewindInput<'_>) -> Option<RewindOutput> {
-        self.rewinds.handle(input, self.window.thread(), &mut self.cx.out)
+        self.rewinds.handle(input, self.requests.thread(), &mut self.cx.out)
     }
 
     /// Passes to the rewinds an input that concerns no other sub-machine.
@@ -720,7 +703,7 @@ impl TurnMachine {
         if self.rewinds.is_running() {
             return self.cx.out.notice("a rewind is already restoring files");
         }
-        let aim = match self.rewinds.resolve(target, scope, self.window.thread()) {
+        let aim = match self.rewinds.resolve(target, scope, self.requests.thread()) {
             Ok(aim) => aim,
             Err(why) => return self.cx.out.notice(why),
         };
@@ -728,7 +711,7 @@ impl TurnMachine {
             return self.cx.out.notice("a task is running; stop it first, then rewind");
         }
         // Open calls have results by now.
-        let aim = self.rewinds.resolve(target, scope, self.window.thread()).unwrap_or(aim);
+        let aim = self.rewinds.resolve(target, scope, self.requests.thread()).unwrap_or(aim);
         let (target, begins_next, step) = (Box::new(aim), self.prompts.queue().is_empty(), self.rewind_step());
         let output = self.pass_to_rewinds(RewindInput::Started { target, overwrite, begins_next, step });
         if let Some(RewindOutput::Ready(number)) = output {
@@ -742,7 +725,7 @@ impl TurnMachine {
 
     /// Ends a task that only waits for the user. Returns whether nothing is running afterwards.
     fn end_waiting_task(&mut self, at: InputTime) -> bool {
-        if self.prompts.is_preparing() || self.compactor.is_running() {
+        if self.prompts.is_preparing() || self.requests.is_compacting() {
             return false;
         }
         let (waits, works) = match self.tasks.phase() {
@@ -878,9 +861,8 @@ impl TurnMachine {
     fn keep_response(&mut self, at: InputTime) -> bool {
         let output = self.pass_to_tasks(TaskInput::Stream(StreamInput::Interrupted));
         let Some(TaskOutput::Stream(StreamOutput::Interrupted { content, since })) = output else { return false };
-        let model = self.spending.request_model(&self.cx);
-        let Some(spent) = self.spend(SpendingInput::Interrupted) else { return false };
-        let request = CompletedRequest { spent, stop_reason: StopReason::Cancelled, latency_ms: at.millis_since(since), model };
+        let end = RequestEnd { model: None, stop_reason: StopReason::Cancelled, since };
+        let Some(request) = self.complete_request(SpendingInput::Interrupted, end, at) else { return false };
         let is_empty = content.is_empty();
         let Some(message) = self.message(Role::Assistant, content, at) else { return true };
         self.cx.out.record(request.record(message.clone()));
@@ -934,6 +916,6 @@ impl TurnMachine {
 #[cfg(test)]
 impl TurnMachine {
     pub(super) fn is_compacting(&self) -> bool {
-        self.compactor.is_running()
+        self.requests.is_compacting()
     }
 }

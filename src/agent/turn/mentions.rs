@@ -150,7 +150,7 @@ fn judge_resource(mention: &Mention, cx: &TurnContext, at: InputTime) -> Result<
     let (server, uri) = mention.resource().ok_or_else(|| format!("`@{path}` matches no MCP resource"))?;
     let judged = cx.policy.may_read_of(&server, at.now);
     match judged.map_err(|denial| format!("`@{path}` was not attached: {} (rule: {})", denial.reason, denial.rule))? {
-        Some(why) if cx.options.approver != Approver::User => {
+        Some(why) if cx.options.approvals.approver != Approver::User => {
             Err(format!("`@{path}` was not attached, because reading it requires approval: {why}"))
         }
         asks => Ok(Resource { server, uri, asks }),

@@ -41,6 +41,7 @@ mod preview;
 mod prompt_hooks;
 mod prompt_queue;
 mod prompts;
+mod requests;
 mod response;
 mod resume;
 mod rewind;
@@ -64,7 +65,9 @@ mod work_queue;
 
 pub(crate) use io::{Effect, Input, InputTime, PlanResult, Resource};
 pub(crate) use machine::TurnMachine;
-pub(crate) use options::{AgentOptions, Approver, BudgetSetting, PriceAssumption, ResumePolicy};
+pub(crate) use options::{
+    AgentOptions, ApprovalOptions, Approver, BudgetSetting, OfferedTools, PriceAssumption, PriceOptions, ResumePolicy,
+};
 pub(crate) use policy::{PolicyChange, SandboxStatus};
 pub(crate) use rule_files::RuleFileResult;
 pub(crate) use sampling::SamplingUsage;

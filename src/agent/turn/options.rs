@@ -61,6 +61,33 @@ pub(crate) struct PriceAssumption {
     pub for_this_run: bool,
 }
 
+/// Prices assumed for models whose price is unknown.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PriceOptions {
+    /// Price for any model, from the settings or for this run.
+    pub general: Option<PriceAssumption>,
+    /// Price that the session above this one assumes for its model, with the name of that model.
+    pub of_parent: Option<(String, AssumedPrice)>,
+}
+
+/// Origin of the approvals of a session, their authority and their time limit.
+#[derive(Debug, Clone)]
+pub(crate) struct ApprovalOptions {
+    pub approver: Approver,
+    /// Agent that the session belongs to, if another session started it.
+    pub agent: Option<AskingAgent>,
+    /// Time after which a pending approval is denied; `None` for no limit.
+    pub timeout: Option<Duration>,
+}
+
+/// Tools offered to the model.
+#[derive(Debug, Clone)]
+pub(crate) struct OfferedTools {
+    pub definitions: Arc<[ToolDefinition]>,
+    /// Names of these tools, and of those that the model can load.
+    pub names: Vec<String>,
+}
+
 /// Options of a session.
 pub(crate) struct AgentOptions {
     pub model: ModelFacts,
@@ -70,9 +97,7 @@ pub(crate) struct AgentOptions {
     pub max_steps: u32,
     /// Budgets set before the session starts.
     pub limits: Vec<BudgetSetting>,
-    pub assumed_price: Option<PriceAssumption>,
-    /// Price that the session above this one assumes for its model, with the name of that model.
-    pub price_of_parent: Option<(String, AssumedPrice)>,
+    pub prices: PriceOptions,
     /// Models that continue a task while the provider of the chosen model is overloaded, in order of preference.
     pub fallback_models: Vec<String>,
     /// Model that writes summaries, if it differs from the model in use.
@@ -81,20 +106,14 @@ pub(crate) struct AgentOptions {
     pub model_before: Option<String>,
     /// Whether the effort was set for this run, so that it overrides an earlier choice of the session.
     pub effort_for_this_run: bool,
-    pub approver: Approver,
-    /// Agent that the session belongs to, if another session started it.
-    pub agent: Option<AskingAgent>,
+    pub approvals: ApprovalOptions,
     pub backoff: Backoff,
     pub system: Arc<str>,
-    pub tools: Arc<[ToolDefinition]>,
-    /// Names of these tools, and of those that the model can load.
-    pub tool_names: Vec<String>,
+    pub tools: OfferedTools,
     /// Sandbox of commands, described for approvals.
     pub sandbox: String,
     /// Least strict mode that can be chosen while the session runs.
     pub laxest: Mode,
-    /// Time after which a pending approval is denied; `None` for no limit.
-    pub approval_timeout: Option<Duration>,
     /// Events that have hooks.
     pub hooks: HookEvents,
     /// Percentage of the context window at which older messages are summarized automatically; `None` to disable.

@@ -1,10 +1,10 @@
 //! Replacement of the current policy, and denials of calls by a policy.
 
+use super::options::OfferedTools;
 use crate::policy::permit::Denial;
 use crate::policy::{Enforcer, Verdict};
-use crate::protocol::{Action, EventKind, SandboxTier, ToolDefinition};
+use crate::protocol::{Action, EventKind, SandboxTier};
 use jiff::Timestamp;
-use std::sync::Arc;
 
 /// Sandbox of commands, as shown to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,9 +27,7 @@ impl From<SandboxStatus> for EventKind {
 pub(crate) struct PolicyChange {
     pub enforcer: Enforcer,
     /// Tools offered to the model under this policy.
-    pub tools: Arc<[ToolDefinition]>,
-    /// Names of these tools, and of those that the model can load.
-    pub tool_names: Vec<String>,
+    pub tools: OfferedTools,
     /// Description of the sandbox.
     pub sandbox: String,
     /// Description of the sandbox for the status row.

@@ -8,12 +8,11 @@ use crate::protocol::{Approve, EventKind, Mode};
 /// Switches to another policy. Rules saved for this run stay in effect, and running calls continue.
 pub(super) fn replace_policy(change: PolicyChange, cx: &mut TurnContext) {
     cx.policy.replace(change.enforcer);
-    cx.options.tools = change.tools;
-    let tools = change.tool_names;
-    let before = std::mem::replace(&mut cx.options.tool_names, tools.clone());
+    let tools = change.tools.names.clone();
+    let before = std::mem::replace(&mut cx.options.tools, change.tools);
     cx.options.sandbox = change.sandbox;
     cx.record_policy_change();
-    if change.message.is_some() || tools != before {
+    if change.message.is_some() || tools != before.names {
         let layers = cx.policy.layers();
         cx.out.event(EventKind::PolicyInForce { layers, name: change.name, tools, message: change.message });
     }
@@ -34,7 +33,7 @@ pub(super) fn set_mode(mode: Mode, cx: &mut TurnContext) -> bool {
 /// Sets whether commands without a rule are approved before they run or by their effects, and reports the resulting
 /// setting.
 pub(super) fn set_approve(approve: Approve, cx: &mut TurnContext) {
-    if approve == Approve::Effects && cx.options.approver == Approver::Nobody {
+    if approve == Approve::Effects && cx.options.approvals.approver == Approver::Nobody {
         return cx.out.notice("cannot set `approve` to effects: only the user may choose a more permissive setting");
     }
     cx.policy.set_approve(approve);

@@ -59,7 +59,7 @@ impl TurnMachine {
         }
         let lost_bytes = state.uncounted_bytes();
         if lost_bytes > 0 && self.tasks.current().is_some() {
-            let input_tokens = self.window.next_input_tokens(&self.cx);
+            let input_tokens = self.requests.window().next_input_tokens(&self.cx);
             self.spend(SpendingInput::Lost { bytes: lost_bytes, input_tokens });
         }
         if state.is_compacting {
@@ -181,7 +181,7 @@ impl TurnMachine {
                     let max_steps = self.cx.options.max_steps;
                     self.pass_to_tasks(TaskInput::EndedContinued { max_steps });
                 }
-                self.command_outputs.add_to_thread(self.window.thread_mut());
+                self.command_outputs.add_to_thread(self.requests.thread_mut());
             }
             Change::Imported { step_count } => {
                 self.cx.numbers.continue_after(step_count);
@@ -228,7 +228,7 @@ impl TurnMachine {
     fn restore_start(&mut self, id: &CallId, open: &[OpenCall], rows: &[RepeatCount]) {
         let started = |call: &OpenCall| call.tool_call_id == *id && call.is_running() && call.call.is_some();
         let Some(place) = open.iter().position(started) else { return };
-        let runs = open[place].edited.as_ref().or(open[place].planned.as_ref());
+        let runs = open[place].edits.edited.as_ref().or(open[place].planned.as_ref());
         let ran =
             runs.map(|EditedCommand { summary, actions }| side_effects::side_effects_of(actions, summary, open[place].changes));
         self.report_rewind(RewindInput::CallStarted(ran.unwrap_or_default()));
@@ -385,7 +385,7 @@ impl TurnMachine {
 
     /// Ends a task whose response contains no calls, even if the record of its end cannot be read.
     fn end_completed_response(&mut self) {
-        let answered = self.window.thread().last().is_some_and(|message| message.role == Role::Assistant);
+        let answered = self.requests.thread().last().is_some_and(|message| message.role == Role::Assistant);
         let runs = self.tasks.current().is_some_and(|task| !task.is_cancelling());
         if answered && runs && self.tasks.calls().is_none_or(|batch| batch.calls().is_empty()) {
             self.end_silently(TaskEnd::Completed);

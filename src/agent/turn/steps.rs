@@ -4,7 +4,7 @@
 use super::super::limits::STEP_WARNING_PERCENT;
 use super::call_batch::CallBatch;
 use super::calls::CallsInput;
-use super::compaction::{AfterSummary, CompactionFacts, CompactionInput, CompactionOutput, CompactionTime, SummaryCall};
+use super::compaction::{AfterSummary, CompactionInput, CompactionTime, SummaryCall};
 use super::completed_request::CompletedRequest;
 use super::context_window::{ContextInput, ContextOutput, OverlongRequest};
 use super::goals::{CheckOutcome, GoalInput, GoalOutput, NextRound};
@@ -14,6 +14,7 @@ use super::machine::TurnMachine;
 use super::models::ModelInput;
 use super::options::Approver;
 use super::prompts::{PromptInput, PromptOutput};
+use super::requests::{RequestEnd, RequestOutput};
 use super::response::{
     Continuation, ResponseStream, StreamInput, continuation, discard_reason, final_failure, retry_event, with_unique_call_ids,
     without_empty_text,
@@ -25,10 +26,10 @@ use super::tasks::{Phase, Task, TaskInput, TaskOutput};
 use super::user_command::UserCommand;
 use super::work_queue::WorkItem;
 use crate::agent::thread::is_interruption;
-use crate::ports::{Completion, Delta, Durability, ModelError, ModelRequest, Record, TaskEnd};
+use crate::ports::{Completion, Delta, Durability, ModelError, Record, TaskEnd};
 use crate::protocol::{
-    COMPACTION_IS, ChangedFiles, EventHooks, EventKind, Failure, FailureKind, HookEvent, Message, ModelFacts, Part, Remedy, Role,
-    SessionStatus, StopReason, TaskStatus, ToolCall, Usage, format_count,
+    COMPACTION_IS, ChangedFiles, EventHooks, EventKind, Failure, FailureKind, HookEvent, Message, Part, Role, SessionStatus,
+    StopReason, TaskStatus, ToolCall, format_count,
 };
 use crate::session::Expense;
 use jiff::Timestamp;
@@ -85,7 +86,10 @@ impl TurnMachine {
 
     /// Returns whether a prompt must wait.
     pub(super) fn is_busy(&self) -> bool {
-        self.tasks.current().is_some() || self.prompts.is_preparing() || self.compactor.is_running() || self.rewinds.is_running()
+        self.tasks.current().is_some()
+            || self.prompts.is_preparing()
+            || self.requests.is_compacting()
+            || self.rewinds.is_running()
     }
 
     /// Starts a task with this prompt, after its hooks have run and the files it mentions are read.
@@ -154,7 +158,7 @@ impl TurnMachine {
 
     /// Adds notes for the model to the thread when the same task continues.
     pub(super) fn add_continuation(&mut self) {
-        let thread = self.window.thread_mut();
+        let thread = self.requests.thread_mut();
         if thread.last().is_some_and(is_interruption) {
             thread.amend_last(|message| message.content.push(Part::Text { text: format!("\n\n{CONTINUED}") }));
         }
@@ -195,7 +199,8 @@ impl TurnMachine {
         if self.end_task_at_goal_limit(at) {
             return;
         }
-        if let Some(failure) = self.spending.step_failure(self.tasks.usage(), &self.cx).or_else(|| self.preflight(at)) {
+        let forbidden = self.requests.spending().step_failure(self.tasks.usage(), &self.cx);
+        if let Some(failure) = forbidden.or_else(|| self.preflight(at)) {
             return self.on_forbidden(failure);
         }
         if std::mem::take(&mut self.cx.wants_clean_context) {
@@ -296,7 +301,7 @@ impl TurnMachine {
 
     /// Returns the text of the response at the end of the conversation; empty if another message follows it.
     fn last_response(&self) -> String {
-        let response = self.window.thread().last().filter(|message| message.role == Role::Assistant);
+        let response = self.requests.thread().last().filter(|message| message.role == Role::Assistant);
         response.map(Message::text).unwrap_or_default()
     }
 
@@ -316,7 +321,7 @@ impl TurnMachine {
         // A compaction requested during the task runs before the next one.
         let forbidden = self.preflight(at);
         self.compaction(CompactionInput::TaskCompleted { forbidden }, at);
-        if !self.compactor.is_running() {
+        if !self.requests.is_compacting() {
             self.start_next(at);
         }
     }
@@ -360,7 +365,7 @@ impl TurnMachine {
 
     /// Continues at the user's request: a paused task, a task that ended early, or the next queued message.
     pub(super) fn continue_on_request(&mut self, at: InputTime) {
-        if self.compactor.is_running() {
+        if self.requests.is_compacting() {
             return self.compaction(CompactionInput::Continued, at);
         }
         let paused = self.tasks.is_paused();
@@ -393,7 +398,7 @@ impl TurnMachine {
         self.cx.out.record(Record::Continued);
         self.report_to_goal(GoalInput::TaskContinued);
         self.add_continuation();
-        self.command_outputs.add_to_thread(self.window.thread_mut());
+        self.command_outputs.add_to_thread(self.requests.thread_mut());
         self.next_step(at);
     }
 }
@@ -506,25 +511,14 @@ impl TurnMachine {
                 self.pause(failure);
             }
             // A user may raise the budget.
-            FailureKind::BudgetExceeded if self.cx.options.approver == Approver::User => self.pause(failure),
+            FailureKind::BudgetExceeded if self.cx.options.approvals.approver == Approver::User => self.pause(failure),
             _ => self.fail(failure),
         }
     }
 
-    /// Returns the reason why no request may be sent: an expired policy, a model that is not allowed, a limit that no
-    /// request can meet, or an exhausted budget.
+    /// Returns the reason why no request may be sent.
     fn preflight(&self, at: InputTime) -> Option<Failure> {
-        self.cx.request_failure(at.now).or_else(|| self.window.window_failure(&self.cx)).or_else(|| self.budget_failure(at))
-    }
-
-    /// Returns the reason why the next request may not be sent, if its estimate would exceed a budget.
-    pub(super) fn budget_failure(&self, at: InputTime) -> Option<Failure> {
-        self.spending.request_failure(&self.next_request(at), self.tasks.usage(), &self.cx)
-    }
-
-    /// Returns the estimated usage of the next request.
-    pub(super) fn next_request(&self, at: InputTime) -> Usage {
-        self.spending.next_request(self.window.next_input_tokens(&self.cx), &self.cx, at)
+        self.requests.preflight(self.tasks.usage(), &self.cx, at)
     }
 
     /// Sends the request unless it is forbidden.
@@ -541,35 +535,16 @@ impl TurnMachine {
     /// Sends the thread after making space for it. `attempt` counts retries of the same request.
     fn request(&mut self, attempt: u32, at: InputTime) {
         self.compaction(CompactionInput::RequestDue { attempt }, at);
-        if self.compactor.is_running() {
+        if self.requests.is_compacting() {
             return;
         }
-        if let Some(ContextOutput::Failed(failure)) = self.pass_to_window(ContextInput::RequestDue) {
-            return self.fail(failure);
-        }
-        self.pass_to_models(ModelInput::RequestDue, at);
-        let request = ModelRequest {
-            system: self.cx.options.system.clone(),
-            messages: self.window.thread().window(),
-            tools: self.cx.options.tools.clone(),
-            max_output_tokens: self.window.output_limit(&self.cx),
-            images: None,
-            effort: self.cx.options.effort,
+        let request = match self.requests.prepare(&mut self.cx) {
+            Ok(request) => request,
+            Err(failure) => return self.fail(failure),
         };
         self.report_task(TaskInput::Phase(Phase::Requesting(ResponseStream::new(attempt, at.now))));
-        self.pass_to_window(ContextInput::RequestSent);
         self.report_task(TaskInput::Status(TaskStatus::WaitingForLlm));
-        let model = self.cx.options.model.clone();
-        self.announce_request(model, self.window.next_input_tokens(&self.cx), at);
-        self.cx.out.effect(Effect::Request(request));
-    }
-
-    /// Records and reports a request before it is sent.
-    fn announce_request(&mut self, model: ModelFacts, estimated_input_tokens: u64, at: InputTime) {
-        self.pass_to_models(ModelInput::RequestSent(&model), at);
-        let name = model.name.clone();
-        self.report_spending(SpendingInput::RequestSent { model, tokens: estimated_input_tokens });
-        self.cx.out.event(EventKind::LlmRequestStarted { model: name, estimated_input_tokens });
+        self.requests.send(request, self.tasks.usage(), &mut self.cx);
     }
 
     pub(super) fn on_delta(&mut self, delta: Delta, at: InputTime) {
@@ -588,13 +563,12 @@ impl TurnMachine {
 
     fn on_response(&mut self, completion: Completion, at: InputTime) {
         let Some(stream) = self.tasks.stream() else { return };
-        let latency_ms = at.millis_since(stream.requested_at());
+        let since = stream.requested_at();
         self.report_task(TaskInput::Status(TaskStatus::ProcessingResponse));
         let Completion { content, stop_reason, usage, model } = completion;
         self.pass_to_window(ContextInput::Responded(usage));
-        let model = model.unwrap_or_else(|| self.spending.request_model(&self.cx));
-        let Some(spent) = self.spend(SpendingInput::Responded { usage, content: &content, at }) else { return };
-        let request = CompletedRequest { spent, stop_reason, latency_ms, model };
+        let (input, end) = (SpendingInput::Responded { usage, content: &content, at }, RequestEnd { model, stop_reason, since });
+        let Some(request) = self.complete_request(input, end, at) else { return };
         if let Some(failure) = discard_reason(stop_reason) {
             return self.on_rejected_response(failure, request, at);
         }
@@ -692,11 +666,14 @@ impl TurnMachine {
         since: Timestamp,
         at: InputTime,
     ) -> (Option<Expense>, Option<u64>) {
-        let model = self.spending.request_model(&self.cx);
-        let wasted = self.spend(SpendingInput::Wasted { error: Some(error) });
+        let end = RequestEnd { model: None, stop_reason: StopReason::Error, since };
+        let request = self.complete_request(SpendingInput::Wasted { error: Some(error) }, end, at);
+        let wasted = request.as_ref().map(|request| request.spent);
         let delay_ms = self.cx.options.backoff.delay_ms(attempt, error.retry_after, at.jitter);
-        if !error.failure.retryable || delay_ms.is_none() {
-            self.report_waste(wasted, model, StopReason::Error, at.millis_since(since));
+        // The retry event reports the usage of a request that is retried.
+        let is_retried = error.failure.retryable && delay_ms.is_some();
+        if let Some(request) = request.filter(|_| !is_retried) {
+            self.report_spending(SpendingInput::Completed(request));
         }
         (wasted, delay_ms)
     }
@@ -707,19 +684,13 @@ impl TurnMachine {
         self.cx.out.event(retry_event(error, (attempt, max_attempts), delay_ms, wasted));
     }
 
-    /// Reports the usage of a failed request that is not retried. For a retried request, the retry event reports it.
-    fn report_waste(&mut self, wasted: Option<Expense>, model: String, stop_reason: StopReason, latency_ms: u64) {
-        let Some(spent) = wasted else { return };
-        self.report_spending(SpendingInput::Completed(CompletedRequest { spent, stop_reason, latency_ms, model }));
-    }
-
     /// Counts the request in progress, if there is one, before it is stopped.
     pub(super) fn waste_current_request(&mut self, at: InputTime) {
         let of_task = self.tasks.stream().map(ResponseStream::requested_at);
-        if let Some(since) = self.compactor.requested_at().or(of_task) {
-            let model = self.spending.request_model(&self.cx);
-            let wasted = self.spend(SpendingInput::Wasted { error: None });
-            self.report_waste(wasted, model, StopReason::Cancelled, at.millis_since(since));
+        let Some(since) = self.requests.compactor().requested_at().or(of_task) else { return };
+        let end = RequestEnd { model: None, stop_reason: StopReason::Cancelled, since };
+        if let Some(request) = self.complete_request(SpendingInput::Wasted { error: None }, end, at) {
+            self.report_spending(SpendingInput::Completed(request));
         }
     }
 
@@ -729,7 +700,7 @@ impl TurnMachine {
             return self.fail(failure);
         }
         if !self.shorten(at) {
-            self.fail(self.window.with_hint(failure, &self.cx));
+            self.fail(self.requests.window().with_hint(failure, &self.cx));
         }
     }
 
@@ -748,7 +719,7 @@ impl TurnMachine {
             return true;
         }
         self.compaction(CompactionInput::RequestTooLong, at);
-        if self.compactor.is_running() {
+        if self.requests.is_compacting() {
             return true;
         }
         let shorter = self.pass_to_window(ContextInput::HalfDropped).is_some();
@@ -760,7 +731,7 @@ impl TurnMachine {
 
     /// Retries a failed request immediately, at the user's request.
     pub(super) fn retry_now(&mut self, at: InputTime) {
-        if let Some(ticket) = self.compactor.ticket() {
+        if let Some(ticket) = self.requests.compactor().ticket() {
             return self.on_timer(ticket, at);
         }
         match self.tasks.phase() {
@@ -773,7 +744,7 @@ impl TurnMachine {
     }
 
     pub(super) fn on_timer(&mut self, ticket: u64, at: InputTime) {
-        if self.compactor.ticket() == Some(ticket) {
+        if self.requests.compactor().ticket() == Some(ticket) {
             return self.compaction(CompactionInput::RetryDue, at);
         }
         if let Some(Phase::Retrying { attempt, ticket: waiting }) = self.tasks.phase()
@@ -801,41 +772,27 @@ impl TurnMachine {
 
     /// Passes an input to the compaction, and its outputs to the sub-machines that they concern.
     pub(super) fn compaction(&mut self, input: CompactionInput, at: InputTime) {
-        let facts = CompactionFacts {
-            window: &self.window,
-            task: self.tasks.continuable_id(),
-            model: self.models.summary_model(&self.cx),
-        };
-        for output in self.compactor.handle(input, &facts, &mut self.cx, at) {
+        for output in self.requests.handle_compaction(input, self.tasks.continuable_id(), &mut self.cx, at) {
             match output {
-                CompactionOutput::Begun => {
-                    if self.compactor.precedes_request() {
+                RequestOutput::CompactionBegun { precedes_request } => {
+                    if precedes_request {
                         self.report_task(TaskInput::Phase(Phase::Compacting));
                     }
                     self.work.add(WorkItem::SummaryBegun);
                 }
-                CompactionOutput::Ready => self.work.add(WorkItem::SummaryDue),
-                CompactionOutput::Send(call) => self.work.add(WorkItem::SummaryRequest(call)),
-                CompactionOutput::Summarized { until, verbatim, message } => {
-                    self.pass_to_window(ContextInput::Summarized { until: &until, verbatim: &verbatim, message });
-                }
-                CompactionOutput::AutomaticPaused => {
-                    self.pass_to_window(ContextInput::AutomaticPaused);
-                }
-                CompactionOutput::HalfDropped => {
-                    self.pass_to_window(ContextInput::HalfDropped);
-                }
-                CompactionOutput::FallbackNeeded(failure) => self.work.add(WorkItem::SummaryFallback(failure)),
-                CompactionOutput::TaskPaused(failure) => self.pause(failure),
-                CompactionOutput::TaskForbidden(failure) => self.on_forbidden(failure),
-                CompactionOutput::Ended(then) => self.after_compaction(then),
+                RequestOutput::SummaryDue => self.work.add(WorkItem::SummaryDue),
+                RequestOutput::SummaryReady(call) => self.work.add(WorkItem::SummaryRequest(call)),
+                RequestOutput::FallbackNeeded(failure) => self.work.add(WorkItem::SummaryFallback(failure)),
+                RequestOutput::TaskPaused(failure) => self.pause(failure),
+                RequestOutput::TaskForbidden(failure) => self.on_forbidden(failure),
+                RequestOutput::CompactionEnded(then) => self.after_compaction(then),
             }
         }
     }
 
     /// Sends the summary request unless it is forbidden.
     pub(super) fn request_summary_if_allowed(&mut self, at: InputTime) {
-        if self.compactor.precedes_request() && self.end_task_at_goal_limit(at) {
+        if self.requests.compactor().precedes_request() && self.end_task_at_goal_limit(at) {
             return;
         }
         match self.preflight(at) {
@@ -845,58 +802,39 @@ impl TurnMachine {
     }
 
     pub(super) fn allow_summary(&mut self, at: InputTime) {
-        let obstacle = self.summary_obstacle(at);
+        let obstacle = self.requests.summary_obstacle(self.tasks.usage(), &self.cx, at);
         self.compaction(CompactionInput::Allowed { obstacle }, at);
     }
 
-    pub(super) fn send_summary_request(&mut self, call: SummaryCall, at: InputTime) {
-        let SummaryCall { request, model, estimated_input_tokens } = call;
+    pub(super) fn send_summary_request(&mut self, call: SummaryCall) {
         if matches!(self.tasks.phase(), Some(Phase::Compacting)) {
             self.report_task(TaskInput::Status(TaskStatus::WaitingForLlm));
         }
-        let is_other = model.is_some();
-        self.announce_request(model.unwrap_or_else(|| self.cx.options.model.clone()), estimated_input_tokens, at);
-        self.cx.out.effect(if is_other { Effect::RequestSummary(request) } else { Effect::Request(request) });
-    }
-
-    /// Returns the reason why the summary model cannot write the current summary.
-    fn summary_obstacle(&self, at: InputTime) -> Option<String> {
-        let model = self.compactor.model()?;
-        if let Err(denial) = self.cx.policy.check_model(&model.name) {
-            return Some(format!("{} (rule: {})", denial.reason, denial.rule));
-        }
-        let messages = self.compactor.message_tokens(&self.window);
-        let Some(tokens) = self.window.summary_input(model, messages, &self.cx) else {
-            return Some("the messages do not fit its context window".to_owned());
-        };
-        let over_budget = self.spending.other_request_failure(model, tokens, self.tasks.usage(), &self.cx, at)?;
-        Some(match over_budget.remedy {
-            Some(Remedy::AssumePrice) => "its price is unknown, and there is a budget in dollars".to_owned(),
-            _ => over_budget.text().to_owned(),
-        })
+        self.requests.send_summary(call, self.tasks.usage(), &mut self.cx);
     }
 
     /// Handles the stream of a summary. Its text is not shown as a response, but its usage is counted.
     pub(super) fn on_summary_delta(&mut self, delta: Delta, at: InputTime) {
-        let Some(since) = self.compactor.requested_at() else { return };
+        let Some(since) = self.requests.compactor().requested_at() else { return };
         self.report_spending(SpendingInput::Received(&delta));
         let Delta::Completed(Completion { content, stop_reason, usage, model }) = delta else { return };
-        let model = model.unwrap_or_else(|| self.spending.request_model(&self.cx));
-        let Some(spent) = self.spend(SpendingInput::Responded { usage, content: &content, at }) else { return };
-        let request = CompletedRequest { spent, stop_reason, latency_ms: at.millis_since(since), model };
+        let (input, end) = (SpendingInput::Responded { usage, content: &content, at }, RequestEnd { model, stop_reason, since });
+        let Some(request) = self.complete_request(input, end, at) else { return };
+        let spent = request.spent;
         self.report_spending(SpendingInput::Completed(request));
         self.compaction(CompactionInput::Responded { content, stop_reason, spent }, at);
     }
 
     pub(super) fn on_summary_error(&mut self, error: ModelError, at: InputTime) {
-        let Some((since, attempt)) = self.compactor.requested_at().zip(self.compactor.attempt()) else { return };
+        let compactor = self.requests.compactor();
+        let Some((since, attempt)) = compactor.requested_at().zip(compactor.attempt()) else { return };
         let (wasted, delay_ms) = self.count_failed_request(&error, attempt, since, at);
         self.compaction(CompactionInput::Failed { error, wasted, delay_ms }, at);
     }
 
     /// Opens the next fallback model for a summary whose retries are used up, if there is one.
     pub(super) fn fall_back_for_summary(&mut self, failure: Failure, at: InputTime) {
-        let Some(name) = self.next_fallback(&failure) else {
+        let Some(name) = self.requests.next_fallback(&failure, &mut self.cx) else {
             return self.compaction(CompactionInput::NoFallback(failure), at);
         };
         let ticket = self.cx.numbers.next_ticket();
@@ -918,8 +856,9 @@ impl TurnMachine {
 
     /// Stops the compaction without changes. Returns whether one was in progress outside a running task.
     pub(super) fn stop_compaction(&mut self, at: InputTime) -> bool {
-        let is_outside = self.compactor.is_running() && !self.compactor.precedes_request();
-        if self.compactor.requested_at().is_some() {
+        let compactor = self.requests.compactor();
+        let is_outside = compactor.is_running() && !compactor.precedes_request();
+        if compactor.requested_at().is_some() {
             self.waste_current_request(at);
         }
         self.compaction(CompactionInput::Stopped, at);
@@ -928,7 +867,7 @@ impl TurnMachine {
 
     /// Restores the messages that the last compaction replaced.
     pub(super) fn undo_compaction(&mut self) {
-        if self.compactor.is_running() {
+        if self.requests.is_compacting() {
             self.cx.out.notice(format!("{COMPACTION_IS}running; stop it first"));
         } else if self.rewinds.is_running() {
             self.cx.out.notice("a rewind is restoring files; try again in a moment");

@@ -102,21 +102,17 @@ fn machine_with(
         max_output_tokens: 1_000,
         max_steps,
         limits,
-        assumed_price: None,
-        price_of_parent: None,
+        prices: PriceOptions::default(),
         fallback_models: Vec::new(),
         summary_model: None,
         model_before: None,
         effort_for_this_run: false,
-        approver,
-        agent: None,
+        approvals: ApprovalOptions { approver, agent: None, timeout: approval_timeout },
         backoff: Backoff::default(),
         system: "be good".into(),
-        tools: Vec::new().into(),
-        tool_names: Vec::new(),
+        tools: OfferedTools { definitions: Vec::new().into(), names: Vec::new() },
         sandbox: "NONE".to_owned(),
         laxest: Mode::AutoEdit,
-        approval_timeout,
         hooks: HookEvents::default(),
         compact_at_percent: Some(80),
         service_session: None,
@@ -490,8 +486,7 @@ impl Sim {
                 } else {
                     format!("schema_version = 1\n{}", rest.replace("; ", "\n"))
                 }),
-                tools: Vec::new().into(),
-                tool_names: Vec::new(),
+                tools: OfferedTools { definitions: Vec::new().into(), names: Vec::new() },
                 sandbox: "NONE".to_owned(),
                 sandbox_status: bare(),
                 name: "test".to_owned(),
@@ -655,7 +650,6 @@ impl Sim {
             timeout_seconds: 300,
             sandbox: None,
             task_plan: None,
-            proposed_plan: None,
             doubts: crate::ports::Doubts::default(),
             amends: PlanAmendments {
                 offer: Amendable {
@@ -892,14 +886,14 @@ fn sim_of(text: &str) -> Sim {
     }
     if let Some(name) = options.split(' ').find_map(|word| word.strip_prefix("fallback=")) {
         sim.machine.cx.options.fallback_models = vec![name.to_owned()];
-        sim.machine.models.reload(&sim.machine.cx.options);
+        sim.machine.requests.reload_models(&sim.machine.cx.options);
     }
     // The context window of the summary model; its price is unknown with `?` after it.
     if let Some(window) = options.split(' ').find_map(|word| word.strip_prefix("summary=")) {
         let price = Some(SMALL_PRICE).filter(|_| !window.ends_with('?'));
         let facts = ModelFacts::for_test("small/model", window.trim_end_matches('?').parse().unwrap(), price);
         sim.machine.cx.options.summary_model = Some(facts);
-        sim.machine.models.reload(&sim.machine.cx.options);
+        sim.machine.requests.reload_models(&sim.machine.cx.options);
     }
     if let Some(names) = options.split(' ').find_map(|word| word.strip_prefix("hooks=")) {
         sim.hooks = names.split(',').map(|name| HookEvent::from_name(name).unwrap()).collect();

@@ -20,7 +20,8 @@ pub(super) async fn review(prepared: PreparedSession, common: &Common, applicati
     let (place, policy) = (prepared.context().clone(), prepared.policy().clone());
     let here = CurrentWorkspace::new(&place, &policy);
     let options = tui_options::options(&place, &here, common.color);
-    let options = UiOptions { closes_with_session: true, memory: false, history: None, ..options };
+    let mut options = UiOptions { closes_with_session: true, memory: false, ..options };
+    options.history.file = None;
     let (front, wires) = connect(options, None, String::new());
     let TuiChannels { start, ahead, commands: from_screen, mut queries, events: to_screen } = wires;
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);

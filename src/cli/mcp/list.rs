@@ -93,7 +93,7 @@ pub(super) fn display_target(spec: &Spec) -> String {
 fn allowed_patterns(server: &str, policy: &Policy) -> Vec<String> {
     let layers = policy.layers.iter().filter(|layer| layer.scope.grants());
     let mut patterns: Vec<String> = Vec::new();
-    for tools in layers.filter_map(|layer| layer.bundle.mcp.as_ref()) {
+    for tools in layers.filter_map(|layer| layer.bundle.capabilities.mcp.as_ref()) {
         match &tools.allowed {
             None => patterns.push("*".to_owned()),
             Some(listed) => {

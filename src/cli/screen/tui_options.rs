@@ -8,7 +8,10 @@ use crate::host::context::AppContext;
 use crate::host::memory;
 use crate::host::options::Color;
 use crate::host::query::keymap_watch::keys;
-use crate::tui::{Background, ColourDepth, Emulator, GuardTiming, HistoryRedactor, Notices, ThemeChoice, UiOptions};
+use crate::tui::{
+    Background, ColourDepth, Emulator, GuardTiming, HistoryOptions, HistoryRedactor, Notices, TerminalTraits, ThemeChoice,
+    UiOptions,
+};
 use std::sync::Arc;
 
 /// Returns the options of the screen. `here`: the workspace of its session.
@@ -28,10 +31,14 @@ pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color)
             "auto" => ThemeChoice::Auto,
             name => ThemeChoice::Named(name.to_owned()),
         },
-        ground: Background::from_colorfgbg(variable("COLORFGBG")),
-        colours,
         mouse: place.settings.mouse() && !emulator.delays_escape(),
-        emulator,
+        terminal: TerminalTraits {
+            emulator,
+            ground: Background::from_colorfgbg(variable("COLORFGBG")),
+            colours,
+            ascii: screen.ascii.unwrap_or(!is_unicode),
+            lacks,
+        },
         themes: Some(place.directories.config.join("themes")),
         reduce_motion: screen.reduce_motion || !matches!(variable("AYE_REDUCE_MOTION"), "" | "0"),
         notices: match screen.notifications {
@@ -39,15 +46,15 @@ pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color)
             NotificationSetting::Off => Notices::Off,
             NotificationSetting::Bell => Notices::Bell,
         },
-        ascii: screen.ascii.unwrap_or(!is_unicode),
-        lacks,
         pace: GuardTiming {
             strict: place.settings.approval.strict,
             arming_ms: place.settings.approval.arming_ms,
             ..GuardTiming::default()
         },
-        history: Some(place.directories.data.join("history.jsonl")),
-        kept_as: HistoryRedactor(Arc::new(move |prompt| own.redactor().redact(prompt).text.into_owned())),
+        history: HistoryOptions {
+            file: Some(place.directories.data.join("history.jsonl")),
+            redactor: HistoryRedactor(Arc::new(move |prompt| own.redactor().redact(prompt).text.into_owned())),
+        },
         clipboard: desktop::clipboard(place),
         shows: desktop::editor_opener(here),
         tasks: task_programs::task_runner(here),

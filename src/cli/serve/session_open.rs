@@ -89,7 +89,7 @@ impl SessionFactory {
         let (step_cursor, last_task) = last_state(&claimed.session().state);
         let mut prepared = runtime.block_on(claimed.prepare()).map_err(fault)?;
         // The session service may have added a policy.
-        if let Some(message) = prepared.setup().policy.expiry_reason(jiff::Timestamp::now()) {
+        if let Some(message) = prepared.setup().policy.enforcer.expiry_reason(jiff::Timestamp::now()) {
             runtime.block_on(prepared.close());
             return Err(expired(message));
         }
@@ -99,7 +99,7 @@ impl SessionFactory {
             session_id: prepared.session().id().clone(),
             workspace_id: prepared.context().workspace_id(),
             policy_bundle_version: policy_version(prepared.policy()),
-            available_tools: options.tool_names.clone(),
+            available_tools: options.tools.names.clone(),
             workspace: prepared.context().workspace.clone(),
             step_cursor,
             last_task,

@@ -283,7 +283,7 @@ impl ClaimedSession {
         let unread = project.unread_reports();
         let reload = (front_end.purpose == SessionPurpose::Tasks).then(|| {
             let (reload, updates) = PolicyReloader::new(place.clone(), common.policy, project, &session, &policy, sandbox);
-            setup.policy_updates = Some(updates);
+            setup.policy.updates = Some(updates);
             reload
         });
         if let (Some(uploads), Some(reload)) = (&mut uploads, &reload) {

@@ -29,11 +29,15 @@ pub fn warnings(bundle: &Bundle, of_project: bool, now: Timestamp) -> Vec<Warnin
         let message = "the policy has expired, so nothing is allowed; renew it or remove `expires_at`";
         found.push(Warning { line, message: message.to_owned() });
     }
-    let files = [("File.Read", &bundle.read), ("File.Write", &bundle.write), ("File.Delete", &bundle.delete)];
+    let files = [
+        ("File.Read", &bundle.capabilities.read),
+        ("File.Write", &bundle.capabilities.write),
+        ("File.Delete", &bundle.capabilities.delete),
+    ];
     for (name, files) in files.into_iter().filter_map(|(name, files)| Some((name, files.as_ref()?))) {
         found.extend(lint_files(name, files, now));
     }
-    if let Some(shell) = &bundle.shell {
+    if let Some(shell) = &bundle.capabilities.shell {
         found.extend(shell.blocked.iter().filter_map(lint_blocked));
         found.extend(lint_rules(shell, now));
     }
@@ -54,7 +58,7 @@ pub fn warnings(bundle: &Bundle, of_project: bool, now: Timestamp) -> Vec<Warnin
 
 /// Warns about a policy that grants neither files nor commands, which is rarely intended.
 pub fn lint_narrow_grants(bundle: &Bundle) -> Option<String> {
-    let grants = |names: &[&str]| names.iter().any(|name| bundle.granted.iter().any(|granted| granted == name));
+    let grants = |names: &[&str]| names.iter().any(|name| bundle.capabilities.granted.iter().any(|granted| granted == name));
     let is_little = !bundle.extends && !grants(&["File.Read", "File.Write", "File.Delete", "Shell.Exec"]);
     let hint = "to add it to the built-in policy, add the line `extends = \"built-in\"` below `schema_version`";
     is_little.then(|| format!("the policy grants neither files nor commands, so the model can do almost nothing; {hint}"))
@@ -233,13 +237,13 @@ fn lint_unasked(bundle: &Bundle) -> Vec<Warning> {
             found.push(Warning { line, message });
         }
     };
-    if let Some(write) = bundle.write.as_ref().filter(|files| !refuses_all(files)) {
+    if let Some(write) = bundle.capabilities.write.as_ref().filter(|files| !refuses_all(files)) {
         warn(write.line, "File.Write", "files are written");
     }
-    if let Some(delete) = bundle.delete.as_ref().filter(|files| !refuses_all(files)) {
+    if let Some(delete) = bundle.capabilities.delete.as_ref().filter(|files| !refuses_all(files)) {
         warn(delete.line, "File.Delete", "files are deleted");
     }
-    if let Some(shell) = bundle.shell.as_ref().filter(|shell| shell.allowed.is_none()) {
+    if let Some(shell) = bundle.capabilities.shell.as_ref().filter(|shell| shell.allowed.is_none()) {
         warn(shell.approval_line, "Shell.Exec", "every command that no rule denies runs");
     }
     found

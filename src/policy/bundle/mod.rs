@@ -2,6 +2,7 @@
 
 mod agents;
 mod approve;
+mod capabilities;
 mod capability;
 mod entries;
 mod examples;
@@ -23,7 +24,8 @@ mod tools;
 pub use agents::AgentLimits;
 pub(crate) use approve::Unsandboxed;
 pub use approve::{Approve, BuildOutputMode};
-pub(crate) use capability::{FileCapability, ShellCapability, Upload};
+pub(crate) use capabilities::Capabilities;
+pub(crate) use capability::{FileCapability, ShellCapability};
 pub(crate) use entries::BundleEntry;
 pub use examples::Test;
 pub(crate) use extras::{ApprovalRule, ModelLimits, ServiceRisk};
@@ -41,26 +43,13 @@ pub use tools::ToolPattern;
 pub(crate) use tools::{McpCapability, ToolRule};
 
 use jiff::Timestamp;
-use reader::{BundleTable, Source, suggestion};
+use reader::{BundleTable, Source};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::de::DeTable;
 
 /// Maximum size of a policy file in bytes; hand-written policies are never larger.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
-
-pub(crate) const CAPABILITIES: &[&str] = &[
-    "File.Read",
-    "File.Write",
-    "File.Delete",
-    "Shell.Exec",
-    "Network.Http",
-    "Network.Search",
-    "Mcp.Invoke",
-    "BackendTool.Invoke",
-    "Tool.Custom",
-    "Workspace.Upload",
-];
 
 /// The content of one policy file.
 #[derive(Debug, Clone, Default)]
@@ -76,24 +65,11 @@ pub struct Bundle {
     /// "deny"`.
     pub denies_unlisted: bool,
     pub llm: ModelLimits,
-    pub read: Option<FileCapability>,
-    pub write: Option<FileCapability>,
-    pub delete: Option<FileCapability>,
-    pub shell: Option<ShellCapability>,
-    pub http: Option<HttpCapability>,
-    pub search: Option<SearchCapability>,
-    pub upload: Option<Upload>,
-    pub mcp: Option<McpCapability>,
-    /// Back-end tools. Patterns name them as `SERVER/TOOL`, like MCP tools.
-    pub backend: Option<McpCapability>,
-    /// Rules about custom tools, by name.
-    pub custom: Vec<ToolRule>,
+    pub capabilities: Capabilities,
     /// Tools that are disabled, even if a capability grants them.
     pub disabled: Vec<ToolPattern>,
     /// Commands that are offered as separate tools.
     pub named: Vec<NamedCommand>,
-    /// Names of all listed capabilities.
-    pub granted: Vec<String>,
     pub approval_rules: BTreeMap<String, ApprovalRule>,
     /// Time in seconds after which a pending approval times out.
     pub approval_timeout_seconds: Option<u64>,
@@ -132,9 +108,10 @@ impl Bundle {
 
     /// Returns the number of `match` and `not_match` lines of the rules.
     pub fn examples(&self) -> usize {
-        let of_commands = self.shell.iter().flat_map(|shell| &shell.rules);
+        let Capabilities { read, write, delete, shell, .. } = &self.capabilities;
+        let of_commands = shell.iter().flat_map(|shell| &shell.rules);
         let of_commands = of_commands.map(|rule| rule.matches.len() + rule.not_matches.len());
-        let files = [&self.read, &self.write, &self.delete].into_iter().flatten().flat_map(|files| &files.rules);
+        let files = [read, write, delete].into_iter().flatten().flat_map(|files| &files.rules);
         of_commands.sum::<usize>() + files.map(|rule| rule.matches.len() + rule.not_matches.len()).sum::<usize>()
     }
 
@@ -177,7 +154,7 @@ impl Bundle {
             bundle.llm = ModelLimits::read(&section)?;
         }
         if let Some(capabilities) = root.section("capabilities")? {
-            bundle.capabilities(&capabilities)?;
+            bundle.capabilities = Capabilities::read(&capabilities)?;
         }
         if let Some(section) = root.section("tools")? {
             section.only(&["disabled"])?;
@@ -208,29 +185,6 @@ impl Bundle {
     /// Returns the text of a line of the file; for the line of a table header, the first lines of the table.
     pub fn quoted(&self, line: usize) -> Vec<String> {
         quote_entry(&self.text, line)
-    }
-
-    fn capabilities(&mut self, section: &BundleTable<'_>) -> Result<(), BundleError> {
-        for (name, capability) in section.children()? {
-            match name.text.as_str() {
-                "File.Read" => self.read = Some(FileCapability::read(&capability, false)?),
-                "File.Write" => self.write = Some(FileCapability::read(&capability, true)?),
-                "File.Delete" => self.delete = Some(FileCapability::read(&capability, true)?),
-                "Shell.Exec" => self.shell = Some(ShellCapability::read(&capability)?),
-                "Network.Http" => self.http = Some(HttpCapability::read(&capability)?),
-                "Network.Search" => self.search = Some(SearchCapability::read(&capability)?),
-                "Tool.Custom" => self.custom = tools::custom_rules(&capability)?,
-                "Mcp.Invoke" => self.mcp = Some(McpCapability::read(&capability)?),
-                "BackendTool.Invoke" => self.backend = Some(McpCapability::read_backend(&capability)?),
-                "Workspace.Upload" => self.upload = Some(Upload::read(&capability)?),
-                other => {
-                    let message = format!("unknown capability `{other}`; {}", suggestion(other, CAPABILITIES));
-                    return Err(section.source.error(&name.span, message));
-                }
-            }
-            self.granted.push(name.text);
-        }
-        Ok(())
     }
 }
 

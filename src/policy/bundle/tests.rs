@@ -113,7 +113,7 @@ pattern = "acme_[a-z0-9]{32}"
 fn the_built_in_bundle_parses() {
     let bundle = Bundle::built_in().expect("parses");
     assert_eq!(
-        bundle.granted,
+        bundle.capabilities.granted,
         ["File.Delete", "File.Read", "File.Write", "Network.Http", "Network.Search", "Shell.Exec", "Workspace.Upload"]
     );
 }
@@ -124,11 +124,11 @@ fn every_documented_key_is_accepted() {
     assert_eq!(bundle.llm.max_session_cost_usd, Some(50.0));
     assert!(bundle.llm.allows("anthropic/x") && !bundle.llm.allows("openai/x"));
     assert_eq!(bundle.approval_rules["edit"].title, "File change");
-    let shell = bundle.shell.expect("a shell table");
+    let shell = bundle.capabilities.shell.expect("a shell table");
     assert_eq!(shell.terms.environment, Some(EnvironmentTerms::Only(vec!["PATH".to_owned()])));
     assert_eq!(shell.rules[0].line, 43);
-    assert!(shell.rules[1].exact && bundle.write.is_some_and(|files| files.rules.len() == 1));
-    assert!(bundle.mcp.is_some_and(|mcp| mcp.rules[0].fingerprint.as_deref() == Some("5f2c")));
+    assert!(shell.rules[1].exact && bundle.capabilities.write.is_some_and(|files| files.rules.len() == 1));
+    assert!(bundle.capabilities.mcp.is_some_and(|mcp| mcp.rules[0].fingerprint.as_deref() == Some("5f2c")));
     assert!(bundle.disabled[1].hits("mcp.WEB/get") && !bundle.disabled[1].hits("Mcp.docs/get"));
 }
 

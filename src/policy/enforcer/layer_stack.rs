@@ -173,7 +173,7 @@ impl EnforcerLayers {
     /// Returns whether a layer other than the user's own requires approval of commands before they run.
     pub(crate) fn requires_command(&self) -> bool {
         let requires = |layer: &CompiledLayer| {
-            let approve = layer.bundle.shell.as_ref().map(|shell| shell.terms.approve);
+            let approve = layer.bundle.capabilities.shell.as_ref().map(|shell| shell.terms.approve);
             match layer.scope {
                 Scope::Managed | Scope::ManagedBase => approve.is_some_and(|approve| approve != Some(Approve::Effects)),
                 Scope::Project | Scope::Service | Scope::ServiceSession => approve == Some(Some(Approve::Command)),
@@ -187,7 +187,7 @@ impl EnforcerLayers {
     pub(crate) fn max_file_size_bytes(&self) -> u64 {
         let of = |granting: bool| {
             let layers = self.layers.iter().filter(move |layer| layer.scope.grants() == granting);
-            layers.filter_map(|layer| layer.bundle.read.as_ref()?.max_file_size_bytes).min()
+            layers.filter_map(|layer| layer.bundle.capabilities.read.as_ref()?.max_file_size_bytes).min()
         };
         of(true).unwrap_or(FILE_BYTES).min(of(false).unwrap_or(u64::MAX))
     }
@@ -198,14 +198,14 @@ impl EnforcerLayers {
 fn terms(layers: &[CompiledLayer]) -> Terms {
     let of = |granting: bool| {
         let said = layers.iter().filter(move |layer| layer.scope.grants() == granting);
-        said.filter_map(|layer| Some(&layer.bundle.shell.as_ref()?.terms))
+        said.filter_map(|layer| Some(&layer.bundle.capabilities.shell.as_ref()?.terms))
     };
     let mut terms = of(false).fold(of(true).fold(Terms::default(), Terms::strictest).with_defaults(), Terms::strictest);
     // A managed layer that grants commands without setting `approve` requires approval of the command.
     let is_silent = |layer: &CompiledLayer| {
         layer.scope.is_managed()
             && layer.scope.grants()
-            && layer.bundle.shell.as_ref().is_some_and(|shell| shell.terms.approve.is_none())
+            && layer.bundle.capabilities.shell.as_ref().is_some_and(|shell| shell.terms.approve.is_none())
     };
     if layers.iter().any(is_silent) {
         terms.approve = Some(Approve::Command);

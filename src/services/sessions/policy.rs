@@ -282,16 +282,16 @@ mod tests {
         assert_eq!((policy.version.as_deref(), policy.ignored.len()), (Some("2026-02-21.1"), 0));
         let parsed = Bundle::parse_bytes(policy.text.as_bytes(), "test").unwrap();
         assert!(parsed.denies_unlisted);
-        assert_eq!(parsed.granted, ["File.Read", "Network.Http", "Shell.Exec"]);
+        assert_eq!(parsed.capabilities.granted, ["File.Read", "Network.Http", "Shell.Exec"]);
         assert_eq!(parsed.expires_at, Some(policy.expires_at));
         assert_eq!(parsed.llm.allowed_models.as_deref(), Some(&["*/sonnet-*".to_owned(), "acme/one".to_owned()][..]));
-        assert!(parsed.shell.is_some_and(|shell| shell.requires_approval));
+        assert!(parsed.capabilities.shell.is_some_and(|shell| shell.requires_approval));
         assert_eq!(parsed.disabled.iter().map(|tool| tool.text.as_str()).collect::<Vec<_>>(), ["WebSearch"]);
         let mut by_name = bundle();
         let calls = json!({"name": "LLM.Call", "approvalRuleId": "model", "requiresApproval": false, "maxTokens": null});
         by_name["capabilities"] = json!({"LLM.Call": calls, "BackendTool.Invoke": {"allowedToolNames": ["find_*"]}});
         let parsed = Bundle::parse_bytes(convert(&by_name).unwrap().text.as_bytes(), "test").unwrap();
-        assert_eq!(parsed.granted, ["BackendTool.Invoke"]);
+        assert_eq!(parsed.capabilities.granted, ["BackendTool.Invoke"]);
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn with_agents(files: &[AgentFile]) -> (Bench, Arc<Recorder>) {
     let runner = Arc::new(Recorder::default());
     let mut bench = Bench::new();
     let set = Arc::new(AgentSet::new(files, Vec::new()));
-    bench.settings.agents = Some(SessionAgents::new(set, runner.clone()));
+    bench.settings.session.agents = Some(SessionAgents::new(set, runner.clone()));
     (bench, runner)
 }
 
@@ -76,7 +76,7 @@ fn an_agent_call_describes_the_agent_its_task_and_its_limits() {
 fn an_agent_of_a_session_in_plan_mode_reads_only() {
     let mut bench = Bench::new();
     let set = Arc::new(AgentSet::new(&[helper()], Vec::new()));
-    bench.settings.agents = Some(SessionAgents::new(set, Arc::new(Recorder(Mutex::default(), Mode::Plan))));
+    bench.settings.session.agents = Some(SessionAgents::new(set, Arc::new(Recorder(Mutex::default(), Mode::Plan))));
     let plan = bench.plan("Agent", json!({"agent": "helper", "description": "Look", "prompt": "Look."})).unwrap();
     assert_eq!(plan.summary, "Agent helper: Look (reads only; at most 7 steps and 25 % of each budget)");
 }

@@ -24,7 +24,7 @@ pub(in crate::tools) struct SessionChanges<'a> {
 impl<'a> SessionChanges<'a> {
     /// Returns the changes of the session; `None` if they are not tracked.
     pub(in crate::tools) fn new(settings: &'a Arc<ToolSettings>) -> Option<Self> {
-        settings.changes.as_ref().map(|log| Self { log, settings })
+        settings.session.changes.as_ref().map(|log| Self { log, settings })
     }
 
     /// Assigns later changes to this task. Changes by other programs are tracked from the first task on.
@@ -73,7 +73,7 @@ impl<'a> SessionChanges<'a> {
     /// exited.
     async fn record_running_commands(&self) -> Result<(), CheckpointError> {
         for span in self.log.baselines().open_spans(self.log.session().clone()).await? {
-            let goes_on = self.log.is_waited_for(&span) || self.settings.commands.has_running();
+            let goes_on = self.log.is_waited_for(&span) || self.settings.session.commands.has_running();
             let files = workspace_files::files(self.settings, &span.since.root, &CancellationToken::new()).await;
             let files = files.map_err(|error| CheckpointError { message: error.message })?;
             let changed = self.log.checkpoints().changes(span.since.clone(), files).await;

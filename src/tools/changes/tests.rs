@@ -43,8 +43,8 @@ impl Session {
     fn over(mut bench: Bench, data: TempDir, runtime: Runtime, resumed: bool) -> Self {
         let snapshots = Arc::new(Snapshots::new(data.path()));
         let changes = ChangeLog::new(snapshots.clone(), snapshots.clone(), SessionId::new("s"), resumed);
-        bench.settings.checkpoints = Some(snapshots);
-        bench.settings.changes = Some(changes.clone());
+        bench.settings.session.checkpoints = Some(snapshots);
+        bench.settings.session.changes = Some(changes.clone());
         let router = bench.router();
         let session = Self { bench, data, runtime, changes, router };
         session.begins("1");
@@ -60,9 +60,11 @@ impl Session {
     /// Returns the tools of another session with the same workspace and data directory.
     fn of_another_session(&self, id: &str) -> Router {
         let snapshots = Arc::new(Snapshots::new(self.data.path()));
-        let changes = Some(ChangeLog::new(snapshots.clone(), snapshots.clone(), SessionId::new(id), false));
-        let own = self.bench.settings.clone();
-        Router::new(Toolset::new(ToolSettings { checkpoints: Some(snapshots), changes, ..own }, ToolSources::default()))
+        let changes = ChangeLog::new(snapshots.clone(), snapshots.clone(), SessionId::new(id), false);
+        let mut settings = self.bench.settings.clone();
+        settings.session.checkpoints = Some(snapshots);
+        settings.session.changes = Some(changes);
+        Router::new(Toolset::new(settings, ToolSources::default()))
     }
 
     fn begins(&self, task: &str) {
@@ -566,7 +568,7 @@ fn each_change_is_attributed_to_the_command_or_tool_that_made_it() {
         }
         let beside = command(&session, "echo x > other").await;
         session.bench.write("go", "");
-        session.bench.settings.commands.find("s1").unwrap().over().await;
+        session.bench.settings.session.commands.find("s1").unwrap().over().await;
         beside
     });
     assert!(is_shared(&beside), "{beside:?}");

@@ -151,7 +151,7 @@ async fn run(
         }
         RunPlace::Layer(layer, _) => {
             let mut confinement = layer.confinement().clone();
-            confinement.shown.extend(settings.command.sandbox.shown.iter().filter_map(|place| place.canonicalize().ok()));
+            confinement.shown.extend(settings.command.sandbox.paths.shown.iter().filter_map(|place| place.canonicalize().ok()));
             confinement.shown.sort();
             confinement.shown.dedup();
             (None, Some(confinement), None)

@@ -33,7 +33,7 @@ impl HookRunner {
     /// Returns the input common to all hooks.
     pub(super) fn input(&self, event: HookEvent) -> Map<String, Value> {
         let settings = self.settings();
-        let own = settings.session.as_ref().map_or("", |session| session.as_str());
+        let own = settings.session.id.as_ref().map_or("", |session| session.as_str());
         let agent = self.hooks.agent();
         let mut input = json!({
             "session_id": agent.map_or(own, |(_, session)| session.as_str()),

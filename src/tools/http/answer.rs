@@ -115,7 +115,7 @@ fn body(answer: &mut FetchResponse, form: Option<Form>, settings: &ToolSettings)
 
 fn store_image(bytes: &[u8], media_type: &str, url: &str, settings: &ToolSettings) -> ToolOutput {
     let told = format!("Image, {} bytes, {media_type}", bytes.len());
-    let Some(artifacts) = &settings.artifacts else { return told.into() };
+    let Some(artifacts) = &settings.session.artifacts else { return told.into() };
     match keep_image(&**artifacts, bytes, &format!("image of {url}"), media_type) {
         Ok(artifact) => {
             let text = format!("{told}\n[stored as {} ({}); view it with ReadFile]", artifact.uri, size(artifact.bytes));

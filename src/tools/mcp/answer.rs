@@ -90,7 +90,7 @@ impl ResultParts<'_> {
 
     /// Adds binary content: images are shown to models that accept them, other content is stored.
     fn bytes(&mut self, media_type: &str, bytes: &[u8], uri: Option<&str>) -> String {
-        let (kind, artifacts) = (single_line(media_type, TYPE_CHARS), self.settings.artifacts.as_deref());
+        let (kind, artifacts) = (single_line(media_type, TYPE_CHARS), self.settings.session.artifacts.as_deref());
         let of = uri.map(|uri| format!(" of {}", single_line(uri, NAME_CHARS))).unwrap_or_default();
         if let Some(is) = image_type(bytes)
             && let Some(mut told) = image::describe(is, bytes, &format!("image of {}", self.name), artifacts)

@@ -27,7 +27,7 @@ pub(in crate::tools) struct OutputCollectors {
 impl OutputCollector {
     /// Starts collecting, and returns the channel for the output; `None` if output is not stored.
     pub(in crate::tools) fn begin(line: &str, settings: &ToolSettings) -> (Option<mpsc::Sender<OutputChunk>>, Option<Self>) {
-        let Some(artifacts) = &settings.artifacts else { return (None, None) };
+        let Some(artifacts) = &settings.session.artifacts else { return (None, None) };
         let keeper = |what: &str| {
             let new = new(ArtifactKind::ToolOutput, &format!("{what} of {}", settings.redactor.hide(line)), "text/plain");
             ArtifactSpool::new(Arc::clone(artifacts), Arc::clone(&settings.redactor), new)

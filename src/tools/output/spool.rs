@@ -118,7 +118,7 @@ pub(in crate::tools) fn keep_text(settings: &ToolSettings, new: NewArtifact, tex
     if text.len() <= KEPT_FROM_BYTES {
         return None;
     }
-    let mut keeper = ArtifactSpool::new(Arc::clone(settings.artifacts.as_ref()?), Arc::clone(&settings.redactor), new);
+    let mut keeper = ArtifactSpool::new(Arc::clone(settings.session.artifacts.as_ref()?), Arc::clone(&settings.redactor), new);
     // In pieces, because redaction works per piece.
     text.as_bytes().chunks(64 * 1024).for_each(|piece| keeper.push(piece));
     keeper.finish()

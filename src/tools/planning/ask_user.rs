@@ -91,7 +91,7 @@ impl Tool for AskUser {
     fn run(asked: Self::Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             tokio::select! {
-                text = answers(asked, &settings.questions) => Ok(text.into()),
+                text = answers(asked, &settings.session.questions) => Ok(text.into()),
                 () = context.interrupt.cancelled() => {
                     Err(ToolError::new(ErrorCode::Cancelled, "the user stopped the task and did not answer").into())
                 }

@@ -84,7 +84,9 @@ impl Tool for ProposePlan {
 
     fn run(plan: TaskPlan, settings: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || {
-            let Some(artifacts) = &settings.artifacts else { return Ok(ToolOutput::from("The plan is not stored.".to_owned())) };
+            let Some(artifacts) = &settings.session.artifacts else {
+                return Ok(ToolOutput::from("The plan is not stored.".to_owned()));
+            };
             let stored = store(artifacts.as_ref(), &plan.text)?;
             let text = format!("The plan is stored as {}.", stored.uri);
             Ok(ToolOutput { text, artifacts: vec![stored], ..ToolOutput::default() })

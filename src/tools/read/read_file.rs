@@ -133,7 +133,7 @@ impl Tool for ReadFile {
             let unsaved = match work.encoding {
                 None => {
                     editor_buffers::unsaved_document(
-                        settings.editor.as_ref(),
+                        settings.session.editor.as_ref(),
                         &work.target,
                         settings.max_file_size_bytes,
                         &context,
@@ -188,7 +188,7 @@ fn read(work: &PlannedRead, settings: &ToolSettings) -> Result<ToolOutput, ToolE
         Place::File { .. } => {}
     }
     let failed = |error: io::Error| open_error(target, &error);
-    settings.seen.begin_read(&target.real);
+    settings.session.seen.begin_read(&target.real);
     let mut file = open_file(&target.real).map_err(failed)?;
     let bytes = file.metadata().map_err(failed)?.len();
     let limit = settings.max_file_size_bytes;
@@ -203,7 +203,7 @@ fn read(work: &PlannedRead, settings: &ToolSettings) -> Result<ToolOutput, ToolE
     }
     let as_it_is = work.raw || work.encoding.is_some();
     if let Some(media_type) = image_type(&start).filter(|_| whole && !as_it_is)
-        && let Some(told) = image::describe(media_type, &start, &target.given, settings.artifacts.as_deref())
+        && let Some(told) = image::describe(media_type, &start, &target.given, settings.session.artifacts.as_deref())
     {
         return Ok(told);
     }
@@ -216,7 +216,7 @@ fn read(work: &PlannedRead, settings: &ToolSettings) -> Result<ToolOutput, ToolE
 /// Reads text that is unsaved in the user's editor and differs from the disk.
 fn read_unsaved(work: &PlannedRead, document: &Document, settings: &ToolSettings) -> Result<ToolOutput, ToolError> {
     let target = &work.target;
-    settings.seen.record_read(&target.real, document.fingerprint());
+    settings.session.seen.record_read(&target.real, document.fingerprint());
     let text = document.text.as_bytes();
     let told = if text.is_empty() {
         format!("(`{}` is empty)", target.given).into()

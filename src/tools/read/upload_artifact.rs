@@ -92,7 +92,7 @@ impl Tool for UploadArtifact {
 }
 
 fn upload(work: &Work, settings: &ToolSettings, kill: &CancellationToken) -> Result<ToolOutput, ToolFailure> {
-    let Some(artifacts) = &settings.artifacts else {
+    let Some(artifacts) = &settings.session.artifacts else {
         let message = "this session has no artifact store; tell the user where the file is instead";
         return Err(ToolError::new(ErrorCode::ToolExecutionFailed, message).into());
     };

@@ -18,6 +18,6 @@ pub(in crate::tools) use git::{GitPurpose, GitWorkspace, Hardening, Strictness, 
 pub(crate) use git_dirs::GitOutside;
 pub(in crate::tools) use git_dirs::{RepositoryAccess, take_away};
 pub(in crate::tools) use policy::Writes;
-pub(crate) use policy::{HostCapabilities, SandboxPolicy};
+pub(crate) use policy::{HostCapabilities, SandboxPaths, SandboxPolicy};
 pub(in crate::tools) use protected_scan::{ProtectedScan, ScanResult};
 pub(crate) use visible::{SystemFacts, Visible};

@@ -16,25 +16,7 @@ use std::sync::Arc;
 pub(crate) struct SandboxPolicy {
     /// Sandbox level of this system, or `Bare` if the policy turns the sandbox off.
     pub tier: SandboxTier,
-    /// Whether a command may write anywhere in the workspace.
-    pub writes: bool,
-    /// The workspace and additional directories.
-    pub roots: Vec<PathBuf>,
-    /// Additional writable paths, or all writable paths if `writes` is false.
-    pub writable: Vec<PathBuf>,
-    /// Read-only paths; missing ones cannot be created.
-    pub read_only: Vec<PathBuf>,
-    /// Paths that are read-only if they exist.
-    pub read_only_if_there: Vec<PathBuf>,
-    /// Writable paths inside read-only ones.
-    pub reopened: Vec<PathBuf>,
-    /// Paths hidden from all commands: aye's own directories, credentials, and paths that the policy blocks for
-    /// reading.
-    pub hidden: Vec<PathBuf>,
-    /// Visible exceptions from the hidden and private paths.
-    pub shown: Vec<PathBuf>,
-    /// Paths that are hidden by default, and their visible exceptions.
-    pub visible: Visible,
+    pub paths: SandboxPaths,
     pub network: NetworkAccess,
     pub limits: ResourceLimits,
     pub build_output: BuildOutputMode,
@@ -64,6 +46,37 @@ pub(crate) struct SandboxPolicy {
     pub(in crate::tools) unheld: Vec<String>,
 }
 
+/// Paths that commands see and write in the sandbox.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SandboxPaths {
+    /// Whether a command may write anywhere in the workspace.
+    pub writes: bool,
+    /// The workspace and additional directories.
+    pub roots: Vec<PathBuf>,
+    /// Additional writable paths, or all writable paths if `writes` is false.
+    pub writable: Vec<PathBuf>,
+    /// Read-only paths; missing ones cannot be created.
+    pub read_only: Vec<PathBuf>,
+    /// Paths that are read-only if they exist.
+    pub read_only_if_there: Vec<PathBuf>,
+    /// Writable paths inside read-only ones.
+    pub reopened: Vec<PathBuf>,
+    /// Paths hidden from all commands: aye's own directories, credentials, and paths that the policy blocks for
+    /// reading.
+    pub hidden: Vec<PathBuf>,
+    /// Visible exceptions from the hidden and private paths.
+    pub shown: Vec<PathBuf>,
+    /// Paths that are hidden by default, and their visible exceptions.
+    pub visible: Visible,
+}
+
+impl SandboxPaths {
+    /// Returns the paths without write access.
+    fn read_only(self) -> Self {
+        Self { writes: false, writable: Vec::new(), reopened: Vec::new(), ..self }
+    }
+}
+
 /// Writable part of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Writes {
@@ -91,15 +104,7 @@ impl SandboxPolicy {
     pub(crate) fn unsandboxed() -> Self {
         Self {
             tier: SandboxTier::Bare,
-            writes: true,
-            roots: Vec::new(),
-            writable: Vec::new(),
-            read_only: Vec::new(),
-            read_only_if_there: Vec::new(),
-            reopened: Vec::new(),
-            hidden: Vec::new(),
-            shown: Vec::new(),
-            visible: Visible::default(),
+            paths: SandboxPaths { writes: true, ..SandboxPaths::default() },
             network: NetworkAccess::Open,
             limits: ResourceLimits::default(),
             build_output: BuildOutputMode::Layer,
@@ -123,7 +128,9 @@ impl SandboxPolicy {
     /// Returns the settings of a command that the user allowed to run outside the sandbox.
     #[must_use]
     pub(in crate::tools) fn outside(&self) -> Self {
-        Self { roots: self.roots.clone(), trust: self.trust, repositories: self.repositories.clone(), ..Self::unsandboxed() }
+        let mut outside = Self { trust: self.trust, repositories: self.repositories.clone(), ..Self::unsandboxed() };
+        outside.paths.roots.clone_from(&self.paths.roots);
+        outside
     }
 
     /// Combines the policy with the properties of the system.
@@ -150,15 +157,17 @@ impl SandboxPolicy {
         hidden.extend(visible.hidden.iter().chain(&visible.masked).cloned());
         Self {
             tier: ground.tier,
-            writes,
-            roots: held.roots,
-            writable,
-            read_only: held.read_only,
-            read_only_if_there: held.read_only_if_there,
-            reopened: held.reopened,
-            hidden,
-            shown: visible.shown.iter().cloned().chain(held.plugin_skills).collect(),
-            visible,
+            paths: SandboxPaths {
+                writes,
+                roots: held.roots,
+                writable,
+                read_only: held.read_only,
+                read_only_if_there: held.read_only_if_there,
+                reopened: held.reopened,
+                hidden,
+                shown: visible.shown.iter().cloned().chain(held.plugin_skills).collect(),
+                visible,
+            },
             network: match held.network {
                 Network::Deny => NetworkAccess::Proxied,
                 Network::Allow => NetworkAccess::Open,
@@ -218,8 +227,8 @@ impl SandboxPolicy {
 
     /// Returns the writable part of the workspace.
     pub(in crate::tools) fn writes_in_workspace(&self) -> Writes {
-        let inside = |place: &PathBuf| self.roots.iter().any(|root| place.starts_with(root));
-        match (self.writes, self.writable.iter().any(inside)) {
+        let inside = |place: &PathBuf| self.paths.roots.iter().any(|root| place.starts_with(root));
+        match (self.paths.writes, self.paths.writable.iter().any(inside)) {
             (true, _) => Writes::All,
             (false, true) => Writes::Part,
             (false, false) => Writes::Nothing,
@@ -229,13 +238,7 @@ impl SandboxPolicy {
     /// Makes all existing paths read-only, as in plan mode.
     #[must_use]
     pub(crate) fn read_only(self) -> Self {
-        Self {
-            writes: false,
-            writable: Vec::new(),
-            reopened: Vec::new(),
-            setting: self.setting.min(SandboxSetting::ReadOnly),
-            ..self
-        }
+        Self { paths: self.paths.read_only(), setting: self.setting.min(SandboxSetting::ReadOnly), ..self }
     }
 
     /// Starts scanning the workspace on another thread.
@@ -268,10 +271,11 @@ impl SandboxPolicy {
     /// a private /tmp, …`.
     pub(crate) fn describe(&self, home: &Path) -> String {
         let for_people = |path: &PathBuf| crate::text::abbreviate_home(path, home);
-        let mut places: Vec<String> = if self.writes { self.roots.iter().map(for_people).collect() } else { Vec::new() };
+        let mut places: Vec<String> =
+            if self.paths.writes { self.paths.roots.iter().map(for_people).collect() } else { Vec::new() };
         if self.setting == SandboxSetting::WorkspaceWrite {
-            let inner = |place: &&PathBuf| !(self.writes && self.roots.iter().any(|root| place.starts_with(root)));
-            places.extend(self.writable.iter().filter(inner).map(for_people));
+            let inner = |place: &&PathBuf| !(self.paths.writes && self.paths.roots.iter().any(|root| place.starts_with(root)));
+            places.extend(self.paths.writable.iter().filter(inner).map(for_people));
         }
         let (can, none) = ("the command has all your permissions", "NONE on this kernel");
         match (self.setting, self.tier) {

@@ -71,7 +71,7 @@ impl Tool for CliRead {
     }
 
     fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
-        let entry = settings.commands.find(&arguments.id)?;
+        let entry = settings.session.commands.find(&arguments.id)?;
         let wait = wait_duration(arguments.wait_seconds, 0)?;
         let screen = arguments.screen.unwrap_or(false);
         let size = match (entry.kind, arguments.rows, arguments.columns) {

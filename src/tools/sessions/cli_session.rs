@@ -195,7 +195,7 @@ impl Tool for CliSession {
             let (kind, writes) = (BackgroundKind::Session { size, reads }, settings.command.sandbox.writes_in_workspace());
             let redactor = Arc::clone(&settings.redactor);
             let entry = BackgroundCommand::new(NewCommand { line, cwd, call: context.tool_call_id, kind, writes, redactor });
-            settings.commands.admit(&entry)?;
+            settings.session.commands.admit(&entry)?;
             // Changes of the session are detected later on request.
             if let Err(error) = checkpoint::snapshot_before(&settings, &context.interrupt).await {
                 tracing::warn!(%error, "cannot take a snapshot before a session");
@@ -203,7 +203,7 @@ impl Tool for CliSession {
             let after = Box::new(move |_: Option<&_>| hold.over().map(|gone| format!("[sandbox: {gone}]")).into_iter().collect());
             if let Err(error) = session(&entry, spec, after).await {
                 entry.end(error.to_string());
-                settings.commands.forget(&entry);
+                settings.session.commands.forget(&entry);
                 return Err(process_error(&error).into());
             }
             tokio::select! {

@@ -50,7 +50,7 @@ impl Tool for CliStop {
     }
 
     fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Arc<BackgroundCommand>>, ToolError> {
-        let entry = settings.commands.find(&arguments.id)?;
+        let entry = settings.session.commands.find(&arguments.id)?;
         Ok(CallDraft {
             summary: format!("Stop {}", entry.id()),
             actions: Vec::new(),

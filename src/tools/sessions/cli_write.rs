@@ -187,7 +187,7 @@ impl Tool for CliWrite {
     }
 
     fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<PlannedInput>, ToolError> {
-        let entry = settings.commands.find(&arguments.id)?;
+        let entry = settings.session.commands.find(&arguments.id)?;
         let (reads, keys) = writable(&entry)?;
         let input = SessionInput::parse(&arguments)?;
         let wait = wait_duration(arguments.wait_seconds, ANSWER_SECONDS)?.max(MIN_WAIT);

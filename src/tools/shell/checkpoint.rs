@@ -41,7 +41,7 @@ pub(in crate::tools) async fn snapshot_before(
     settings: &Arc<ToolSettings>,
     kill: &CancellationToken,
 ) -> Result<Option<WorkspaceState>, CheckpointError> {
-    snapshot_all(settings, kill, |changes| changes.mark_command(settings.commands.has_writing())).await
+    snapshot_all(settings, kill, |changes| changes.mark_command(settings.session.commands.has_writing())).await
 }
 
 /// Takes a snapshot before aye itself changes files.
@@ -57,10 +57,10 @@ async fn snapshot_all(
     kill: &CancellationToken,
     mark: impl Fn(&ChangeLog) -> WriteMark,
 ) -> Result<Option<WorkspaceState>, CheckpointError> {
-    let Some(checkpoints) = settings.checkpoints.clone().filter(|_| !settings.command.sandbox.is_read_only_view()) else {
+    let Some(checkpoints) = settings.session.checkpoints.clone().filter(|_| !settings.command.sandbox.is_read_only_view()) else {
         return Ok(None);
     };
-    let mark = settings.changes.as_ref().map(mark);
+    let mark = settings.session.changes.as_ref().map(mark);
     let mut before =
         WorkspaceState { checkpoints, taken: Vec::new(), watched: Vec::new(), directories: Vec::new(), files: 0, mark };
     if let Some(changes) = SessionChanges::new(settings) {
@@ -71,7 +71,7 @@ async fn snapshot_all(
             entries(settings, &root, kill).await.map_err(|error| CheckpointError { message: error.message })?;
         before.files += files.len();
         let taken = before.checkpoints.take(root, files).await?;
-        let watched = match &settings.changes {
+        let watched = match &settings.session.changes {
             Some(changes) => changes.begin(&taken).await,
             None => None,
         };
@@ -79,7 +79,7 @@ async fn snapshot_all(
         before.directories.push(directories);
         before.taken.push(taken);
     }
-    if let (Some(changes), Some(words)) = (&settings.changes, before.describe_missing()) {
+    if let (Some(changes), Some(words)) = (&settings.session.changes, before.describe_missing()) {
         changes.note_gap(words).await;
     }
     Ok(Some(before))
@@ -119,7 +119,7 @@ impl WorkspaceState {
     /// time.
     pub(in crate::tools) async fn record_own_changes(self, settings: &Arc<ToolSettings>) {
         let changed = self.into_differences(settings).await;
-        if let Some(changes) = &settings.changes {
+        if let Some(changes) = &settings.session.changes {
             let paths = |(root, changed): (PathBuf, Vec<PathDifference>)| changed.into_iter().map(move |one| root.join(one.path));
             changes.record_write(&changed.into_iter().flat_map(paths).collect::<Vec<_>>());
         }
@@ -162,7 +162,7 @@ impl WorkspaceState {
 }
 
 fn roots(settings: &ToolSettings) -> Vec<PathBuf> {
-    let roots = &settings.command.sandbox.roots;
+    let roots = &settings.command.sandbox.paths.roots;
     if roots.is_empty() { vec![settings.workspace.clone()] } else { roots.clone() }
 }
 

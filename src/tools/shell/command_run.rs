@@ -96,7 +96,7 @@ impl AccessRestrictions {
         if self.no_network && narrowed.command.sandbox.tier.is_enforcing() {
             narrowed.command.sandbox.network = NetworkAccess::Proxied;
         }
-        narrowed.command.sandbox.shown.extend(self.sees.iter().cloned());
+        narrowed.command.sandbox.paths.shown.extend(self.sees.iter().cloned());
         Arc::new(narrowed)
     }
 }
@@ -139,8 +139,8 @@ pub(in crate::tools) async fn run(mut work: PlannedCommand, settings: Arc<ToolSe
         return begin_in_background(spec, &entry, rest).await;
     }
     let (to_keep, whole) = OutputCollector::begin(&rest.work.line, &settings);
-    let outcome = run_in_foreground(spec, &entry, to_keep, &settings.commands, context).await;
-    if let (Some(changes), Some(cleared)) = (&settings.changes, cleared) {
+    let outcome = run_in_foreground(spec, &entry, to_keep, &settings.session.commands, context).await;
+    if let (Some(changes), Some(cleared)) = (&settings.session.changes, cleared) {
         changes.record_saved(cleared).await;
     }
     match outcome {
@@ -197,7 +197,7 @@ impl RunResources {
 /// Starts a background command.
 async fn begin_in_background(spec: CommandSpec, entry: &Arc<BackgroundCommand>, rest: RunResources) -> CallResult {
     let settings = Arc::clone(&rest.settings);
-    settings.commands.admit(entry)?;
+    settings.session.commands.admit(entry)?;
     in_background(spec, entry, rest.into_cleanup());
     entry.wait_until_quiet(0, FIRST_LOOK).await;
     Ok(match entry.end_reason() {
@@ -315,7 +315,7 @@ async fn with_changes(
     let kept = match kept {
         Ok(kept) => kept,
         Err(error) => {
-            if let Some(changes) = &settings.changes {
+            if let Some(changes) = &settings.session.changes {
                 changes.note_gap(format!("a command ran without a snapshot: {error}")).await;
             }
             let denied = told.as_ref().map_or_else(|failed| &failed.denied, |told| &told.denied).clone();

@@ -53,7 +53,7 @@ impl ToolSettings {
                 confinement.writable.extend(sandbox.caches.directories.iter().cloned());
             }
             if let Some(base) = &sandbox.layers {
-                hold.leases = Leases::acquire(base, &sandbox.caches, sandbox.cache == Cache::Private, &sandbox.roots);
+                hold.leases = Leases::acquire(base, &sandbox.caches, sandbox.cache == Cache::Private, &sandbox.paths.roots);
                 confinement.caches.clone_from(&hold.leases.layers);
                 confinement.substitutes.clone_from(&hold.leases.substitutes);
             }
@@ -106,21 +106,22 @@ impl ToolSettings {
             let made = wanted.git == GitWrites::Makes && place.ends_with(".git") && place.symlink_metadata().is_err();
             !opened.writable.contains(place) && !made
         };
-        let mut read_only: Vec<PathBuf> = resolve_paths(&sandbox.read_only, MissingPaths::Kept);
-        read_only.extend(resolve_paths(&sandbox.read_only_if_there, MissingPaths::LeftOut));
+        let mut read_only: Vec<PathBuf> = resolve_paths(&sandbox.paths.read_only, MissingPaths::Kept);
+        read_only.extend(resolve_paths(&sandbox.paths.read_only_if_there, MissingPaths::LeftOut));
         let runs_code = found.runs_code.iter().filter(|_| wanted.git == GitWrites::Nothing);
-        read_only.extend(found.read_only.iter().chain(runs_code).filter(|place| !sandbox.reopened.contains(place)).cloned());
+        read_only
+            .extend(found.read_only.iter().chain(runs_code).filter(|place| !sandbox.paths.reopened.contains(place)).cloned());
         read_only = read_only.iter().filter(shut).cloned().collect();
         read_only.extend(opened.read_only);
-        let mut hidden = resolve_paths(&sandbox.hidden, MissingPaths::LeftOut);
+        let mut hidden = resolve_paths(&sandbox.paths.hidden, MissingPaths::LeftOut);
         hidden.extend(found.hidden.iter().cloned());
         // A served socket can be reached from all namespaces.
         hidden.extend(found.sockets.iter().filter(|socket| is_served(socket)).cloned());
-        let mut shown = sandbox.shown.clone();
+        let mut shown = sandbox.paths.shown.clone();
         shown.extend(sandbox.git_config.iter().filter_map(GlobalConfig::directory));
         shown.extend(readable);
         if !wanted.reads {
-            shown.extend(sandbox.visible.around.iter().cloned());
+            shown.extend(sandbox.paths.visible.around.iter().cloned());
         }
         let sorted = |mut places: Vec<PathBuf>| {
             places.sort();
@@ -129,14 +130,14 @@ impl ToolSettings {
         };
         let confinement = Confinement {
             strength,
-            roots: sandbox.roots.clone(),
-            view: if sandbox.writes { View::Real } else { View::ReadOnly },
-            writable: sorted(sandbox.writable.iter().cloned().chain(writable).chain(opened.writable).collect()),
+            roots: sandbox.paths.roots.clone(),
+            view: if sandbox.paths.writes { View::Real } else { View::ReadOnly },
+            writable: sorted(sandbox.paths.writable.iter().cloned().chain(writable).chain(opened.writable).collect()),
             read_only: sorted(read_only),
-            reopened: sandbox.reopened.clone(),
+            reopened: sandbox.paths.reopened.clone(),
             hidden: sorted(hidden),
             shown: sorted(resolve_paths(&shown, MissingPaths::LeftOut)),
-            links: sandbox.visible.links.iter().cloned().collect(),
+            links: sandbox.paths.visible.links.iter().cloned().collect(),
             caches: Vec::new(),
             substitutes: Vec::new(),
             network: if wanted.opens.contains(&SandboxAccess::Network) { NetworkAccess::Open } else { sandbox.network },
@@ -152,7 +153,7 @@ impl ToolSettings {
         if wanted.git == GitWrites::Nothing || is_read_only {
             return RepositoryAccess::default();
         }
-        let mut repositories: Vec<PathBuf> = sandbox.roots.iter().map(|root| root.join(".git")).collect();
+        let mut repositories: Vec<PathBuf> = sandbox.paths.roots.iter().map(|root| root.join(".git")).collect();
         repositories.extend(sandbox.survey.iter().flat_map(|survey| survey.now().repositories.clone()));
         repositories.sort_by_key(|git| git.components().count());
         repositories.dedup();

@@ -78,7 +78,7 @@ impl File {
     fn inspect(given: String, cwd: &Target, settings: &ToolSettings) -> Self {
         let found = resolve(&given, &cwd.real, settings.home.as_deref()).ok();
         let content = match &found {
-            Some(found) if found.real.starts_with(&settings.workspace) || settings.skills.has_pinned(&found.real) => {
+            Some(found) if found.real.starts_with(&settings.workspace) || settings.session.skills.has_pinned(&found.real) => {
                 match found.kind {
                     PathKind::Missing => Content::Is(PreImage::Absent),
                     PathKind::File { .. } => Content::read(&found.real),

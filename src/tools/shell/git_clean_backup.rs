@@ -39,7 +39,7 @@ struct IgnoredFiles {
 
 /// Returns the note for the approval prompt; `None` if the line does not remove ignored files.
 pub(in crate::tools) fn backup_note(line: &str, cwd: &Target, settings: &ToolSettings) -> Option<String> {
-    if !deletes_ignored_files(line) || settings.changes.is_none() {
+    if !deletes_ignored_files(line) || settings.session.changes.is_none() {
         return None;
     }
     let IgnoredFiles { kept, left_out, unknown } = find_ignored(cwd, settings);
@@ -61,7 +61,7 @@ pub(in crate::tools) fn backup_note(line: &str, cwd: &Target, settings: &ToolSet
 
 /// Saves the files before the command runs.
 pub(in crate::tools) async fn keep(line: &str, cwd: &Target, settings: &Arc<ToolSettings>) -> Option<SavedPaths> {
-    let changes = settings.changes.clone().filter(|_| deletes_ignored_files(line))?;
+    let changes = settings.session.changes.clone().filter(|_| deletes_ignored_files(line))?;
     let (cwd, looked) = (cwd.clone(), Arc::clone(settings));
     let found = off_thread(move || find_ignored(&cwd, &looked)).await.ok()?;
     if found.unknown || !found.left_out.is_empty() {

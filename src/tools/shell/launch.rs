@@ -95,7 +95,7 @@ fn settings_for_server(settings: &ToolSettings, program: &ServerProgram) -> Tool
     let mut seeing = settings.clone();
     let start = program.directory.as_ref().map_or_else(|| settings.workspace.clone(), |said| settings.workspace.join(said));
     let named = program.argv.iter().filter(|word| word.contains('/') && !word.contains('\0')).map(|word| start.join(word));
-    let mut visible = seeing.command.sandbox.visible.clone();
+    let mut visible = seeing.command.sandbox.paths.visible.clone();
     for place in std::iter::once(start.clone()).chain(named) {
         visible.show(&place);
         let real = place.canonicalize().ok().filter(|real| real.is_file());
@@ -106,8 +106,9 @@ fn settings_for_server(settings: &ToolSettings, program: &ServerProgram) -> Tool
         }
     }
     let sees = program.sees.iter().cloned();
-    seeing.command.sandbox.shown = visible.shown.iter().cloned().chain(seeing.command.sandbox.shown).chain(sees).collect();
-    seeing.command.sandbox.visible = visible;
+    seeing.command.sandbox.paths.shown =
+        visible.shown.iter().cloned().chain(seeing.command.sandbox.paths.shown).chain(sees).collect();
+    seeing.command.sandbox.paths.visible = visible;
     seeing
 }
 

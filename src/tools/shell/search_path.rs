@@ -2,7 +2,7 @@
 //! could have written are ignored.
 
 use crate::policy::programs;
-use crate::tools::sandbox::SandboxPolicy;
+use crate::tools::sandbox::{SandboxPaths, SandboxPolicy};
 use crate::tools::settings::ToolSettings;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -65,7 +65,7 @@ impl SearchPath {
 
 /// Returns whether a command of this workspace could write to a path.
 fn is_within(place: &Path, settings: &ToolSettings) -> bool {
-    let SandboxPolicy { roots, writable, caches, .. } = &settings.command.sandbox;
+    let SandboxPolicy { paths: SandboxPaths { roots, writable, .. }, caches, .. } = &settings.command.sandbox;
     let places = roots.iter().chain(writable).chain(&caches.directories).map(PathBuf::as_path);
     places.chain([settings.workspace.as_path()]).any(|above| place.starts_with(above))
 }

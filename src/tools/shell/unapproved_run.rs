@@ -76,7 +76,7 @@ fn run_directory(line: &str, cwd: &Path, settings: &ToolSettings) -> PathBuf {
 fn git_workspace(settings: &ToolSettings) -> GitWorkspace<'_> {
     let sandbox = &settings.command.sandbox;
     GitWorkspace {
-        roots: if sandbox.roots.is_empty() { std::slice::from_ref(&settings.workspace) } else { &sandbox.roots },
+        roots: if sandbox.paths.roots.is_empty() { std::slice::from_ref(&settings.workspace) } else { &sandbox.paths.roots },
         home: settings.home.as_deref(),
         scan: sandbox.survey.as_ref(),
         repositories: sandbox.repositories.as_deref(),

@@ -150,7 +150,7 @@ impl AnyTool for SkillTool {
             if skill.digest != work.skill.digest {
                 text.push_str("\n\n[The skill changed since its description was listed; this is its current text.]");
             }
-            settings.skills.activate(skill.name());
+            settings.session.skills.activate(skill.name());
             Ok(ToolOutput::from(text))
         })
     }

@@ -32,7 +32,7 @@ fn set(bench: &Bench) -> Arc<SkillSet> {
 }
 
 fn with_skills(mut bench: Bench) -> Bench {
-    bench.settings.skills = SessionSkills::new(set(&bench));
+    bench.settings.session.skills = SessionSkills::new(set(&bench));
     bench
 }
 
@@ -98,7 +98,7 @@ fn while_a_skill_is_in_use_unlisted_tools_need_approval() {
     bench.write("a", "x");
     let doubt = |tool: &str, arguments: serde_json::Value| bench.plan(tool, arguments).unwrap().doubts.skill;
     let write = || doubt("WriteFile", json!({"path": "b", "content": "x"}));
-    let (router, active) = (bench.router(), &bench.settings.skills);
+    let (router, active) = (bench.router(), &bench.settings.session.skills);
     assert_eq!(write(), None);
     bench.call("Skill", json!({"name": "free"}));
     assert_eq!(write(), None, "a skill without a list narrows nothing");

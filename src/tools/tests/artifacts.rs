@@ -9,12 +9,12 @@ const SECRET: &str = "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";
 
 fn bench() -> Bench {
     let mut bench = Bench::new();
-    bench.settings.artifacts = Some(Arc::new(ArtifactStore::new(&bench.root.join("data"), None)));
+    bench.settings.session.artifacts = Some(Arc::new(ArtifactStore::new(&bench.root.join("data"), None)));
     bench
 }
 
 fn kept(bench: &Bench, uri: &str) -> String {
-    let found = bench.settings.artifacts.as_ref().unwrap().find(uri).unwrap();
+    let found = bench.settings.session.artifacts.as_ref().unwrap().find(uri).unwrap();
     fs::read_to_string(found.path).unwrap()
 }
 
@@ -109,7 +109,7 @@ fn the_diff_of_a_long_change_is_stored() {
         .artifact_uris
         .iter()
         .chain(&large.artifact_uris)
-        .map(|uri| bench.settings.artifacts.as_ref().unwrap().find(uri).unwrap().artifact.kind)
+        .map(|uri| bench.settings.session.artifacts.as_ref().unwrap().find(uri).unwrap().artifact.kind)
         .collect();
     assert_eq!(kinds, [crate::protocol::ArtifactKind::FileDiff; 2]);
 }
@@ -161,7 +161,7 @@ fn uploaded_files_are_stored_unchanged_and_listed() {
     bench.write("raw.bin", [0_u8, 1, 2, 255]);
     let handed = |arguments: serde_json::Value| {
         let uri = bench.call("UploadArtifact", arguments).artifact_uris.remove(0);
-        let found = bench.settings.artifacts.as_ref().unwrap().find(&uri).unwrap();
+        let found = bench.settings.session.artifacts.as_ref().unwrap().find(&uri).unwrap();
         let content = fs::read(&found.path).unwrap();
         (found.artifact, content)
     };

@@ -31,7 +31,7 @@ fn suggestions_are_stored_in_the_inbox_and_errors_have_a_reason() {
     let mut bench = Bench::new();
     let (code, _) = bench.error("SuggestMemory", json!({"text": "use nextest"}));
     assert_eq!(code, ErrorCode::InvalidRequest, "disabled");
-    bench.settings.memory = Some(inbox.clone());
+    bench.settings.session.memory = Some(inbox.clone());
     let (code, message) = bench.error("SuggestMemory", json!({"text": "use\nnextest"}));
     assert!(code == ErrorCode::InvalidRequest && message.contains("several lines"), "{message}");
     let arguments = json!({"text": " use nextest ", "target": "project", "reason": "said twice"});

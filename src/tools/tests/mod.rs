@@ -38,13 +38,11 @@ mod trees;
 #[cfg(target_os = "linux")]
 mod visible;
 
-use super::background::Commands;
-use super::read_state::ReadState;
 use super::sandbox::SandboxPolicy;
-use super::{CommandSettings, HttpAccess, PathAccess, Router, SessionSearch, SessionSkills, ToolSettings, ToolSources, Toolset};
+use super::{CommandSettings, HttpAccess, PathAccess, Router, SessionServices, ToolSettings, ToolSources, Toolset};
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit};
-use crate::ports::{Plan, RunContext, ToolRouter, UserQuestions};
+use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{Action, CallArguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{EnvironmentSelection, Helper, Shell};
@@ -143,16 +141,14 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> ToolSettings {
             relative_paths: true,
             follow_links: true,
         },
-        search: SessionSearch::default(),
-        skills: SessionSkills::default(),
-        questions: UserQuestions::without_user(),
-        memory: None,
-        hooks: None,
-        agents: None,
         http: HttpAccess {
             may_fetch: Arc::new(|url, _| Explanation::unreadable(format!("{url} is not approved"))),
             may_connect: Arc::new(|url, address| Err(format!("no connection to {address} for {url}"))),
             fetcher: Fetcher::default(),
+        },
+        session: SessionServices {
+            since: std::time::SystemTime::now() + std::time::Duration::from_secs(3600),
+            ..SessionServices::detached()
         },
         command: CommandSettings {
             shell: Shell::Bash,
@@ -166,16 +162,6 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> ToolSettings {
         may_use: Arc::new(|_| Ok(())),
         text: crate::protocol::TextTools::default(),
         // Files that a test writes first are older than its session.
-        since: std::time::SystemTime::now() + std::time::Duration::from_secs(3600),
-        checkpoints: None,
-        editor: None,
-        diagnostics: None,
-        artifacts: None,
-        uploads: None,
-        changes: None,
-        commands: Commands::default(),
-        seen: ReadState::default(),
-        session: None,
         redactor: Arc::new(Redactor::new(Vec::new(), [], || [7; 32])),
     }
 }

@@ -68,7 +68,7 @@ fn with_shelf() -> (Bench, Kept) {
     let mut bench = Bench::new();
     let shelf = Shelf::default();
     let kept = shelf.0.clone();
-    bench.settings.artifacts = Some(Arc::new(shelf));
+    bench.settings.session.artifacts = Some(Arc::new(shelf));
     (bench, kept)
 }
 

@@ -67,9 +67,9 @@ fn plan_lines_that_a_plan_cannot_allow_have_a_reason() {
     let plan = bench.plan("ProposePlan", arguments).unwrap();
     assert!(plan.actions.is_empty() && !plan.changes, "it has no effect of its own");
     let proposed = plan.task_plan.unwrap();
-    assert!(proposed.text.starts_with("# Greet\n\n## Files to change\n\n- src/a.rs\n"), "{}", proposed.text);
+    assert!(proposed.plan.text.starts_with("# Greet\n\n## Files to change\n\n- src/a.rs\n"), "{}", proposed.plan.text);
     let refused = |subject: PlanSubject| {
-        let line = proposed.lines.iter().find(|line| line.subject == subject).unwrap();
+        let line = proposed.plan.lines.iter().find(|line| line.subject == subject).unwrap();
         line.action.clone().err()
     };
     let file = |path: &str| refused(PlanSubject::File(path.to_owned()));
@@ -91,8 +91,8 @@ fn an_edited_plan_is_a_new_document_with_new_lines() {
     let edit = |text: String| Amendment::File { file: 0, text };
     let edited = block_on(bench.router().amend(plan, edit(text.clone()))).unwrap();
     let after = edited.task_plan.clone().unwrap();
-    assert_ne!(before.digest, after.digest);
-    let subjects: Vec<_> = after.lines.iter().map(|line| line.subject.clone()).collect();
+    assert_ne!(before.plan.digest, after.plan.digest);
+    let subjects: Vec<_> = after.plan.lines.iter().map(|line| line.subject.clone()).collect();
     assert_eq!(subjects, [PlanSubject::File("b".to_owned())]);
     assert!(edited.amends.offer.edited && edited.amends.told.as_ref().is_some_and(|told| told.contains("keep it short")));
     let error = block_on(bench.router().amend(edited, edit(" \n".to_owned()))).unwrap_err();

@@ -15,7 +15,7 @@ struct Live {
 impl Live {
     fn new() -> Self {
         let bench = Bench::new();
-        Self { router: bench.router(), commands: bench.settings.commands.clone(), bench }
+        Self { router: bench.router(), commands: bench.settings.session.commands.clone(), bench }
     }
 
     async fn plan(&self, tool: &str, arguments: Value) -> Result<Plan, ToolError> {
@@ -435,12 +435,10 @@ async fn sessions_with_wider_write_access_than_the_policy_accept_no_input() {
     live.output("CliSession", json!({"command": "echo ready; cat"})).await;
     let own = &live.bench.settings;
     let workspace = own.workspace.clone();
-    let part = SandboxPolicy {
-        writes: false,
-        writable: vec![workspace.join("sub")],
-        roots: vec![workspace],
-        ..own.command.sandbox.clone()
-    };
+    let mut part = own.command.sandbox.clone();
+    part.paths.writes = false;
+    part.paths.writable = vec![workspace.join("sub")];
+    part.paths.roots = vec![workspace];
     for sandbox in [own.command.sandbox.clone().read_only(), part] {
         let command = CommandSettings { sandbox, ..own.command.clone() };
         let router = Router::new(Toolset::new(ToolSettings { command, ..own.clone() }, ToolSources::default()));

@@ -94,9 +94,13 @@ impl Tool for TextInspect {
 
     fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
-            let unsaved =
-                editor_buffers::unsaved_document(settings.editor.as_ref(), &work.target, settings.max_file_size_bytes, &context)
-                    .await;
+            let unsaved = editor_buffers::unsaved_document(
+                settings.session.editor.as_ref(),
+                &work.target,
+                settings.max_file_size_bytes,
+                &context,
+            )
+            .await;
             blocking(move || Ok(inspect(&work, unsaved, &settings, context.max_bytes)?)).await
         }
         .boxed()
@@ -163,10 +167,10 @@ struct RedactedDocument {
 fn inspect(work: &Work, unsaved: Option<Document>, settings: &ToolSettings, max_bytes: usize) -> Result<ToolOutput, ToolError> {
     let target = &work.target;
     // After a change, seeing a part does not make the whole file known again.
-    if settings.seen.is_current(&target.real) {
+    if settings.session.seen.is_current(&target.real) {
         match &unsaved {
-            Some(document) => settings.seen.record_read(&target.real, document.fingerprint()),
-            None => settings.seen.begin_read(&target.real),
+            Some(document) => settings.session.seen.record_read(&target.real, document.fingerprint()),
+            None => settings.session.seen.begin_read(&target.real),
         }
     }
     let is_unsaved = unsaved.is_some();

@@ -83,7 +83,7 @@ impl Tool for TextPatch {
         let target = Paths::on_disk(settings).target("path", &arguments.path, ExpectedKind::File)?;
         let before = CurrentFile::read(&target, settings)?;
         if arguments.operations.iter().any(|operation| operation.start_line.is_some()) {
-            settings.seen.check(&target)?;
+            settings.session.seen.check(&target)?;
         }
         let document = match apply_operations(&arguments.operations, &target, &before, settings) {
             Ok(document) => document,
@@ -132,7 +132,7 @@ impl Tool for TextPatch {
 
     fn run(work: Work, settings: Arc<ToolSettings>, _: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || match work {
-            Work::Apply(change) => commit(&change, &settings.seen),
+            Work::Apply(change) => commit(&change, &settings.session.seen),
             Work::Explain(error) => Err(error.into()),
         })
     }

@@ -59,7 +59,7 @@ impl Tool for WebSearch {
     type Work = Work;
 
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
-        Ok(vec![action(&request(arguments)?, paths.settings.search.engine().as_deref())])
+        Ok(vec![action(&request(arguments)?, paths.settings.session.search.engine().as_deref())])
     }
 
     fn draft(arguments: Arguments, settings: &ToolSettings) -> Result<CallDraft<Work>, ToolError> {
@@ -71,8 +71,8 @@ impl Tool for WebSearch {
                 "the query contains a secret, so it was not sent; search without it",
             ));
         }
-        let Some(engine) = settings.search.engine() else { return Err(no_service_error()) };
-        settings.search.check()?;
+        let Some(engine) = settings.session.search.engine() else { return Err(no_service_error()) };
+        settings.session.search.check()?;
         engine.check()?;
         let (name, host) = (engine.name(), engine.host());
         let within = match &request.domains[..] {
@@ -96,7 +96,7 @@ impl Tool for WebSearch {
     fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         async move {
             let Work { engine, request } = work;
-            settings.search.count()?;
+            settings.session.search.count()?;
             let answer = tokio::select! {
                 answer = engine.search(request.clone()) => answer?,
                 () = context.interrupt.cancelled() => {

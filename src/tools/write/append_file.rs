@@ -110,7 +110,7 @@ impl Tool for AppendFile {
     }
 
     fn run(work: PlannedAppend, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
-        blocking(move || Ok(work.run(&context.kill, &settings.seen)?))
+        blocking(move || Ok(work.run(&context.kill, &settings.session.seen)?))
     }
 }
 
@@ -154,7 +154,7 @@ fn append_small(target: &Target, arguments: &AppendArguments, settings: &ToolSet
     let verb = if matches!(before, CurrentFile::Absent) { "Create" } else { "Append to" };
     let mut proposal = proposal(verb, target, &before, &new, more.len() as u64, settings);
     proposal.notes.extend(joins.then(|| JOINS.to_owned()));
-    let is_covered = settings.diagnostics.as_ref().is_some_and(|servers| servers.covers(&target.real));
+    let is_covered = settings.session.diagnostics.as_ref().is_some_and(|servers| servers.covers(&target.real));
     let text = is_covered.then(|| ProposedText {
         path: target.real.clone(),
         before: before.document().map(|document| document.text.clone()),

@@ -123,8 +123,8 @@ impl Tool for EditFile {
 
     fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || match work {
-            Work::Apply(change) => commit(&change, &settings.seen),
-            Work::Splice(splice) => splice.commit(&settings.seen, &context.kill),
+            Work::Apply(change) => commit(&change, &settings.session.seen),
+            Work::Splice(splice) => splice.commit(&settings.session.seen, &context.kill),
             Work::Explain(error) => Err(error.into()),
         })
     }

@@ -104,7 +104,7 @@ pub(in crate::tools) fn text_for_servers(
     ends: &[&Path],
     settings: &ToolSettings,
 ) -> Option<String> {
-    let servers = settings.diagnostics.as_ref().filter(|_| survey.form == Form::File && survey.bytes <= TEXT_BYTES)?;
+    let servers = settings.session.diagnostics.as_ref().filter(|_| survey.form == Form::File && survey.bytes <= TEXT_BYTES)?;
     let is_covered = ends.iter().any(|end| servers.covers(end));
     let bytes = is_covered.then(|| crate::sys::file::read(&target.real, TEXT_BYTES).ok()).flatten()?;
     String::from_utf8(bytes).ok()

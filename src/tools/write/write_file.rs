@@ -89,7 +89,7 @@ impl Tool for WriteFile {
             return draft_large(arguments, &large, target, settings);
         }
         let before = CurrentFile::read(&target, settings)?;
-        settings.seen.check(&target)?;
+        settings.session.seen.check(&target)?;
         let restorer = restorer(before.document(), settings);
         let given = restore_secrets(&restorer, &arguments.content, "`content`", &target)?;
         let (text, form, note) = fit_encoding(&before, &given);
@@ -140,8 +140,8 @@ impl Tool for WriteFile {
 
     fn run(work: Work, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult> {
         blocking(move || match work {
-            Work::Write(change) => commit(&change, &settings.seen),
-            Work::Append(more) => Ok(more.run(&context.kill, &settings.seen)?),
+            Work::Write(change) => commit(&change, &settings.session.seen),
+            Work::Append(more) => Ok(more.run(&context.kill, &settings.session.seen)?),
         })
     }
 }
@@ -153,7 +153,7 @@ fn draft_large(
     target: Target,
     settings: &ToolSettings,
 ) -> Result<CallDraft<Work>, ToolError> {
-    settings.seen.check(&target)?;
+    settings.session.seen.check(&target)?;
     let given = restore_secrets(&Restorer::default(), &arguments.content, "`content`", &target)?;
     let form = large.form.unwrap_or(Form::Utf8);
     let given = if form == Form::Utf8 { given.as_str() } else { given.strip_prefix('\u{FEFF}').unwrap_or(&given) };

@@ -199,7 +199,7 @@ impl Row {
             }
         };
         let rule = |text: &str, tone| match tone {
-            Tone::Marked => text.replace(MARK, glyphs.folded),
+            Tone::Marked => text.replace(MARK, glyphs.fold.folded),
             _ => text.to_owned(),
         };
         Line::from(self.0.iter().map(|(text, tone)| Span::styled(rule(text, *tone), style(*tone))).collect::<Vec<_>>())

@@ -354,20 +354,20 @@ impl Hunks {
     }
 
     fn sign(&self, at: usize, glyphs: &Glyphs) -> &'static str {
-        if self.choices[at] == HunkChoice::Left { glyphs.left } else { glyphs.taken }
+        if self.choices[at] == HunkChoice::Left { glyphs.checkbox.unchecked } else { glyphs.checkbox.checked }
     }
 
     /// Returns the tab of a file, or of a hunk if there is only one file.
     fn tab(&self, file: Option<&str>, parts: &Range<usize>, glyphs: &Glyphs) -> String {
         let is_current = parts.contains(&self.at);
-        let lead = if is_current { glyphs.folded } else { " " };
+        let lead = if is_current { glyphs.fold.folded } else { " " };
         let edited = |at: usize| if matches!(self.choices[at], HunkChoice::Edited { .. }) { " edited" } else { "" };
         let Some(file) = file else {
             return format!("{lead}{} {}{}", self.sign(parts.start, glyphs), self.name(parts.start), edited(parts.start));
         };
         let file = text::reveal_name(file);
         let left = self.choices[parts.clone()].iter().filter(|choice| **choice == HunkChoice::Left).count();
-        let sign = if left == parts.len() { glyphs.left } else { glyphs.taken };
+        let sign = if left == parts.len() { glyphs.checkbox.unchecked } else { glyphs.checkbox.checked };
         let detail = match (is_current, parts.len()) {
             (_, 1) => edited(parts.start).to_owned(),
             (true, _) => format!(" {} {}{}", self.sign(self.at, glyphs), self.name(self.at), edited(self.at)),

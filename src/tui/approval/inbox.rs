@@ -190,7 +190,7 @@ impl Inbox {
         let room = area.height.saturating_sub(1 + below + draft).max(1);
         let marked =
             if self.marked.is_empty() { String::new() } else { format!(" {} {} selected", glyphs.dot, self.marked.len()) };
-        buffer.set_stringn(area.x, area.y, glyphs.waits, GUTTER.into(), theme.style(Token::Warn));
+        buffer.set_stringn(area.x, area.y, glyphs.state.waits, GUTTER.into(), theme.style(Token::Warn));
         set(buffer, area.y, &format!("{}{marked}", waiting(panels.len())), Token::Heading);
         self.top =
             self.top.min(panels.len().saturating_sub(room.into())).clamp(place.saturating_sub(usize::from(room) - 1), place);

@@ -183,7 +183,7 @@ fn draw_hunk_marks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: DrawC
     let rows = panel.view.top..panel.view.top + usize::from(area.height);
     for (row, sign, is_marked) in panel.hunk_marks(inner, rows) {
         let y = area.y + (row - panel.view.top) as u16;
-        let lead = if is_marked { frame.glyphs.folded } else { " " };
+        let lead = if is_marked { frame.glyphs.fold.folded } else { " " };
         let token = if is_marked { Token::Accent } else { Token::Text };
         buffer.set_stringn(area.x, y, format!("{lead}{sign}"), GUTTER.into(), frame.theme.style(token));
     }
@@ -299,7 +299,7 @@ fn head_line(panel: &Dialog, rows: PanelRows, width: u16, frame: DrawContext<'_>
     let title = text::truncate(&title, room.saturating_sub(right_width + gap).max(SHORT_TITLE)).into_owned();
     let gap = room.saturating_sub(text::width(&title) + right_width).max(1);
     let mut spans = vec![
-        Span::styled(format!("{} ", glyphs.waits), theme.style(Token::Warn)),
+        Span::styled(format!("{} ", glyphs.state.waits), theme.style(Token::Warn)),
         Span::styled(title, theme.style(Token::Heading)),
         Span::raw(" ".repeat(gap)),
     ];

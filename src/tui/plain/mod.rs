@@ -82,7 +82,7 @@ impl Host {
         let (is_terminal, echoes) = (stdin.is_terminal(), stdin.is_terminal() && stdout.is_terminal());
         let shown = if stdout.is_terminal() { Some(stdout.as_fd().try_clone_to_owned()?) } else { None };
         let (lines, heard) = Lines::start(stdin.as_fd().try_clone_to_owned()?, shown)?;
-        let paper = LineWriter::new(io::BufWriter::new(stdout), front.options.ascii, echoes);
+        let paper = LineWriter::new(io::BufWriter::new(stdout), front.options.terminal.ascii, echoes);
         Ok(Self {
             desk: LineApp::new(UiModel::new(front.options, front.prompt, SIZE), paper),
             lines,

@@ -260,14 +260,14 @@ impl Card {
 
     pub(crate) fn symbol(&self, glyphs: &Glyphs) -> (&'static str, Token) {
         match self.state {
-            _ if self.is_in_background => (glyphs.background, Token::Accent),
-            CardState::Requested => (glyphs.running, Token::Faint),
-            CardState::Running { .. } => (glyphs.running, Token::Accent),
-            CardState::Waiting | CardState::Unknown => (glyphs.waits, Token::Warn),
-            CardState::Done { .. } if self.has_failed_exit() => (glyphs.failed, Token::Danger),
-            CardState::Done { .. } => (glyphs.done, Token::Ok),
-            CardState::Failed { .. } => (glyphs.failed, Token::Danger),
-            CardState::Denied { .. } | CardState::Stopped { .. } => (glyphs.denied, Token::Warn),
+            _ if self.is_in_background => (glyphs.state.background, Token::Accent),
+            CardState::Requested => (glyphs.state.running, Token::Faint),
+            CardState::Running { .. } => (glyphs.state.running, Token::Accent),
+            CardState::Waiting | CardState::Unknown => (glyphs.state.waits, Token::Warn),
+            CardState::Done { .. } if self.has_failed_exit() => (glyphs.state.failed, Token::Danger),
+            CardState::Done { .. } => (glyphs.state.done, Token::Ok),
+            CardState::Failed { .. } => (glyphs.state.failed, Token::Danger),
+            CardState::Denied { .. } | CardState::Stopped { .. } => (glyphs.state.denied, Token::Warn),
         }
     }
 
@@ -355,9 +355,9 @@ impl Card {
         let mark = if self.diff.is_none() && self.output.text.is_empty() && self.live.is_empty() {
             ""
         } else if self.is_open(look.fold, look.is_own) {
-            look.glyphs.unfolded
+            look.glyphs.fold.unfolded
         } else {
-            look.glyphs.folded
+            look.glyphs.fold.folded
         };
         let time = match self.state {
             CardState::Running { since } => format!("{} s", look.now.saturating_sub(since) / 1000),

@@ -331,15 +331,15 @@ impl TranscriptEntry {
     fn symbol(&self, look: RenderContext<'_>) -> (&'static str, Token) {
         match &self.kind {
             TranscriptEntryKind::User(_) => (look.glyphs.user, Token::Accent),
-            TranscriptEntryKind::Answer { state: AnswerState::Discarded(_), .. } => (look.glyphs.note, Token::Faint),
+            TranscriptEntryKind::Answer { state: AnswerState::Discarded(_), .. } => (look.glyphs.state.note, Token::Faint),
             TranscriptEntryKind::Answer { state: AnswerState::Streaming | AnswerState::Done, .. } => ("", Token::Text),
             TranscriptEntryKind::Greeting(_) => ("", Token::Text),
-            TranscriptEntryKind::Reasoning { .. } => (look.glyphs.note, Token::Faint),
+            TranscriptEntryKind::Reasoning { .. } => (look.glyphs.state.note, Token::Faint),
             TranscriptEntryKind::Card(card) => card.symbol(look.glyphs),
-            TranscriptEntryKind::Summary { .. } => (look.glyphs.note, Token::Muted),
-            TranscriptEntryKind::Recovery(_) => (look.glyphs.waits, Token::Warn),
+            TranscriptEntryKind::Summary { .. } => (look.glyphs.state.note, Token::Muted),
+            TranscriptEntryKind::Recovery(_) => (look.glyphs.state.waits, Token::Warn),
             TranscriptEntryKind::Note { tone, .. } | TranscriptEntryKind::Problem { tone, .. } => {
-                (if *tone == NoteTone::Failure { look.glyphs.failed } else { look.glyphs.note }, tone.token())
+                (if *tone == NoteTone::Failure { look.glyphs.state.failed } else { look.glyphs.state.note }, tone.token())
             }
         }
     }
@@ -358,7 +358,7 @@ impl TranscriptEntry {
             TranscriptEntryKind::User(text) => prompt(text, &self.pastes, width, look),
             TranscriptEntryKind::Answer { document, state: state @ AnswerState::Discarded(reason) } => {
                 let size = format_count(document.text().split_whitespace().count(), "word");
-                let mark = if is_folded(state, look) { look.glyphs.folded } else { look.glyphs.unfolded };
+                let mark = if is_folded(state, look) { look.glyphs.fold.folded } else { look.glyphs.fold.unfolded };
                 vec![truncated_row(&format!("discarded response, {size}: {reason}  {mark}"), width, look, Token::Faint)]
             }
             TranscriptEntryKind::Answer { state: AnswerState::Streaming | AnswerState::Done, .. } => Vec::new(),

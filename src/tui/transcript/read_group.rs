@@ -78,7 +78,7 @@ impl ReadGroup {
         if let Some(first) = words.get_mut(..1) {
             first.make_ascii_uppercase();
         }
-        let mark = if self.is_closed(look) { look.glyphs.folded } else { look.glyphs.unfolded };
+        let mark = if self.is_closed(look) { look.glyphs.fold.folded } else { look.glyphs.fold.unfolded };
         truncated_row(&format!("{words}  {mark}"), width, look, Token::Text)
     }
 }

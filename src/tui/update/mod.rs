@@ -344,7 +344,7 @@ fn on_start(model: &mut UiModel, start: Start, now: u64, effects: &mut Vec<UiEff
         recovery::report_unfinished(model);
         replay::after_replay(model);
     }
-    if let Some(lacks) = model.options.lacks.as_ref().filter(|_| !resumed && !model.screen.in_lines) {
+    if let Some(lacks) = model.options.terminal.lacks.as_ref().filter(|_| !resumed && !model.screen.in_lines) {
         let text = text::clean(lacks).into_owned();
         model.transcript.push(TranscriptEntryKind::Note { text, tone: NoteTone::Plain });
     }

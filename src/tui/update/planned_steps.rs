@@ -23,7 +23,7 @@ pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     let row = |(at, step): (usize, &PlannedStep)| Row {
         key: at.to_string(),
         cells: vec![(at + 1).to_string(), step.status.as_str().to_owned(), step.text.clone()],
-        mark: if step.status == StepStatus::InProgress { model.screen.glyphs.running } else { "" },
+        mark: if step.status == StepStatus::InProgress { model.screen.glyphs.state.running } else { "" },
         lacks: None,
         detail: step.text.clone(),
     };

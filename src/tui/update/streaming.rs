@@ -13,7 +13,7 @@ pub(crate) fn text_chunk(model: &mut UiModel, chunk: &str, now: u64) {
     if let Some(document) = model.transcript.streaming_mut() {
         return document.push(chunk);
     }
-    let is_colourless = model.options.colours == ColourDepth::None;
+    let is_colourless = model.options.terminal.colours == ColourDepth::None;
     let mut document = if is_colourless { MarkdownDocument::colourless() } else { MarkdownDocument::new() };
     document.push(chunk);
     model.transcript.push(TranscriptEntryKind::Answer { document, state: AnswerState::Streaming });

@@ -18,8 +18,10 @@ pub(crate) fn on_reply(model: &mut UiModel, answer: TerminalReply, effects: &mut
             background(model, if light { (255, 255, 255) } else { (0, 0, 0) });
             effects.push(UiEffect::Write(ASK_GROUND.to_vec()));
         }
-        CapabilityEffect::TrueColour if matches!(model.options.colours, ColourDepth::Indexed256 | ColourDepth::Sixteen) => {
-            model.options.colours = ColourDepth::True;
+        CapabilityEffect::TrueColour
+            if matches!(model.options.terminal.colours, ColourDepth::Indexed256 | ColourDepth::Sixteen) =>
+        {
+            model.options.terminal.colours = ColourDepth::True;
             model.choose_theme();
         }
         CapabilityEffect::TrueColour => {}

@@ -552,7 +552,8 @@ fn the_environment_determines_the_background_until_the_terminal_reports_one() {
     ] {
         assert_eq!(Background::from_colorfgbg(value), ground, "{value}");
     }
-    let options = crate::tui::interface::UiOptions { ground: Background::Light, ..crate::tui::tests::fixtures::options() };
+    let mut options = crate::tui::tests::fixtures::options();
+    options.terminal.ground = Background::Light;
     let mut model = UiModel::new(options, None, Size::new(80, 24));
     assert_eq!(model.screen.theme.name, "light");
     update(&mut model, Msg::Input(UiInput::Background(0, 0, 0)), 10);

@@ -75,10 +75,10 @@ pub(crate) fn draw(model: &mut UiModel, buffer: &mut Buffer, now: u64) -> DrawSt
     };
     status::draw_status(model, bottom, buffer, now);
     status::draw_hints(model, hints, buffer, now);
-    if model.options.ascii {
+    if model.options.terminal.ascii {
         make_plain(buffer);
     }
-    if model.options.emulator.reverses_italics() {
+    if model.options.terminal.emulator.reverses_italics() {
         for cell in &mut buffer.content {
             cell.modifier.remove(Modifier::ITALIC);
         }

@@ -60,27 +60,27 @@ pub(crate) fn rows(model: &mut UiModel, width: u16, limit: u16, now: u64) -> Vec
         rows.push(Row { click: Some(Click::End), ..Row::new(glyphs.down, words, Token::Accent) });
     }
     if let Some((words, right)) = approval::bar_text(&model.dialogs, width, &glyphs, now) {
-        rows.push(Row { right, asks: true, click: Some(Click::Review), ..Row::new(glyphs.waits, words, Token::Warn) });
+        rows.push(Row { right, asks: true, click: Some(Click::Review), ..Row::new(glyphs.state.waits, words, Token::Warn) });
     }
     rows.extend(prompts(model, width));
     if let Some(words) = save_errors::status_text(model, usize::from(width.saturating_sub(GUTTER))) {
-        rows.push(Row::new(glyphs.failed, words, Token::Danger));
+        rows.push(Row::new(glyphs.state.failed, words, Token::Danger));
     }
     // A pending dialog comes first; the rows of queued prompts already show how to continue.
     let asks = !model.dialogs.is_empty() || !model.task.waiting.is_empty() || model.layers.is_open::<ModelPicker>();
     if let Some(paused) = model.task.paused.as_ref().filter(|_| !asks && !model.is_running()) {
         let (words, right) = pause_text(paused, usize::from(width.saturating_sub(GUTTER)), glyphs.dot);
-        rows.push(Row { right, ..Row::new(glyphs.note, words, Token::Warn) });
+        rows.push(Row { right, ..Row::new(glyphs.state.note, words, Token::Warn) });
     }
     rows.extend(steps_row(model));
     if let Some(words) = goal::status_row(model, now) {
-        rows.push(Row { gives: true, ..Row::new(glyphs.note, words, Token::Muted) });
+        rows.push(Row { gives: true, ..Row::new(glyphs.state.note, words, Token::Muted) });
     }
     if let Some(words) = commands::status_row(model) {
-        rows.push(Row { right: &["/ps to list"], ..Row::new(glyphs.running, words, Token::Muted) });
+        rows.push(Row { right: &["/ps to list"], ..Row::new(glyphs.state.running, words, Token::Muted) });
     }
     if let Some(words) = review::status_row(model, now) {
-        rows.push(Row { right: review::stop_hint(model), gives: true, ..Row::new(glyphs.running, words, Token::Muted) });
+        rows.push(Row { right: review::stop_hint(model), gives: true, ..Row::new(glyphs.state.running, words, Token::Muted) });
     }
     // Pending dialogs, queued prompts and the retry countdown keep their rows.
     let most = limit.saturating_sub(1 + rows.len()).max(1);
@@ -117,7 +117,7 @@ pub(crate) fn rows(model: &mut UiModel, width: u16, limit: u16, now: u64) -> Vec
 /// Returns the row with the progress of the planned steps, if there are any.
 fn steps_row(model: &UiModel) -> Option<Row> {
     let words = planned_steps::status_row(model)?;
-    let row = Row::new(model.screen.glyphs.note, words, Token::Muted);
+    let row = Row::new(model.screen.glyphs.state.note, words, Token::Muted);
     Some(Row { right: &["/steps to list", "/steps"], click: Some(Click::Steps), ..row })
 }
 
@@ -134,7 +134,7 @@ fn activity(model: &UiModel, width: u16, most: usize, now: u64) -> Vec<Row> {
     };
     let mut rows = Vec::new();
     if let Some(words) = retrying.and_then(|retry| retry::details(retry, glyphs.dot)) {
-        let sign = |at| if at == 0 { glyphs.note } else { "" };
+        let sign = |at| if at == 0 { glyphs.state.note } else { "" };
         let said = wrap_capped(&words, usize::from(width.saturating_sub(GUTTER)), most).into_iter().enumerate();
         rows.extend(said.map(|(at, words)| Row::new(sign(at), words, Token::Muted)));
     }
@@ -192,7 +192,7 @@ fn prompts(model: &UiModel, width: u16) -> Vec<Row> {
         let names: Vec<_> = prompts.iter().map(|prompt| text::truncate(&line(prompt), room).into_owned()).collect();
         format!("{lead} {}", names.join(&between))
     };
-    let row = |words, token| Row::new(model.screen.glyphs.note, words, token);
+    let row = |words, token| Row::new(model.screen.glyphs.state.note, words, token);
     let mut rows = Vec::new();
     if !model.is_running() && !model.dialogs.is_empty() && !model.task.sent.is_empty() {
         let sent: Vec<&str> = model.task.sent.iter().map(String::as_str).collect();

@@ -8,7 +8,7 @@ use super::draw;
 use crate::protocol::*;
 use crate::tui::approval::{AmendField, AmendTarget, HunkMark};
 use crate::tui::input::UiInput;
-use crate::tui::interface::{ModelAccess, SessionHeader, Start, UiOptions};
+use crate::tui::interface::{ModelAccess, SessionHeader, Start};
 use crate::tui::keymap::Focus;
 use crate::tui::layers::Help;
 use crate::tui::model::UiModel;
@@ -211,7 +211,9 @@ fn a_window_too_small_shows_the_required_size() {
 
 #[test]
 fn ascii_mode_draws_only_ascii_characters() {
-    let mut model = UiModel::new(UiOptions { ascii: true, ..options() }, None, Size::new(60, 20));
+    let mut options = options();
+    options.terminal.ascii = true;
+    let mut model = UiModel::new(options, None, Size::new(60, 20));
     feed(&mut model, Msg::Start(Box::new(start())), 0);
     cards(&mut model);
     tell(&mut model, EventKind::ApprovalRequested(command_approval("a")), 9000);
@@ -385,7 +387,7 @@ fn setup_dialogs_at_the_first_start_match_their_snapshots() {
     check("setup-approvals", |model| setup(model, &[SetupInput::Move(1)]));
     check("setup-theme", |model| setup(model, &[SetupInput::Move(-1)]));
     let mut model = model(60, 20);
-    model.options.ascii = true;
+    model.options.terminal.ascii = true;
     model.screen.glyphs = crate::tui::glyphs::ASCII;
     setup(&mut model, &[SetupInput::Move(-1)]);
     let drawn = picture(&mut model, 20_000);

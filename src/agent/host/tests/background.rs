@@ -104,7 +104,7 @@ async fn beside_with(approval_timeout: Option<Duration>) -> Beside {
     let (running, list) = watch::channel(Vec::new());
     let mut setup = setup(ASKS, views.clone(), disk.clone(), script.clone());
     setup.running = Some(list);
-    setup.options.approval_timeout = approval_timeout;
+    setup.options.approvals.timeout = approval_timeout;
     setup.sandbox_status.words = "sandbox on · net off".to_owned();
     let (commands, receive_commands) = mpsc::channel(8);
     let (events, receive_events) = mpsc::unbounded_channel();

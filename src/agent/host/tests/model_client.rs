@@ -44,7 +44,8 @@ fn session(policy: &str) -> Session {
     let disk = Arc::new(Disk::default());
     let tools = Arc::new(Tools { disk: disk.clone(), fills: AtomicBool::new(false), ran: Mutex::default() });
     let script = Arc::new(Script(Mutex::default()));
-    let setup = Setup { models: Arc::new(All), ..setup(policy, tools.clone(), disk.clone(), script.clone()) };
+    let mut setup = setup(policy, tools.clone(), disk.clone(), script.clone());
+    setup.models.all = Arc::new(All);
     let (commands, receive_commands) = mpsc::channel(8);
     let (events, receive_events) = mpsc::unbounded_channel();
     let ended = spawn(setup, receive_commands, events).ended;
@@ -90,7 +91,8 @@ async fn a_model_that_the_policy_denies_receives_no_request() {
 
 #[tokio::test]
 async fn mcp_servers_receive_the_context_window_of_the_chosen_model() {
-    let mut beside = Beside::under(POLICY, true, |setup| Setup { models: Arc::new(All), ..setup });
+    let mut beside =
+        Beside::under(POLICY, true, |setup| Setup { models: ModelSetup { all: Arc::new(All), ..setup.models }, ..setup });
     beside.send(Command::SetModel { name: "other/model".to_owned() }).await;
     let known = |kind: &EventKind| match kind {
         EventKind::ModelChanged { facts, .. } => (facts.context_window == 32_000).then_some(()),
@@ -119,8 +121,11 @@ impl Models for Reporting {
 #[tokio::test]
 async fn an_unavailable_summary_model_is_opened_when_a_model_is_chosen() {
     let (report, mut opened) = mpsc::unbounded_channel();
-    let summary_model = SummaryModelSetup { name: Some("small/model".to_owned()), model: None };
-    let beside = Beside::under(POLICY, true, |setup| Setup { models: Arc::new(Reporting(report)), summary_model, ..setup });
+    let summary = SummaryModelSetup { name: Some("small/model".to_owned()), model: None };
+    let beside = Beside::under(POLICY, true, |setup| {
+        let models = ModelSetup { all: Arc::new(Reporting(report)), summary, ..setup.models };
+        Setup { models, ..setup }
+    });
     for (chosen, expected) in [("other/model", &["other/model", "small/model"][..]), ("third/model", &["third/model"])] {
         beside.send(Command::SetModel { name: chosen.to_owned() }).await;
         for name in expected {

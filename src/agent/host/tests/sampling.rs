@@ -44,8 +44,10 @@ fn request() -> Value {
 fn beside(policy: &str, person: bool, limits: Vec<BudgetSetting>) -> (Beside, Arc<Asked>) {
     let model = Arc::new(Asked::default());
     let asked: Arc<dyn Model> = model.clone();
-    let beside =
-        Beside::under(policy, person, |setup| Setup { model: asked, options: AgentOptions { limits, ..setup.options }, ..setup });
+    let beside = Beside::under(policy, person, |setup| {
+        let models = ModelSetup { current: asked, ..setup.models };
+        Setup { models, options: AgentOptions { limits, ..setup.options }, ..setup }
+    });
     (beside, model)
 }
 

@@ -406,7 +406,10 @@ async fn resources_that_require_approval_are_read_only_after_the_user_approves()
         beside.until(|kind| matches!(kind, EventKind::TaskStarted { .. }).then_some(())).await;
         assert_eq!(beside.fake.log().len(), usize::from(accepts));
     }
-    let nobody = |setup: Setup| Setup { options: AgentOptions { approver: Approver::Nobody, ..setup.options }, ..setup };
+    let nobody = |mut setup: Setup| {
+        setup.options.approvals.approver = Approver::Nobody;
+        setup
+    };
     let mut beside = Beside::under(&policy, false, nobody);
     beside.stand().await;
     beside.send(prompt()).await;
@@ -425,7 +428,8 @@ async fn server_tools_are_available_before_the_server_is_reported_ready() {
         let modes = tokio::sync::watch::channel(Mode::Ask).0;
         *kept.lock().unwrap() = Some(updates);
         *asked.lock().unwrap() = Some(requests);
-        Setup { policy_updates: Some(PolicyUpdates { updates: receive, reload, modes }), ..setup }
+        let updates = Some(PolicyUpdates { updates: receive, reload, modes });
+        Setup { policy: PolicySetup { updates, ..setup.policy }, ..setup }
     });
     let updates = follower.lock().unwrap().take().unwrap();
     let mut requests = receive.lock().unwrap().take().unwrap();

@@ -133,7 +133,7 @@ fn a_restored_machine_agrees_with_the_state_of_its_journal() {
             }
             sim.crash("");
             let place = format!("{} after {length} records", file.display());
-            let (machine, totals) = (sim.machine.spending.totals(), state.totals());
+            let (machine, totals) = (sim.machine.requests.spending().totals(), state.totals());
             assert_eq!((machine.usage, machine.cost_usd), (totals.usage, totals.cost_usd), "{place}");
             assert_eq!(
                 sim.machine.prompts.queue().iter().map(|waiting| &waiting.text).collect::<Vec<_>>(),

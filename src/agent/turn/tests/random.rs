@@ -139,7 +139,7 @@ fn begun(person: bool) -> TurnMachine {
     // With a user, another model writes the summaries, as long as the messages fit it.
     if person {
         machine.cx.options.summary_model = Some(ModelFacts::for_test("small/model", 6_000, Some(SMALL_PRICE)));
-        machine.models.reload(&machine.cx.options);
+        machine.requests.reload_models(&machine.cx.options);
     }
     machine.begin_session();
     machine
@@ -242,8 +242,7 @@ impl World {
         enforcer.replace_user_layer(self.layer(), GrantScope::Project);
         Input::PolicyChanged(Box::new(PolicyChange {
             enforcer,
-            tools: Vec::new().into(),
-            tool_names: Vec::new(),
+            tools: OfferedTools { definitions: Vec::new().into(), names: Vec::new() },
             sandbox: "NONE".to_owned(),
             sandbox_status: bare(),
             name: "test".to_owned(),
@@ -861,7 +860,6 @@ fn plan_of(call: ToolCall, opens: Vec<SandboxAccess>, early: bool) -> Result<Pla
         timeout_seconds: 300,
         sandbox: None,
         task_plan: None,
-        proposed_plan: None,
         doubts: crate::ports::Doubts::default(),
         amends: PlanAmendments::default(),
         hook_runs: None,
@@ -908,10 +906,10 @@ proptest! {
         world.comes_to_an_end();
         let mut restored = small(Approver::Nobody);
         let at = world.at();
-        let summed_up = world.machine.window.thread().has_summary();
+        let summed_up = world.machine.requests.thread().has_summary();
         restored.restore(std::mem::take(&mut world.journal), Vec::new(), ResumePolicy::Pause, at);
-        prop_assert_eq!(restored.window.thread().has_summary(), summed_up);
-        prop_assert_eq!(restored.window.thread_mut().all_ids(), world.machine.window.thread_mut().all_ids());
+        prop_assert_eq!(restored.requests.thread().has_summary(), summed_up);
+        prop_assert_eq!(restored.requests.thread_mut().all_ids(), world.machine.requests.thread_mut().all_ids());
     }
 
     #[test]

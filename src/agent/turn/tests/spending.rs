@@ -33,7 +33,7 @@ fn cost_after(lines: &[&str]) -> (Option<f64>, Option<f64>) {
     let before = sim.machine.totals();
     sim.crash("");
     assert_eq!(sim.machine.totals(), before, "another process counts the same");
-    (sim.machine.totals().2, sim.machine.spending.totals().cost_usd)
+    (sim.machine.totals().2, sim.machine.requests.spending().totals().cost_usd)
 }
 
 fn is_near(cost: Option<f64>, expected: f64) -> bool {
@@ -101,9 +101,9 @@ fn the_estimate_of_the_next_request_follows_the_token_count_of_the_last_one() {
     let mut sim = Sim::new(Approver::User, 50);
     played(&mut sim, &["prompt one"]);
     let at = sim.at();
-    let before = sim.machine.next_request(at);
+    let before = sim.machine.requests.next_request(&sim.machine.cx, at);
     played(&mut sim, &["answer end_turn@12 | One"]);
-    let after = sim.machine.next_request(at);
+    let after = sim.machine.requests.next_request(&sim.machine.cx, at);
     assert!(after.input_tokens > 3 * before.input_tokens, "{before:?} {after:?}");
     assert_eq!(after.output_tokens, 500);
 }
@@ -117,9 +117,10 @@ fn cached_input_is_estimated_as_cheap_only_until_the_cache_expires() {
     let completion = Completion { content, stop_reason: StopReason::EndTurn, usage, model: None };
     let at = sim.at();
     sim.machine.handle(Input::Delta(Delta::Completed(completion)), at);
-    let warm = sim.machine.next_request(at);
+    let warm = sim.machine.requests.next_request(&sim.machine.cx, at);
     assert_eq!(warm.cache_read_tokens, 60);
-    let cold = sim.machine.next_request(InputTime { now: at.now + jiff::SignedDuration::from_secs(301), ..at });
+    let later = InputTime { now: at.now + jiff::SignedDuration::from_secs(301), ..at };
+    let cold = sim.machine.requests.next_request(&sim.machine.cx, later);
     assert_eq!((cold.cache_read_tokens, cold.cache_write_tokens), (0, cold.input_tokens));
 }
 

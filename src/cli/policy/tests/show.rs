@@ -76,7 +76,7 @@ fn every_entry_is_shown_with_its_location_and_ineffective_entries_are_marked() {
 fn toml_output_is_a_valid_policy() {
     let toml = in_force().as_toml();
     let again = Bundle::parse(&toml, "again").unwrap_or_else(|error| panic!("{error}\n{toml}"));
-    let shell = again.shell.unwrap();
+    let shell = again.capabilities.shell.unwrap();
     assert_eq!((shell.rules.len(), shell.blocked.len()), (1, 2), "{toml}");
     assert!(toml.contains("# sandbox = \"off\"  # ~/c/policy.toml:4, overridden by managed:6"), "{toml}");
 }

@@ -53,7 +53,7 @@ fn servers_run_in_the_same_sandbox_as_commands() {
     let mut bench = Bench::new();
     let mut sandbox = SandboxPolicy::unsandboxed();
     (sandbox.tier, sandbox.network) = (SandboxTier::Guarded, NetworkAccess::Proxied);
-    sandbox.roots = vec![bench.settings.workspace.clone()];
+    sandbox.paths.roots = vec![bench.settings.workspace.clone()];
     bench.settings.command.sandbox = sandbox;
     let launcher = ServerLauncher::new(bench.settings.clone());
     match block_on(said(&launcher, program(&bench, SERVER))) {

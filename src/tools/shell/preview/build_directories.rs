@@ -107,7 +107,7 @@ impl<'a> BuildDirectories<'a> {
         let repository = repository.to_owned();
         let is_cache = |top: &Path| directory.parent() == Some(top) && directory.ends_with(CACHE_OF_MODULES);
         let is_ignored = ignored.outermost(directory).is_some_and(|top| directory == top || is_cache(&top));
-        if !is_ignored || ignored.changed_since(directory, self.settings.since) {
+        if !is_ignored || ignored.changed_since(directory, self.settings.session.since) {
             return false;
         }
         let tracked = self.tracked.entry(repository.clone()).or_insert_with(|| tracked_paths(&repository));

@@ -204,7 +204,7 @@ fn touch_discarded(listed: &[Changes], kept: &[Changes]) {
 /// Completes the call. Only the outcome is stored, until the session has recorded it.
 fn finish_call(mut view: OverlayDir, result: ToolResult, settings: &ToolSettings) -> (ToolResult, Option<CommittedRun>) {
     view.discard_direct();
-    if settings.session.is_none() {
+    if settings.session.id.is_none() {
         view.remove_on_drop();
         return (result, None);
     }

@@ -158,7 +158,8 @@ fn is_escaping_link(change: &Change, changes: &Changes, settings: &ToolSettings)
             part => place.push(part),
         }
     }
-    let programs = SYSTEM_DIRECTORIES.iter().map(Path::new).chain(settings.command.sandbox.shown.iter().map(PathBuf::as_path));
+    let programs =
+        SYSTEM_DIRECTORIES.iter().map(Path::new).chain(settings.command.sandbox.paths.shown.iter().map(PathBuf::as_path));
     !place.starts_with(changes.directory()) && !programs.into_iter().any(|directory| place.starts_with(directory))
 }
 

@@ -93,7 +93,7 @@ pub(in crate::tools) async fn run(
 ) -> Result<PreviewRunResult, ToolError> {
     let settings = work.narrow.apply_to(settings);
     check_unchanged(&mut work, &settings).await?;
-    let call = Call { tool_call_id, tool_name, session_id: settings.session.clone() };
+    let call = Call { tool_call_id, tool_name, session_id: settings.session.id.clone() };
     let apart = unapproved_run(&work, &settings).await?;
     let (making, opens) = (Arc::clone(&settings), work.opens.clone());
     let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
@@ -162,7 +162,7 @@ impl PreviewedCommand {
 
     /// Stores the end of the run in the layer, so that another process can show its effects again.
     fn outlive_session(&mut self, effects: &Effects, end: Option<&LayerEnd>) {
-        if self.settings.session.is_none() || end.is_none() || self.run_end.stopped || effects.is_build_output() {
+        if self.settings.session.id.is_none() || end.is_none() || self.run_end.stopped || effects.is_build_output() {
             return;
         }
         let ended = EndedRun {
@@ -175,7 +175,7 @@ impl PreviewedCommand {
             is_settled: self.changes.iter().all(Changes::is_settled),
         };
         match self.view.keep_ended(&ended) {
-            Ok(()) => self.view.outlives(self.settings.commands.clone()),
+            Ok(()) => self.view.outlives(self.settings.session.commands.clone()),
             // If aye exits before the decision, the effects are discarded.
             Err(error) => tracing::warn!(%error, "cannot store the end of a run in its layer"),
         }
@@ -350,7 +350,7 @@ impl PreparedPreview {
 fn granted_directories(settings: &ToolSettings, held: &Confinement) -> Vec<PathBuf> {
     let is_apart = |place: &Path| !held.roots.iter().any(|root| place.starts_with(root) || root.starts_with(place));
     let holds_home = |place: &Path| settings.home.as_deref().is_some_and(|home| home.starts_with(place));
-    let granted = settings.command.sandbox.writable.iter().filter(|place| is_apart(place) && !holds_home(place));
+    let granted = settings.command.sandbox.paths.writable.iter().filter(|place| is_apart(place) && !holds_home(place));
     let mut directories: Vec<PathBuf> = granted.filter(|place| place.is_dir()).cloned().collect();
     directories.sort();
     directories.dedup_by(|inner, outer| inner.starts_with(outer));

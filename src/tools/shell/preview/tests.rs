@@ -42,7 +42,7 @@ fn bench() -> Option<Bench> {
 fn sandbox(workspace: PathBuf, base: PathBuf) -> SandboxPolicy {
     let mut sandbox = SandboxPolicy::unsandboxed();
     (sandbox.tier, sandbox.network) = (SandboxTier::Preview, NetworkAccess::Proxied);
-    (sandbox.roots, sandbox.previews) = (vec![workspace], Ok(base));
+    (sandbox.paths.roots, sandbox.previews) = (vec![workspace], Ok(base));
     sandbox.trust = RepositoryTrust::Trusted;
     sandbox
 }
@@ -279,7 +279,7 @@ fn the_reason_for_a_missing_preview_is_given() {
     bench.settings.command.sandbox.network = NetworkAccess::Open;
     assert!(reason(offer(&bench, "true")).contains("network access"));
     bench.settings.command.sandbox.network = NetworkAccess::Proxied;
-    bench.settings.command.sandbox.writes = false;
+    bench.settings.command.sandbox.paths.writes = false;
     assert!(reason(offer(&bench, "true")).contains("only read"));
 }
 
@@ -407,7 +407,7 @@ fn a_partly_removed_preview_is_removed_and_not_recovered() {
 #[test]
 fn the_outcome_of_a_call_is_on_disk_until_its_session_records_the_outcome() {
     let Some(mut bench) = bench() else { return };
-    bench.settings.session = Some(SessionId::new("s"));
+    bench.settings.session.id = Some(SessionId::new("s"));
     fill(&bench);
     let base = bench.root.join("base");
     for (line, meddle, code) in [("true", false, None), (ALL, true, Some(ErrorCode::Conflict)), ("echo x > z", false, None)] {
@@ -453,7 +453,7 @@ fn effects_are_applied_until_the_process_is_killed() {
 
 fn crashing(root: &Path) -> ToolSettings {
     let mut settings = crate::tools::tests::settings(root.join("ws"), root.join("home"));
-    settings.session = Some(SessionId::new("s"));
+    settings.session.id = Some(SessionId::new("s"));
     settings.command.sandbox = sandbox(root.join("ws"), root.join("base"));
     settings
 }

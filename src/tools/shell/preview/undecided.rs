@@ -53,7 +53,7 @@ pub(in crate::tools) fn reopen(
         return Err(other("the command ran in another version of aye"));
     }
     let ended: EndedRun<'_> = view.ended_run().ok_or_else(|| other("the record of the run cannot be read"))?;
-    if !ended.layers.iter().all(|layer| settings.command.sandbox.roots.contains(&layer.directory)) {
+    if !ended.layers.iter().all(|layer| settings.command.sandbox.paths.roots.contains(&layer.directory)) {
         return Err(other("the command ran in different directories than this session uses now"));
     }
     if !ended.layers.iter().all(|layer| view.contains(layer)) {
@@ -68,7 +68,7 @@ pub(in crate::tools) fn reopen(
     if effects.digest != was || effects != *ended.effects {
         return Err(other("the changes, or the files that they replace, have changed since"));
     }
-    view.outlives(settings.commands.clone());
+    view.outlives(settings.session.commands.clone());
     if are_many(&changes) {
         view.release_memory_on_drop();
     }

@@ -154,7 +154,7 @@ impl SandboxedCommand<'_> {
             above.map(|place| place.components().count()).max().unwrap_or(0)
         };
         let (veil, closed): (Vec<PathBuf>, Vec<PathBuf>) =
-            hidden.iter().cloned().partition(|place| self.settings.command.sandbox.visible.hidden.contains(place));
+            hidden.iter().cloned().partition(|place| self.settings.command.sandbox.paths.visible.hidden.contains(place));
         // Credentials, aye's own directories, and paths blocked by the policy.
         if depth(&closed) > depth(shown) {
             return AccessMethod::Nothing;

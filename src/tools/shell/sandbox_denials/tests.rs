@@ -251,8 +251,8 @@ fn hidden_paths_except_credentials_are_offered_for_reading() {
     }
     let shut = root.join("home/.aws");
     machine.settings.paths.may_show = std::sync::Arc::new(move |path| !path.starts_with(&shut));
-    machine.settings.command.sandbox.visible.hidden = vec![root.join("home"), root.join("other")];
-    machine.confinement.hidden.extend(machine.settings.command.sandbox.visible.hidden.clone());
+    machine.settings.command.sandbox.paths.visible.hidden = vec![root.join("home"), root.join("other")];
+    machine.confinement.hidden.extend(machine.settings.command.sandbox.paths.visible.hidden.clone());
     machine.confinement.hidden.push(root.join("home/.aws"));
     machine.confinement.shown = vec![root.join("home/seen")];
     let read = |line: &str| machine.opens(line);

@@ -27,7 +27,7 @@ impl PatchSteps {
         let reals: Vec<&Path> = self.steps.iter().map(|step| step.real.as_path()).collect();
         let places: Vec<Written<'_>> = reals.iter().copied().zip(self.given.iter().map(|(given, _)| given.as_str())).collect();
         with_guard(&places, || {
-            settings.seen.write_unread(&reals, || commit(&self.steps)).map_err(|failure| self.write_error(failure))
+            settings.session.seen.write_unread(&reals, || commit(&self.steps)).map_err(|failure| self.write_error(failure))
         })
     }
 

@@ -90,7 +90,7 @@ impl SessionList {
             is_stale: false,
             renaming: None,
             current,
-            waits_sign: signs.waits,
+            waits_sign: signs.state.waits,
             signs: *signs,
         };
         sessions.update_hint();
@@ -165,9 +165,9 @@ impl SessionList {
         let is_here = Some(&session.session_id) == self.current.as_ref();
         let sign = match session.state {
             ListedState::Waits => self.waits_sign,
-            ListedState::Interrupted => self.signs.failed,
-            ListedState::Paused => self.signs.running,
-            ListedState::Elsewhere => self.signs.denied,
+            ListedState::Interrupted => self.signs.state.failed,
+            ListedState::Paused => self.signs.state.running,
+            ListedState::Elsewhere => self.signs.state.denied,
             ListedState::Done => " ",
         };
         let mark = match session.state {

@@ -45,11 +45,11 @@ fn draw_preview(sessions: &SessionList, area: Rect, buffer: &mut Buffer, canvas:
         let (sign, token) = match one.kind {
             PreviewLineKind::Prompt => (canvas.glyphs.user, Token::Accent),
             PreviewLineKind::Answer => ("", Token::Text),
-            PreviewLineKind::Done => (canvas.glyphs.done, Token::Muted),
-            PreviewLineKind::Failed => (canvas.glyphs.failed, Token::Danger),
-            PreviewLineKind::Denied => (canvas.glyphs.denied, Token::Warn),
-            PreviewLineKind::Waits => (canvas.glyphs.waits, Token::Warn),
-            PreviewLineKind::Note => (canvas.glyphs.note, Token::Muted),
+            PreviewLineKind::Done => (canvas.glyphs.state.done, Token::Muted),
+            PreviewLineKind::Failed => (canvas.glyphs.state.failed, Token::Danger),
+            PreviewLineKind::Denied => (canvas.glyphs.state.denied, Token::Warn),
+            PreviewLineKind::Waits => (canvas.glyphs.state.waits, Token::Warn),
+            PreviewLineKind::Note => (canvas.glyphs.state.note, Token::Muted),
         };
         let words = if one.kind == PreviewLineKind::Answer {
             text::reveal_line(&strip_markdown(&one.text))

@@ -52,7 +52,7 @@ fn sample(width: u16, theme: &Theme, glyphs: &Glyphs) -> Vec<Line<'static>> {
         said(glyphs.user, "Make the greeting friendlier", Token::Accent),
         words(&[("text", Token::Text), ("muted", Token::Muted), ("faint", Token::Faint), ("heading", Token::Heading)]),
         words(&[("`code`", Token::Code), ("a link", Token::Link), ("a quote", Token::Quote)]),
-        said(glyphs.done, "Edit src/greet.rs", Token::Ok),
+        said(glyphs.state.done, "Edit src/greet.rs", Token::Ok),
         words(&[("warning", Token::Warn), ("failure", Token::Danger), ("critical", Token::Critical)]),
     ];
     let diff = Diff::new(&FileDiffs::read(SAMPLE), None);

@@ -38,9 +38,9 @@ fn true_colours_are_used_once_the_terminal_reports_support() {
         (ColourDepth::None, ColourDepth::None),
     ] {
         let mut model = model(80, 24);
-        model.options.colours = before;
+        model.options.terminal.colours = before;
         say(&mut model, TerminalReply::TrueColour);
-        assert_eq!(model.options.colours, after);
+        assert_eq!(model.options.terminal.colours, after);
     }
 }
 
@@ -142,7 +142,7 @@ fn themes_are_listed_with_their_errors() {
     assert_eq!(model.screen.theme.name, "mine");
     let screen = draw(&mut model, 5500);
     assert!(screen.contains("theme mine"), "{screen}");
-    assert!(screen.contains("faint has a contrast of 1.6") || model.options.colours == ColourDepth::None, "{screen}");
+    assert!(screen.contains("faint has a contrast of 1.6") || model.options.terminal.colours == ColourDepth::None, "{screen}");
     play(&mut model, 8000, "/theme broken<enter>");
     assert!(draw(&mut model, 9900).contains("unknown field `fant`"));
     assert_eq!(model.screen.theme.name, "mine");

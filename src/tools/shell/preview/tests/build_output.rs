@@ -157,7 +157,7 @@ fn only_existing_build_directories_are_written_directly() {
 #[test]
 fn the_next_process_discards_undecided_effects() {
     let Some(mut bench) = direct() else { return };
-    bench.settings.session = Some(SessionId::new("s"));
+    bench.settings.session.id = Some(SessionId::new("s"));
     let before = modified(&bench, "source");
     let plan = ran(&bench, "echo two > source; echo new > target/new");
     ended_with_it(&mut bench, plan);

@@ -113,7 +113,7 @@ fn sessions_in_one_workspace_do_not_overwrite_each_other() {
     let Some(mut bench) = bench() else { return };
     fill(&bench);
     let mut preview = |session: &str, line: &str| {
-        bench.settings.session = Some(SessionId::new(session));
+        bench.settings.session.id = Some(SessionId::new(session));
         previewed(&bench, line).unwrap()
     };
     let many = "mkdir 500; cd 500; seq 500 | split -l 1 - f";

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant, SystemTime};
 pub(super) fn project(ignored: &str) -> Option<Bench> {
     let mut bench = bench()?;
     bench.settings.command.sandbox.survey =
-        Some(ProtectedScan::new(bench.settings.command.sandbox.roots.clone(), ProtectionRules::default(), Vec::new()));
+        Some(ProtectedScan::new(bench.settings.command.sandbox.paths.roots.clone(), ProtectionRules::default(), Vec::new()));
     let root = &bench.settings.workspace;
-    bench.settings.command.sandbox.read_only = vec![root.join(".git"), root.join(".aye")];
+    bench.settings.command.sandbox.paths.read_only = vec![root.join(".git"), root.join(".aye")];
     bench.write(".gitignore", ignored);
     git(&bench, &["init", "-q"]);
     git(&bench, &["add", "."]);
@@ -169,9 +169,9 @@ fn files_that_do_not_qualify_as_build_output_are_listed() {
     assert_eq!(listed(&bench, "mkdir -p target; echo x > target/a"), (1, 0));
     assert_eq!(listed(&bench, "mkdir -p node_modules/.cache; echo x > node_modules/.cache/a"), (1, 0));
     // The rules were written after the session started.
-    bench.settings.since = SystemTime::now() - Duration::from_secs(3600);
+    bench.settings.session.since = SystemTime::now() - Duration::from_secs(3600);
     assert_eq!(listed(&bench, "mkdir -p target; echo x > target/a").0, 0);
-    bench.settings.since = SystemTime::now() + Duration::from_secs(3600);
+    bench.settings.session.since = SystemTime::now() + Duration::from_secs(3600);
     // Rules written by the command do not count.
     let (build, others) = listed(&bench, "echo out/ >> .gitignore; mkdir out; echo x > out/a");
     assert!(build == 0 && others == 2, "{build} {others}");
@@ -186,7 +186,7 @@ fn files_that_do_not_qualify_as_build_output_are_listed() {
 fn outside_a_repository_only_tagged_directories_are_build_output() {
     let Some(mut bench) = bench() else { return };
     bench.settings.command.sandbox.survey =
-        Some(ProtectedScan::new(bench.settings.command.sandbox.roots.clone(), ProtectionRules::default(), Vec::new()));
+        Some(ProtectedScan::new(bench.settings.command.sandbox.paths.roots.clone(), ProtectionRules::default(), Vec::new()));
     bench.write(".gitignore", "target/\n");
     let plan = ran(
         &bench,

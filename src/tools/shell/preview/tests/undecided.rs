@@ -8,15 +8,15 @@ const LINE: &str = "echo new > made.txt; echo more >> changed.txt; rm gone.txt; 
 
 /// Ends the session while the plan is pending.
 pub(super) fn ended_with_it(bench: &mut Bench, plan: Plan) {
-    block_on(bench.settings.commands.end_all());
+    block_on(bench.settings.session.commands.end_all());
     drop(plan);
-    bench.settings.commands = Commands::default();
+    bench.settings.session.commands = Commands::default();
 }
 
 /// Returns the bench of a session that ends before the effects are decided, with the effects and their digest.
 fn undecided() -> Option<(Bench, Effects, String)> {
     let mut bench = project("target/\n")?;
-    bench.settings.session = Some(SessionId::new("s"));
+    bench.settings.session.id = Some(SessionId::new("s"));
     bench.write("changed.txt", "one\n");
     bench.write("gone.txt", "gone\n");
     let plan = ran(&bench, LINE);
@@ -113,7 +113,7 @@ fn an_undecided_layer_is_kept_for_its_session_and_removed_with_the_session() {
     let Some((mut bench, _, _)) = undecided() else { return };
     assert_eq!(undecided_use(&base(&bench)).len(), 1);
     recover(&base(&bench), None);
-    bench.settings.session = Some(SessionId::new("other"));
+    bench.settings.session.id = Some(SessionId::new("other"));
     bench.router().recover(&base(&bench), &|_| false, &|_| true);
     assert_eq!(left(&bench), 1, "another session leaves it alone");
     assert!(prune_undecided(&base(&bench), 0, true) > 0 && left(&bench) == 1);
