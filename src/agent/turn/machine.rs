@@ -383,7 +383,7 @@ impl TurnMachine {
         let cost_usd = model.cost_usd(&usage).map(|cost| cost + fee_usd);
         let spent = Expense { usage, cost_usd, estimated };
         self.spend(SpendingInput::Counted(spent));
-        self.cx.record_setting(Record::Sampled { server, usage, cost_usd, estimated });
+        self.cx.record_expense(Record::Sampled { server, usage, cost_usd, estimated });
         let (input, output) = (usage.input_tokens, usage.output_tokens);
         self.cx.out.notice(format!("{label} used {}: {input} tokens in, {output} out", model.name));
         let request = CompletedRequest { spent, stop_reason, latency_ms, model: model.name };

@@ -185,7 +185,7 @@ impl Spending {
     fn count_review(&mut self, spent: Expense, task: Option<TaskUsage>, cx: &mut TurnContext) {
         let Expense { usage, cost_usd, estimated } = spent;
         self.usage.add(spent);
-        cx.record_setting(Record::Reviewed { usage, cost_usd, estimated });
+        cx.record_expense(Record::Reviewed { usage, cost_usd, estimated });
         let session_cost_usd = self.usage.totals().whole_cost_usd();
         cx.out.event(EventKind::ReviewSpent { usage, cost_usd, session_cost_usd, estimated });
         self.warn(task, cx);
@@ -195,7 +195,7 @@ impl Spending {
     fn count_agent(&mut self, spent: Expense, cx: &mut TurnContext) -> SpendingOutput {
         let Expense { usage, cost_usd, estimated } = spent;
         let output = self.count(spent);
-        cx.record_setting(Record::Sampled { server: SAMPLED_BY_AGENT.to_owned(), usage, cost_usd, estimated });
+        cx.record_expense(Record::Sampled { server: SAMPLED_BY_AGENT.to_owned(), usage, cost_usd, estimated });
         let session_cost_usd = self.usage.totals().whole_cost_usd();
         cx.out.event(EventKind::Agent(AgentEvent::Spent { usage, cost_usd, session_cost_usd, estimated }));
         output
