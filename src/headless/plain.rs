@@ -4,7 +4,7 @@ use super::Output;
 use crate::protocol::tool::redaction_summary;
 use crate::protocol::{
     Budget, BudgetScope, BudgetUnit, CallId, Elicitation, EventKind, FailedRequest, Failure, FailureKind, GoalStatus, ModelFacts,
-    PlannedStep, Remedy, ServerStatus, Usage, budget_key,
+    PlannedStep, Remedy, ServerStatus, Usage, budget_key, group_digits,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -299,19 +299,6 @@ fn budget_warning(budget: &Budget) -> String {
 
 fn message_count(messages: u64) -> String {
     if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
-}
-
-/// Formats a number with thousands separators: `12,345`.
-fn group_digits(count: u64) -> String {
-    let digits = count.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// Returns the lines of a failure. The last hint is the command that continues the task, if the session is saved.

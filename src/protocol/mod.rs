@@ -110,5 +110,7 @@ pub use task_plan::{Coverage, JudgedLine, PROPOSE_PLAN, PlanLine, PlanSubject, P
 pub use text_tools::TextTools;
 pub use tool::{ErrorCode, Proposal, Redaction, RunsCode, RunsWhen, ToolDefinition, ToolError, ToolResult, ToolStatus};
 pub use tool_use::{ToolUse, ToolUses};
-pub use truncate::{cut_position_after, cut_position_before, format_count, format_seconds, size, truncate, truncate_with_gap};
+pub use truncate::{
+    cut_position_after, cut_position_before, format_count, format_seconds, group_digits, size, truncate, truncate_with_gap,
+};
 pub use usage::Usage;
