@@ -116,7 +116,7 @@ fn apply(kept: &mut PreviewedCommand, settings: &ToolSettings) -> (ToolResult, R
     }
     // Whatever happens from now on, the next start completes the application.
     kept.view.keep_on_drop();
-    let outcome = overlay::commit(kept.view.path(), &kept.changes).or_else(|error| match error {
+    let outcome = overlay::commit(kept.view.path(), &kept.changes, &|_| {}).or_else(|error| match error {
         CommitError::Io { error, .. } if overlay::has_begun(kept.view.path()) => retry_commit(&kept.view, error),
         error => Err(error),
     });
