@@ -109,10 +109,9 @@ impl Plain {
             EventKind::LlmRetry { .. } => retry_line(kind),
             EventKind::ServersChanged { servers } => self.servers_line(servers),
             EventKind::ModelChanged { message, .. } => Some(message.clone()),
-            EventKind::BudgetApproaching { budget } => Some(budget_warning(budget)),
+            EventKind::BudgetApproaching { .. } | EventKind::StepLimitApproaching { .. } => limit_line(kind),
             EventKind::Steered { text } => Some(format!("sent to the model: {text}")),
             EventKind::AnswerDiscarded { reason } => Some(format!("the response above was discarded: {reason}")),
-            EventKind::StepLimitApproaching { step_count, max_steps } => Some(format!("step {step_count} of {max_steps}")),
             EventKind::PlannedStepsChanged { .. } | EventKind::GoalChanged(_) => progress_line(kind),
             EventKind::PolicyExpired { message }
             | EventKind::PolicyRejected { message }
@@ -160,6 +159,7 @@ impl Plain {
             | EventKind::ApprovalRequested(_)
             | EventKind::ApprovalResolved { .. }
             | EventKind::ToolOutputChunk { .. }
+            | EventKind::EffectsProgress { .. }
             | EventKind::StepCompleted { .. }
             | EventKind::TaskCompleted { .. }
             | EventKind::SessionCompleted { .. } => None,
@@ -221,6 +221,14 @@ fn elicitation_line(asked: &Elicitation) -> Option<String> {
 }
 
 /// Returns the line about the planned steps or the goal.
+fn limit_line(kind: &EventKind) -> Option<String> {
+    match kind {
+        EventKind::BudgetApproaching { budget } => Some(budget_warning(budget)),
+        EventKind::StepLimitApproaching { step_count, max_steps } => Some(format!("step {step_count} of {max_steps}")),
+        _ => None,
+    }
+}
+
 fn progress_line(kind: &EventKind) -> Option<String> {
     match kind {
         EventKind::PlannedStepsChanged { steps } => steps_line(steps),

@@ -16,6 +16,7 @@ mod layer;
 mod memory;
 mod model;
 mod plan;
+mod progress;
 mod recovery;
 mod remote;
 mod rewinds;
@@ -46,6 +47,7 @@ pub(crate) use layer::{LayerEnd, LayerRun};
 pub(crate) use memory::{MemoryInbox, MemorySuggestion, SuggestionOutcome};
 pub(crate) use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};
 pub(crate) use plan::{Plan, PlanAmendments};
+pub(crate) use progress::ProgressSender;
 pub(crate) use recovery::{RecoveredCalls, RecoveredState, SavedTail};
 pub use remote::{
     LaunchedProgram, Launcher, RemoteAsks, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, ServerProgram,

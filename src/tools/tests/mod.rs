@@ -44,7 +44,7 @@ use super::sandbox::SandboxPolicy;
 use super::{CommandSettings, HttpAccess, PathAccess, Router, SessionSearch, SessionSkills, ToolSettings, ToolSources, Toolset};
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit};
-use crate::ports::{Plan, RunContext, ToolRouter, UserQuestions};
+use crate::ports::{Plan, ProgressSender, RunContext, ToolRouter, UserQuestions};
 use crate::protocol::{Action, CallArguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{EnvironmentSelection, Helper, Shell};
@@ -190,6 +190,7 @@ pub(super) fn context() -> RunContext {
     RunContext {
         tool_call_id: None,
         output: mpsc::channel(16).0,
+        progress: ProgressSender::default(),
         interrupt: kill.child_token(),
         kill,
         background: CancellationToken::new(),
