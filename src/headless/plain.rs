@@ -4,7 +4,7 @@ use super::Output;
 use crate::protocol::tool::redaction_summary;
 use crate::protocol::{
     Budget, BudgetScope, BudgetUnit, CallId, Elicitation, EventKind, FailedRequest, Failure, FailureKind, GoalStatus, ModelFacts,
-    PlannedStep, Remedy, ServerStatus, Usage, budget_key,
+    PlannedStep, Remedy, ServerStatus, Usage, budget_key, group_digits,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -109,10 +109,9 @@ impl Plain {
             EventKind::LlmRetry { .. } => retry_line(kind),
             EventKind::ServersChanged { servers } => self.servers_line(servers),
             EventKind::ModelChanged { message, .. } => Some(message.clone()),
-            EventKind::BudgetApproaching { budget } => Some(budget_warning(budget)),
+            EventKind::BudgetApproaching { .. } | EventKind::StepLimitApproaching { .. } => limit_line(kind),
             EventKind::Steered { text } => Some(format!("sent to the model: {text}")),
             EventKind::AnswerDiscarded { reason } => Some(format!("the response above was discarded: {reason}")),
-            EventKind::StepLimitApproaching { step_count, max_steps } => Some(format!("step {step_count} of {max_steps}")),
             EventKind::PlannedStepsChanged { .. } | EventKind::GoalChanged(_) => progress_line(kind),
             EventKind::PolicyExpired { message }
             | EventKind::PolicyRejected { message }
@@ -160,6 +159,7 @@ impl Plain {
             | EventKind::ApprovalRequested(_)
             | EventKind::ApprovalResolved { .. }
             | EventKind::ToolOutputChunk { .. }
+            | EventKind::EffectsProgress { .. }
             | EventKind::StepCompleted { .. }
             | EventKind::TaskCompleted { .. }
             | EventKind::SessionCompleted { .. } => None,
@@ -221,6 +221,14 @@ fn elicitation_line(asked: &Elicitation) -> Option<String> {
 }
 
 /// Returns the line about the planned steps or the goal.
+fn limit_line(kind: &EventKind) -> Option<String> {
+    match kind {
+        EventKind::BudgetApproaching { budget } => Some(budget_warning(budget)),
+        EventKind::StepLimitApproaching { step_count, max_steps } => Some(format!("step {step_count} of {max_steps}")),
+        _ => None,
+    }
+}
+
 fn progress_line(kind: &EventKind) -> Option<String> {
     match kind {
         EventKind::PlannedStepsChanged { steps } => steps_line(steps),
@@ -299,19 +307,6 @@ fn budget_warning(budget: &Budget) -> String {
 
 fn message_count(messages: u64) -> String {
     if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
-}
-
-/// Formats a number with thousands separators: `12,345`.
-fn group_digits(count: u64) -> String {
-    let digits = count.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// Returns the lines of a failure. The last hint is the command that continues the task, if the session is saved.

@@ -5,7 +5,7 @@ use super::context::AppContext;
 use super::error::CliError;
 use super::startup::open_store;
 use super::tasks::TaskDirectory;
-use crate::protocol::WorkspaceId;
+use crate::protocol::{SessionId, WorkspaceId};
 use crate::session::Totals;
 use crate::store::{DecisionFilter, LoggedDecision, SessionSummary, Store, StoreError};
 use crate::workspace::identity::workspace_id;
@@ -75,17 +75,70 @@ pub(crate) struct UsageReport {
     pub unreadable_sessions: Vec<String>,
 }
 
+impl UsageRow {
+    fn add(&mut self, other: &Self) {
+        self.tasks += other.tasks;
+        self.requests += other.requests;
+        self.totals.add_all(&other.totals);
+        self.approved += other.approved;
+        self.denied += other.denied;
+    }
+}
+
 impl UsageReport {
     /// Returns the sum of all rows.
     pub(crate) fn total(&self) -> UsageRow {
-        self.rows.iter().fold(UsageRow::default(), |mut sum, (_, row)| {
-            sum.tasks += row.tasks;
-            sum.requests += row.requests;
-            sum.totals.add_all(&row.totals);
-            sum.approved += row.approved;
-            sum.denied += row.denied;
-            sum
-        })
+        sum(self.rows.iter().map(|(_, row)| row))
+    }
+}
+
+fn sum<'a>(rows: impl Iterator<Item = &'a UsageRow>) -> UsageRow {
+    rows.fold(UsageRow::default(), |mut sum, row| {
+        sum.add(row);
+        sum
+    })
+}
+
+/// Rows by name.
+type UsageRows = BTreeMap<String, UsageRow>;
+
+/// Usage that the journal of one session contains.
+#[derive(Default)]
+struct SessionUsage {
+    own: UsageRows,
+    /// Requests of the agents that the session started, as far as it was running when they ended.
+    of_agents: UsageRows,
+}
+
+/// Usage of the sessions of one store.
+#[derive(Default)]
+struct StoreUsage {
+    sessions: HashMap<SessionId, SessionUsage>,
+    /// Sessions of agents, by the session that started them.
+    agents: HashMap<SessionId, Vec<SessionId>>,
+}
+
+impl StoreUsage {
+    /// Removes and returns the usage of a session and of the agents below it.
+    ///
+    /// The requests of agents are in the journals of two sessions. Those of the agents are complete and name the models,
+    /// but they can be missing, for example after a cleanup or an import.
+    fn take(&mut self, id: &SessionId) -> UsageRows {
+        let SessionUsage { mut own, of_agents } = self.sessions.remove(id).unwrap_or_default();
+        let mut below = UsageRows::new();
+        for agent in self.agents.remove(id).unwrap_or_default() {
+            add_rows(&mut below, &self.take(&agent));
+        }
+        let tokens = |rows: &UsageRows| sum(rows.values()).totals.tokens();
+        let is_complete = tokens(&below) >= tokens(&of_agents);
+        add_rows(&mut own, if is_complete { &below } else { &of_agents });
+        own
+    }
+}
+
+fn add_rows(rows: &mut UsageRows, more: &UsageRows) {
+    for (name, row) in more {
+        rows.entry(name.clone()).or_default().add(row);
     }
 }
 
@@ -124,7 +177,7 @@ pub(crate) fn sources(place: &AppContext) -> Result<Vec<UsageSource>, CliError> 
 ///
 /// Returns an error if a store cannot be read. A session that cannot be read is only listed.
 pub(crate) fn read(sources: &[UsageSource], filter: &UsageFilter) -> Result<UsageReport, StoreError> {
-    let mut rows = BTreeMap::new();
+    let mut rows = UsageRows::new();
     let mut unreadable_sessions = Vec::new();
     for UsageSource { store, workspace } in sources {
         let is_elsewhere = |path: &PathBuf| filter.workspace.as_ref().is_some_and(|wanted| *wanted != workspace_id(path));
@@ -142,15 +195,24 @@ pub(crate) fn read(sources: &[UsageSource], filter: &UsageFilter) -> Result<Usag
                 decision.workspace = project.clone().into_owned();
             }
         }
+        let mut usage = StoreUsage::default();
         for session in &sessions {
-            // The session that started an agent counts its requests.
-            if session.of_agent || filter.since.is_some_and(|since| session.updated < since) {
+            if let Some(parent) = session.parent.as_ref().filter(|_| session.of_agent) {
+                usage.agents.entry(parent.clone()).or_default().push(session.session_id.clone());
+            }
+            if filter.since.is_some_and(|since| session.updated < since) {
                 continue;
             }
-            if let Err(error) = add_session(store, session, filter, &mut rows) {
-                tracing::warn!(%error, session = %session.session_id, "cannot count the usage of a session");
-                unreadable_sessions.push(session.session_id.to_string());
+            match read_session(store, session, filter) {
+                Ok(read) => drop(usage.sessions.insert(session.session_id.clone(), read)),
+                Err(error) => {
+                    tracing::warn!(%error, session = %session.session_id, "cannot count the usage of a session");
+                    unreadable_sessions.push(session.session_id.to_string());
+                }
             }
+        }
+        for session in sessions.iter().filter(|session| !session.of_agent) {
+            add_rows(&mut rows, &usage.take(&session.session_id));
         }
         add_decisions(&decisions, &sessions, filter, &mut rows);
     }
@@ -165,12 +227,8 @@ pub(crate) fn read(sources: &[UsageSource], filter: &UsageFilter) -> Result<Usag
     Ok(UsageReport { rows, unreadable_sessions })
 }
 
-fn add_session(
-    store: &Store,
-    session: &SessionSummary,
-    filter: &UsageFilter,
-    rows: &mut BTreeMap<String, UsageRow>,
-) -> Result<(), StoreError> {
+fn read_session(store: &Store, session: &SessionSummary, filter: &UsageFilter) -> Result<SessionUsage, StoreError> {
+    let mut usage = SessionUsage::default();
     // Some records do not name their model; it is that of the last response.
     let mut last_model: Option<String> = None;
     store.for_each_tally_entry(&session.session_id, |time, entry| {
@@ -183,13 +241,16 @@ fn add_session(
         }
         let model =
             entry.model().filter(|_| entry.answering_model().is_none()).or(last_model.as_deref()).unwrap_or(&session.model);
+        let rows = if entry.is_of_agent() { &mut usage.of_agents } else { &mut usage.own };
         let row = rows.entry(filter.by.name(time, model, &session.workspace)).or_default();
-        row.tasks += u64::from(entry.starts_task());
+        // The task of an agent is a part of the task that started it.
+        row.tasks += u64::from(entry.starts_task() && !session.of_agent);
         if let Some(spent) = entry.expense() {
             row.requests += 1;
             row.totals.add(spent);
         }
-    })
+    })?;
+    Ok(usage)
 }
 
 /// Returns the name of a model with its provider. A response only names the model; the session has the provider of its
@@ -199,12 +260,7 @@ fn full_name(model: &str, current: &str) -> String {
     if is_current { current.to_owned() } else { model.to_owned() }
 }
 
-fn add_decisions(
-    decisions: &[LoggedDecision],
-    sessions: &[SessionSummary],
-    filter: &UsageFilter,
-    rows: &mut BTreeMap<String, UsageRow>,
-) {
+fn add_decisions(decisions: &[LoggedDecision], sessions: &[SessionSummary], filter: &UsageFilter, rows: &mut UsageRows) {
     let models: HashMap<&str, &str> =
         sessions.iter().map(|session| (session.session_id.as_str(), session.model.as_str())).collect();
     let by_user = decisions.iter().filter(|decision| decision.by == USER);
@@ -219,5 +275,90 @@ fn add_decisions(
         } else {
             row.denied += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::{Durability, Record, SAMPLED_BY_AGENT};
+    use crate::protocol::{Mode, Usage};
+    use crate::store::NewSession;
+
+    const TOKENS: u64 = 100;
+
+    fn id(number: u32) -> SessionId {
+        SessionId::new(format!("{number:032x}"))
+    }
+
+    /// Adds a session with these records.
+    fn add(store: &Store, number: u32, started_by: Option<u32>, records: Vec<Record>) {
+        let workspace = PathBuf::from("/work");
+        let claim = store.create(NewSession {
+            id: id(number),
+            workspace_id: workspace_id(&workspace),
+            workspace,
+            model: format!("demo/model-{number}"),
+            started_by: started_by.map(id),
+        });
+        let journal = store.journal(claim.id(), Mode::Ask);
+        let appended = journal.append(records, Durability::Process);
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(appended).unwrap();
+    }
+
+    fn usage() -> Usage {
+        Usage { input_tokens: TOKENS, ..Usage::default() }
+    }
+
+    /// Returns the record of a request that a session sent itself.
+    fn own() -> Record {
+        Record::Wasted { usage: usage(), cost_usd: Some(0.5), estimated: false, model: None }
+    }
+
+    /// Returns the record of a request of an agent in the session that started it.
+    fn of_agent() -> Record {
+        Record::Sampled { server: SAMPLED_BY_AGENT.to_owned(), usage: usage(), cost_usd: Some(0.5), estimated: false }
+    }
+
+    /// Returns the requests of each model.
+    fn requests(store: Store) -> Vec<(String, u64)> {
+        let filter = UsageFilter { since: None, workspace: None, by: UsageGroup::Model };
+        let report = read(&[UsageSource { store, workspace: None }], &filter).unwrap();
+        let total = report.total();
+        assert_eq!(total.totals.usage.input_tokens, total.requests * TOKENS);
+        assert_eq!(total.totals.as_expense().cost_usd, Some(total.requests as f64 * 0.5));
+        let mut rows: Vec<_> = report.rows.into_iter().map(|(name, row)| (name, row.requests)).collect();
+        rows.sort();
+        rows
+    }
+
+    fn rows(expected: &[(&str, u64)]) -> Vec<(String, u64)> {
+        expected.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+    }
+
+    #[test]
+    fn requests_that_agents_complete_after_their_session_ended_are_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        // The session ended before the last request of its agent and before both requests of the agent below it.
+        add(&store, 1, None, vec![own(), of_agent()]);
+        add(&store, 2, Some(1), vec![own(), own()]);
+        add(&store, 3, Some(2), vec![own(), own()]);
+        assert_eq!(requests(store), rows(&[("demo/model-1", 1), ("demo/model-2", 2), ("demo/model-3", 2)]));
+    }
+
+    #[test]
+    fn requests_of_agents_count_once_and_without_their_sessions_as_those_of_the_parent() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        add(&store, 1, None, vec![own(), of_agent(), of_agent()]);
+        add(&store, 2, Some(1), vec![own(), of_agent()]);
+        add(&store, 3, Some(2), vec![own()]);
+        // The sessions of the agents of this session were removed, one of them or both.
+        add(&store, 4, None, vec![of_agent(), of_agent()]);
+        add(&store, 5, Some(4), vec![own()]);
+        add(&store, 6, None, vec![of_agent()]);
+        let expected = [("demo/model-1", 1), ("demo/model-2", 1), ("demo/model-3", 1), ("demo/model-4", 2), ("demo/model-6", 1)];
+        assert_eq!(requests(store), rows(&expected));
     }
 }

@@ -12,6 +12,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+/// Server named by the `Sampled` records of requests from agents.
+pub(crate) const SAMPLED_BY_AGENT: &str = "Agent";
+
 /// Record in the journal of a session. Only `session::SessionState` interprets it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case", rename_all_fields = "camelCase")]
@@ -201,7 +204,7 @@ pub(crate) enum Record {
         tool_call_id: CallId,
         proposal: Option<Proposal>,
     },
-    /// A server requested a response from the model, which is not part of the thread.
+    /// A server or an agent requested a response from the model, which is not part of the thread.
     Sampled {
         server: String,
         usage: Usage,

@@ -16,6 +16,7 @@ mod layer;
 mod memory;
 mod model;
 mod plan;
+mod progress;
 mod recovery;
 mod remote;
 mod rewinds;
@@ -39,11 +40,14 @@ pub(crate) use doubts::Doubts;
 pub(crate) use footprint::{Footprint, touched_path};
 pub(crate) use hooks::{HookTrigger, Hooks};
 pub(crate) use instructions::{InstructionSource, Instructions};
-pub(crate) use journal::{Durability, EditedCommand, GoalChange, Journal, JournalError, Record, ServiceSession, TaskEnd};
+pub(crate) use journal::{
+    Durability, EditedCommand, GoalChange, Journal, JournalError, Record, SAMPLED_BY_AGENT, ServiceSession, TaskEnd,
+};
 pub(crate) use layer::{LayerEnd, LayerRun};
 pub(crate) use memory::{MemoryInbox, MemorySuggestion, SuggestionOutcome};
 pub(crate) use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};
 pub(crate) use plan::{Plan, PlanAmendments, TaskPlanProposal};
+pub(crate) use progress::ProgressSender;
 pub(crate) use recovery::{RecoveredCalls, RecoveredState, SavedTail};
 pub use remote::{
     LaunchedProgram, Launcher, RemoteAsks, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, ServerProgram,

@@ -1,8 +1,8 @@
 //! Tool interface: calls are planned, judged, and then run with a permit.
 
 use super::{
-    ArtifactError, BoxFuture, CheckpointError, FileRewind, FileRewindPlan, FileRewindResult, Hooks, Plan, RewindStart,
-    SearchEngine, TaskChangeCounts,
+    ArtifactError, BoxFuture, CheckpointError, FileRewind, FileRewindPlan, FileRewindResult, Hooks, Plan, ProgressSender,
+    RewindStart, SearchEngine, TaskChangeCounts,
 };
 use crate::policy::{Permit, PreviewPermit};
 use crate::protocol::{
@@ -22,6 +22,8 @@ pub(crate) struct RunContext {
     pub tool_call_id: Option<CallId>,
     /// Live output. Chunks are dropped if the channel is full; the result is always complete.
     pub output: mpsc::Sender<String>,
+    /// Receives the progress of reading or applying the effects of a command.
+    pub progress: ProgressSender,
     /// Fires when the call must be killed.
     pub kill: CancellationToken,
     /// Fires when the user interrupts the task, and together with `kill`. Commands receive `SIGINT` and are killed 2 s
@@ -45,6 +47,7 @@ impl RunContext {
         Self {
             tool_call_id: None,
             output,
+            progress: ProgressSender::default(),
             kill: CancellationToken::new(),
             interrupt: CancellationToken::new(),
             background: CancellationToken::new(),

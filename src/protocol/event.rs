@@ -2,10 +2,10 @@
 
 use super::{
     AgentEvent, Approval, ApprovalId, Artifact, Budget, CallArguments, CallId, ChangedFiles, Compaction, CompactionTrigger,
-    ContextUse, Decision, Effects, Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, GoalState, HostResponse,
-    ListedModel, Mode, ModelFacts, PlannedStep, PolicyLayer, Proposal, QueuedMessage, Redaction, RequestedList, RewindPlan,
-    RewindPoint, Rewound, RuleInfo, RunningCommand, SandboxTier, ServerStatus, SessionId, SessionStatus, StepId, StopReason,
-    TaskId, TaskState, ToolError, ToolStatus, ToolUse, Usage, WorkspaceId,
+    ContextUse, Decision, Effects, EffectsProgress, Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, GoalState,
+    HostResponse, ListedModel, Mode, ModelFacts, PlannedStep, PolicyLayer, Proposal, QueuedMessage, Redaction, RequestedList,
+    RewindPlan, RewindPoint, Rewound, RuleInfo, RunningCommand, SandboxTier, ServerStatus, SessionId, SessionStatus, StepId,
+    StopReason, TaskId, TaskState, ToolError, ToolStatus, ToolUse, Usage, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -231,6 +231,13 @@ pub enum EventKind {
     ToolOutputChunk {
         tool_call_id: CallId,
         text: String,
+    },
+    /// aye lists or applies the changes of a command that ran in a copy. Sent about ten times a second if this takes
+    /// longer than a second, and when the last of at least 1,000 files is prepared or applied.
+    EffectsProgress {
+        tool_call_id: CallId,
+        #[serde(flatten)]
+        progress: EffectsProgress,
     },
     ToolCompleted {
         tool_call_id: CallId,

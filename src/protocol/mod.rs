@@ -14,6 +14,7 @@ mod command_output;
 mod context;
 mod custom_command;
 mod diagnostics;
+mod effects_progress;
 pub mod event;
 pub mod failure;
 mod file_diff;
@@ -64,6 +65,7 @@ pub use command_output::{UNCHANGED_NOTE, exit_code_in, exit_line, text_after_cha
 pub use context::{Compaction, CompactionTrigger, ContextShare, ContextUse};
 pub use custom_command::CustomCommand;
 pub use diagnostics::{Diagnostic, FileDiagnostics, LanguageServerStatus};
+pub use effects_progress::{EffectsProgress, EffectsStage};
 pub use event::{
     APPROVED_BY_SERVICE, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, COMPACTION_IS, DENIED_BY_SERVICE, Event, EventKind,
     FailedRequest, HistorySum, NO_USER, NOT_COMPACTED, OUTSIDE_SANDBOX, RULE_SAVED, RULE_UNTIL_QUIT,
@@ -110,5 +112,7 @@ pub use task_plan::{Coverage, JudgedLine, PROPOSE_PLAN, PlanLine, PlanSubject, P
 pub use text_tools::TextTools;
 pub use tool::{ErrorCode, Proposal, Redaction, RunsCode, RunsWhen, ToolDefinition, ToolError, ToolResult, ToolStatus};
 pub use tool_use::{ToolUse, ToolUses};
-pub use truncate::{cut_position_after, cut_position_before, format_count, format_seconds, size, truncate, truncate_with_gap};
+pub use truncate::{
+    cut_position_after, cut_position_before, format_count, format_seconds, group_digits, size, truncate, truncate_with_gap,
+};
 pub use usage::Usage;

@@ -46,6 +46,19 @@ pub fn format_count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
+/// Formats a number with its digits in groups of three: `30,000`.
+pub fn group_digits(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
 /// Formats a time limit, in minutes if it is a whole number of them: `5 min`, `90 s`.
 pub fn format_seconds(seconds: u64) -> String {
     match seconds {

@@ -2,7 +2,7 @@
 //! session list, which reads only the counted part of each record.
 
 use super::task::ends_step;
-use crate::ports::Record;
+use crate::ports::{Record, SAMPLED_BY_AGENT};
 use crate::protocol::{MessageId, StopReason, Usage};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -90,6 +90,7 @@ pub(crate) struct TallyEntry<'a> {
     message_id: Option<Cow<'a, str>>,
     model: Option<Cow<'a, str>>,
     is_answer: bool,
+    is_of_agent: bool,
 }
 
 impl TallyEntry<'_> {
@@ -110,6 +111,11 @@ impl TallyEntry<'_> {
     /// Returns the model of a response in the conversation.
     pub(crate) fn answering_model(&self) -> Option<&str> {
         self.model().filter(|_| self.is_answer)
+    }
+
+    /// Returns whether an agent sent the request, which the session of the agent counts too.
+    pub(crate) fn is_of_agent(&self) -> bool {
+        self.is_of_agent
     }
 }
 
@@ -216,7 +222,8 @@ impl<'a> From<&'a Record> for TallyEntry<'a> {
         };
         let message_id = message.map(|message| Cow::Borrowed(message.message_id.as_str()));
         let is_answer = matches!(record, Record::Answer { .. });
-        Self { step, spent, message_id, model: model.map(|model| Cow::Borrowed(model.as_str())), is_answer }
+        let is_of_agent = matches!(record, Record::Sampled { server, .. } if server == SAMPLED_BY_AGENT);
+        Self { step, spent, message_id, model: model.map(|model| Cow::Borrowed(model.as_str())), is_answer, is_of_agent }
     }
 }
 
@@ -244,6 +251,8 @@ struct Fields<'a> {
     model: Option<Cow<'a, str>>,
     #[serde(default)]
     compaction: Option<CompactionFields>,
+    #[serde(borrow, default)]
+    server: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
@@ -278,7 +287,7 @@ impl MessageFields {
 impl<'a> TallyEntry<'a> {
     /// Parses the counted part of a stored record; `None` if it cannot be read.
     pub(crate) fn parse(json: &'a [u8]) -> Option<Self> {
-        let Fields { record, step_count, usage, cost_usd, estimated, prompts, stop_reason, message, model, compaction } =
+        let Fields { record, step_count, usage, cost_usd, estimated, prompts, stop_reason, message, model, compaction, server } =
             serde_json::from_slice(json).ok()?;
         let (step, adds_message) = match record.as_ref() {
             "task_started" => (Step::TaskStarted, true),
@@ -298,6 +307,7 @@ impl<'a> TallyEntry<'a> {
             "answer" | "wasted" => model,
             _ => compaction.and_then(|compaction| compaction.model).map(Cow::Owned),
         };
-        Some(Self { step, spent, message_id, model, is_answer })
+        let is_of_agent = record == "sampled" && server.as_deref() == Some(SAMPLED_BY_AGENT);
+        Some(Self { step, spent, message_id, model, is_answer, is_of_agent })
     }
 }

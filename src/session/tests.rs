@@ -1,7 +1,7 @@
 //! State of a session after single records, and after any sequence of them.
 
 use super::{CallDenial, CallStage, Change, OpenCall, PromptRewind, SessionState, TallyCounter, TallyEntry, Totals};
-use crate::ports::{Record, TaskEnd};
+use crate::ports::{Record, SAMPLED_BY_AGENT, TaskEnd};
 use crate::protocol::*;
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -114,7 +114,12 @@ fn any_record() -> impl Strategy<Value = Record> {
         (1..4_u32).prop_map(step),
         (12..30_u32, prop::bool::ANY).prop_map(|(id, calls)| answer(id, if calls { &["c1", "c2"][..] } else { &[] })),
         prop::option::of(0.0..2.0_f64).prop_map(wasted),
-        Just(Record::Sampled { server: "docs".to_owned(), usage: usage(3), cost_usd: None, estimated: false }),
+        prop::sample::select(vec!["docs", SAMPLED_BY_AGENT]).prop_map(|server| Record::Sampled {
+            server: server.to_owned(),
+            usage: usage(3),
+            cost_usd: None,
+            estimated: false
+        }),
         Just(Record::MandateSet { digest: Some("d1".to_owned()), actions: Vec::new(), asks: Vec::new() }),
         Just(Record::Reviewed { usage: usage(4), cost_usd: None, estimated: false }),
         call().prop_map(intent),

@@ -23,7 +23,7 @@ pub(crate) struct SessionSummary {
     pub session_id: SessionId,
     pub workspace_id: WorkspaceId,
     pub workspace: String,
-    /// Title from the first prompt; absent while there is only a draft.
+    /// Title from the first prompt; absent while there is none, as with only a draft or a review.
     pub title: Option<String>,
     pub created: jiff::Timestamp,
     pub updated: jiff::Timestamp,

@@ -149,11 +149,11 @@ impl Router {
         (id, tool_name): (CallId, String),
         (proposal, discarded): (Option<Proposal>, Vec<DiscardedEffect>),
         settings: Arc<ToolSettings>,
-        kill: &CancellationToken,
+        context: RunContext,
     ) -> ToolResult {
-        let before = checkpoint::snapshot_before_tool(&settings, kill).await;
+        let before = checkpoint::snapshot_before_tool(&settings, &context.kill).await;
         let written = WrittenTexts::of_command(changed_files_of(&command, &settings), &settings).await;
-        let (result, settled) = preview::commit(command, id, tool_name, discarded, Arc::clone(&settings)).await;
+        let (result, settled) = preview::commit(command, id, tool_name, discarded, Arc::clone(&settings), context.progress).await;
         if let Ok(Some(before)) = before {
             before.record_own_changes(&settings).await;
         }
@@ -401,7 +401,7 @@ impl ToolRouter for Router {
                 }
                 Ok(command) => {
                     let (call, seen) = ((id, plan.tool_name), (plan.proposal, plan.amends.discarded));
-                    return self.commit_preview(*command, call, seen, settings, &context.kill).await;
+                    return self.commit_preview(*command, call, seen, settings, context).await;
                 }
                 Err(payload) => payload,
             };

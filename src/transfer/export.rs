@@ -52,7 +52,7 @@ pub(crate) fn to_read(store: &Store, id: &SessionId) -> Result<(String, String),
             &text[from..]
         );
     }
-    Ok((summary.title.unwrap_or_else(|| "(draft only)".to_owned()), text))
+    Ok((summary.title.unwrap_or_else(|| "(no prompt)".to_owned()), text))
 }
 
 /// Returns a session in a format. Only JSON includes artifacts.

@@ -76,7 +76,7 @@ pub(crate) struct TranscriptCall {
 impl SessionTranscript {
     pub(crate) fn new(summary: &SessionSummary) -> Self {
         Self {
-            title: summary.title.clone().unwrap_or_else(|| "(draft only)".to_owned()),
+            title: summary.title.clone().unwrap_or_else(|| "(no prompt)".to_owned()),
             session_id: summary.session_id.to_string(),
             parent: summary.parent.as_ref().map(ToString::to_string),
             workspace: summary.workspace.clone(),

@@ -1,6 +1,6 @@
 //! Formatting of numbers for the screen: tokens, dollars, durations.
 
-use crate::protocol::{BudgetUnit, Usage};
+use crate::protocol::{BudgetUnit, Usage, group_digits};
 
 /// Formats a token count: `940`, `12.1k`, `200k`, `1.2M`.
 pub(crate) fn tokens(count: u64) -> String {
@@ -53,15 +53,7 @@ pub(crate) fn format_count(count: usize, noun: &str) -> String {
 
 /// Formats a count with a noun and thousands separators: `10,000 lines`.
 pub(crate) fn format_large_count(count: usize, noun: &str) -> String {
-    let digits = count.to_string();
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    format!("{grouped} {noun}{}", if count == 1 { "" } else { "s" })
+    format!("{} {noun}{}", group_digits(count as u64), if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -112,6 +112,22 @@ fn secrets_and_the_home_directory_are_hidden_from_unapproved_runs() {
     assert!(told.contains("shown") && !told.contains("s3cret"), "{told}");
 }
 
+#[test]
+fn programs_receive_the_progress_of_applying_many_files() {
+    let line = "mkdir out && for i in $(seq 1200); do echo $i > out/$i.txt; done";
+    let arguments = ["exec", "--trust", "--mode", "auto", "--json", "do it"];
+    let server = script(line);
+    let Some(project) = project(&server) else { return };
+    let events = project.aye(&arguments).exits(0).events();
+    assert_eq!(project.read("out/1200.txt"), "1200\n");
+    let progress = events.all("effects_progress");
+    let last = progress.last().unwrap();
+    assert_eq!((&last["toolCallId"], &last["stage"]), (&json!("call_1"), &json!("applying")), "{last}");
+    assert_eq!((&last["done"], &last["total"]), (&json!(1_200), &json!(1_200)), "{last}");
+    let seconds = last["elapsedMs"].as_u64().unwrap() / 1_000 + 1;
+    assert!(progress.len() as u64 <= 10 * seconds + 2, "at most about ten a second: {progress:?}");
+}
+
 fn opened(line: &str) -> Option<(Server, Project, Terminal)> {
     let server = script(line);
     let project = project(&server)?.file("gone.txt", "gone\n");

@@ -94,6 +94,18 @@ fn review_usage_counts_towards_session_totals_and_budget() {
     assert!(terminal.quit().success());
     let usage = project.aye(&["usage", "--json"]).exits(0).json();
     assert_eq!(usage["total"]["inputTokens"], 2 * 1200, "{usage}");
+    // A session without a prompt, which is not the latest session to continue.
+    let mut terminal = project.open(&[]);
+    terminal.wait_for("Try:");
+    server.push(response(&[]));
+    terminal.prompt("/review");
+    terminal.wait_for("review of uncommitted changes: no findings");
+    assert!(terminal.quit().success());
+    let usage = project.aye(&["usage", "--json"]).exits(0).json();
+    assert_eq!((&usage["total"]["inputTokens"], &usage["total"]["tasks"]), (&json!(3 * 1200), &json!(1)), "{usage}");
+    server.push(Answer::text("Again."));
+    project.aye(&["exec", "-c", "and now"]).exits(0);
+    assert!(server.request(3).messages().contains("Hello to you."), "the session with a prompt continues");
     let server = Server::new([]);
     let project = repository(&server);
     let mut terminal = project.open(&["-m", "anthropic/claude-sonnet-5", "--max-budget-usd", "0.0001"]);

@@ -343,6 +343,31 @@ fn hunks_and_files_are_left_out_in_the_approval_prompt() {
 }
 
 #[test]
+fn the_review_has_the_tabs_and_file_keys_of_the_effects_of_a_command() {
+    let (text, changed) = texts();
+    let server = Server::new(changes_with_hunks(&changed));
+    let (project, id) = with_hunks(&server, &text);
+    let mut terminal = project.open_sized(&["task", "keep", "-p", &id], 120, 40);
+    let screen = terminal.review("Apply a patch to 3 files");
+    assert!(screen.contains("☑ gone.txt") && screen.contains("☑ long.txt") && screen.contains("☑ new.txt"), "{screen}");
+    assert!(screen.contains("{ } file") && screen.contains("f toggle file"), "{screen}");
+    terminal.send("}");
+    terminal.wait_for("long.txt ☑ hunk 2");
+    terminal.send("f");
+    let screen = terminal.wait_for("apply hunks 1, 4 of 4");
+    assert!(screen.contains("☐ long.txt"), "{screen}");
+    terminal.send("{");
+    terminal.wait_until_gone("long.txt ☐ hunk 2");
+    terminal.send("f");
+    terminal.wait_for("apply hunk 4 of 4");
+    terminal.send("f");
+    terminal.wait_for("apply hunks 1, 4 of 4");
+    terminal.decide('y');
+    assert!(terminal.finish().success());
+    assert_eq!((project.read("long.txt"), project.exists("gone.txt"), project.read("new.txt").as_str()), (text, false, "new\n"));
+}
+
+#[test]
 fn an_edited_hunk_is_a_conflict_later_and_is_not_overwritten() {
     let (text, changed) = texts();
     let server = Server::new(changes_with_hunks(&changed));

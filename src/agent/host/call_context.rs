@@ -4,7 +4,7 @@ use super::backpressure::Backpressure;
 use super::call_timeout::{CallTimeout, with_timeout};
 use crate::agent::turn::Input;
 use crate::policy::redact::{Redactor, Stream};
-use crate::ports::{Plan, ToolRouter};
+use crate::ports::{Plan, ProgressSender, ToolRouter};
 use crate::protocol::{ErrorCode, ToolError};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
@@ -93,6 +93,17 @@ impl CallContext {
     /// for the front end.
     pub(crate) fn output(&self, index: usize, stopped: CancellationToken) -> OutputRelay {
         OutputRelay { index, stopped, redactor: self.redactor(), room: self.backpressure(), inputs: self.inputs() }
+    }
+
+    /// Returns the sender of a call's progress to the session. Progress is dropped while the session is busy, and after
+    /// `stopped` is cancelled.
+    pub(crate) fn progress(&self, index: usize, stopped: CancellationToken) -> ProgressSender {
+        let inputs = self.inputs();
+        ProgressSender::new(move |progress| {
+            if !stopped.is_cancelled() {
+                let _ = inputs.try_send(Input::EffectsProgress { index, progress });
+            }
+        })
     }
 }
 

@@ -16,7 +16,13 @@ const MESSAGE_BYTES: usize = 500;
 const HEAD_BYTES: usize = 96;
 
 pub(super) fn log(event: &Event) {
-    if matches!(event.kind, EventKind::TextChunk { .. } | EventKind::ReasoningChunk { .. } | EventKind::ToolOutputChunk { .. }) {
+    if matches!(
+        event.kind,
+        EventKind::TextChunk { .. }
+            | EventKind::ReasoningChunk { .. }
+            | EventKind::ToolOutputChunk { .. }
+            | EventKind::EffectsProgress { .. }
+    ) {
         // They are frequent and contain little information.
         if tracing::enabled!(target: EVENTS, tracing::Level::DEBUG) {
             tracing::debug!(target: EVENTS, line = line(event, "DEBUG"));
@@ -152,6 +158,7 @@ fn model_payload(kind: &EventKind) -> Option<Value> {
 fn call_payload(kind: &EventKind) -> Option<Value> {
     let payload = match kind {
         EventKind::ToolOutputChunk { tool_call_id, text } => json!({"toolCallId": tool_call_id, "bytes": text.len()}),
+        EventKind::EffectsProgress { .. } => full_payload(kind),
         EventKind::ToolCallProgress { tool_name, bytes } => json!({"toolName": tool_name, "bytes": bytes}),
         EventKind::ToolRequested { tool_call_id, tool_name, capability, .. } => {
             json!({"toolCallId": tool_call_id, "toolName": tool_name, "capability": capability})

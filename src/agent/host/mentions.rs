@@ -5,7 +5,7 @@ use super::call_timeout::{CallTimeout, outcome, with_timeout};
 use crate::agent::limits::CHANNEL_DEPTH;
 use crate::agent::turn::Input;
 use crate::policy::Permit;
-use crate::ports::{Plan, RunContext};
+use crate::ports::{Plan, ProgressSender, RunContext};
 use crate::protocol::{ToolCall, ToolResult};
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
@@ -43,7 +43,8 @@ pub(super) fn read(
             // Overlong content is cut after all files are read.
             let max_bytes = usize::MAX;
             let background = CancellationToken::new();
-            let context = RunContext { tool_call_id: None, output, interrupt: kill.child_token(), kill, background, max_bytes };
+            let (progress, interrupt) = (ProgressSender::default(), kill.child_token());
+            let context = RunContext { tool_call_id: None, output, progress, kill, interrupt, background, max_bytes };
             let work = tokio::spawn(async move { router.run(plan, permit, context).await });
             let patience = CallTimeout::Short;
             async move { outcome(with_timeout(work, patience, &killed, &stop).await, (id, name), patience, false) }

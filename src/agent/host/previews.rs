@@ -23,12 +23,14 @@ impl Previews {
         let (router, inputs) = (context.router(), context.inputs());
         let (stopped, interrupt) = (context.kill_token().child_token(), context.interrupt_token().child_token());
         let relay = context.output(index, stopped.clone());
+        let progress = context.progress(index, stopped.clone());
         self.tokens.insert(ticket, stopped.clone());
         self.work.spawn(async move {
             let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);
             let context = RunContext {
                 tool_call_id: None,
                 output,
+                progress,
                 kill: stopped.clone(),
                 interrupt: interrupt.clone(),
                 background: CancellationToken::new(),

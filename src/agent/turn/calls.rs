@@ -9,7 +9,8 @@ use super::tasks::CurrentCalls;
 use super::turn_context::TurnContext;
 use crate::ports::{Durability, Plan, RecoveredCalls};
 use crate::protocol::{
-    ApprovalId, CallHooks, CallId, Decision, EventKind, Part, RequestedList, Resolution, RuleQuery, TaskId, ToolError, ToolResult,
+    ApprovalId, CallHooks, CallId, Decision, EffectsProgress, EventKind, Part, RequestedList, Resolution, RuleQuery, TaskId,
+    ToolError, ToolResult,
 };
 use crate::session::Mandate;
 
@@ -37,6 +38,10 @@ pub(super) enum CallsInput {
     Printed {
         index: usize,
         text: String,
+    },
+    Progressed {
+        index: usize,
+        progress: EffectsProgress,
     },
     Finished {
         index: usize,
@@ -207,6 +212,11 @@ fn pass(input: CallsInput, batch: &mut CallBatch, runner: &mut CallRunner<'_>, a
         CallsInput::Printed { index, text } => {
             if let Some(call) = batch.calls().get(index) {
                 runner.cx.out.event(EventKind::ToolOutputChunk { tool_call_id: call.call.tool_call_id.clone(), text });
+            }
+        }
+        CallsInput::Progressed { index, progress } => {
+            if let Some(call) = batch.calls().get(index) {
+                runner.cx.out.event(EventKind::EffectsProgress { tool_call_id: call.call.tool_call_id.clone(), progress });
             }
         }
         CallsInput::Finished { index, result, latency_ms } => batch.on_result(index, result, latency_ms, runner),

@@ -8,8 +8,8 @@ use crate::ports::{
     Delta, Durability, FileRewind, FileRewindResult, HookTrigger, ModelError, ModelRequest, Plan, Record, RewindStart,
 };
 use crate::protocol::{
-    Action, Amendment, ApprovalId, CallHooks, CallId, ChangedFiles, Command, EventHooks, EventKind, Failure, ModelFacts,
-    RewindPlan, RewindPoint, SandboxAccess, SecretString, StepId, TaskId, ToolCall, ToolError, ToolResult,
+    Action, Amendment, ApprovalId, CallHooks, CallId, ChangedFiles, Command, EffectsProgress, EventHooks, EventKind, Failure,
+    ModelFacts, RewindPlan, RewindPoint, SandboxAccess, SecretString, StepId, TaskId, ToolCall, ToolError, ToolResult,
 };
 use crate::session::Expense;
 use jiff::Timestamp;
@@ -69,6 +69,10 @@ pub(crate) enum Input {
     ToolOutput {
         index: usize,
         text: String,
+    },
+    EffectsProgress {
+        index: usize,
+        progress: EffectsProgress,
     },
     ToolFinished {
         index: usize,

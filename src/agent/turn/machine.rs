@@ -98,6 +98,7 @@ impl TurnMachine {
                 self.work.add(WorkItem::Commit);
             }
             Input::ToolOutput { index, text } => self.report_calls(CallsInput::Printed { index, text }, at),
+            Input::EffectsProgress { index, progress } => self.report_calls(CallsInput::Progressed { index, progress }, at),
             Input::ToolFinished { index, result, latency_ms } => {
                 self.advance_after(CallsInput::Finished { index, result, latency_ms }, at);
             }
@@ -220,6 +221,7 @@ impl TurnMachine {
                 self.end_if_nothing_runs();
             }
             Input::ToolOutput { index, text } => self.report_calls(CallsInput::Printed { index, text }, at),
+            Input::EffectsProgress { index, progress } => self.report_calls(CallsInput::Progressed { index, progress }, at),
             Input::Command(Command::SaveDraft { text }) => self.cx.out.effect(Effect::SaveDraft(text)),
             // Prompts are too late to start, but are kept.
             Input::Command(Command::Prompt { text }) => self.pass_to_prompts(PromptInput::Queued { text, steer: false }, at),
@@ -366,7 +368,7 @@ impl TurnMachine {
         let cost_usd = model.cost_usd(&usage).map(|cost| cost + fee_usd);
         let spent = Expense { usage, cost_usd, estimated };
         self.spend(SpendingInput::Counted(spent));
-        self.cx.record_setting(Record::Sampled { server, usage, cost_usd, estimated });
+        self.cx.record_expense(Record::Sampled { server, usage, cost_usd, estimated });
         let (input, output) = (usage.input_tokens, usage.output_tokens);
         self.cx.out.notice(format!("{label} used {}: {input} tokens in, {output} out", model.name));
         let request = CompletedRequest { spent, stop_reason, latency_ms, model: model.name };

@@ -6,12 +6,9 @@ use super::completed_request::CompletedRequest;
 use super::io::InputTime;
 use super::turn_context::TurnContext;
 use super::usage::{TaskUsage, UsageLedger};
-use crate::ports::{Delta, ModelError, Record};
+use crate::ports::{Delta, ModelError, Record, SAMPLED_BY_AGENT};
 use crate::protocol::{AgentEvent, Budget, BudgetLimit, BudgetScope, BudgetUnit, EventKind, Failure, ModelFacts, Part, Usage};
 use crate::session::{Expense, Totals};
-
-/// Name under which the journal counts the requests from agents.
-const AGENT: &str = "Agent";
 
 /// Input of the spending.
 #[derive(Debug)]
@@ -188,7 +185,7 @@ impl Spending {
     fn count_review(&mut self, spent: Expense, task: Option<TaskUsage>, cx: &mut TurnContext) {
         let Expense { usage, cost_usd, estimated } = spent;
         self.usage.add(spent);
-        cx.record_setting(Record::Reviewed { usage, cost_usd, estimated });
+        cx.record_expense(Record::Reviewed { usage, cost_usd, estimated });
         let session_cost_usd = self.usage.totals().whole_cost_usd();
         cx.out.event(EventKind::ReviewSpent { usage, cost_usd, session_cost_usd, estimated });
         self.warn(task, cx);
@@ -198,7 +195,7 @@ impl Spending {
     fn count_agent(&mut self, spent: Expense, cx: &mut TurnContext) -> SpendingOutput {
         let Expense { usage, cost_usd, estimated } = spent;
         let output = self.count(spent);
-        cx.record_setting(Record::Sampled { server: AGENT.to_owned(), usage, cost_usd, estimated });
+        cx.record_expense(Record::Sampled { server: SAMPLED_BY_AGENT.to_owned(), usage, cost_usd, estimated });
         let session_cost_usd = self.usage.totals().whole_cost_usd();
         cx.out.event(EventKind::Agent(AgentEvent::Spent { usage, cost_usd, session_cost_usd, estimated }));
         output

@@ -13,10 +13,10 @@ use crate::ports::{
 use crate::protocol::{
     Action, Amendable, Amendment, Approval, ApprovalId, AssumedPrice, Budget, BudgetLimit, BudgetScope, BudgetUnit,
     CallArguments, CallHooks, CallId, ChangeStatus, ChangedFile, ChangedFiles, Command, CountedEffects, Decision,
-    DiscardedEffect, EffectKind, EffectPart, Effects, Effort, ErrorCode, EventHooks, EventKind, Failure, FailureKind, FileDiffs,
-    FileEffect, Goal, GrantChoice, GrantScope, HookDecision, HookEvent, HookEvents, HookRun, Hunk, HunkChoice, Message, Mode,
-    ModelFacts, Part, Place, PreviewOffer, Price, Proposal, Resolution, RewindScope, RewindTarget, Role, SandboxAccess,
-    SandboxTier, StopReason, Target, TaskId, ToolCall, ToolError, ToolResult, Usage,
+    DiscardedEffect, EffectKind, EffectPart, Effects, EffectsProgress, EffectsStage, Effort, ErrorCode, EventHooks, EventKind,
+    Failure, FailureKind, FileDiffs, FileEffect, Goal, GrantChoice, GrantScope, HookDecision, HookEvent, HookEvents, HookRun,
+    Hunk, HunkChoice, Message, Mode, ModelFacts, Part, Place, PreviewOffer, Price, Proposal, Resolution, RewindScope,
+    RewindTarget, Role, SandboxAccess, SandboxTier, StopReason, Target, TaskId, ToolCall, ToolError, ToolResult, Usage,
 };
 use jiff::Timestamp;
 use std::fmt::Write as _;
@@ -381,6 +381,13 @@ impl Sim {
             "background" => Input::Command(Command::Background { tool_call_id: None }),
             "stop" => Input::Command(Command::Stop { id: rest.to_owned() }),
             "output" => Input::ToolOutput { index: 0, text: rest.to_owned() },
+            // `2 of 3`.
+            "progress" => {
+                let (done, total) = rest.split_once(" of ").unwrap();
+                let (done, total) = (done.parse().unwrap(), Some(total.parse().unwrap()));
+                let progress = EffectsProgress { stage: EffectsStage::Applying, done, total, elapsed_ms: 0 };
+                Input::EffectsProgress { index: 0, progress }
+            }
             "finished" => {
                 let (index, output) = rest.split_once(' ').unwrap();
                 let index: usize = index.parse().unwrap();

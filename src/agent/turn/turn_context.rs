@@ -49,6 +49,13 @@ impl TurnContext {
         }
     }
 
+    /// Records the usage of a request that is not part of the thread. Unlike a choice, it is saved even if no prompt
+    /// follows.
+    pub(crate) fn record_expense(&mut self, record: Record) {
+        self.out.record(record);
+        self.out.commit(Durability::Process);
+    }
+
     /// Records the choices made before the first prompt.
     pub(crate) fn record_choices(&mut self) {
         self.out.records(std::mem::take(&mut self.choices));

@@ -11,7 +11,7 @@ use crate::cli::mcp_server::ApprovalMode;
 use crate::host::tool_runner::{CallVerdict, ToolRunner};
 use crate::policy::redact::Redactor;
 use crate::policy::{Permit, Question};
-use crate::ports::{Artifacts, CallOrder, Plan, RunContext, ToolRouter};
+use crate::ports::{Artifacts, CallOrder, Plan, ProgressSender, RunContext, ToolRouter};
 use crate::protocol::{Action, CallArguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, VerdictKind};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorData, JsonObject, Tool};
 use rmcp::service::{RequestContext, RoleServer};
@@ -334,6 +334,7 @@ fn run_context(output: mpsc::Sender<String>, kill: &CancellationToken) -> RunCon
     RunContext {
         tool_call_id: None,
         output,
+        progress: ProgressSender::default(),
         kill: kill.clone(),
         interrupt: kill.child_token(),
         background: CancellationToken::new(),

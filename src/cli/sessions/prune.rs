@@ -43,7 +43,7 @@ fn as_text(pruned: &PruneReport) -> String {
     let mut text = String::new();
     for gone in &pruned.sessions {
         let id: String = gone.session_id.as_str().chars().take(8).collect();
-        let title = gone.title.as_deref().map_or_else(|| "(draft only)".to_owned(), one_line);
+        let title = gone.title.as_deref().map_or_else(|| "(no prompt)".to_owned(), one_line);
         let _ = writeln!(
             text,
             "{}  {}  {}  {title}  ({})",

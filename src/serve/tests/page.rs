@@ -23,6 +23,7 @@ const TYPES: &[(&str, &[&str])] = &[
     (include_str!("../../protocol/budget.rs"), &["BudgetScope", "BudgetUnit"]),
     (include_str!("../../protocol/usage.rs"), &["Usage"]),
     (include_str!("../../protocol/agent_event.rs"), &["AgentEvent", "AgentState"]),
+    (include_str!("../../protocol/effects_progress.rs"), &["EffectsProgress", "EffectsStage"]),
     (include_str!("../../protocol/mode.rs"), &["Mode"]),
     (include_str!("../../protocol/message.rs"), &["StopReason"]),
     (include_str!("../../protocol/layer.rs"), &["PolicyLayer"]),

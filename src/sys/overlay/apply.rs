@@ -5,6 +5,7 @@ use super::journal::{CommitJournal, JournalRoot};
 use super::node::{Node, NodeKind, Time};
 use super::outcome::{CommitOutcome, LeftoverPath, is_full};
 use super::plan::{Source, Step, StepAction};
+use super::progress::{ProgressCounter, ProgressHook, Stage};
 use super::staging::{MAX_SINGLE_SYNCS, stage_name, sync_all, sync_names};
 use crate::sys::file::tree::rename_to_new;
 use crate::sys::path::{open_directory, pass_below};
@@ -22,6 +23,12 @@ use std::path::{Path, PathBuf};
 /// Hook called before each change. A system error counts as an error of the change; any other error stops immediately,
 /// like a crash.
 pub(super) type FaultHook<'a> = &'a mut dyn FnMut() -> io::Result<()>;
+
+/// Hooks called during a commit.
+pub(super) struct CommitHooks<'a> {
+    pub pace: FaultHook<'a>,
+    pub progress: ProgressHook<'a>,
+}
 
 const CHANGED: &str = "the file changed in the meantime; it was left unchanged";
 const TAKEN: &str = "another file was created at this path in the meantime; it was left unchanged";
@@ -59,11 +66,13 @@ impl From<io::Error> for SkipReason {
 
 /// Performs all steps. Returns an error only if stopped. The outcome lists steps that failed, temporarily or
 /// permanently.
-pub(super) fn apply(journal: &CommitJournal, pace: FaultHook<'_>) -> io::Result<CommitOutcome> {
+pub(super) fn apply(journal: &CommitJournal, hooks: &mut CommitHooks<'_>) -> io::Result<CommitOutcome> {
     let mut outcome = CommitOutcome::default();
+    let files = journal.steps().filter(|step| step.is_of_file()).count();
+    let mut counter = ProgressCounter::new(hooks.progress, Stage::Applying, files);
     for root in &journal.roots {
         match Work::open(root) {
-            Ok(mut work) => work.apply_all(&mut outcome, pace)?,
+            Ok(mut work) => work.apply_all(&mut outcome, hooks.pace, &mut counter)?,
             Err(not) => outcome.left.push(not.to_leftover(root.directory.clone())),
         }
     }
@@ -89,12 +98,20 @@ impl<'a> Work<'a> {
         Ok(Self { root, directory, upper, stage, parent: None })
     }
 
-    fn apply_all(&mut self, outcome: &mut CommitOutcome, pace: FaultHook<'_>) -> io::Result<()> {
+    fn apply_all(
+        &mut self,
+        outcome: &mut CommitOutcome,
+        pace: FaultHook<'_>,
+        counter: &mut ProgressCounter<'_>,
+    ) -> io::Result<()> {
         self.reopen();
         // Whether each failed directory can be retried later; the steps below it then wait too.
         let mut failed: BTreeMap<PathBuf, bool> = BTreeMap::new();
         let mut changed: BTreeSet<&Path> = BTreeSet::new();
         for step in &self.root.steps {
+            if step.is_of_file() {
+                counter.add_one();
+            }
             let builds = !matches!(step.what, StepAction::Open { .. } | StepAction::Remove { .. });
             if builds && let Some(later) = step.path.ancestors().find_map(|above| failed.get(above).copied()) {
                 if !failed.contains_key(&step.path) {

@@ -1,11 +1,12 @@
 //! Commit of changes to the real directories: they are checked, staged, journaled, and then applied.
 
-use super::apply::FaultHook;
+use super::apply::CommitHooks;
 use super::content::ContentDigest;
 use super::journal::{self, CommitJournal, JournalRoot, VERSION};
 use super::node::{Node, NodeKind};
 use super::outcome::{CommitOutcome, is_full};
 use super::plan::steps;
+use super::progress::{ProgressCounter, ProgressHook, Stage};
 use super::recovery;
 use super::staging::{is_same_mount, make, stage};
 use super::{Change, Changes, VisitedDirectory};
@@ -47,12 +48,17 @@ fn join_paths(paths: &[PathBuf]) -> String {
 /// Applies all changes of the command's view to the real directories, if the affected paths are unchanged since then.
 ///
 /// `preview`: the directory of the view. The plan is written to it before it is carried out, so that
-/// [`recover`](super::recover) can finish it after a crash.
-pub(crate) fn commit(preview: &Path, all: &[Changes]) -> Result<CommitOutcome, CommitError> {
-    commit_at_pace(preview, all, &mut || Ok(()))
+/// [`recover`](super::recover) can finish it after a crash. `progress` is called for each file that is prepared, and
+/// again for each file that is applied.
+pub(crate) fn commit(preview: &Path, all: &[Changes], progress: ProgressHook<'_>) -> Result<CommitOutcome, CommitError> {
+    commit_with_hooks(preview, all, CommitHooks { pace: &mut || Ok(()), progress })
 }
 
-pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: FaultHook<'_>) -> Result<CommitOutcome, CommitError> {
+pub(super) fn commit_with_hooks(
+    preview: &Path,
+    all: &[Changes],
+    mut hooks: CommitHooks<'_>,
+) -> Result<CommitOutcome, CommitError> {
     let here = |path: &Path| {
         let path = path.to_owned();
         move |error: io::Error| CommitError::Io { path, error }
@@ -95,7 +101,7 @@ pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: FaultHook<'_
         });
     }
     let mut journal = CommitJournal { version: VERSION, roots };
-    let ready = make_ready(&base, &opened, &mut journal, pace);
+    let ready = make_ready(&base, &opened, &mut journal, &mut hooks);
     if let Err(error) = ready {
         // A plan that may not be durable still counts as started: its data stays until it is finished.
         if !journal::has_begun(preview) {
@@ -104,14 +110,14 @@ pub(super) fn commit_at_pace(preview: &Path, all: &[Changes], pace: FaultHook<'_
         }
         return Err(error);
     }
-    recovery::run_steps(&base, &journal, pace).map_err(here(preview))
+    recovery::run_steps(&base, &journal, &mut hooks).map_err(here(preview))
 }
 
 fn make_ready(
     base: &OwnedFd,
     opened: &[(Changes, OwnedFd)],
     journal: &mut CommitJournal,
-    pace: FaultHook<'_>,
+    hooks: &mut CommitHooks<'_>,
 ) -> Result<(), CommitError> {
     let here = |path: &Path| {
         let path = path.to_owned();
@@ -121,12 +127,15 @@ fn make_ready(
     if journal.roots.iter().any(|root| root.in_directory) {
         journal::note_stages(base, journal).map_err(here(Path::new(journal::STAGES)))?;
     }
+    let files = journal.steps().filter(|step| step.is_placement()).count();
+    let mut counter = ProgressCounter::new(hooks.progress, Stage::Preparing, files);
     for ((changes, root), planned) in opened.iter().zip(&mut journal.roots) {
-        pace().map_err(here(&planned.stage))?;
+        (hooks.pace)().map_err(here(&planned.stage))?;
         let name = planned.stage.file_name().unwrap_or_default();
         let stage_directory = make(if planned.in_directory { root } else { base }, name).map_err(here(&planned.stage))?;
         let upper = open_directory(&planned.upper).map_err(here(&planned.upper))?;
-        stage(changes, &upper, &stage_directory, &mut planned.steps, planned.in_directory).map_err(here(&planned.directory))?;
+        let staged = stage(changes, &upper, &stage_directory, &mut planned.steps, planned.in_directory, &mut counter);
+        staged.map_err(here(&planned.directory))?;
     }
     // Paths may have changed during the preparation.
     let mut late = Vec::new();
@@ -137,7 +146,7 @@ fn make_ready(
     if !late.is_empty() {
         return Err(CommitError::Conflict(late));
     }
-    pace().map_err(here(Path::new(journal::BEGUN)))?;
+    (hooks.pace)().map_err(here(Path::new(journal::BEGUN)))?;
     journal::begin(base, journal).map_err(here(Path::new(journal::BEGUN)))
 }
 

@@ -3,6 +3,7 @@
 
 use super::compare::{chunk_bytes, same_bytes};
 use super::node::{Node, NodeKind};
+use super::progress::{Progress, ProgressHook, Stage};
 use super::{Change, xattr};
 use crate::sys::parallel::{self, CHUNK_ITEMS};
 use crate::sys::path::pass_below;
@@ -16,6 +17,7 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Maximum number and total bytes of files that are read only to record their content. Other files are compared by size
 /// and times.
@@ -69,12 +71,16 @@ struct ContentChoice {
 
 /// Compares the content of each changed file with the old one, and records both: the content that the change replaces
 /// or deletes, and the content that it writes.
-pub(super) fn compare(entries: &mut [Change], upper: &OwnedFd, lower: &OwnedFd) -> io::Result<()> {
+pub(super) fn compare(entries: &mut [Change], upper: &OwnedFd, lower: &OwnedFd, progress: ProgressHook<'_>) -> io::Result<()> {
     let noted = contents_to_record(entries);
+    let (done, total) = (AtomicUsize::new(0), Some(entries.len()));
     let chunks = entries.chunks_mut(CHUNK_ITEMS).zip(noted.chunks(CHUNK_ITEMS));
     let compared = parallel::map(chunks, |(entries, noted)| {
         let mut places = EntryParents { upper, lower, parent: None };
-        entries.iter_mut().zip(noted).try_for_each(|(change, noted)| places.compare(change, *noted))
+        entries.iter_mut().zip(noted).try_for_each(|(change, noted)| places.compare(change, *noted))?;
+        let done = done.fetch_add(entries.len(), Ordering::Relaxed) + entries.len();
+        progress(Progress { stage: Stage::Comparing, done, total });
+        Ok(())
     });
     compared.into_iter().collect()
 }

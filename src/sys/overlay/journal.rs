@@ -34,6 +34,13 @@ pub(super) struct CommitJournal {
     pub roots: Vec<JournalRoot>,
 }
 
+impl CommitJournal {
+    /// Returns the steps of all directories.
+    pub(super) fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.roots.iter().flat_map(|root| &root.steps)
+    }
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct JournalRoot {
     #[serde(with = "super::name")]

@@ -13,6 +13,7 @@ mod outcome;
 mod partial;
 mod plan;
 mod private;
+mod progress;
 mod recovery;
 mod renames;
 mod staging;
@@ -29,8 +30,9 @@ pub(crate) use journal::has_begun;
 pub(crate) use node::{Node, NodeKind, Time};
 pub(crate) use outcome::{CommitOutcome, is_full};
 pub(crate) use private::check_private;
+pub(crate) use progress::{Progress, Stage};
 pub(crate) use recovery::recover;
-pub(crate) use survey::{changes, mark, marked};
+pub(crate) use survey::{changes, changes_with_progress, mark, marked};
 pub(crate) use times::{changed_after, set_current_times, touch_replaced};
 pub(crate) use xattr::remove_access_lists;
 

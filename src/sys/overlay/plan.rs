@@ -23,6 +23,22 @@ pub(super) struct Step {
     pub what: StepAction,
 }
 
+impl Step {
+    /// Returns whether the step moves a prepared file or symlink to its path.
+    pub(super) fn is_placement(&self) -> bool {
+        matches!(self.what, StepAction::Place { .. })
+    }
+
+    /// Returns whether the step creates, replaces or deletes a file, symlink or hard link.
+    pub(super) fn is_of_file(&self) -> bool {
+        match &self.what {
+            StepAction::Place { .. } | StepAction::Link { .. } => true,
+            StepAction::Remove { before } => before.kind != NodeKind::Directory,
+            StepAction::Open { .. } | StepAction::Directory { .. } | StepAction::Dress { .. } => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum StepAction {
     /// Allows the owner to change entries of the directory until it gets its final mode.

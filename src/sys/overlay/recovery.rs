@@ -1,6 +1,6 @@
 //! Recovery of a commit after an interruption: performs the remaining steps of its journal.
 
-use super::apply::{FaultHook, apply};
+use super::apply::{CommitHooks, FaultHook, apply};
 use super::journal::{
     BEGUN, CommitJournal, DONE, OVER, STAGES, Stage, VERSION, clear_stages, finish, forget, lock_directory, read, remove_stage,
 };
@@ -40,14 +40,14 @@ pub(super) fn recover_with_hook(preview: &Path, pace: FaultHook<'_>) -> io::Resu
         let message = format!("the commit in `{}` was started by another version of aye, which can finish it", preview.display());
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
-    run_steps(&base, &journal, pace).map(Some)
+    run_steps(&base, &journal, &mut CommitHooks { pace, progress: &|_| {} }).map(Some)
 }
 
 /// Performs the steps. Steps that the system refuses are retried once immediately, and again at the next recovery.
-pub(super) fn run_steps(base: &OwnedFd, journal: &CommitJournal, pace: FaultHook<'_>) -> io::Result<CommitOutcome> {
-    let mut outcome = apply(journal, pace)?;
+pub(super) fn run_steps(base: &OwnedFd, journal: &CommitJournal, hooks: &mut CommitHooks<'_>) -> io::Result<CommitOutcome> {
+    let mut outcome = apply(journal, hooks)?;
     if !outcome.is_over() {
-        outcome = apply(journal, pace)?;
+        outcome = apply(journal, hooks)?;
     }
     if outcome.is_over() {
         finish(base, journal, &outcome)?;

@@ -2,6 +2,7 @@
 
 use super::node::Node;
 use super::plan::{Source, Step, StepAction};
+use super::progress::ProgressCounter;
 use super::{Change, Changes, NodeKind, xattr};
 use crate::sys::path::{open_below, open_directory, pass_below};
 use nix::errno::Errno;
@@ -33,8 +34,16 @@ pub(super) fn stage_name(number: usize) -> OsString {
     OsString::from(number.to_string())
 }
 
-/// Prepares the files that the steps move to their paths. With `copies`, they must be copied to another file system.
-pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: &mut [Step], copies: bool) -> io::Result<()> {
+/// Prepares the files that the steps move to their paths, and counts them. With `copies`, they must be copied to another
+/// file system.
+pub(super) fn stage(
+    changes: &Changes,
+    upper: &OwnedFd,
+    stage: &OwnedFd,
+    steps: &mut [Step],
+    copies: bool,
+    counter: &mut ProgressCounter<'_>,
+) -> io::Result<()> {
     let after: BTreeMap<&Path, (&Change, Node)> =
         changes.entries.iter().filter_map(|change| Some((change.path.as_path(), (change, change.after?)))).collect();
     let lower = open_directory(&changes.layered.directory)?;
@@ -43,7 +52,7 @@ pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: 
         _ => 0,
     };
     let mut next = steps.iter().map(|step| number(&step.what)).max().unwrap_or(0) + 1;
-    let places = steps.iter().filter(|step| matches!(step.what, StepAction::Place { .. })).count();
+    let places = steps.iter().filter(|step| step.is_placement()).count();
     let alone = places <= MAX_SINGLE_SYNCS;
     if !copies {
         open_parents(upper, steps)?;
@@ -53,6 +62,7 @@ pub(super) fn stage(changes: &Changes, upper: &OwnedFd, stage: &OwnedFd, steps: 
         match &mut step.what {
             StepAction::Directory { number } => mkdirat(stage, stage_name(*number).as_os_str(), Mode::S_IRWXU)?,
             StepAction::Place { source, .. } => {
+                counter.add_one();
                 let Some((change, after)) = after.get(step.path.as_path()) else { continue };
                 let before = open_previous(&lower, change);
                 let before = before.as_ref().map(|(directory, name)| (directory, *name));
@@ -110,7 +120,7 @@ fn open_parents(upper: &OwnedFd, steps: &[Step]) -> io::Result<()> {
     if Uid::effective().is_root() {
         return Ok(());
     }
-    let placed = steps.iter().filter(|step| matches!(step.what, StepAction::Place { .. }));
+    let placed = steps.iter().filter(|step| step.is_placement());
     let parents: BTreeSet<&Path> =
         placed.filter_map(|step| step.path.parent()).filter(|path| path.file_name().is_some()).collect();
     for path in parents {

@@ -4,6 +4,7 @@
 
 use super::content;
 use super::node::{Node, NodeKind, Time};
+use super::progress::{Progress, ProgressHook, Stage};
 use super::{Change, Changes, LayeredDirectory, MAX_ENTRIES, RefusalReason, RefusedChange, VisitedDirectory, renames, xattr};
 use crate::sys::file::tree::names;
 use crate::sys::parallel::{self, CHUNK_ITEMS};
@@ -48,6 +49,12 @@ pub(crate) fn marked(directory: &Path) -> Option<Time> {
 /// Returns the command's changes in one directory since `began`. Its only side effect is that unreadable directories of
 /// the upper directory become readable; `Changes::restore_modes_from` hides this from the next survey.
 pub(crate) fn changes(layered: &LayeredDirectory, began: Time) -> io::Result<Changes> {
+    changes_with_progress(layered, began, &|_| {})
+}
+
+/// Returns the same as `changes`. `progress` is called for each change that is found, and for every few that are
+/// compared.
+pub(crate) fn changes_with_progress(layered: &LayeredDirectory, began: Time, progress: ProgressHook<'_>) -> io::Result<Changes> {
     let (upper, lower) = (open_directory(&layered.upper)?, open_directory(&layered.directory)?);
     let now = SystemTime::now().checked_add(TICK).and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
     let root = Node::from_stat(&fstat(&lower)?);
@@ -55,6 +62,7 @@ pub(crate) fn changes(layered: &LayeredDirectory, began: Time) -> io::Result<Cha
         upper,
         lower,
         pending: Vec::new(),
+        progress,
         changes: Changes {
             layered: layered.clone(),
             began,
@@ -68,7 +76,7 @@ pub(crate) fn changes(layered: &LayeredDirectory, began: Time) -> io::Result<Cha
     walk.walk_all()?;
     let Walk { upper, lower, mut changes, .. } = walk;
     changes.entries.sort_unstable_by(|left, right| left.path.cmp(&right.path));
-    content::compare(&mut changes.entries, &upper, &lower)?;
+    content::compare(&mut changes.entries, &upper, &lower, progress)?;
     name_links(&mut changes.entries);
     drop_unchanged(&mut changes);
     renames::find(&mut changes, &upper, &lower)?;
@@ -96,14 +104,15 @@ enum Below {
     Nothing,
 }
 
-struct Walk {
+struct Walk<'a> {
     upper: OwnedFd,
     lower: OwnedFd,
     pending: Vec<(PathBuf, Below)>,
+    progress: ProgressHook<'a>,
     changes: Changes,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn walk_all(&mut self) -> io::Result<()> {
         let opaque = xattr::is_opaque(&self.upper);
         self.changes.passed.push(VisitedDirectory {
@@ -280,6 +289,7 @@ impl Walk {
     fn push(&mut self, change: Change) -> io::Result<()> {
         self.check_count(1)?;
         self.changes.entries.push(change);
+        (self.progress)(Progress { stage: Stage::Listing, done: self.changes.entries.len(), total: None });
         Ok(())
     }
 

@@ -3,7 +3,8 @@ mod figures;
 mod kills;
 mod random;
 
-use super::commit::commit_at_pace;
+use super::apply::{CommitHooks, FaultHook};
+use super::commit::commit_with_hooks;
 use super::*;
 use std::collections::BTreeSet;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -74,6 +75,15 @@ impl Place {
     fn changes(&self) -> Changes {
         changes(&self.layered(), self.began).unwrap()
     }
+}
+
+fn commit(preview: &Path, all: &[Changes]) -> Result<CommitOutcome, CommitError> {
+    super::commit(preview, all, &|_| {})
+}
+
+/// Applies changes with a hook before each of them.
+fn commit_at_pace(preview: &Path, all: &[Changes], pace: FaultHook<'_>) -> Result<CommitOutcome, CommitError> {
+    commit_with_hooks(preview, all, CommitHooks { pace, progress: &|_| {} })
 }
 
 /// Returns the tree, as seen by a user who can access all of its directories.

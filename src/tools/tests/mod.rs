@@ -42,7 +42,7 @@ use super::sandbox::SandboxPolicy;
 use super::{CommandSettings, HttpAccess, PathAccess, Router, SessionServices, ToolSettings, ToolSources, Toolset};
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit};
-use crate::ports::{Plan, RunContext, ToolRouter};
+use crate::ports::{Plan, ProgressSender, RunContext, ToolRouter};
 use crate::protocol::{Action, CallArguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, ToolStatus};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{EnvironmentSelection, Helper, Shell};
@@ -176,6 +176,7 @@ pub(super) fn context() -> RunContext {
     RunContext {
         tool_call_id: None,
         output: mpsc::channel(16).0,
+        progress: ProgressSender::default(),
         interrupt: kill.child_token(),
         kill,
         background: CancellationToken::new(),

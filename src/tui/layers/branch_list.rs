@@ -69,7 +69,7 @@ fn row(branch: &Branch, here: Option<&SessionId>, signs: &Glyphs) -> Row {
     let (undone, is_here) = (branch.records.is_some(), Some(&branch.session_id) == here);
     let indent = "  ".repeat(branch.depth.min(DEEPEST) as usize);
     let sign = if undone { signs.state.denied } else { signs.state.note };
-    let title = branch.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), text::reveal_line);
+    let title = branch.title.as_deref().map_or_else(|| "(no prompt)".to_owned(), text::reveal_line);
     let from = match branch.after {
         None => String::new(),
         Some(0) => "before the first prompt".to_owned(),

@@ -2,8 +2,8 @@
 
 use super::writer::LineWriter;
 use crate::protocol::{
-    APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, ChangedFiles, ContextUse, Decision, Effects, EventKind, ListedModel,
-    PlannedStep, Proposal, RewindPoint, TaskId, ToolError, ToolStatus,
+    APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, ChangedFiles, ContextUse, Decision, Effects, EffectsProgress, EventKind,
+    ListedModel, PlannedStep, Proposal, RewindPoint, TaskId, ToolError, ToolStatus,
 };
 use crate::text;
 use crate::tui::diff::Diff;
@@ -17,6 +17,9 @@ const HEAD: usize = 3;
 const TAIL: usize = 5;
 /// Maximum number of printed models; the rest are only counted.
 const MODELS: usize = 40;
+/// Time after which the progress of a call's effects is printed, and interval between such lines, in milliseconds.
+const FIRST_PROGRESS_MS: u64 = 2_000;
+const PROGRESS_MS: u64 = 10_000;
 
 #[derive(Default)]
 pub(crate) struct EventPrinter {
@@ -44,6 +47,8 @@ struct Call {
     /// Cleaner for the printed output, and its last line, for progress lines.
     printed: text::Cleaner,
     last: String,
+    /// Time of the next line about the progress of its effects, in milliseconds since their first progress.
+    progress_due_ms: u64,
 }
 
 impl EventPrinter {
@@ -65,12 +70,11 @@ impl EventPrinter {
         match kind {
             EventKind::ToolRequested { tool_call_id, tool_name, summary, .. } => {
                 let summary = text::reveal_line(if summary.is_empty() { tool_name } else { summary });
-                let call = Call { summary, printed: text::Cleaner::new(), last: String::new() };
-                self.calls.insert(tool_call_id.clone(), call);
+                self.calls.insert(tool_call_id.clone(), Call::new(summary));
             }
             EventKind::ToolStarted { tool_call_id, rule, summary, effects, note } => {
-                if let (Some(call), Some(summary)) = (self.calls.get_mut(tool_call_id), summary) {
-                    call.summary = text::reveal_line(summary);
+                if let Some(call) = self.calls.get_mut(tool_call_id) {
+                    call.on_started(summary.as_deref());
                 }
                 let rule = if rule.is_empty() { String::new() } else { format!(" ({})", describe_approver(rule)) };
                 if let Some(call) = self.calls.get(tool_call_id) {
@@ -93,6 +97,11 @@ impl EventPrinter {
                 if let Some(call) = self.calls.get_mut(tool_call_id) {
                     call.push_output(text);
                     self.last_printing = Some(tool_call_id.clone());
+                }
+            }
+            EventKind::EffectsProgress { tool_call_id, progress } => {
+                if let Some(line) = self.calls.get_mut(tool_call_id).and_then(|call| call.progress_line(progress)) {
+                    paper.write_text(&line)?;
                 }
             }
             EventKind::ApprovalResolved { tool_call_id, decision, .. } => {
@@ -208,6 +217,27 @@ impl Answer {
 }
 
 impl Call {
+    fn new(summary: String) -> Self {
+        Self { summary, printed: text::Cleaner::new(), last: String::new(), progress_due_ms: FIRST_PROGRESS_MS }
+    }
+
+    /// Starts the call, with another summary if the user edited it.
+    fn on_started(&mut self, summary: Option<&str>) {
+        self.progress_due_ms = FIRST_PROGRESS_MS;
+        if let Some(summary) = summary {
+            self.summary = text::reveal_line(summary);
+        }
+    }
+
+    /// Returns a line about progress, if one is due.
+    fn progress_line(&mut self, progress: &EffectsProgress) -> Option<String> {
+        if progress.elapsed_ms < self.progress_due_ms {
+            return None;
+        }
+        self.progress_due_ms = progress.elapsed_ms.saturating_add(PROGRESS_MS);
+        Some(format!("Tool: {}: {}", self.summary, progress.summary()))
+    }
+
     fn push_output(&mut self, chunk: &str) {
         let mut lines = String::new();
         self.printed.push(chunk, &mut lines);

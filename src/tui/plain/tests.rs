@@ -202,6 +202,22 @@ fn command_approvals_print_the_command_and_its_parts_with_rule_and_risk() {
 }
 
 #[test]
+fn the_progress_of_applying_changes_is_printed_after_two_seconds_and_then_every_ten() {
+    let mut session = Session::new();
+    session.tell(started("change it"));
+    session.tell(requested("a", "RunCommand", "$ make"));
+    session.read();
+    let mut printed = Vec::new();
+    for elapsed_ms in (1_000..=25_000).step_by(100) {
+        let progress = EffectsProgress { stage: EffectsStage::Applying, done: elapsed_ms, total: Some(30_000), elapsed_ms };
+        session.tell(EventKind::EffectsProgress { tool_call_id: CallId::new("a"), progress });
+        printed.extend(session.read().lines().map(str::to_owned));
+    }
+    let line = |done| format!("Tool: $ make: Applying {done} of 30,000 files");
+    assert_eq!(printed, ["2,000", "12,000", "22,000"].map(line));
+}
+
+#[test]
 fn only_a_whole_word_typed_after_the_approval_appears_decides() {
     for line in ["", " ", "y", "a", "1", "yes", "allow it", "allowed", "Allow please", "n", "alles", "ok", "allow;", "y\u{8}"] {
         let mut session = Session::new();

@@ -78,6 +78,8 @@ pub(crate) struct Card {
     pub is_preview: bool,
     /// Whether the preview is a run in a copy before any approval.
     pub is_layer: bool,
+    /// Progress of listing or applying the effects of the command: `Applying 12,400 of 30,000 files`.
+    pub progress: Option<String>,
     /// Whether the approval of this call is shown below the card and repeats its title.
     pub has_question_below: bool,
     /// Exit code of a command, from the first line of its output: `3`.
@@ -121,6 +123,7 @@ impl Card {
             path: None,
             is_preview: false,
             is_layer: false,
+            progress: None,
             has_question_below: false,
             exit: None,
             output: Output::default(),
@@ -156,7 +159,7 @@ impl Card {
 
     pub(crate) fn on_started(&mut self, rule: &str, now: u64) {
         self.rule = text::clean_line(rule);
-        (self.is_preview, self.is_layer) = (false, false);
+        (self.is_preview, self.is_layer, self.progress) = (false, false, None);
         self.state = CardState::Running { since: now };
     }
 
@@ -173,7 +176,7 @@ impl Card {
     }
 
     pub(crate) fn on_ended(&mut self, state: CardState, output: &str, proposal: Option<&Proposal>) {
-        self.state = state;
+        (self.state, self.progress) = (state, None);
         self.live = Live::default();
         let (output, exit) = Output::clean(output, self.is_command());
         self.output = output;
@@ -320,6 +323,7 @@ impl Card {
     fn result_text(&self, look: RenderContext<'_>) -> (String, Token) {
         let glyphs = look.glyphs;
         match &self.state {
+            CardState::Running { .. } if self.progress.is_some() => (self.progress.clone().unwrap_or_default(), Token::Muted),
             CardState::Running { .. } if self.offers_background(look.now) => {
                 ("ctrl+b  run in the background   esc  stop".to_owned(), Token::Accent)
             }

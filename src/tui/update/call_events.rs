@@ -40,6 +40,11 @@ pub(crate) fn apply(model: &mut UiModel, kind: EventKind, now: u64) {
                 card.push_output(&text);
             }
         }
+        EventKind::EffectsProgress { tool_call_id, progress } => {
+            if let Some(card) = model.transcript.card_mut(&tool_call_id) {
+                card.progress = Some(progress.summary());
+            }
+        }
         EventKind::ToolCompleted { .. } => on_completed(model, kind, now),
         EventKind::ApprovalResolved { approval_id, tool_call_id, decision, .. } => {
             dialog::on_approval_resolved(model, &approval_id, &decision);

@@ -59,6 +59,7 @@ pub(crate) fn apply_shared(model: &mut UiModel, kind: EventKind, now: u64) {
         | EventKind::PreviewStarted { .. }
         | EventKind::ToolStarted { .. }
         | EventKind::ToolOutputChunk { .. }
+        | EventKind::EffectsProgress { .. }
         | EventKind::ToolCompleted { .. } => call_events::apply(model, kind, now),
         EventKind::Agent(event) => agents::apply(model, event),
         EventKind::GoalChanged(state) => goal::on_changed(model, state, now),
@@ -66,7 +67,7 @@ pub(crate) fn apply_shared(model: &mut UiModel, kind: EventKind, now: u64) {
         EventKind::ContextCompacted(compaction) => compaction::on_done(model, &compaction, now),
         EventKind::CompactionUndone { tokens } => compaction::on_undone(model, tokens, now),
         EventKind::ContextTruncated { removed } => compaction::on_truncated(model, removed),
-        EventKind::ContextShown(_) | EventKind::ListShown(_) => on_requested(model, kind, now),
+        EventKind::ContextShown(_) | EventKind::ListShown(_) | EventKind::ChangedFiles(_) => on_requested(model, kind, now),
         EventKind::ApprovalOutdated { approval_id, outdated, .. } => model.dialogs.set_outdated(&approval_id, outdated),
         EventKind::RuleTold { approval_id, told } => model.dialogs.apply_rule_reply(&approval_id, told, model.keys.last_text),
         EventKind::ProposedShown { approval_id, file, text } => amend::on_proposed_text(model, &approval_id, file, &text, now),
@@ -78,7 +79,6 @@ pub(crate) fn apply_shared(model: &mut UiModel, kind: EventKind, now: u64) {
         EventKind::ServersChanged { servers } => servers::on_changed(model, servers),
         EventKind::ArtifactsListed { .. } | EventKind::ArtifactRead { .. } => on_artifacts_answered(model, kind, now),
         EventKind::Rewound(_) | EventKind::RewindPointsListed { .. } | EventKind::RewindPlanned(_) => rewound(model, kind, now),
-        EventKind::ChangedFiles(changed) => changes::show(model, changed),
         EventKind::ApprovalRequested(_)
         | EventKind::ToolInterrupted { .. }
         | EventKind::DraftRestored { .. }
@@ -96,6 +96,7 @@ fn on_requested(model: &mut UiModel, kind: EventKind, now: u64) {
     match kind {
         EventKind::ContextShown(filled) => overview::open_context(model, filled),
         EventKind::ListShown(list) => overview::open_list(model, list, now),
+        EventKind::ChangedFiles(changed) => changes::show(model, changed),
         _ => {}
     }
 }

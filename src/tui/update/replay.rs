@@ -32,6 +32,7 @@ pub(crate) fn replay(model: &mut UiModel, event: Event, now: u64) {
         | EventKind::SandboxInForce { .. }
         | EventKind::ApprovalOutdated { .. }
         | EventKind::PreviewStarted { .. }
+        | EventKind::EffectsProgress { .. }
         | EventKind::CommandsRunning { .. }
         | EventKind::ServersChanged { .. }
         | EventKind::ElicitationRequested(_)

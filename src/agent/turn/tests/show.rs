@@ -93,6 +93,7 @@ pub(super) fn show(kind: &EventKind) -> String {
             let files = goal.changed_check_files.join(" ");
             format!("{:?} {} {files}{message}", goal.status, goal.progress("·"))
         }
+        EventKind::EffectsProgress { tool_call_id, progress } => format!("{tool_call_id} {}", progress.summary()),
         EventKind::PlannedStepsChanged { steps } => PlannedStep::progress(steps),
         EventKind::TaskStarted { prompt, .. } => prompt.replace('\n', "␤"),
         EventKind::QueueChanged { waiting } => waiting.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(" │ "),

@@ -3,8 +3,10 @@
 use super::effects::{ShownEffects, collect_effects, describe_applied, refusals};
 use super::kept_times::renew_times;
 use super::overlay_dir::OverlayDir;
+use super::progress::ProgressReporter;
 use super::run::PreviewedCommand;
 use super::selection::{applied_count, select};
+use crate::ports::ProgressSender;
 use crate::protocol::{CallId, DiscardedEffect, ErrorCode, Proposal, ToolError, ToolResult};
 use crate::sys::overlay::{self, Changes, CommitError, CommitOutcome, is_full};
 use crate::tools::blocking::off_thread;
@@ -17,16 +19,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Applies the effects, except excluded ones. Returns the view if its outcome must be kept beyond this process.
+/// Applies the effects, except excluded ones, and reports the progress. Returns the view if its outcome must be kept beyond this process.
 pub(in crate::tools) async fn commit(
     kept: PreviewedCommand,
     id: CallId,
     tool_name: String,
     discarded: Vec<DiscardedEffect>,
     settings: Arc<ToolSettings>,
+    progress: ProgressSender,
 ) -> (ToolResult, Option<CommittedRun>) {
     let (again, name) = (id.clone(), tool_name.clone());
-    match off_thread(move || commit_selected(kept, id, &tool_name, &discarded, &settings)).await {
+    let reporter = ProgressReporter::new(progress);
+    match off_thread(move || commit_selected(kept, id, &tool_name, &discarded, &settings, &reporter)).await {
         Ok(done) => done,
         Err(error) => (ToolResult::from_error(again, name, error), None),
     }
@@ -57,6 +61,7 @@ fn commit_selected(
     tool_name: &str,
     discarded: &[DiscardedEffect],
     settings: &ToolSettings,
+    reporter: &ProgressReporter,
 ) -> (ToolResult, Option<CommittedRun>) {
     if let Some(unlisted) = kept.unlisted {
         let error = ToolError::new(ErrorCode::ToolExecutionFailed, format!("{unlisted}. Nothing was written."));
@@ -79,11 +84,11 @@ fn commit_selected(
         kept.result.changed = Some(Box::new(Proposal { summary, diff, paths, bytes, ..Proposal::default() }));
     }
     renew_times(&mut kept);
-    let (mut result, mut applied) = apply(&mut kept, settings);
+    let (mut result, mut applied) = apply(&mut kept, settings, reporter);
     if let Err(ApplyError::Commit(CommitError::Conflict(paths))) = &applied
         && discard_build_output(&mut kept, paths, settings)
     {
-        (result, applied) = apply(&mut kept, settings);
+        (result, applied) = apply(&mut kept, settings, reporter);
     }
     if let (Ok(_), Some(listed)) = (&applied, listed.filter(|_| kept.view.direct().is_some())) {
         touch_discarded(&listed, &kept.changes);
@@ -103,7 +108,11 @@ enum ApplyError {
 
 /// Applies the changes after the result of the call is stored. Returns that result and the outcome; `None` if there are
 /// no changes.
-fn apply(kept: &mut PreviewedCommand, settings: &ToolSettings) -> (ToolResult, Result<Option<CommitOutcome>, ApplyError>) {
+fn apply(
+    kept: &mut PreviewedCommand,
+    settings: &ToolSettings,
+    reporter: &ProgressReporter,
+) -> (ToolResult, Result<Option<CommitOutcome>, ApplyError>) {
     let words = describe_applied(&kept.changes);
     let mut result = kept.result.clone();
     let _ = write!(result.output_text, "\n{words}");
@@ -116,7 +125,8 @@ fn apply(kept: &mut PreviewedCommand, settings: &ToolSettings) -> (ToolResult, R
     }
     // Whatever happens from now on, the next start completes the application.
     kept.view.keep_on_drop();
-    let outcome = overlay::commit(kept.view.path(), &kept.changes).or_else(|error| match error {
+    let committed = overlay::commit(kept.view.path(), &kept.changes, &|progress| reporter.report(progress));
+    let outcome = committed.or_else(|error| match error {
         CommitError::Io { error, .. } if overlay::has_begun(kept.view.path()) => retry_commit(&kept.view, error),
         error => Err(error),
     });

@@ -12,6 +12,7 @@ mod hook_layer;
 mod kept_times;
 mod layer_end;
 mod overlay_dir;
+mod progress;
 mod recover;
 mod run;
 mod selection;

@@ -5,6 +5,7 @@ use super::effects::ListedEffect;
 use super::ended_run::{EndedRun, RunEffects, RunEnd, to_tool_result};
 use super::layer_end::{hidden_secrets_named, is_stopped, set_unattended};
 use super::overlay_dir::{Call, OverlayDir, previews};
+use super::progress::ProgressReporter;
 use super::throwaway_home::ThrowawayHome;
 use crate::ports::{LayerEnd, RunContext};
 use crate::protocol::{CallId, EffectPart, Effects, ErrorCode, Proposal, SandboxAccess, ToolError, ToolResult, size};
@@ -110,11 +111,12 @@ pub(in crate::tools) async fn run(
         Some(whole) => whole.finish().await,
         None => OutputCollectors::default(),
     };
+    let reporter = ProgressReporter::new(context.progress);
     off_thread(move || {
         drop(opened);
         let mut changes = Vec::new();
         for layered in &layers {
-            let found = overlay::changes(layered, began);
+            let found = overlay::changes_with_progress(layered, began, &|progress| reporter.report(progress));
             changes.push(found.map_err(|error| io_error("cannot read the command's changes", &error))?);
         }
         let (wanted, note) = outside.wanted_access(began, &settings);

@@ -178,7 +178,7 @@ impl SessionList {
             ListedState::Elsewhere => "open elsewhere",
             ListedState::Done => "",
         };
-        let title = session.title.as_deref().map_or_else(|| "(only a draft)".to_owned(), text::reveal_line);
+        let title = session.title.as_deref().map_or_else(|| "(no prompt)".to_owned(), text::reveal_line);
         let branch = session.branch.as_deref().map(text::reveal_line).unwrap_or_default();
         let cost = session.cost_usd.map(|cost| format_estimate(cost, session.estimated)).unwrap_or_default();
         let id: String = session.session_id.as_str().chars().take(8).collect();
@@ -308,7 +308,7 @@ impl SessionList {
             'x' if is_current => refused("delete"),
             'a' => Reaction::Request(LayerRequest::ArchiveSession(id, !self.archived)),
             'x' => {
-                let title = title.unwrap_or_else(|| "(only a draft)".to_owned());
+                let title = title.unwrap_or_else(|| "(no prompt)".to_owned());
                 Reaction::Request(LayerRequest::AskToDelete(id, title))
             }
             't' => Reaction::Request(LayerRequest::ShowConversation(id)),

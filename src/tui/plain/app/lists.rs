@@ -57,7 +57,7 @@ fn sessions(list: &SessionList) -> Vec<String> {
 /// Formats a session: `a1b2c3d4: Validate the name; waiting for you; 2 h; branch main; $0.42`.
 fn line_of_session(session: &ListedSession, is_current: bool) -> String {
     let id: String = session.session_id.as_str().chars().take(8).collect();
-    let title = session.title.as_deref().map_or_else(|| "only a draft".to_owned(), text::reveal_line);
+    let title = session.title.as_deref().map_or_else(|| "no prompt".to_owned(), text::reveal_line);
     let state = match session.state {
         _ if is_current => Some("open here".to_owned()),
         ListedState::Waits => Some("waiting for you".to_owned()),
@@ -76,7 +76,7 @@ fn line_of_session(session: &ListedSession, is_current: bool) -> String {
 
 /// Formats a branch: `2: Validate the name; forked after prompt 3; 4 prompts; 2 h`.
 fn line_of_branch(branch: &Branch, number: usize) -> String {
-    let title = branch.title.as_deref().map_or_else(|| "only a draft".to_owned(), text::reveal_line);
+    let title = branch.title.as_deref().map_or_else(|| "no prompt".to_owned(), text::reveal_line);
     let from = match (branch.after, branch.records.is_some()) {
         (None, false) => None,
         (None, true) => Some("undone".to_owned()),

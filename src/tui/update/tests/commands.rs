@@ -1,5 +1,5 @@
 use super::*;
-use crate::tui::tests::fixtures::effects_approval;
+use crate::tui::tests::fixtures::{completed, effects_approval};
 
 fn running(id: &str) -> RunningCommand {
     RunningCommand {
@@ -42,6 +42,35 @@ fn a_command_run_without_approval_is_shown_as_running_in_a_copy() {
     assert!(!drawn.to_lowercase().contains("preview"), "{drawn}");
     let drawn = draw(&mut model, 11_000);
     assert!(drawn.contains("ctrl+b  run in the background"), "{drawn}");
+}
+
+#[test]
+fn the_card_of_a_command_shows_how_many_of_its_changes_are_applied() {
+    let mut model = model(100, 40);
+    let progress = |stage, done, total| EventKind::EffectsProgress {
+        tool_call_id: call("call-a"),
+        progress: EffectsProgress { stage, done, total, elapsed_ms: 1_000 },
+    };
+    tell(&mut model, requested("call-a", "RunCommand", "$ make"), 0);
+    tell(&mut model, EventKind::PreviewStarted { approval_id: None, tool_call_id: call("call-a") }, 100);
+    tell(&mut model, progress(EffectsStage::Listing, 45_000, None), 12_000);
+    let drawn = draw(&mut model, 12_100);
+    assert!(drawn.contains("$ make  Listing changes: 45,000 files") && !drawn.contains("run in the background"), "{drawn}");
+    let started = EventKind::ToolStarted {
+        tool_call_id: call("call-a"),
+        rule: "approved by you".to_owned(),
+        summary: None,
+        effects: None,
+        note: None,
+    };
+    tell(&mut model, started, 13_000);
+    assert!(!draw(&mut model, 13_100).contains("Listing"));
+    tell(&mut model, progress(EffectsStage::Applying, 12_400, Some(30_000)), 14_000);
+    let drawn = draw(&mut model, 14_100);
+    assert!(drawn.contains("$ make  Applying 12,400 of 30,000 files"), "{drawn}");
+    tell(&mut model, completed("call-a", ToolStatus::Succeeded, "built", None), 15_000);
+    let drawn = draw(&mut model, 15_100);
+    assert!(drawn.contains("$ make  built") && !drawn.contains("Applying"), "{drawn}");
 }
 
 #[test]

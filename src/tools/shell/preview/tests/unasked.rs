@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::policy::ProtectionRules;
-use crate::ports::{LayerEnd, LayerRun};
+use crate::ports::{LayerEnd, LayerRun, ProgressSender, RunContext};
+use crate::protocol::EffectsStage;
 use crate::sys::process::EnvironmentSelection;
 use crate::tools::sandbox::ProtectedScan;
+use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Creates a bench whose workspace is a repository with these ignore rules.
@@ -325,6 +327,26 @@ fn since_end(plan: &Plan) -> Duration {
     let output = &effects(plan).output;
     let ended = output.lines().find_map(|line| line.strip_prefix("ended ")).unwrap();
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + Duration::from_nanos(ended.parse().unwrap())).unwrap()
+}
+
+#[test]
+fn applying_many_files_reports_progress_up_to_the_last_one_and_few_files_none() {
+    let Some(bench) = project("target/\n") else { return };
+    for (files, expected) in
+        [(20, vec![]), (1_200, vec![(EffectsStage::Preparing, 1_200, Some(1_200)), (EffectsStage::Applying, 1_200, Some(1_200))])]
+    {
+        let plan = ran(&bench, &format!("for i in $(seq {files}); do echo x > {files}-$i; done"));
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let received = Arc::clone(&sent);
+        let progress = ProgressSender::new(move |progress| received.lock().unwrap().push(progress));
+        let permit = Permit::for_test(plan.actions.clone());
+        let result = block_on(bench.router().run(plan, permit, RunContext { progress, ..context() }));
+        assert!(result.error.is_none() && bench.path(&format!("{files}-{files}")).exists(), "{result:?}");
+        // Slow systems report more often, at most ten times a second.
+        let ends = sent.lock().unwrap().iter().filter(|one| one.total == Some(one.done)).copied().collect::<Vec<_>>();
+        assert_eq!(ends.iter().map(|one| (one.stage, one.done, one.total)).collect::<Vec<_>>(), expected);
+        assert!(ends.iter().map(|one| one.elapsed_ms).is_sorted(), "{ends:?}");
+    }
 }
 
 /// Prints the time and memory that many effects take. The goals: the list of 100,000 in 1 s and 64 MB, 1,000 kept in
