@@ -62,7 +62,7 @@ pub(crate) use note::{CHANGED, Note, Verb};
 pub(crate) use onboarding_dialog::refresh_setup;
 pub(crate) use pager::Pager;
 pub(crate) use parts::mark_part;
-pub(crate) use pending_bar::bar_text;
+pub(crate) use pending_bar::{BarContext, bar_text};
 pub(crate) use price_dialog::{PriceForm, refresh_price};
 pub(crate) use rewind_dialog::{Mark, RewindChoice, mark_conflict, rewind_dialog};
 pub(crate) use rule_choice::RuleChoice;
