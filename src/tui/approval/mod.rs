@@ -13,6 +13,8 @@ mod dialog_stack;
 mod diff_layout;
 mod disk_state;
 mod edit_dialog;
+mod effect_list;
+mod effect_order;
 mod effects;
 mod effects_dialog;
 mod elicitation_dialog;
@@ -50,7 +52,7 @@ pub(crate) use choices::{Choice, ChoiceAction, GoalChoice, YesNo, choice};
 pub(crate) use dialog_kind::DialogKind;
 pub(crate) use dialog_stack::DialogStack;
 pub(crate) use disk_state::{is_awaited, is_change_visible};
-pub(crate) use effects::output_excerpt;
+pub(crate) use effects::lines_below;
 pub(crate) use elicitation_dialog::refresh_form;
 pub(crate) use goal_dialog::{GoalDialog, goal_dialog};
 pub(crate) use hit_regions::choice_at;
@@ -332,7 +334,7 @@ impl Dialog {
     /// Returns whether the reason adds information to the default policy and the visible text.
     fn shows_reason(&self) -> bool {
         let Some(approval) = self.asked_approval() else { return true };
-        let is_told = approval.effects.is_some() || !approval.opens.is_empty();
+        let is_told = approval.effects.is_some() || approval.plan.is_some() || !approval.opens.is_empty();
         let is_named = approval.risk_level == Risk::Low || title::titled_part(approval).is_some();
         !is_told && (!(approval.is_uncovered && is_named) || approval.description.is_some())
     }
