@@ -108,7 +108,7 @@ pub use server::{
 };
 pub use setup::{ApprovalsChoice, FoundModel, ModelAddress, SetupEvent, SetupInfo, SetupRequest, TestOutcome};
 pub use state::{SessionSnapshot, SessionStatus, TaskState, TaskStatus};
-pub use task_plan::{Coverage, JudgedLine, PROPOSE_PLAN, PlanLine, PlanSubject, ProposedPlan, TaskPlan};
+pub use task_plan::{Coverage, JudgedLine, PLAN_LISTS, PROPOSE_PLAN, PlanLine, PlanSubject, ProposedPlan, TaskPlan};
 pub use text_tools::TextTools;
 pub use tool::{ErrorCode, Proposal, Redaction, RunsCode, RunsWhen, ToolDefinition, ToolError, ToolResult, ToolStatus};
 pub use tool_use::{ToolUse, ToolUses};

@@ -7,6 +7,9 @@ use std::fmt;
 /// Name of the tool that proposes a plan.
 pub const PROPOSE_PLAN: &str = "ProposePlan";
 
+/// Headings of the lists at the end of a plan: files, commands and hosts.
+pub const PLAN_LISTS: [&str; 3] = ["## Files to change", "## Commands to run", "## Hosts to read from"];
+
 /// Plan as it is shown, stored and approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskPlan {
@@ -33,6 +36,15 @@ pub enum PlanSubject {
     File(String),
     Command(String),
     Host(String),
+}
+
+impl PlanSubject {
+    /// Returns the path, the command line or the host.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::File(name) | Self::Command(name) | Self::Host(name) => name,
+        }
+    }
 }
 
 impl fmt::Display for PlanSubject {
@@ -101,6 +113,25 @@ impl ProposedPlan {
         self.lines.iter().filter_map(line).collect()
     }
 
+    /// Returns the document without the lists at its end, if they contain nothing but the entries in `lines`, and the
+    /// whole document otherwise.
+    pub fn text_without_lists(&self) -> &str {
+        let is_heading = |line: &str| PLAN_LISTS.iter().any(|heading| line.trim_end().eq_ignore_ascii_case(heading));
+        let mut at = 0;
+        let mut starts = self.text.split_inclusive('\n').map(|line| {
+            let start = at;
+            at += line.len();
+            (start, line)
+        });
+        let Some((start, _)) = starts.find(|(_, line)| is_heading(line)) else { return &self.text };
+        let is_entry = |line: &str| {
+            let name = line.trim_start().strip_prefix("- ").map(|name| name.trim().trim_matches('`'));
+            name.is_some_and(|name| self.lines.iter().any(|line| line.subject.name() == name))
+        };
+        let is_listed = |line: &str| line.trim().is_empty() || is_heading(line) || is_entry(line);
+        if self.text[start..].lines().all(is_listed) { &self.text[..start] } else { &self.text }
+    }
+
     /// Returns a description of the effect of approval, in sections.
     pub fn effect_of_approval(&self) -> String {
         let mut text = String::new();
@@ -112,6 +143,9 @@ impl ProposedPlan {
         };
         let allows = self.allows();
         section(&mut text, "Allowed until the task ends, without another approval:", &allows);
+        let is_allowed = |line: &&JudgedLine| matches!(line.coverage, Coverage::Allowed { .. });
+        let allowed: Vec<String> = self.lines.iter().filter(is_allowed).map(|line| line.subject.to_string()).collect();
+        section(&mut text, "Already allowed:", &allowed);
         section(&mut text, "Still needs approval:", &self.will_ask());
         let rest = if allows.is_empty() {
             "Approving the plan does not allow any action: actions need approval as usual."
@@ -119,5 +153,29 @@ impl ProposedPlan {
             "Everything else needs approval too, with a note that it is not in the plan."
         };
         format!("{text}{}{rest}", if text.is_empty() { "" } else { "\n" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proposed(text: &str) -> ProposedPlan {
+        let line = |name: &str| JudgedLine { subject: PlanSubject::File(name.to_owned()), coverage: Coverage::Covered };
+        ProposedPlan { text: text.to_owned(), digest: String::new(), lines: vec![line("a.rs")], leaves_plan_mode: false }
+    }
+
+    #[test]
+    fn only_lists_that_are_described_elsewhere_are_left_out() {
+        for (text, shown) in [
+            ("# Plan\n\nDo it.\n\n## Files to change\n\n- a.rs\n", "# Plan\n\nDo it.\n\n"),
+            ("Do it.\n## files to change\n- `a.rs`\n\n## Commands to run\n", "Do it.\n"),
+            // Text that the list of effects does not contain is shown.
+            ("Do it.\n## Files to change\n- a.rs\n- b.rs\n", "Do it.\n## Files to change\n- a.rs\n- b.rs\n"),
+            ("Do it.\n## Files to change\n- a.rs\nand more\n", "Do it.\n## Files to change\n- a.rs\nand more\n"),
+            ("## Files\n- a.rs\n", "## Files\n- a.rs\n"),
+        ] {
+            assert_eq!(proposed(text).text_without_lists(), shown, "{text:?}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The draft: text that the user is typing.
 
+mod paste_marks;
 mod pastes;
 mod rows;
 
@@ -39,13 +40,14 @@ pub(crate) struct Composer {
 
 impl Composer {
     pub(crate) fn new(history: HistoryOptions, vim: bool) -> Self {
+        let pastes = history.file.as_ref().map(|file| file.with_file_name("pastes.jsonl"));
         Self {
             area: TextArea::new(Vec::new()),
             history: History::new(history.file).with_redactor(history.redactor),
             place: Cell::default(),
             top: Cell::new(0),
             vim: vim.then(Vim::default),
-            pastes: Pastes::default(),
+            pastes: Pastes::new(pastes),
         }
     }
 
@@ -185,14 +187,27 @@ impl Composer {
     pub(crate) fn insert_paste(&mut self, pasted: &str) {
         let (shown, before) = (self.shown_text(), self.text_before_cursor());
         match self.pastes.add(pasted, &shown, &before) {
-            Some(label) => self.insert(&label),
+            Some(label) => {
+                // Without the file, the paste is shown as text after a restart.
+                let _ = self.pastes.record(pasted, &self.history.redact(pasted));
+                self.insert(&label);
+            }
             None => self.insert(pasted),
         }
     }
 
     /// Returns the ranges of long pastes in a prompt.
-    pub(crate) fn pastes_in(&self, prompt: &str) -> Vec<Range<usize>> {
+    pub(crate) fn pastes_in(&mut self, prompt: &str) -> Vec<Range<usize>> {
         self.pastes.ranges_in(prompt)
+    }
+
+    /// Returns a prompt with labels in place of long pastes.
+    pub(crate) fn abbreviate_pastes(&mut self, prompt: &str) -> String {
+        let mut text = prompt.to_owned();
+        for range in self.pastes.ranges_in(prompt).into_iter().rev() {
+            text.replace_range(range.clone(), &paste_label(&prompt[range]));
+        }
+        text
     }
 
     /// Deletes the chip next to the cursor, in front of it or behind it. Returns whether there was one.

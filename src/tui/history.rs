@@ -50,6 +50,11 @@ impl History {
         Self { kept_as: Some(kept_as), ..self }
     }
 
+    /// Returns a text as it is saved, without secrets.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        self.kept_as.as_ref().map_or_else(|| text.to_owned(), |HistoryRedactor(kept_as)| kept_as(text))
+    }
+
     pub(crate) fn add(&mut self, prompt: &str) -> io::Result<()> {
         self.browsing = None;
         let list = self.entries.as_mut().unwrap_or(&mut self.sent);
@@ -65,8 +70,7 @@ impl History {
         options.create(true).append(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let kept = self.kept_as.as_ref().map_or_else(|| prompt.to_owned(), |HistoryRedactor(kept_as)| kept_as(prompt));
-        let mut line = serde_json::to_string(&kept)?;
+        let mut line = serde_json::to_string(&self.redact(prompt))?;
         line.push('\n');
         options.open(path)?.write_all(line.as_bytes())
     }

@@ -14,6 +14,9 @@ use super::update::{Msg, initial_effects, update};
 use super::view;
 use crate::protocol::{Query, SessionCommand};
 use crate::text;
+use nix::sys::signal::Signal::SIGSTOP;
+use nix::sys::signal::kill;
+use nix::unistd::{Pid, getpgrp, getppid, getsid};
 use ratatui::layout::Size;
 use std::collections::VecDeque;
 use std::io;
@@ -29,8 +32,10 @@ const EVENTS_A_FRAME: usize = 8192;
 const LAST_ANSWERS: Duration = Duration::from_millis(100);
 /// Time after which a reply from the terminal is no longer expected.
 const ANSWERED_BY: Duration = Duration::from_secs(1);
-/// Time after which aye redraws the screen if the stop signal was not delivered.
+/// Maximum time between the stop signal and its delivery.
 const STOP_GRACE: Duration = Duration::from_millis(200);
+/// All processes of aye's process group.
+const PROCESS_GROUP: Pid = Pid::from_raw(0);
 
 /// Runs the full-screen UI until the user quits or a signal ends it; restores the terminal before it returns.
 pub(crate) async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
@@ -63,6 +68,12 @@ fn unread_text(mut inputs: mpsc::UnboundedReceiver<(Instant, UiInput)>) -> Strin
     words
 }
 
+/// Returns whether a shell can continue aye after it stopped: a process in the same session, whose job is another one.
+fn has_job_control() -> bool {
+    let session = getsid(None);
+    session.is_ok() && getsid(Some(getppid())) == session && session != Ok(getpgrp())
+}
+
 /// Returns the terminal size, or 80×24 if unknown.
 fn terminal_size() -> Size {
     crossterm::terminal::size().map_or(Size::new(80, 24), |(width, height)| Size::new(width.max(1), height.max(1)))
@@ -93,6 +104,7 @@ struct Host {
 
 struct TerminalSignals {
     resize: Signal,
+    stop: Signal,
     resumed: Signal,
     interrupt: Signal,
     terminate: Signal,
@@ -106,6 +118,8 @@ enum HostEvent {
     Ahead(StartupQuestion),
     Resize,
     Resumed,
+    /// Another program asked aye to stop.
+    Stop,
     Signal(i32),
     Time,
     SessionGone,
@@ -136,6 +150,7 @@ impl Host {
             editor: front.editor,
             signals: TerminalSignals {
                 resize: signal(SignalKind::window_change())?,
+                stop: signal(SignalKind::from_raw(nix::libc::SIGTSTP))?,
                 resumed: signal(SignalKind::from_raw(nix::libc::SIGCONT))?,
                 interrupt: signal(SignalKind::interrupt())?,
                 terminate: signal(SignalKind::terminate())?,
@@ -184,6 +199,7 @@ impl Host {
                     self.display.resize(size);
                     (Instant::now(), vec![Msg::Resize(size)])
                 }
+                HostEvent::Stop => (Instant::now(), self.on_stop_signal().await?),
                 HostEvent::Resumed => {
                     self.resume_terminal()?;
                     (Instant::now(), vec![Msg::Resumed])
@@ -261,6 +277,7 @@ impl Host {
             _ = self.signals.terminate.recv() => HostEvent::Signal(nix::libc::SIGTERM),
             _ = self.signals.hang_up.recv() => HostEvent::Signal(nix::libc::SIGHUP),
             _ = self.signals.resize.recv() => HostEvent::Resize,
+            _ = self.signals.stop.recv() => HostEvent::Stop,
             _ = self.signals.resumed.recv() => HostEvent::Resumed,
             began = self.beginning.next() => match began {
                 StartupEvent::Start(start) => HostEvent::Start(start),
@@ -295,7 +312,7 @@ impl Host {
                 UiEffect::Copy(clip) => self.copy(clip)?,
                 UiEffect::Show(shown) => effects.extend(self.show(shown).await?),
                 UiEffect::Mouse(on) => self.mouse(on)?,
-                UiEffect::Suspend => effects.extend(self.suspend().await?),
+                UiEffect::Suspend => effects.extend(self.suspend(PROCESS_GROUP).await?),
                 UiEffect::RunTask(id, program) => effects.extend(self.run_task(id, program).await?),
                 UiEffect::EditFile(edit) => effects.extend(self.edit(edit).await?),
                 UiEffect::Exit(ended) => {
@@ -334,14 +351,27 @@ impl Host {
         Ok(())
     }
 
-    /// Restores the terminal and stops the process, as ctrl+z does in a shell.
-    async fn suspend(&mut self) -> io::Result<Vec<UiEffect>> {
+    /// Restores the terminal and stops these processes until the shell continues them. Without a shell that can do so,
+    /// nothing is stopped.
+    async fn suspend(&mut self, processes: Pid) -> io::Result<Vec<UiEffect>> {
+        if !has_job_control() {
+            let at = self.pace.since_start(Instant::now());
+            self.model.show_toast("cannot suspend: aye was not started by a shell with job control", at);
+            return Ok(Vec::new());
+        }
         self.release_terminal();
-        nix::sys::signal::kill(nix::unistd::Pid::from_raw(0), nix::sys::signal::Signal::SIGTSTP)?;
-        // Orphaned process groups do not stop, so continue after a timeout.
+        kill(processes, SIGSTOP)?;
+        // The signal may stop the process only a moment later.
         let _ = tokio::time::timeout(STOP_GRACE, self.signals.resumed.recv()).await;
         self.resume_terminal()?;
         Ok(self.dispatch(Msg::Resumed))
+    }
+
+    /// Stops aye as another program requested; ctrl+z is a key.
+    async fn on_stop_signal(&mut self) -> io::Result<Vec<Msg>> {
+        let effects = self.suspend(Pid::this()).await?;
+        Box::pin(self.perform(effects)).await?;
+        Ok(Vec::new())
     }
 
     fn dispatch(&mut self, msg: Msg) -> Vec<UiEffect> {
@@ -359,7 +389,14 @@ impl Host {
         // The editor must be the only reader.
         self.reader = None;
         self.release_terminal();
-        let left = tokio::task::spawn_blocking(editor).await;
+        let mut running = tokio::task::spawn_blocking(editor);
+        let left = loop {
+            tokio::select! {
+                left = &mut running => break left,
+                // ctrl+z in the editor stops it, and aye must stop too.
+                _ = self.signals.stop.recv() => if has_job_control() { kill(Pid::this(), SIGSTOP)? },
+            }
+        };
         let (reader, inputs) = InputReader::start(io::stdin().as_fd().try_clone_to_owned()?)?;
         self.reader = Some(reader);
         let typed = unread_text(std::mem::replace(&mut self.inputs, inputs));

@@ -294,17 +294,25 @@ fn hints(model: &UiModel, now: u64) -> Vec<&'static str> {
     if model.draft.search.is_some() {
         return vec!["enter select", "ctrl+r older", "esc back"];
     }
-    let running = model.is_running();
-    if !model.dialogs.is_empty() {
-        return vec!["tab review", if running { "esc stop" } else { "enter send" }, "ctrl+o fold", "pgup scroll"];
-    }
     if model.menu.is_open() {
         return match model.menu.typing() {
             Some(Typing::File { .. }) => vec!["enter tab insert", "up down move", "esc close"],
             Some(Typing::Command(_)) | None => vec!["enter run", "tab complete", "up down move", "esc close"],
         };
     }
+    if !model.dialogs.is_empty() {
+        return pending_hints(model);
+    }
     composer_hints(model, now)
+}
+
+/// Returns the key hints while the composer has keyboard focus and a dialog is pending.
+fn pending_hints(model: &UiModel) -> Vec<&'static str> {
+    match (model.is_running(), model.composer.is_empty()) {
+        (true, true) => vec!["tab review", "esc stop", "ctrl+o fold", "pgup scroll"],
+        (true, false) => vec!["tab review", "enter queue", "esc stop"],
+        (false, _) => vec!["tab review", "enter send", "ctrl+o fold", "pgup scroll"],
+    }
 }
 
 /// Returns the key hints while the composer has keyboard focus and nothing is pending.

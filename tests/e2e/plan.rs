@@ -303,7 +303,7 @@ fn a_plan_edited_in_the_prompt_needs_approval_again_with_its_new_effect() {
     terminal.wait_for("Mine.");
     terminal.send("\u{13}");
     let screen =
-        terminal.wait_that("the edited plan asks again", |screen| screen.contains("Mine.") && screen.contains("carry out"));
+        terminal.wait_that("the edited plan asks again", |screen| screen.contains("Mine.") && screen.contains("clean context"));
     assert!(server.requests().len() == 1, "an edited plan is not approved: {screen}");
     terminal.review("Mine.");
     terminal.decide('y');

@@ -1,12 +1,10 @@
 //! Document of a plan: Markdown that ends with lists of files, commands and hosts.
 
-use crate::protocol::{Action, PlanLine, PlanSubject, TaskPlan};
+use crate::protocol::{Action, PLAN_LISTS, PlanLine, PlanSubject, TaskPlan};
 use crate::tools::paths::{ExpectedKind, Paths};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
-/// Headings of the sections that list files, commands and hosts.
-const HEADINGS: [&str; 3] = ["## Files to change", "## Commands to run", "## Hosts to read from"];
 /// Maximum size of a document, in bytes.
 const MAX_BYTES: usize = 64 << 10;
 /// Maximum number of lines in all these sections together.
@@ -23,7 +21,7 @@ pub(super) fn render(text: &str, named: [&[String]; 3]) -> Result<String, String
         return Err("`plan` is empty; describe what you will do".to_owned());
     }
     let mut document = format!("{}\n", text.trim());
-    for ((heading, lines), argument) in HEADINGS.iter().zip(named).zip(["files", "commands", "hosts"]) {
+    for ((heading, lines), argument) in PLAN_LISTS.iter().zip(named).zip(["files", "commands", "hosts"]) {
         if lines.is_empty() {
             continue;
         }
@@ -80,7 +78,7 @@ fn subjects(text: &str) -> Vec<PlanSubject> {
     for line in text.lines() {
         let line = line.trim_end();
         if line.starts_with('#') {
-            section = HEADINGS.iter().position(|heading| line.eq_ignore_ascii_case(heading));
+            section = PLAN_LISTS.iter().position(|heading| line.eq_ignore_ascii_case(heading));
             continue;
         }
         let Some(name) = line.trim_start().strip_prefix("- ").map(|name| unquoted(name.trim())) else { continue };

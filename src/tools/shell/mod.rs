@@ -4,7 +4,7 @@ pub(in crate::tools) mod amendment;
 pub(in crate::tools) mod checkpoint;
 pub(in crate::tools) mod command_run;
 pub(in crate::tools) mod command_sandbox;
-mod delete_estimate;
+pub(in crate::tools) mod delete_estimate;
 pub(in crate::tools) mod executed_files;
 pub(in crate::tools) mod file_hashes;
 pub(in crate::tools) mod git_clean_backup;

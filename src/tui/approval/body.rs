@@ -2,6 +2,7 @@
 
 use super::command::{CommandBody, Row};
 use super::diff_layout::LARGE_LINES;
+use super::effect_list::NotePlace;
 use super::note::{CHANGED, Note, Verb, hanging, hanging_indent};
 use super::title::{DialogTitle, HeadSuffix};
 use crate::protocol::{Approval, DiscardedEffect, Effects, FileDiffs, Risk};
@@ -59,6 +60,8 @@ fn head_suffix(approval: &Approval) -> HeadSuffix {
 
 /// Approval verb of a change.
 const APPLY: Verb = Verb { long: "apply it", short: "apply" };
+/// Approval verb of a call that is neither a command nor a change.
+const ALLOW: Verb = Verb { long: "allow it", short: "allow" };
 
 impl Body {
     /// Builds the body of a command that has not run yet.
@@ -79,11 +82,27 @@ impl Body {
         Self::Command { command: Box::new(command), laid: RefCell::new(None) }
     }
 
-    /// Builds the body of a plan: its text, and the actions that approving it allows.
+    /// Builds the body of a plan: its text, and the actions that approving it allows, which replace the lists in the
+    /// text.
     pub(super) fn for_plan(approval: &Approval) -> Self {
         let Some(plan) = &approval.plan else { return Self::from_text(String::new()) };
-        let text = format!("{}\n\n{}", text::reveal(plan.text.trim_end()), text::reveal(&plan.effect_of_approval()));
-        Self::Words { text }
+        let text = text::reveal_rows(plan.text_without_lists().trim_end());
+        let effect = text::reveal_rows(&plan.effect_of_approval());
+        let mut above: Vec<Note> = document_notes(&text).collect();
+        // The title of the prompt contains the first heading.
+        if let [first, ..] = &above[..]
+            && approval.action_summary.ends_with(&first.text)
+        {
+            above.remove(0);
+        }
+        while above.first().is_some_and(|note| note.text.is_empty()) {
+            above.remove(0);
+        }
+        let is_title = |line: &str| line.ends_with(':') && !line.starts_with(' ');
+        above.push(Note::new(String::new(), Token::Text));
+        let token = |line: &str| if is_title(line) { Token::Heading } else { Token::Text };
+        above.extend(effect.split('\n').map(|line| Note::new(line.to_owned(), token(line))));
+        Self::named_notes(approval, above)
     }
 
     /// Builds the body of a change: its notes and its diff.
@@ -94,19 +113,23 @@ impl Body {
         Self::edit(name, diff, proposal_notes(approval))
     }
 
-    /// Builds the body of any other call: its summary, its paths and its notes.
+    /// Builds the body of any other call: its summary, unless the title contains all of it, its paths and its notes.
     pub(super) fn for_tool(approval: &Approval) -> Self {
         let proposal = &approval.proposal;
-        let mut words = text::reveal_rows(&proposal.summary);
-        for path in &proposal.paths {
-            words.push_str("\n  ");
-            words.push_str(&text::reveal_name(&path.to_string_lossy()));
-        }
-        for note in proposal_notes(approval) {
-            words.push('\n');
-            words.push_str(&note.text);
-        }
-        Self::Words { text: words }
+        let summary = text::reveal_rows(&proposal.summary);
+        let summary = Some(summary).filter(|summary| *summary != text::reveal_name(&approval.action_summary));
+        let paths = proposal.paths.iter().map(|path| format!("  {}", text::reveal_name(&path.to_string_lossy())));
+        let lines = summary.iter().flat_map(|summary| summary.split('\n').map(str::to_owned)).chain(paths);
+        let mut above: Vec<Note> = lines.map(|line| Note::new(line, Token::Text)).collect();
+        above.extend(proposal_notes(approval));
+        Self::named_notes(approval, above)
+    }
+
+    /// Builds a body of paragraphs that begins with the summary of the call, if the head has no space for it.
+    fn named_notes(approval: &Approval, above: Vec<Note>) -> Self {
+        let name = DialogTitle { words: text::reveal_name(&approval.action_summary), beside: head_suffix(approval) };
+        let (diff, facts, extent) = (Diff::new(&[], None), String::new(), ChangeSize::Readable);
+        Self::Edit { name, diff, above, below: Vec::new(), extent, verb: ALLOW, facts }
     }
 
     /// Builds the body for the effects of a previewed command: what the diff does not show, the diff, and the size of
@@ -117,8 +140,8 @@ impl Body {
         let lines = diff.lines();
         let extent = if lines > LARGE_LINES { ChangeSize::Large } else { ChangeSize::Readable };
         let above = rows_above_effects(approval, effects, &diff, &[]);
-        let below = super::effects::notes_below(effects, diff.lines() > 0);
-        let name = if super::effects::is_in_title(effects) {
+        let below = super::effects::notes_below(approval, effects, &[]);
+        let name = if super::effect_list::is_in_title(effects) {
             DialogTitle { words: effects_title(approval, effects), beside: head_suffix(approval) }
         } else {
             DialogTitle { words: String::new(), beside: HeadSuffix::default() }
@@ -129,16 +152,21 @@ impl Body {
 
     /// Marks effects that the user left out in the list.
     pub(crate) fn mark_discarded(&mut self, approval: &Approval, discarded: &[DiscardedEffect]) {
-        if let (Self::Edit { above, diff, .. }, Some(effects)) = (self, &approval.effects) {
+        if let (Self::Edit { above, below, diff, .. }, Some(effects)) = (self, &approval.effects) {
             *above = rows_above_effects(approval, effects, diff, discarded);
+            *below = super::effects::notes_below(approval, effects, discarded);
         }
     }
 
-    /// Returns the first row of a paragraph above the diff.
-    pub(crate) fn row_of_note(&self, width: u16, at: usize) -> usize {
-        match self {
-            Self::Edit { name, above, .. } => name.rows(width).len() + wrapped_count(&above[..at.min(above.len())], width),
-            Self::Command { .. } | Self::Words { .. } => 0,
+    /// Returns the first row of a paragraph above or below the diff.
+    pub(crate) fn row_of_note(&self, width: u16, place: NotePlace) -> usize {
+        let rows = |notes: &[Note], at: usize| wrapped_count(&notes[..at.min(notes.len())], width);
+        match (self, place) {
+            (Self::Edit { name, above, .. }, NotePlace::Above(at)) => name.rows(width).len() + rows(above, at),
+            (Self::Edit { diff, below, .. }, NotePlace::Below(at)) => {
+                self.rows_above_diff(width) + diff.height(width) + rows(below, at)
+            }
+            (Self::Command { .. } | Self::Words { .. }, _) => 0,
         }
     }
 
@@ -195,7 +223,7 @@ impl Body {
         match self {
             Self::Edit { verb, .. } => *verb,
             Self::Command { .. } => Verb { long: "run it", short: "run" },
-            Self::Words { .. } => Verb { long: "allow it", short: "allow" },
+            Self::Words { .. } => ALLOW,
         }
     }
 
@@ -321,6 +349,17 @@ impl Body {
 fn effects_title(approval: &Approval, effects: &Effects) -> String {
     let title = super::title::with_agent(approval, super::title::of_effects(effects));
     if approval.amendable.edited { format!("{title}, edited by you") } else { title }
+}
+
+/// Returns the paragraphs of a Markdown document, without the signs before its headings.
+fn document_notes(text: &str) -> impl Iterator<Item = Note> {
+    let mut is_code = false;
+    text.split('\n').map(move |line| {
+        is_code ^= line.trim_start().starts_with("```");
+        let heading = line.trim_start_matches('#');
+        let is_heading = !is_code && heading.len() < line.len() && heading.starts_with(' ');
+        if is_heading { Note::new(heading.trim().to_owned(), Token::Heading) } else { Note::new(line.to_owned(), Token::Text) }
+    })
 }
 
 /// Returns the notes of a proposal, after the warning about an updated one.

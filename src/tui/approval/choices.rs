@@ -243,18 +243,23 @@ pub(super) fn choices_for_plan(approval: &Approval, confirm: Confirm) -> Vec<Cho
     };
     let comment = "comment: say what to change; the model revises the plan".to_owned();
     let mut choices = vec![
-        choice('y', confirm, ChoiceAction::Approve, yes, "carry out"),
+        choice('y', confirm, ChoiceAction::Approve, yes, "yes"),
         choice('f', confirm, ChoiceAction::ApproveClean, "carry it out in a clean context".to_owned(), "clean context"),
         choice('c', Confirm::Letter, ChoiceAction::DenyWithWords, comment, "comment"),
-        choice('n', Confirm::Letter, ChoiceAction::Deny, "keep planning".to_owned(), "keep planning"),
+        choice('n', Confirm::Letter, ChoiceAction::Deny, "keep planning".to_owned(), "no"),
     ];
-    if !approval.amendable.files.is_empty() {
-        let here = "edit the plan here; aye asks again about the result".to_owned();
-        let words = "edit the plan in your editor; aye asks again about the result".to_owned();
-        // Line mode opens no editor.
-        choices.push(Choice { listed: false, ..choice('e', Confirm::Letter, ChoiceAction::Edit, here, "edit here") });
-        choices.push(Choice { listed: false, ..choice('E', Confirm::Letter, ChoiceAction::EditWhole, words, "edit") });
+    let more = choice('?', Confirm::Immediate, ChoiceAction::Look, "show details and more keys".to_owned(), "more");
+    if approval.amendable.files.is_empty() {
+        choices.push(Choice { listed: false, ..more });
+        return choices;
     }
+    let here = "edit the plan here; aye asks again about the result".to_owned();
+    let words = "edit the plan in your editor; aye asks again about the result".to_owned();
+    // Line mode opens no editor.
+    choices.push(Choice { listed: false, ..choice('e', Confirm::Letter, ChoiceAction::Edit, here, "edit") });
+    choices.push(Choice { listed: false, ..more });
+    let whole = choice('E', Confirm::Letter, ChoiceAction::EditWhole, words, "editor");
+    choices.push(Choice { listed: false, is_shown: false, ..whole });
     choices
 }
 

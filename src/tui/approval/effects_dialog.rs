@@ -4,6 +4,7 @@ use super::body::Body;
 use super::call_dialog::CallDialog;
 use super::choices::{Choice, ChoiceAction, choices_for_effects};
 use super::dialog_kind::DialogKind;
+use super::effect_order::arrange_effects;
 use super::hunks::{HunkSelection, Hunks};
 use super::note::Verb;
 use super::prompt::CallPrompt;
@@ -18,6 +19,7 @@ pub(crate) struct EffectsDialog {
 
 impl EffectsDialog {
     pub(super) fn new(approval: Approval) -> Self {
+        let approval = arrange_effects(approval);
         let selection = Hunks::for_effects(&approval).map(HunkSelection::new);
         Self { prompt: CallPrompt::new(approval), selection }
     }

@@ -471,7 +471,8 @@ impl Dialog {
     pub(crate) fn select_visible_hunk(&mut self) {
         let (width, top, shown) = (self.view.width, self.view.top, self.view.shown);
         let above = self.body.rows_above_diff(width);
-        let Some(diff) = self.body.changes().filter(|diff| diff.hunks() > 0 && top + shown > above) else { return };
+        let is_visible = |diff: &&Diff| diff.hunks() > 0 && top + shown > above && top < above + diff.height(width);
+        let Some(diff) = self.body.changes().filter(is_visible) else { return };
         let rows = top.saturating_sub(above)..top + shown - above;
         if let Some(selection) = self.kind.selection_mut()
             && selection.hunks.can_be_split()
@@ -502,7 +503,7 @@ impl Dialog {
         let place = self.hunks().map(|hunks| hunks.hunk_index(at).map_err(str::to_owned));
         match (place, self.asked_approval()) {
             (Some(Err(path)), Some(approval)) => {
-                let note = super::effects::note_index(approval, &path);
+                let note = super::effects::note_place(approval, &path);
                 self.scroll_to_row(self.body.row_of_note(self.view.width, note));
             }
             (Some(Ok(hunk)), _) => self.scroll_to_hunk(hunk),

@@ -13,6 +13,8 @@ mod dialog_stack;
 mod diff_layout;
 mod disk_state;
 mod edit_dialog;
+mod effect_list;
+mod effect_order;
 mod effects;
 mod effects_dialog;
 mod elicitation_dialog;
@@ -50,7 +52,7 @@ pub(crate) use choices::{Choice, ChoiceAction, GoalChoice, YesNo, choice};
 pub(crate) use dialog_kind::DialogKind;
 pub(crate) use dialog_stack::DialogStack;
 pub(crate) use disk_state::{is_awaited, is_change_visible};
-pub(crate) use effects::output_excerpt;
+pub(crate) use effects::lines_below;
 pub(crate) use elicitation_dialog::refresh_form;
 pub(crate) use goal_dialog::{GoalDialog, goal_dialog};
 pub(crate) use hit_regions::choice_at;
@@ -62,7 +64,7 @@ pub(crate) use note::{CHANGED, Note, Verb};
 pub(crate) use onboarding_dialog::refresh_setup;
 pub(crate) use pager::Pager;
 pub(crate) use parts::mark_part;
-pub(crate) use pending_bar::bar_text;
+pub(crate) use pending_bar::{BarContext, bar_text};
 pub(crate) use price_dialog::{PriceForm, refresh_price};
 pub(crate) use rewind_dialog::{Mark, RewindChoice, mark_conflict, rewind_dialog};
 pub(crate) use rule_choice::RuleChoice;
@@ -332,7 +334,7 @@ impl Dialog {
     /// Returns whether the reason adds information to the default policy and the visible text.
     fn shows_reason(&self) -> bool {
         let Some(approval) = self.asked_approval() else { return true };
-        let is_told = approval.effects.is_some() || !approval.opens.is_empty();
+        let is_told = approval.effects.is_some() || approval.plan.is_some() || !approval.opens.is_empty();
         let is_named = approval.risk_level == Risk::Low || title::titled_part(approval).is_some();
         !is_told && (!(approval.is_uncovered && is_named) || approval.description.is_some())
     }

@@ -43,7 +43,7 @@ impl Note {
             let room = usize::from(width).saturating_sub(text::width(self.ending));
             return vec![format!("{}{}", text::truncate(&self.text, room), self.ending)];
         }
-        text::wrap(&self.text, usize::from(width)).into_iter().map(|part| self.text[part].to_owned()).collect()
+        hanging_indent(&self.text, width)
     }
 }
 

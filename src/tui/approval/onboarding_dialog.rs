@@ -2,7 +2,7 @@
 
 use super::dialog_kind::{DialogKind, HintState};
 use super::{Body, Choice, ChoiceAction, Dialog, DialogAnswer, Note, choice};
-use crate::protocol::{FileDiffs, FoundModel, ModelAddress, TestOutcome};
+use crate::protocol::{ApprovalsChoice, FileDiffs, FoundModel, ModelAddress, TestOutcome};
 use crate::text;
 use crate::tui::composer::TextField;
 use crate::tui::layers::SAMPLE;
@@ -114,21 +114,28 @@ impl Onboarding {
         match row {
             SetupRow::Model => ("model", self.model_text()),
             SetupRow::Approvals => {
-                let now = self.found.approvals_now.as_ref();
-                let now = now.and_then(|now| self.found.approvals.iter().find(|choice| choice.name == *now));
-                let value = match (self.approvals.and_then(|at| self.found.approvals.get(at)), now) {
-                    (Some(choice), _) if choice.suggested => format!("{} · suggested", text::reveal_line(&choice.title)),
-                    (Some(choice), _) => text::reveal_line(&choice.title),
-                    (None, Some(now)) => format!("{} · current", text::reveal_line(&now.title)),
-                    (None, None) => "no change".to_owned(),
+                let note = |choice: &ApprovalsChoice| match (self.approvals, choice.suggested) {
+                    (None, _) => " · current",
+                    (Some(_), true) => " · suggested",
+                    (Some(_), false) => "",
                 };
-                ("approvals", value)
+                let value = self.visible_approvals().map(|choice| text::reveal_line(&choice.title) + note(choice));
+                ("approvals", value.unwrap_or_else(|| "no change".to_owned()))
             }
             SetupRow::ModelList => {
                 ("model list", if self.looks_daily { "check daily for a new list" } else { "built-in" }.to_owned())
             }
             SetupRow::Theme => ("theme", self.themes.get(self.theme).map_or("auto".to_owned(), |name| text::reveal_line(name))),
         }
+    }
+
+    /// Returns the chosen approvals, or else the configured ones.
+    fn visible_approvals(&self) -> Option<&ApprovalsChoice> {
+        let is_visible = |(at, choice): &(usize, &ApprovalsChoice)| match self.approvals {
+            Some(chosen) => *at == chosen,
+            None => self.found.approvals_now.as_ref() == Some(&choice.name),
+        };
+        self.found.approvals.iter().enumerate().find(is_visible).map(|(_, choice)| choice)
     }
 
     fn model_text(&self) -> String {
@@ -149,8 +156,7 @@ impl Onboarding {
         let mut lines = match self.current_row() {
             SetupRow::Model => self.model_details(),
             SetupRow::Approvals => {
-                let chosen = self.approvals.and_then(|at| self.found.approvals.get(at));
-                let about = chosen.map(|choice| text::reveal_line(&choice.words));
+                let about = self.visible_approvals().map(|choice| text::reveal_line(&choice.words));
                 let stricter = "A stricter rule in a policy takes precedence. `/mode` changes the mode for one session.";
                 about.into_iter().chain([stricter.to_owned(), text::reveal_line(&self.found.sandbox)]).collect()
             }

@@ -14,37 +14,66 @@ const NAME: usize = 12;
 const ITEM: usize = 16;
 /// Minimum number of cells of a useful name.
 const SHORT: usize = 6;
+const WAITS: &str = "waiting for you";
 const NEXT: &[&str] = &["tab next"];
 const REVIEW: &[&str] = &["tab to review"];
 
+/// Parts of the screen on which the row depends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BarContext {
+    /// Whether a menu or a search handles Tab.
+    pub is_tab_taken: bool,
+    /// Whether the transcript shows the card of the call that needs approval.
+    pub shows_card: bool,
+}
+
 /// Returns the text of the row and its hints, or `None` if the only dialog is already visible.
-pub(crate) fn bar_text(panels: &DialogStack, width: u16, glyphs: &Glyphs, now: u64) -> Option<(String, &'static [&'static str])> {
+pub(crate) fn bar_text(
+    panels: &DialogStack,
+    width: u16,
+    glyphs: &Glyphs,
+    now: u64,
+    context: BarContext,
+) -> Option<(String, &'static [&'static str])> {
+    let BarContext { is_tab_taken, shows_card } = context;
     let first = panels.current().filter(|_| panels.inbox().is_none())?;
-    let right = if panels.is_open() { NEXT } else { REVIEW };
+    let right = match (panels.is_open(), is_tab_taken) {
+        (true, _) => NEXT,
+        (false, false) => REVIEW,
+        (false, true) => &[],
+    };
     if panels.len() > 1 {
-        let room = usize::from(width.saturating_sub(GUTTER)).saturating_sub(right[0].len() + 2);
+        let hint = right.first().map_or(0, |hint| hint.len() + 2);
+        let room = usize::from(width.saturating_sub(GUTTER)).saturating_sub(hint);
         return Some((several(panels, room), right));
     }
     if panels.is_open() {
         return None;
     }
-    if panels.staying().is_some() {
+    let stays = panels.staying().is_some();
+    // The head of a visible dialog contains the remaining time.
+    let left = time_left(first, now).map(|(words, _)| words).filter(|_| !stays);
+    if stays || shows_card {
         // The title of the dialog is visible already.
-        let words = ["waiting for you", "tab to review", "typing stays in your draft"].join(&format!(" {} ", glyphs.dot));
-        let short = ["waiting for you", "tab to review"].join(&format!(" {} ", glyphs.dot));
+        let separator = format!(" {} ", glyphs.dot);
+        let hint = Some(REVIEW[0]).filter(|_| !is_tab_taken);
+        let short: Vec<&str> = [WAITS].into_iter().chain(left.as_deref()).chain(hint).collect();
+        let words = [&short[..], &["typing stays in your draft"]].concat().join(&separator);
+        let short = short.join(&separator);
         let fits = text::width(&words) <= usize::from(width.saturating_sub(GUTTER));
         return Some((if fits { words } else { short }, &[]));
     }
     let name = name(first);
     // The hint stays; the name is shortened first, then the reassurance is dropped.
-    let left = time_left(first, now).map(|(words, _)| format!(" {} {words}", glyphs.dot)).unwrap_or_default();
-    let tail = format!(" {} waiting for you{left} {} tab to review", glyphs.dash, glyphs.dot);
+    let left = left.map(|words| format!(" {} {words}", glyphs.dot)).unwrap_or_default();
+    let hint = if is_tab_taken { String::new() } else { format!(" {} {}", glyphs.dot, REVIEW[0]) };
+    let tail = format!(" {} {WAITS}{left}{hint}", glyphs.dash);
     let whole = format!("{name}{tail} (typing stays in your draft)");
     let room = usize::from(width.saturating_sub(GUTTER));
     if text::width(&whole) <= room {
         return Some((whole, &[]));
     }
-    let short = format!("{left} {} tab to review", glyphs.dot);
+    let short = if is_tab_taken { format!(" {} {WAITS}", glyphs.dash) } else { format!("{left}{hint}") };
     let tail = if text::width(&tail) + NAME > room { short } else { tail };
     Some((format!("{}{tail}", text::truncate_middle(&name, room.saturating_sub(text::width(&tail)))), &[]))
 }

@@ -1,9 +1,13 @@
 //! Long pastes in a draft, which the draft shows as a chip: `[pasted 10,000 lines]`.
 
+use super::paste_marks::{PasteMarks, without_overlaps};
+use crate::text;
 use crate::tui::format::format_large_count;
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::io;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Number of lines above which a paste counts as long.
@@ -20,6 +24,8 @@ pub(super) struct Pastes {
     known: VecDeque<Arc<str>>,
     /// Chips of the draft, and removed ones that an undo can restore.
     chips: Vec<Chip>,
+    /// Fingerprints of pastes from before a restart.
+    marks: PasteMarks,
 }
 
 /// Text in a draft that represents a paste.
@@ -42,16 +48,35 @@ pub(crate) fn label(pasted: &str) -> String {
     format!("[pasted {}]", format_large_count(pasted.lines().count(), "line"))
 }
 
+fn is_long(text: &str) -> bool {
+    text.trim().lines().nth(LONG).is_some()
+}
+
 /// Returns whether text at the start of a draft can be a command, which must never be hidden.
 fn may_be_command(pasted: &str) -> bool {
     pasted.trim_start().starts_with(['!', '/'])
 }
 
 impl Pastes {
+    /// Creates an empty list; `file` stores the fingerprints of pastes.
+    pub(super) fn new(file: Option<PathBuf>) -> Self {
+        Self { marks: PasteMarks::new(file), ..Self::default() }
+    }
+
+    /// Records a paste, so that it is recognized after a restart. `saved`: the paste as it will be saved, without
+    /// secrets.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be written.
+    pub(super) fn record(&mut self, pasted: &str, saved: &str) -> io::Result<()> {
+        // A draft is restored without control characters.
+        self.marks.add(&[pasted, saved, &text::clean(saved)])
+    }
+
     /// Stores a long paste. Returns the label that represents it in this draft, or `None` if the paste is short or may
     /// be a command. `before`: the draft before the cursor.
     pub(super) fn add(&mut self, pasted: &str, draft: &str, before: &str) -> Option<String> {
-        if pasted.trim().lines().count() <= LONG || before.trim().is_empty() && may_be_command(pasted) {
+        if !is_long(pasted) || before.trim().is_empty() && may_be_command(pasted) {
             return None;
         }
         let pasted: Arc<str> = pasted.into();
@@ -93,7 +118,26 @@ impl Pastes {
             let label = self.add_chip(stored, &draft);
             draft.replace_range(at..at + pasted.len(), &label);
         }
-        draft
+        self.fold_recorded(draft)
+    }
+
+    /// Returns the draft with chips in place of pastes from before a restart.
+    fn fold_recorded(&mut self, draft: String) -> String {
+        if !is_long(&draft) {
+            return draft;
+        }
+        let (mut folded, mut at) = (String::new(), 0);
+        for range in self.marks.find(&draft) {
+            let pasted = &draft[range.clone()];
+            if draft[..range.start].trim().is_empty() && may_be_command(pasted) {
+                continue;
+            }
+            folded.push_str(&draft[at..range.start]);
+            let others = format!("{folded}{}", &draft[range.end..]);
+            folded.push_str(&self.add_chip(pasted.into(), &others));
+            at = range.end;
+        }
+        folded + &draft[at..]
     }
 
     /// Returns the chips in a draft, in order.
@@ -167,22 +211,17 @@ impl Pastes {
         self.chips.iter().find(is_here).map(|chip| chip.label.chars().count())
     }
 
-    /// Returns the ranges of the stored pastes in a text, in order and without overlaps.
-    pub(super) fn ranges_in(&self, text: &str) -> Vec<Range<usize>> {
+    /// Returns the ranges of long pastes in a text, in order and without overlaps.
+    pub(super) fn ranges_in(&mut self, text: &str) -> Vec<Range<usize>> {
+        if !is_long(text) {
+            return Vec::new();
+        }
         let place = |pasted: &Arc<str>| {
             let pasted = pasted.trim();
             text.find(pasted).map(|at| at..at + pasted.len())
         };
-        let mut found: Vec<Range<usize>> = self.known.iter().filter_map(place).collect();
-        // A paste that contains another one hides it.
-        found.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
-        let mut end = 0;
-        found.retain(|range| {
-            let is_after = range.start >= end;
-            end = if is_after { range.end } else { end };
-            is_after
-        });
-        found
+        let known: Vec<Range<usize>> = self.known.iter().filter_map(place).collect();
+        without_overlaps(known.into_iter().chain(self.marks.find(text)).collect())
     }
 }
 

@@ -195,6 +195,13 @@ impl Onboarding {
         own.into_iter().chain(found).chain([ModelChoice::Keep]).collect()
     }
 
+    /// Returns the values of the approvals row, in order. The configured choice is `None`, which changes nothing.
+    fn approval_values(&self) -> Vec<Option<usize>> {
+        let now = self.found.approvals_now.as_ref();
+        let choices = self.found.approvals.iter().enumerate();
+        choices.map(|(at, choice)| Some(at).filter(|_| now != Some(&choice.name))).collect()
+    }
+
     /// Returns the chosen model and how to reach it, if it changes.
     fn chosen_model(&self) -> Option<ModelAddress> {
         match self.model {
@@ -296,9 +303,7 @@ impl Onboarding {
                 self.forget_test();
             }
             SetupRow::Approvals => {
-                let is_set = self.found.approvals_now.is_some();
-                let values: Vec<Option<usize>> =
-                    (0..self.found.approvals.len()).map(Some).chain(is_set.then_some(None)).collect();
+                let values = self.approval_values();
                 let at = values.iter().position(|value| *value == self.approvals).unwrap_or(0);
                 self.approvals = values.get(wrap_index(at, by, values.len())).copied().flatten();
             }

@@ -157,6 +157,24 @@ fn configured_values_are_kept_unless_they_are_changed() {
 }
 
 #[test]
+fn the_approvals_row_offers_each_choice_once() {
+    for (now, expected) in [
+        (None, ["effects", "auto", "command"]),
+        (Some("command"), ["-", "effects", "auto"]),
+        (Some("effects"), ["-", "auto", "command"]),
+        (Some("auto"), ["-", "command", "effects"]),
+    ] {
+        let found = SetupInfo { approvals_now: now.map(str::to_owned), models: Vec::new(), ..setup_found() };
+        let offered = (0..6).map(|turns| {
+            let mut questions = Onboarding::new(found.clone(), vec!["auto".to_owned()], "auto");
+            last(&mut questions, &format!("down{} y", " right".repeat(turns)))
+        });
+        let twice = expected.iter().chain(&expected).map(|name| format!("end {name} -; words"));
+        assert_eq!(offered.collect::<Vec<_>>(), twice.collect::<Vec<_>>(), "{now:?}");
+    }
+}
+
+#[test]
 fn the_result_of_an_abandoned_test_is_not_shown_for_another_model() {
     let mut questions = questions();
     let number = |outs: Vec<SetupAction>| match outs[..] {

@@ -2,7 +2,7 @@
 
 use crate::protocol::{Approval, GrantScope, Resolution, RewindScope};
 use crate::text;
-use crate::tui::approval::{Body, CHANGED, Choice, ChoiceAction, Dialog, GoalChoice, YesNo, is_change_visible, output_excerpt};
+use crate::tui::approval::{Body, CHANGED, Choice, ChoiceAction, Dialog, GoalChoice, YesNo, is_change_visible, lines_below};
 use crate::tui::elicitation::FormAction;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
 
@@ -66,7 +66,7 @@ pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
         Body::Edit { above, diff, .. } => {
             lines.extend(above.iter().map(|note| note.text.clone()));
             lines.extend(diff.to_sentences());
-            lines.extend(output_excerpt(panel));
+            lines.extend(lines_below(panel));
         }
         Body::Words { text } => lines.extend(text.trim_end().split('\n').map(str::to_owned)),
     }

@@ -480,6 +480,42 @@ pub(crate) fn effects_approval(id: &str) -> Approval {
     }
 }
 
+/// A plan with actions that approval allows, actions that still need approval, and a denied one.
+pub(crate) fn plan_approval(id: &str) -> Approval {
+    let line = |subject, coverage| JudgedLine { subject, coverage };
+    let file = |name: &str| PlanSubject::File(name.to_owned());
+    let asks = |reason: &str| Coverage::Asks { reason: reason.to_owned() };
+    let plan = ProposedPlan {
+        text: "# Reject empty names\n\n`greet` accepts an empty name today and prints `Hello, `.\n\n1. Return a `Result` from \
+               `greet` in `src/main.rs`.\n2. Print the error in `main` and exit with 2.\n3. Add tests to `tests/greet.rs`, run \
+               them, and publish the crate.\n\n## Risks\n\nOther crates call `greet`; they must handle the error.\n\n\
+               ## Files to change\n\n- src/main.rs\n- tests/greet.rs\n\n## Commands to run\n\n- cargo test\n- cargo \
+               publish\n\n## Hosts to read from\n\n- crates.io\n"
+            .to_owned(),
+        digest: "d1".to_owned(),
+        lines: vec![
+            line(file("src/main.rs"), Coverage::Covered),
+            line(file("tests/greet.rs"), Coverage::Covered),
+            line(PlanSubject::Command("cargo test".to_owned()), Coverage::Allowed { rule: "built-in".to_owned() }),
+            line(PlanSubject::Command("cargo publish".to_owned()), asks("publishes the crate `greeter`")),
+            line(PlanSubject::Host("crates.io".to_owned()), Coverage::Denied { reason: "no network in this project".to_owned() }),
+        ],
+        leaves_plan_mode: true,
+    };
+    let files = vec!["plan.md".to_owned()];
+    Approval {
+        plan: Some(Box::new(plan)),
+        tool_name: "ProposePlan".to_owned(),
+        title: "Propose a plan".to_owned(),
+        action_summary: "Plan: Reject empty names".to_owned(),
+        reason: "the model proposes a plan".to_owned(),
+        proposal: Proposal::default(),
+        amendable: Amendable { files, ..Amendable::default() },
+        always: GrantOptions::default(),
+        ..edit_approval(id)
+    }
+}
+
 /// Event for a request that failed and is retried.
 pub(crate) fn retry(kind: FailureKind, delay_ms: u64, message: &str, usage: Option<Usage>, cost_usd: Option<f64>) -> EventKind {
     EventKind::LlmRetry(FailedRequest {

@@ -56,7 +56,7 @@ pub(crate) fn update_report(model: &mut UiModel, kind: &EventKind) {
             }
         }
         EventKind::DraftRestored { text } => {
-            let draft = text::clean_line(text);
+            let draft = text::clean_line(&model.composer.abbreviate_pastes(&text::clean(text)));
             if let Some(recovery) = entry_mut(model, !draft.is_empty()) {
                 recovery.draft = Some(draft).filter(|draft| !draft.is_empty());
             }

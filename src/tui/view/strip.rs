@@ -2,6 +2,7 @@
 
 use crate::protocol::QueuedMessage;
 use crate::text;
+use crate::tui::approval::BarContext;
 use crate::tui::keymap::Focus;
 use crate::tui::layers::ModelPicker;
 use crate::tui::metrics::GUTTER;
@@ -43,6 +44,16 @@ impl Row {
     }
 }
 
+/// Returns what the row about pending dialogs need not repeat or offer.
+fn bar_context(model: &UiModel) -> BarContext {
+    let has_layer = model.layers.top().is_some();
+    let card = model.dialogs.current().and_then(approval::Dialog::call).and_then(|call| model.transcript.card(call));
+    BarContext {
+        is_tab_taken: model.draft.search.is_some() || (model.menu.is_open() && !has_layer),
+        shows_card: !has_layer && card.is_some() && model.transcript.is_following(),
+    }
+}
+
 pub(crate) fn rows(model: &mut UiModel, width: u16, limit: u16, now: u64) -> Vec<Row> {
     let is_retrying = matches!(model.task.activity, Activity::Retrying(_));
     // The provider's message gets an extra row.
@@ -59,7 +70,7 @@ pub(crate) fn rows(model: &mut UiModel, width: u16, limit: u16, now: u64) -> Vec
         let words = format!("{words} {} end jump to bottom", glyphs.dot);
         rows.push(Row { click: Some(Click::End), ..Row::new(glyphs.down, words, Token::Accent) });
     }
-    if let Some((words, right)) = approval::bar_text(&model.dialogs, width, &glyphs, now) {
+    if let Some((words, right)) = approval::bar_text(&model.dialogs, width, &glyphs, now, bar_context(model)) {
         rows.push(Row { right, asks: true, click: Some(Click::Review), ..Row::new(glyphs.state.waits, words, Token::Warn) });
     }
     rows.extend(prompts(model, width));

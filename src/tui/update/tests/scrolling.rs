@@ -122,6 +122,44 @@ fn a_paste_of_ten_thousand_lines_is_one_chip_that_backspace_removes() {
     assert!(!screen.contains("row "), "{screen}");
 }
 
+/// Returns a screen whose prompt history is in a directory, as after a start.
+fn started_with_history_in(directory: &std::path::Path) -> UiModel {
+    let history = Some(directory.join("history.jsonl"));
+    let hide = |text: &str| text.replace("secret", "[hidden]");
+    let kept_as = crate::tui::HistoryRedactor(std::sync::Arc::new(hide));
+    let options = crate::tui::interface::UiOptions { history, kept_as, ..crate::tui::tests::fixtures::options() };
+    let mut model = UiModel::new(options, None, Size::new(80, 24));
+    update(&mut model, Msg::Start(Box::new(crate::tui::tests::fixtures::start())), 0);
+    model
+}
+
+#[test]
+fn a_chip_survives_a_restart_in_the_draft_and_in_the_history() {
+    // A tab, a colour and a secret do not appear in what is saved, or in another form.
+    for line in ["row", "row\t\u{1b}[31mred\u{1b}[0m", "a secret"] {
+        let directory = tempfile::tempdir().unwrap();
+        let long = (1..=40).map(|n| format!("{line} {n}.\n")).collect::<Vec<_>>().concat();
+        let saved = long.replace("secret", "[hidden]");
+        let mut model = started_with_history_in(directory.path());
+        play(&mut model, 1000, "Why? ");
+        update(&mut model, Msg::Input(UiInput::Paste(long.clone())), 2000);
+        // aye is killed before the draft is sent.
+        let mut model = started_with_history_in(directory.path());
+        tell(&mut model, EventKind::DraftRestored { text: format!("Why? {saved}") }, 1000);
+        assert_eq!(model.composer.shown_text().trim_end(), "Why? [pasted 40 lines]", "{line:?}");
+        assert!(draw(&mut model, 1100).contains("❯ Why? [pasted 40 lines]"), "{line:?}");
+        let sent = play(&mut model, 2000, "<enter>");
+        let cleaned = crate::text::clean(&saved).into_owned();
+        assert_eq!(sent, [format!("prompt {:?}", format!("Why? {cleaned}"))], "{line:?}");
+        let mut model = started_with_history_in(directory.path());
+        play(&mut model, 3000, "<up>");
+        assert_eq!(model.composer.shown_text().trim_end(), "Why? [pasted 40 lines]", "{line:?}");
+        let prompt = model.composer.text();
+        tell(&mut model, started(&prompt), 4000);
+        assert!(draw(&mut model, 4100).contains("│ [pasted 40 lines] · ctrl+o unfold"), "{line:?}");
+    }
+}
+
 /// Returns a screen with a long paste after other text in the draft, and the paste.
 fn with_paste() -> (UiModel, String) {
     let mut model = model(80, 24);

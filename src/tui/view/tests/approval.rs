@@ -1,4 +1,5 @@
 use super::*;
+use crate::tui::approval::ChoiceAction;
 
 #[test]
 fn command_details_abbreviate_the_home_directory() {
@@ -111,6 +112,15 @@ fn the_approval_of_a_renewed_change_with_its_updated_diff_shown_matches_its_snap
         let amendable = Amendable { renewed: true, ..hunks_approval("a").amendable };
         tell(model, EventKind::ApprovalRequested(Approval { amendable, ..hunks_approval("a") }), 9500);
         model.dialogs.show_new(None);
+    });
+}
+
+#[test]
+fn the_approval_of_a_plan_matches_its_snapshots() {
+    check("plan", |model| {
+        cards(model);
+        tell(model, requested("call-a", "ProposePlan", "Plan: Reject empty names"), 9000);
+        tell(model, EventKind::ApprovalRequested(plan_approval("a")), 9500);
     });
 }
 
@@ -332,6 +342,7 @@ fn at_least_fifteen_rows_of_the_content_are_visible_at_80x24() {
         ("command", command),
         ("effects on one file", effects_on(&["src/main.rs"])),
         ("effects on three files", effects_on(&["src/main.rs", "src/lib.rs", "Cargo.toml"])),
+        ("effects of all kinds", all_kinds()),
     ] {
         let mut model = model(80, 24);
         cards(&mut model);
@@ -339,8 +350,56 @@ fn at_least_fifteen_rows_of_the_content_are_visible_at_80x24() {
         picture(&mut model, 20_000);
         let drawn = picture(&mut model, 20_000);
         let rows = drawn.lines().filter(|row| row.contains("content ")).count();
-        assert!(rows >= 15, "{name}: {rows} rows\n{drawn}");
+        let least = if name == "effects of all kinds" { 12 } else { 15 };
+        assert!(rows >= least, "{name}: {rows} rows\n{drawn}");
     }
+}
+
+/// Returns the prompt about effects of all kinds, with a long diff.
+fn all_kinds() -> Approval {
+    let diff = FileDiffs::read(&rewritten("src/main.rs", 20));
+    let mut approval = effects_approval("a");
+    for part in &mut approval.amendable.effects {
+        (part.first, part.end) = (part.first.min(1), 1);
+    }
+    Approval { proposal: Proposal { diff, ..Proposal::default() }, ..approval }
+}
+
+#[test]
+fn effects_of_all_kinds_are_applied_only_after_the_list_below_the_diff_was_shown() {
+    for (width, height) in SIZES {
+        let mut model = model(width, height);
+        tell(&mut model, EventKind::ApprovalRequested(all_kinds()), 9500);
+        let mut seen = String::new();
+        for _ in 0..30 {
+            picture(&mut model, 20_000);
+            seen.push_str(&picture(&mut model, 20_000));
+            let panel = model.dialogs.open_mut().unwrap();
+            if panel.unseen_for(ChoiceAction::Approve) == 0 {
+                break;
+            }
+            panel.show_unseen();
+        }
+        assert_eq!(model.dialogs.open().unwrap().unseen_for(ChoiceAction::Approve), 0);
+        for row in ["deleted  old.rs", "renamed  src/a.rs", "link     latest", "mode     run.sh", "deleted  docs/"] {
+            assert!(seen.contains(row), "{width}x{height} {row}\n{seen}");
+        }
+    }
+}
+
+#[test]
+fn the_list_below_a_diff_shows_the_selected_path() {
+    let mut model = model(80, 24);
+    tell(&mut model, EventKind::ApprovalRequested(all_kinds()), 9500);
+    picture(&mut model, 20_000);
+    let panel = model.dialogs.open_mut().unwrap();
+    for _ in 0..2 {
+        panel.mark_hunk(HunkMark::NextFile).unwrap();
+    }
+    panel.mark_hunk(HunkMark::Turn).unwrap();
+    let drawn = picture(&mut model, 20_000);
+    assert!(drawn.contains("▸☐ old.rs") && drawn.contains("discard  old.rs"), "{drawn}");
+    assert!(model.dialogs.open().unwrap().unseen_for(ChoiceAction::Approve) > 0, "skipped rows do not count as shown");
 }
 
 #[test]
