@@ -4,28 +4,52 @@ use crate::tui::keymap::Focus;
 use crate::tui::model::UiModel;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Returns the part of the screen that has keyboard focus: a layer above all dialogs, the open dialog, the topmost
-/// layer, or the conversation.
+/// Part of the screen that receives input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InputTarget {
+    /// The topmost layer, if it also covers open dialogs.
+    LayerAboveDialogs,
+    /// The list of pending approvals.
+    Inbox,
+    /// The open dialog.
+    Dialog,
+    /// The topmost layer, below which no dialog is open.
+    Layer,
+    /// The transcript and the draft.
+    Conversation,
+}
+
+/// Returns the part of the screen that receives input. This is the only place that knows the order of the parts.
+pub(crate) fn target(model: &UiModel) -> InputTarget {
+    if model.layers.covers_questions() {
+        InputTarget::LayerAboveDialogs
+    } else if model.dialogs.inbox().is_some() {
+        InputTarget::Inbox
+    } else if model.dialogs.is_open() {
+        InputTarget::Dialog
+    } else if model.layers.top().is_some() {
+        InputTarget::Layer
+    } else {
+        InputTarget::Conversation
+    }
+}
+
+/// Returns the keyboard focus, which selects the key bindings.
 pub(crate) fn focus(model: &UiModel) -> Focus {
-    if let Some(layer) = model.layers.top().filter(|layer| layer.covers_questions()) {
-        return layer.focus();
-    }
-    if model.dialogs.inbox().is_some() {
-        return Focus::Inbox;
-    }
-    if model.dialogs.is_open() {
-        let has_field = model.dialogs.open().is_some_and(crate::tui::approval::Dialog::has_field);
-        return if has_field { Focus::Field } else { Focus::Question };
-    }
-    if let Some(layer) = model.layers.top() {
-        return layer.focus();
-    }
-    match &model.browse {
-        Some(browse) if browse.typing.is_some() => Focus::Field,
-        Some(_) => Focus::Browse,
-        None if model.draft.search.is_some() => Focus::Search,
-        None if model.menu.is_open() => Focus::Menu,
-        None => Focus::Composer,
+    match target(model) {
+        InputTarget::LayerAboveDialogs | InputTarget::Layer => model.layers.top().map_or(Focus::Composer, |layer| layer.focus()),
+        InputTarget::Inbox => Focus::Inbox,
+        InputTarget::Dialog => {
+            let has_field = model.dialogs.open().is_some_and(crate::tui::approval::Dialog::has_field);
+            if has_field { Focus::Field } else { Focus::Question }
+        }
+        InputTarget::Conversation => match &model.browse {
+            Some(browse) if browse.typing.is_some() => Focus::Field,
+            Some(_) => Focus::Browse,
+            None if model.draft.search.is_some() => Focus::Search,
+            None if model.menu.is_open() => Focus::Menu,
+            None => Focus::Composer,
+        },
     }
 }
 

@@ -17,9 +17,9 @@ pub(crate) fn open(model: &mut UiModel, now: u64) {
     }
 }
 
-/// Handles a key of the list. Returns whether the list is open.
-pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
-    let Some((inbox, panels)) = model.dialogs.inbox_mut() else { return false };
+/// Handles a key while the list is open.
+pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) {
+    let Some((inbox, panels)) = model.dialogs.inbox_mut() else { return };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     if let Some(letter) = is_text(&key) {
         let moves = letter.to_digit(10).filter(|digit| *digit > 0);
@@ -28,17 +28,16 @@ pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
                 Some(digit) => inbox.point(digit as usize - 1, panels),
                 None => inbox.turn_mark(panels),
             }
-            return true;
+            return;
         }
         let repeats = key.kind == KeyEventKind::Repeat;
-        stimulus(model, if repeats { GuardInput::Repeat(letter) } else { GuardInput::Letter(letter) }, now, effects);
-        return true;
+        return stimulus(model, if repeats { GuardInput::Repeat(letter) } else { GuardInput::Letter(letter) }, now, effects);
     }
     if key.code == KeyCode::Enter && key.modifiers.is_empty() {
         if key.kind != KeyEventKind::Repeat {
             on_enter(model, now, effects);
         }
-        return true;
+        return;
     }
     inbox.guard.step(GuardInput::Other, now);
     let page = inbox.page();
@@ -55,7 +54,6 @@ pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
         KeyCode::Tab | KeyCode::BackTab => model.dialogs.open_current(model.keys.last_text),
         _ => {}
     }
-    true
 }
 
 /// Passes an input to the guard of the list and performs the result.

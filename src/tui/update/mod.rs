@@ -82,6 +82,7 @@ pub(crate) use rewind::{close_dialog as leave_rewind, plan as plan_rewind};
 pub(crate) use tree::open_branch as go_to_branch;
 
 use self::draft::{on_draft_changed, save_draft};
+use self::focus::InputTarget;
 use self::layers::LayerOutcome;
 use super::approval::trust_dialog;
 use super::input::{UiInput, is_text};
@@ -250,7 +251,7 @@ fn on_input(model: &mut UiModel, input: UiInput, now: u64, effects: &mut Vec<UiE
             model.screen.dirty = true;
             let asks = model.dialogs.is_open();
             let pasted = text::clean(&pasted);
-            let to_layer = !asks || model.layers.covers_questions();
+            let to_layer = !matches!(focus::target(model), InputTarget::Inbox | InputTarget::Dialog);
             if !asks && attachments::on_paste(model, &pasted, now, effects) {
                 return;
             }
@@ -290,7 +291,8 @@ fn on_input(model: &mut UiModel, input: UiInput, now: u64, effects: &mut Vec<UiE
 /// Handles a key: translates it and passes it to the focus.
 fn on_key(model: &mut UiModel, pressed: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) {
     let key = focus::translate_key(model, pressed);
-    if model.layers.covers_questions() && layers::key(model, key, now, effects) == LayerOutcome::Handled {
+    let is_above = focus::target(model) == InputTarget::LayerAboveDialogs;
+    if is_above && layers::key(model, key, now, effects) == LayerOutcome::Handled {
         return;
     }
     let key = focus::translate_key(model, pressed);
@@ -301,13 +303,13 @@ fn on_key(model: &mut UiModel, pressed: KeyEvent, now: u64, effects: &mut Vec<Ui
     if key.code == KeyCode::F(1) {
         return help::open(model, "", now, effects);
     }
-    if inbox::key(model, key, now, effects) {
-        return;
+    match focus::target(model) {
+        InputTarget::Inbox => inbox::key(model, key, now, effects),
+        InputTarget::Dialog => dialog::key(model, key, now, effects),
+        InputTarget::LayerAboveDialogs | InputTarget::Layer | InputTarget::Conversation => {
+            dispatch_key(model, pressed, key, now, effects);
+        }
     }
-    if model.dialogs.is_open() {
-        return dialog::key(model, key, now, effects);
-    }
-    dispatch_key(model, pressed, key, now, effects);
 }
 
 /// Passes a key to the topmost layer, the transcript or the composer.

@@ -124,10 +124,10 @@ fn a_paste_of_ten_thousand_lines_is_one_chip_that_backspace_removes() {
 
 /// Returns a screen whose prompt history is in a directory, as after a start.
 fn started_with_history_in(directory: &std::path::Path) -> UiModel {
-    let history = Some(directory.join("history.jsonl"));
     let hide = |text: &str| text.replace("secret", "[hidden]");
-    let kept_as = crate::tui::HistoryRedactor(std::sync::Arc::new(hide));
-    let options = crate::tui::interface::UiOptions { history, kept_as, ..crate::tui::tests::fixtures::options() };
+    let redactor = crate::tui::HistoryRedactor(std::sync::Arc::new(hide));
+    let history = crate::tui::HistoryOptions { file: Some(directory.join("history.jsonl")), redactor };
+    let options = crate::tui::interface::UiOptions { history, ..crate::tui::tests::fixtures::options() };
     let mut model = UiModel::new(options, None, Size::new(80, 24));
     update(&mut model, Msg::Start(Box::new(crate::tui::tests::fixtures::start())), 0);
     model
