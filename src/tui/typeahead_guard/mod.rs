@@ -361,7 +361,9 @@ impl Guard {
     /// Returns whether a text key without effect belongs to the panel: no text was typed just before it, except other
     /// such keys. If text follows immediately, the key becomes part of that text.
     pub(crate) fn mark(&mut self, letter: char, now: u64) -> bool {
-        let among_marks = self.only_marks || self.acted;
+        // A letter and a space are the start of text, even if the letter only changed the view.
+        let ends_word = letter == ' ' && self.is_close(now) && self.typed.ends_with(char::is_alphabetic);
+        let among_marks = (self.only_marks || self.acted) && !ends_word;
         let alone = among_marks || (!self.is_close(now) && (!self.pace.strict || self.typed.is_empty()));
         if !self.is_armed(now) || !alone || matches!(self.held, PendingChoice::Filling { .. }) {
             return false;

@@ -246,6 +246,21 @@ fn train(from: u64, delay: u64, apart: u64, count: u64, repeat: &str) -> String 
 }
 
 #[test]
+fn a_space_right_after_a_letter_is_text_and_marks_nothing() {
+    for (typed, at, marks) in [("x", 1100, false), ("x", 1400, true), ("]", 1100, true)] {
+        let mut guard = armed();
+        match typed {
+            "]" => assert!(guard.mark(']', 1000)),
+            _ => assert_eq!(play(&mut guard, "1000 x"), "x!"),
+        }
+        assert_eq!(guard.mark(' ', at), marks, "{typed} {at}");
+        if !marks {
+            assert_eq!(guard.step(GuardInput::Letter(' '), at), GuardResult::Draft(format!("{typed} ")));
+        }
+    }
+}
+
+#[test]
 fn a_held_key_confirms_nothing_once_it_repeats() {
     for apart in [15, 25, 30, 33, 39] {
         for count in [3, 5, 40] {

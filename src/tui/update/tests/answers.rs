@@ -3,6 +3,7 @@
 
 use super::typeahead::{Desk, Dice};
 use super::*;
+use crate::tui::tests::fixtures::{effects_approval, plan_approval};
 use crate::tui::typeahead_guard::{ChoiceState, GuardTiming};
 
 const ANSWERS: u64 = 1000;
@@ -83,6 +84,76 @@ fn a_thousand_intended_answers_are_all_accepted() {
     for seed in 0..ANSWERS {
         let (keys, _) = answer(seed);
         assert!(keys <= 3, "seed {seed}: {keys} keys");
+    }
+}
+
+/// How an answer is typed, and whether it follows the previous answer or a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Typing {
+    /// Up to 500 ms after the prompt appeared.
+    Early,
+    /// Early or late, and pressed twice.
+    Doubled,
+    /// After reading the prompt.
+    Late,
+}
+
+/// Prompts of low and medium risk, for which one key is enough.
+fn one_key_prompts() -> [(&'static str, Approval); 4] {
+    let mut command = Approval { risk_level: Risk::Medium, critical: false, ..command_approval("a") };
+    command.parts.clear();
+    [("edit", edit_approval("a")), ("command", command), ("effects", effects_approval("a")), ("plan", plan_approval("a"))]
+}
+
+/// Answers one prompt as people do, and a highlighted choice with one more key. Returns the number of keys that the
+/// answer needed: the second press of a doubled key is no extra key.
+fn keys_for(typing: Typing, approval: Approval, seed: u64) -> u64 {
+    let mut dice = Dice(seed);
+    let line_ms = match dice.roll(10) {
+        0 => None,
+        1 => Some(100 + dice.roll(200)),
+        _ => Some(dice.roll(30)),
+    };
+    let mut desk = Desk::roomy(GuardTiming::default(), line_ms);
+    desk.model.screen.size.height = 60;
+    let opens = 3000 + dice.roll(500);
+    desk.asks(opens, approval);
+    let delay = match (typing, dice.roll(2)) {
+        (Typing::Early, _) | (Typing::Doubled, 0) => dice.roll(501),
+        (Typing::Late | Typing::Doubled, _) => 500 + dice.roll(20_000),
+    };
+    let first = opens + 4 + delay;
+    letter(&mut desk, first, 'y');
+    let last = if typing == Typing::Doubled { first + 60 + dice.roll(540) } else { first };
+    if last > first {
+        letter(&mut desk, last, 'y');
+    }
+    desk.run(last + 700);
+    let mut keys = 1;
+    if desk.sent.is_empty() {
+        assert!(holds_yes(&desk), "{typing:?} {seed}: the answer is lost");
+        if dice.roll(2) == 0 {
+            enter(&mut desk, last + 800)
+        } else {
+            letter(&mut desk, last + 800, 'y')
+        }
+        keys += 1;
+        desk.run(last + 1200);
+    }
+    assert_eq!(desk.sent, ["a Approved"], "{typing:?} {seed}");
+    assert_eq!(desk.model.composer.text(), "", "{typing:?} {seed}: a letter went to the draft");
+    keys
+}
+
+#[test]
+#[ignore = "measures 12,000 answers; run it with --nocapture to see the figures"]
+fn a_thousand_answers_of_each_kind_are_all_accepted_with_few_keys() {
+    for typing in [Typing::Early, Typing::Doubled, Typing::Late] {
+        for (name, approval) in one_key_prompts() {
+            let keys: u64 = (0..ANSWERS).map(|seed| keys_for(typing, approval.clone(), seed)).sum();
+            println!("{typing:?}, {name}: {ANSWERS} answers, 0 lost, {:.3} keys each", keys as f64 / ANSWERS as f64);
+            assert!(keys * 10 <= ANSWERS * 12, "{typing:?}, {name}: {keys} keys for {ANSWERS} answers");
+        }
     }
 }
 

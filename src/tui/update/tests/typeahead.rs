@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::tui::layers::SessionList;
-use crate::tui::tests::fixtures::{completed, form, listed_sessions, rewind_plan, text_field, trust, visit};
+use crate::tui::tests::fixtures::{
+    completed, effects_approval, form, listed_sessions, plan_approval, rewind_plan, text_field, trust, visit,
+};
 use crate::tui::typeahead_guard::key_streams::{self, STREAMS};
 use crate::tui::typeahead_guard::{Confirm, GuardTiming};
 use crossterm::event::KeyEventKind;
@@ -229,7 +231,8 @@ fn random_sentence(seed: u64) {
     let begin = 3000 + dice.roll(6000);
     for nth in 0..=dice.roll(3) {
         let opens = dice.roll(begin + at);
-        let mut approval = if dice.roll(2) == 0 { edit_approval("a") } else { command_approval("a") };
+        let kinds = [edit_approval, command_approval, effects_approval, plan_approval];
+        let mut approval = dice.pick(&kinds)("a");
         approval.approval_id = ApprovalId::new(format!("a{nth}"));
         approval.tool_call_id = call(&format!("c{nth}"));
         desk.asks(opens, approval);
@@ -284,7 +287,7 @@ proptest! {
 }
 
 /// Kinds of dialogs that grant a permission.
-const KINDS: [&str; 8] = ["edit", "command", "always", "trust", "mode", "undo", "forget", "outdated"];
+const KINDS: [&str; 10] = ["edit", "command", "effects", "plan", "always", "trust", "mode", "undo", "forget", "outdated"];
 
 /// Returns a screen with a dialog of this kind that has the keyboard or is about to receive it. Further typing is meant
 /// for it.
@@ -297,6 +300,8 @@ fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
     };
     match kind {
         "command" => desk.asks(8000, command_approval("a")),
+        "effects" => desk.asks(8000, effects_approval("a")),
+        "plan" => desk.asks(8000, plan_approval("a")),
         "trust" => {
             let (question, answer) = trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
             // The answer is not used.
