@@ -56,20 +56,20 @@ pub(crate) enum CallStage {
 /// The user's changes to a call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CallEdits {
-    /// Changes since the call was last planned.
+    /// Changes in order, since the call was proposed or renewed.
     pub amendments: Vec<Amendment>,
     /// The call as edited, once it ran in that form.
     pub edited: Option<EditedCommand>,
     /// True if the call started in its edited form and was not planned again since.
     pub runs_edited: bool,
-    /// True if the user had the call planned again.
+    /// True if the call was planned again for the current files.
     pub renewed: bool,
     /// Note for the model about the changes, added to the result.
     pub note: Option<String>,
 }
 
 impl CallEdits {
-    /// Discards the changes, because the call is planned again as the model proposed it.
+    /// Discards the changes that the next plan would use; `edited` keeps what already ran.
     fn renew(&mut self) {
         self.renewed = true;
         (self.note, self.runs_edited) = (None, false);

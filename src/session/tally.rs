@@ -2,8 +2,8 @@
 //! session list, which reads only the counted part of each record.
 
 use super::task::ends_step;
-use crate::ports::{Record, SAMPLED_BY_AGENT};
-use crate::protocol::{MessageId, StopReason, Usage};
+use crate::ports::Record;
+use crate::protocol::{MessageId, SAMPLED_BY_AGENT, StopReason, Usage};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::borrow::Cow;

@@ -1,7 +1,7 @@
 //! State of a session after single records, and after any sequence of them.
 
 use super::{CallDenial, CallStage, Change, OpenCall, PromptRewind, SessionState, TallyCounter, TallyEntry, Totals};
-use crate::ports::{Record, SAMPLED_BY_AGENT, TaskEnd};
+use crate::ports::{Record, TaskEnd};
 use crate::protocol::*;
 use jiff::Timestamp;
 use proptest::prelude::*;

@@ -40,7 +40,7 @@ pub(crate) struct ToolSettings {
     pub(crate) max_output_bytes: usize,
     pub(crate) paths: PathAccess,
     pub(crate) http: HttpAccess,
-    /// State that the calls of a session share; unaffected by policy changes.
+    /// State that the calls of a session share.
     pub(crate) session: SessionServices,
     pub(crate) command: CommandSettings,
     /// Restrictions of the text tools.
@@ -60,9 +60,9 @@ pub(crate) struct SessionServices {
     pub(crate) id: Option<SessionId>,
     /// Start of the session in this process. Ignore rules from later times do not make a file build output.
     pub(crate) since: SystemTime,
-    /// Running sessions and background commands.
+    /// Running sessions and background commands; unaffected by policy changes.
     pub(crate) commands: Commands,
-    /// File content last seen by the model.
+    /// File content last seen by the model; unaffected by policy changes.
     pub(crate) seen: ReadState,
     /// Store for workspace snapshots before commands; `None` if there is none.
     pub(crate) checkpoints: Option<Arc<dyn Checkpoints>>,
@@ -72,21 +72,21 @@ pub(crate) struct SessionServices {
     pub(crate) artifacts: Option<Arc<dyn Artifacts>>,
     /// Copies of the artifacts in an object store.
     pub(crate) uploads: Option<Arc<dyn ArtifactUploads>>,
-    /// Web search of the session.
+    /// Web search of the session; unaffected by policy changes.
     pub(crate) search: SessionSearch,
-    /// Skills of the session.
+    /// Skills of the session; unaffected by policy changes.
     pub(crate) skills: SessionSkills,
-    /// Questions from the model to the user.
+    /// Questions from the model to the user; unaffected by policy changes.
     pub(crate) questions: UserQuestions,
     /// Memory inbox of the workspace; `None` if proposals are not collected.
     pub(crate) memory: Option<Arc<dyn MemoryInbox>>,
     /// Hooks of the session; `None` if there are none.
     pub(crate) hooks: Option<SessionHooks>,
-    /// Agents of the session; `None` if it starts none.
+    /// Agents of the session; `None` if it starts none. Unaffected by policy changes.
     pub(crate) agents: Option<SessionAgents>,
-    /// Files open in an editor, if one is connected.
+    /// Files open in an editor, if one is connected; unaffected by policy changes.
     pub(crate) editor: Option<EditorConnection>,
-    /// Language servers of the session; `None` without trust, or if they are disabled.
+    /// Language servers of the session; `None` without trust, or if they are disabled. Unaffected by policy changes.
     pub(crate) diagnostics: Option<Arc<dyn Diagnostics>>,
 }
 

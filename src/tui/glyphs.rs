@@ -36,7 +36,7 @@ pub(crate) fn make_plain(buffer: &mut Buffer) {
     }
 }
 
-/// Symbols for the state of a call, a session or a task.
+/// Symbols at the start of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StateGlyphs {
     pub done: &'static str,
@@ -62,11 +62,11 @@ pub(crate) struct FoldGlyphs {
     pub unfolded: &'static str,
 }
 
-/// Directions of tokens, to and from the model.
+/// Symbols for tokens sent to the model and received from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TokenGlyphs {
-    pub up: &'static str,
-    pub down: &'static str,
+pub(crate) struct UsageGlyphs {
+    pub sent: &'static str,
+    pub received: &'static str,
 }
 
 /// Checkbox of an entry that can be selected.
@@ -87,7 +87,7 @@ pub(crate) struct Glyphs {
     pub fold: FoldGlyphs,
     pub more: &'static str,
     pub down: &'static str,
-    pub tokens: TokenGlyphs,
+    pub usage: UsageGlyphs,
     pub arming: &'static str,
     /// Progress of a choice being confirmed, from empty to full.
     filling: [&'static str; 5],
@@ -121,7 +121,7 @@ pub(crate) const UNICODE: Glyphs = Glyphs {
     fold: FoldGlyphs { folded: "▸", unfolded: "▾" },
     more: "⋯",
     down: "▼",
-    tokens: TokenGlyphs { up: "↑", down: "↓" },
+    usage: UsageGlyphs { sent: "↑", received: "↓" },
     arming: "◔",
     filling: ["▁", "▃", "▅", "▇", "█"],
     cursor: "▏",
@@ -145,7 +145,7 @@ pub(crate) const ASCII: Glyphs = Glyphs {
     fold: FoldGlyphs { folded: ">", unfolded: "v" },
     more: "...",
     down: "v",
-    tokens: TokenGlyphs { up: "up", down: "down" },
+    usage: UsageGlyphs { sent: "up", received: "down" },
     arming: "...",
     filling: [".", ":", "+", "*", "#"],
     cursor: "_",

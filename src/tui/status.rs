@@ -11,7 +11,7 @@ use super::session_info::ExpiryStage;
 use super::status_items::{StatusItem, fields, is_wanted};
 use super::task::KILL_MS;
 use super::theme::Token;
-use super::update::focus::focus;
+use super::update::focus::{InputTarget, focus, target};
 use super::update::{commands, compaction, retry};
 use crate::protocol::{CallId, Mode, Usage};
 use crate::text;
@@ -271,15 +271,18 @@ pub(crate) fn draw_hints(model: &UiModel, area: Rect, buffer: &mut Buffer, now: 
 
 /// Returns the current key hints, most likely first.
 fn hints(model: &UiModel, now: u64) -> Vec<&'static str> {
-    if let Some(layer) = model.layers.top().filter(|layer| layer.covers_questions() || !model.dialogs.is_open()) {
-        return layer.hints(model.surroundings());
-    }
-    if let Some(inbox) = model.dialogs.inbox() {
-        return inbox.hints(now);
-    }
-    if let Some(panel) = model.dialogs.open() {
-        return approval::hints(panel, panel.guard.choice_state(now), model.dialogs.len());
-    }
+    let of_panel = |panel: &approval::Dialog| approval::hints(panel, panel.guard.choice_state(now), model.dialogs.len());
+    let hints = match target(model) {
+        InputTarget::LayerAboveDialogs | InputTarget::Layer => model.layers.top().map(|layer| layer.hints(model.surroundings())),
+        InputTarget::Inbox => model.dialogs.inbox().map(|inbox| inbox.hints(now)),
+        InputTarget::Dialog => model.dialogs.open().map(of_panel),
+        InputTarget::Conversation => None,
+    };
+    hints.unwrap_or_else(|| conversation_hints(model, now))
+}
+
+/// Returns the key hints while the transcript or the draft has keyboard focus.
+fn conversation_hints(model: &UiModel, now: u64) -> Vec<&'static str> {
     if let Some(browse) = &model.browse {
         return match (&browse.typing, browse.selects) {
             (Some(_), _) => vec!["enter done", "esc cancel", "type to search"],
@@ -405,7 +408,7 @@ pub(crate) fn activity(model: &UiModel, now: u64) -> Option<(&'static str, Strin
     let usage = model.task.usage;
     if usage.input_tokens + usage.output_tokens > 0 {
         let (sent, got) = (tokens(usage.input_tokens), tokens(usage.output_tokens));
-        words.push(format!("{} {sent} {} {got} tokens", g.tokens.up, g.tokens.down));
+        words.push(format!("{} {sent} {} {got} tokens", g.usage.sent, g.usage.received));
     }
     Some((g.state.running, words.join(&format!(" {} ", g.dot)), keys(STOPS)))
 }

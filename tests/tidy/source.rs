@@ -200,7 +200,7 @@ fn is_character(text: &str) -> bool {
     }
 }
 
-/// Removes `#[cfg(test)] mod … { … }`.
+/// Removes what `#[cfg(test)]` marks: modules and other items, fields, and statements.
 fn without_unit_tests(code: &str) -> String {
     const MARK: &str = "#[cfg(test)]";
     let mut out = String::with_capacity(code.len());
@@ -208,21 +208,34 @@ fn without_unit_tests(code: &str) -> String {
     while let Some(at) = rest.find(MARK) {
         out.push_str(&rest[..at]);
         let after = &rest[at + MARK.len()..];
-        // The item ends with its first block, or with a semicolon before it.
-        let mut depth = 0_usize;
-        let end = after.char_indices().find(|&(_, letter)| {
-            match letter {
-                '{' => depth += 1,
-                '}' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            depth == 0 && (letter == '}' || letter == ';')
-        });
-        let end = end.map_or(after.len(), |(at, _)| at + 1);
+        let end = item_end(after);
         out.extend(after[..end].chars().filter(|&c| c == '\n'));
         rest = &after[end..];
     }
     out + rest
+}
+
+/// Returns the end of an item or a field: after its first block, semicolon or comma, or before the end of the block
+/// that contains it.
+fn item_end(item: &str) -> usize {
+    let (mut depth, mut angles) = (0_usize, 0_usize);
+    let mut before = ' ';
+    for (at, letter) in item.char_indices() {
+        match letter {
+            '{' | '(' | '[' => depth += 1,
+            '}' | ')' | ']' if depth == 0 => return at,
+            '}' if depth == 1 => return at + 1,
+            '}' | ')' | ']' => depth -= 1,
+            ';' if depth == 0 => return at + 1,
+            ',' if depth == 0 && angles == 0 && lines_with(&item[..at], "where").is_empty() => return at + 1,
+            // rustfmt writes a space before an operator, but none before generic arguments.
+            '<' if depth == 0 && !before.is_whitespace() => angles += 1,
+            '>' if depth == 0 && !['-', '='].contains(&before) => angles = angles.saturating_sub(1),
+            _ => {}
+        }
+        before = letter;
+    }
+    item.len()
 }
 
 /// Returns the 1-based lines of code that contain a word. Only whole words count.
@@ -248,6 +261,9 @@ fn code_excludes_comments_strings_and_unit_tests() {
         ("r#\"unsafe \" \"# + for\"x\"", "  + for "),
         ("a\n#[cfg(test)]\nmod tests {\n  fn b() { c }\n}\nd", "a\n\n\n\n\nd"),
         ("a\n#[cfg(test)]\nmod tests;\nd", "a\n\n\nd"),
+        ("a {\n#[cfg(test)]\nb: C<D, [E; 2]>,\nf: G\n}\nh", "a {\n\n\nf: G\n}\nh"),
+        ("a(#[cfg(test)] b) {\n#[cfg(test)]\nc: (d, e)\n}\nf", "a() {\n\n\n}\nf"),
+        ("#[cfg(test)]\nfn a<B, C>(d: B, e: C) -> F<B, C>\nwhere\nB: G,\nC: H,\n{\ni;\n}\nj", "\n\n\n\n\n\n\n\nj"),
     ];
     for (text, expected) in cases {
         assert_eq!(without_unit_tests(&bare(text)), expected, "{text}");

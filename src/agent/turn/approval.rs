@@ -368,7 +368,7 @@ impl CallRunner<'_> {
             Decision::Renewed => self.replan(call, index),
             Decision::Previewed => {
                 // After a conflict, it runs in the same kind of copy as before.
-                let layer = question.layer().filter(|_| call.layer.conflict.is_some() && call.layer.has_started);
+                let layer = question.layer().filter(|_| call.preview.conflict.is_some() && call.layer.has_started);
                 let unasked = layer.is_some();
                 let permit = layer.unwrap_or_else(|| question.preview());
                 plan.effects = None;
@@ -473,7 +473,7 @@ fn discarded_note(plan: &Plan) -> String {
 
 /// Returns the note for the model about an earlier run in a copy whose changes were discarded; empty if there was none.
 fn earlier_run(call: &Call) -> String {
-    let why = call.layer.discarded.as_ref().filter(|_| call.layer.has_started && call.held.is_none());
+    let why = call.layer.discard_reason.as_ref().filter(|_| call.layer.has_started && call.held.is_none());
     why.map(|why| format!("; {why}")).unwrap_or_default()
 }
 

@@ -58,13 +58,15 @@ pub(super) struct Call {
     pub state: CallState,
 }
 
-/// Preview of a call at the user's request.
+/// Run of a call in a copy of the workspace: a preview, or a layer before approval.
 #[derive(Debug, Default)]
 pub(super) struct PreviewAttempt {
-    /// Whether the call ran in a preview. If so, running it applies the changes of the preview.
-    pub has_run: bool,
+    /// Whether a run has started whose changes are not yet applied or dropped. If so, running the call applies them.
+    pub has_started: bool,
     /// Reason why an attempted preview failed.
     pub failure: Option<String>,
+    /// Reason why the effects of the last run could not be applied. The call runs again only if the user approves it.
+    pub conflict: Option<String>,
 }
 
 /// Run of a call in a layer before approval, which happens at most once.
@@ -77,9 +79,7 @@ pub(super) struct LayerAttempt {
     /// Digest of the undecided effects that an earlier process left.
     pub digest: Option<String>,
     /// Reason why the layer was discarded. If set, the command requires approval before it runs.
-    pub discarded: Option<String>,
-    /// Reason why the effects of the last run could not be applied. The call runs again only if the user approves it.
-    pub conflict: Option<String>,
+    pub discard_reason: Option<String>,
 }
 
 /// Traces of a run that a crash interrupted.
@@ -90,7 +90,7 @@ pub(super) struct InterruptedRun {
     /// Last saved output.
     pub tail: Option<SavedTail>,
     /// Temporary files left by an earlier, failed run.
-    pub leftovers: Vec<PathBuf>,
+    pub leftover_files: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -182,12 +182,12 @@ impl Call {
     /// Sets the result. An empty result does not replace an earlier one.
     pub(crate) fn set_result(&mut self, result: ToolResult) {
         let mut result = ToolResult { tool_call_id: self.call.tool_call_id.clone(), ..result };
-        if !self.interrupted.leftovers.is_empty() {
+        if !self.interrupted.leftover_files.is_empty() {
             let told = result.error.as_mut().map_or(&mut result.output_text, |error| &mut error.message);
             let words =
-                format!(". An earlier run crashed before it changed anything{}", leftover_note(&self.interrupted.leftovers));
+                format!(". An earlier run crashed before it changed anything{}", leftover_note(&self.interrupted.leftover_files));
             told.push_str(&words);
-            self.interrupted.leftovers.clear();
+            self.interrupted.leftover_files.clear();
         }
         self.amended.annotate(&mut result);
         if let Some(hooked) = &self.hooked {
@@ -338,7 +338,7 @@ impl Call {
     /// kept.
     pub(super) fn forget_hook_runs_after(&mut self) -> Option<CallHooks> {
         let hooked = self.hooked.as_mut().filter(|hooked| hooked.hooks.has_runs_after())?;
-        if !self.preview.has_run && !self.layer.has_started {
+        if !self.preview.has_started && !self.layer.has_started {
             return None;
         }
         hooked.hooks.add_runs_after(Vec::new());

@@ -52,6 +52,12 @@ impl CallBatch {
         &mut self.calls
     }
 
+    /// Returns whether the call with this ID is running, in a preview or otherwise.
+    pub(crate) fn is_active(&self, id: &CallId) -> bool {
+        let is_active = |call: &Call| matches!(call.state, CallState::Running | CallState::Previewing(_));
+        self.calls.iter().any(|call| call.call.tool_call_id == *id && is_active(call))
+    }
+
     /// Returns the calls that are not planned yet, with their indexes.
     pub(crate) fn to_plan(&self) -> Vec<(usize, ToolCall)> {
         let open = self.calls.iter().enumerate().filter(|(_, call)| matches!(call.state, CallState::Planning));
@@ -213,7 +219,7 @@ impl CallBatch {
             }
             Err(error) => {
                 runner.drop_preview(call);
-                call.layer.discarded = call.layer.has_started.then(|| error.message.clone());
+                call.layer.discard_reason = call.layer.has_started.then(|| error.message.clone());
                 call.preview.failure = Some(error.message);
                 runner.plan_again(call, index);
             }
@@ -324,7 +330,7 @@ impl CallBatch {
         runner.cx.out.record(Record::Resolved { tool_call_id: id.clone(), resolution });
         match resolution {
             Resolution::Rerun => {
-                call.preview.has_run = false;
+                call.preview.has_started = false;
                 runner.plan_again(call, index);
             }
             Resolution::Skip => {

@@ -30,7 +30,7 @@ impl CallBatch {
     /// Discards the layers of calls that were not applied yet.
     pub(crate) fn discard_layers(&mut self, runner: &mut CallRunner<'_>) {
         let in_a_layer = |call: &&mut Call| {
-            call.preview.has_run && call.layer.has_started && !call.is_done() && !matches!(call.state, CallState::Running)
+            call.preview.has_started && call.layer.has_started && !call.is_done() && !matches!(call.state, CallState::Running)
         };
         self.calls_mut().iter_mut().filter(in_a_layer).for_each(|call| runner.discard_layer(call, None));
     }
@@ -39,7 +39,9 @@ impl CallBatch {
     pub(crate) fn settle_commits(&mut self, settled: Vec<ToolResult>, runner: &mut CallRunner<'_>) {
         for result in settled {
             let under_way = |call: &&mut Call| {
-                call.preview.has_run && matches!(call.state, CallState::Running) && call.call.tool_call_id == result.tool_call_id
+                call.preview.has_started
+                    && matches!(call.state, CallState::Running)
+                    && call.call.tool_call_id == result.tool_call_id
             };
             let Some(call) = self.calls_mut().iter_mut().find(under_way) else { continue };
             runner.announce(call, &[]);
@@ -60,7 +62,7 @@ impl CallBatch {
             let id = call.call.tool_call_id.clone();
             call.interrupted.tail = tails.remove(&id);
             // Previewed and blocked calls are recovered in other ways.
-            let looked = found.remove(&id).filter(|_| !call.preview.has_run && call.held.is_none());
+            let looked = found.remove(&id).filter(|_| !call.preview.has_started && call.held.is_none());
             match looked {
                 Some(RecoveredState::Done { left }) => {
                     runner.announce(call, &[]);
@@ -79,7 +81,7 @@ impl CallBatch {
                 }
                 Some(RecoveredState::NotDone { left }) => {
                     call.state = CallState::Planning;
-                    call.interrupted.leftovers = left;
+                    call.interrupted.leftover_files = left;
                     runner.cx.out.notice(format!("`{}` had not run when aye exited; aye plans it again", call.summary));
                 }
                 Some(RecoveredState::Resumable) => {
@@ -141,14 +143,14 @@ enum Resumption {
 
 /// Prepares a call that did not run; `None` if it now has a result.
 fn resume_call(call: &mut Call, runner: &mut CallRunner<'_>) -> Option<Resumption> {
-    if call.preview.has_run && call.layer.has_started {
+    if call.preview.has_started && call.layer.has_started {
         if let Some(digest) = call.layer.digest.clone() {
             return Some(Resumption::ReopenLayer(digest));
         }
         runner.discard_layer(call, None);
         return None;
     }
-    if call.preview.has_run {
+    if call.preview.has_started {
         runner.drop_preview(call);
         runner.cx.out.notice(format!("the preview of `{}` was discarded when aye exited", call.summary));
     }
@@ -193,9 +195,9 @@ impl Call {
             call.plan_as(edited);
         }
         call.proposal = open.proposal;
-        call.preview.has_run = open.previewed;
+        call.preview.has_started = open.previewed;
         call.layer.has_started = open.layered;
-        call.layer.conflict = open.conflict;
+        call.preview.conflict = open.conflict;
         call.amended = AppliedAmendments {
             by: open.edits.amendments,
             told: open.edits.note,

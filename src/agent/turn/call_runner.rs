@@ -181,7 +181,7 @@ impl CallRunner<'_> {
         if call.amended.by.contains(&Amendment::Unsandboxed) {
             return self.ask_unsandboxed(call, index, plan, batch, at);
         }
-        if call.layer.conflict.is_some() {
+        if call.preview.conflict.is_some() {
             return self.ask_to_run_again(verdict, call, index, plan, batch, at);
         }
         if Self::is_answered(call, &plan) {
@@ -254,7 +254,7 @@ impl CallRunner<'_> {
         if let Some(reason) = &call.preview.failure {
             return Some(format!("no preview: {reason}"));
         }
-        if let Some(reason) = call.layer.discarded.as_ref().filter(|_| call.layer.has_started) {
+        if let Some(reason) = call.layer.discard_reason.as_ref().filter(|_| call.layer.has_started) {
             return Some(reason.clone());
         }
         let effects = plan.effects.as_ref()?;
@@ -402,8 +402,8 @@ impl CallRunner<'_> {
 
     pub(super) fn begin_preview(&mut self, call: &mut Call, looked: PreviewRequest, batch: &mut FollowUpActions) {
         let ticket = self.cx.numbers.next_ticket();
-        call.preview.has_run = true;
-        call.layer.conflict = None;
+        call.preview.has_started = true;
+        call.preview.conflict = None;
         call.layer.has_started |= looked.unasked;
         call.layer.hosts = looked.permit.hosts().to_vec();
         if let Some(held) = &mut call.held {
@@ -426,7 +426,7 @@ impl CallRunner<'_> {
     /// Drops the preview of the call, so that its effects can no longer be applied.
     pub(super) fn drop_preview(&mut self, call: &mut Call) {
         self.forget_hooks_after(call);
-        call.preview.has_run = false;
+        call.preview.has_started = false;
         call.proposal = None;
         self.cx.out.record(Record::PreviewDropped { tool_call_id: call.call.tool_call_id.clone() });
     }
@@ -502,7 +502,7 @@ impl CallRunner<'_> {
         self.cx.out.commit(Durability::Process);
         call.held = Some(BlockedRun::new(result, latency_ms));
         // The effects of a preview have been applied.
-        call.preview.has_run = false;
+        call.preview.has_started = false;
         call.preview.failure = None;
         self.plan_again(call, index);
     }

@@ -72,7 +72,7 @@ impl CallRunner<'_> {
         // If nobody can allow further access, a command that the mode allows is complete.
         if is_blocked && (!Self::is_by_mode(&verdict) || self.can_escalate(call, &blocked_result(call, effects))) {
             let access = if call.layer.hosts.is_empty() { ", without network," } else { "" };
-            call.layer.discarded = Some(format!("in a copy{access} the sandbox blocked {}", format_access(&effects.denied)));
+            call.layer.discard_reason = Some(format!("in a copy{access} the sandbox blocked {}", format_access(&effects.denied)));
             let blocked = blocked_result(call, effects);
             return if self.can_escalate(call, &blocked) {
                 self.defer_result(call, index, blocked, 0);
@@ -138,11 +138,11 @@ impl CallRunner<'_> {
     pub(super) fn conflicts(&mut self, call: &mut Call, index: usize, result: &ToolResult) -> bool {
         let error = result.error.as_ref().filter(|error| error.code == ErrorCode::Conflict);
         let stopping = self.quitting || self.cancelling;
-        let (Some(error), true, true, false) = (error, call.asked, call.preview.has_run, stopping) else { return false };
+        let (Some(error), true, true, false) = (error, call.asked, call.preview.has_started, stopping) else { return false };
         self.forget_hooks_after(call);
-        call.preview.has_run = false;
+        call.preview.has_started = false;
         call.proposal = None;
-        call.layer.conflict = Some(error.message.clone());
+        call.preview.conflict = Some(error.message.clone());
         let tool_call_id = call.call.tool_call_id.clone();
         self.cx.out.record(Record::Conflicted { tool_call_id, reason: error.message.clone() });
         self.cx.out.commit(Durability::Process);
@@ -160,7 +160,7 @@ impl CallRunner<'_> {
         batch: &mut FollowUpActions,
         at: InputTime,
     ) {
-        let conflict = call.layer.conflict.clone().unwrap_or_default();
+        let conflict = call.preview.conflict.clone().unwrap_or_default();
         let asked = match verdict {
             Verdict::Ask(question) => Ok(question),
             Verdict::Deny(denial) => Err(denial),
@@ -204,7 +204,7 @@ impl CallRunner<'_> {
         self.stop_preview(call);
         call.held = None;
         self.drop_preview(call);
-        call.layer.discarded = Some(
+        call.layer.discard_reason = Some(
             "the run in a copy was stopped and discarded, so that the command could start again in the background".to_owned(),
         );
         call.amended.by = vec![Amendment::Background];
@@ -263,7 +263,7 @@ impl CallRunner<'_> {
         if question.layer().is_none() {
             return question;
         }
-        if let Some(why) = &call.layer.discarded {
+        if let Some(why) = &call.layer.discard_reason {
             question.reason = format!("{why}; {}", question.reason);
         } else if let LayerRun::Impossible { reason } = &plan.layer
             && !std::mem::replace(&mut self.layers.explained_no_layers, true)

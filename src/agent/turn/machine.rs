@@ -98,7 +98,9 @@ impl TurnMachine {
                 self.work.add(WorkItem::Commit);
             }
             Input::ToolOutput { index, text } => self.report_calls(CallsInput::Printed { index, text }, at),
-            Input::EffectsProgress { index, progress } => self.report_calls(CallsInput::Progressed { index, progress }, at),
+            Input::EffectsProgress { tool_call_id, progress } => {
+                self.report_calls(CallsInput::Progressed { tool_call_id, progress }, at);
+            }
             Input::ToolFinished { index, result, latency_ms } => {
                 self.advance_after(CallsInput::Finished { index, result, latency_ms }, at);
             }
@@ -221,7 +223,9 @@ impl TurnMachine {
                 self.end_if_nothing_runs();
             }
             Input::ToolOutput { index, text } => self.report_calls(CallsInput::Printed { index, text }, at),
-            Input::EffectsProgress { index, progress } => self.report_calls(CallsInput::Progressed { index, progress }, at),
+            Input::EffectsProgress { tool_call_id, progress } => {
+                self.report_calls(CallsInput::Progressed { tool_call_id, progress }, at);
+            }
             Input::Command(Command::SaveDraft { text }) => self.cx.out.effect(Effect::SaveDraft(text)),
             // Prompts are too late to start, but are kept.
             Input::Command(Command::Prompt { text }) => self.pass_to_prompts(PromptInput::Queued { text, steer: false }, at),

@@ -24,16 +24,16 @@ pub(super) struct Requests {
     models: TurnModels,
 }
 
-/// Output of a compaction, for the task that waits for it.
+/// Part of the output of a compaction that concerns the task or the work queue.
 #[derive(Debug)]
-pub(super) enum RequestOutput {
+pub(super) enum CompactionStep {
     /// A compaction has begun, and its request may be sent. `precedes_request`: whether the request of the task waits
     /// for it.
-    CompactionBegun { precedes_request: bool },
+    Begun { precedes_request: bool },
     /// The summary request may be retried, if it is not forbidden.
-    SummaryDue,
+    Ready,
     /// The summary request can be sent.
-    SummaryReady(Box<SummaryCall>),
+    Send(Box<SummaryCall>),
     /// A fallback model has to write the summary after this failure.
     FallbackNeeded(Failure),
     /// The task cannot continue without the summary, and waits for the user.
@@ -41,7 +41,7 @@ pub(super) enum RequestOutput {
     /// The task cannot continue without the summary, whose request is forbidden.
     TaskForbidden(Failure),
     /// The compaction has ended.
-    CompactionEnded(AfterSummary),
+    Ended(AfterSummary),
 }
 
 /// End of a request, as the provider or the user caused it.
@@ -131,14 +131,14 @@ impl Requests {
         task: Option<TaskId>,
         cx: &mut TurnContext,
         at: InputTime,
-    ) -> Vec<RequestOutput> {
+    ) -> Vec<CompactionStep> {
         let facts = CompactionFacts { window: &self.window, task, model: self.models.summary_model(cx) };
         let outputs = self.compactor.handle(input, &facts, cx, at);
         outputs.into_iter().filter_map(|output| self.apply_compaction(output, cx)).collect()
     }
 
     /// Applies an output of the compaction. Returns the part that concerns the task.
-    fn apply_compaction(&mut self, output: CompactionOutput, cx: &mut TurnContext) -> Option<RequestOutput> {
+    fn apply_compaction(&mut self, output: CompactionOutput, cx: &mut TurnContext) -> Option<CompactionStep> {
         match output {
             CompactionOutput::Summarized { until, verbatim, message } => {
                 self.window.handle(ContextInput::Summarized { until: &until, verbatim: &verbatim, message }, cx);
@@ -150,14 +150,14 @@ impl Requests {
                 self.window.handle(ContextInput::HalfDropped, cx);
             }
             CompactionOutput::Begun => {
-                return Some(RequestOutput::CompactionBegun { precedes_request: self.compactor.precedes_request() });
+                return Some(CompactionStep::Begun { precedes_request: self.compactor.precedes_request() });
             }
-            CompactionOutput::Ready => return Some(RequestOutput::SummaryDue),
-            CompactionOutput::Send(call) => return Some(RequestOutput::SummaryReady(call)),
-            CompactionOutput::FallbackNeeded(failure) => return Some(RequestOutput::FallbackNeeded(failure)),
-            CompactionOutput::TaskPaused(failure) => return Some(RequestOutput::TaskPaused(failure)),
-            CompactionOutput::TaskForbidden(failure) => return Some(RequestOutput::TaskForbidden(failure)),
-            CompactionOutput::Ended(then) => return Some(RequestOutput::CompactionEnded(then)),
+            CompactionOutput::Ready => return Some(CompactionStep::Ready),
+            CompactionOutput::Send(call) => return Some(CompactionStep::Send(call)),
+            CompactionOutput::FallbackNeeded(failure) => return Some(CompactionStep::FallbackNeeded(failure)),
+            CompactionOutput::TaskPaused(failure) => return Some(CompactionStep::TaskPaused(failure)),
+            CompactionOutput::TaskForbidden(failure) => return Some(CompactionStep::TaskForbidden(failure)),
+            CompactionOutput::Ended(then) => return Some(CompactionStep::Ended(then)),
         }
         None
     }
@@ -234,7 +234,8 @@ impl Requests {
         if let Some(ContextOutput::Failed(failure)) = self.window.handle(ContextInput::RequestDue, cx) {
             return Err(failure);
         }
-        self.models.handle(ModelInput::RequestDue, cx);
+        let output = self.models.handle(ModelInput::RequestDue, cx);
+        debug_assert!(output.is_none(), "a request changes no model");
         Ok(ModelRequest {
             system: cx.options.system.clone(),
             messages: self.window.thread().window(),
@@ -262,9 +263,11 @@ impl Requests {
 
     /// Records and reports a request before it is sent.
     fn announce(&mut self, model: ModelFacts, estimated_input_tokens: u64, task: Option<TaskUsage>, cx: &mut TurnContext) {
-        self.models.handle(ModelInput::RequestSent(&model), cx);
+        let output = self.models.handle(ModelInput::RequestSent(&model), cx);
+        debug_assert!(output.is_none(), "a request changes no model");
         let name = model.name.clone();
-        self.spending.handle(SpendingInput::RequestSent { model, tokens: estimated_input_tokens }, task, cx);
+        let output = self.spending.handle(SpendingInput::RequestSent { model, tokens: estimated_input_tokens }, task, cx);
+        debug_assert!(output.is_none(), "usage is known when a request ends");
         cx.out.event(EventKind::LlmRequestStarted { model: name, estimated_input_tokens });
     }
 
@@ -291,7 +294,8 @@ impl Requests {
     pub(crate) fn on_model_change(&mut self, task: Option<TaskId>, cx: &mut TurnContext, at: InputTime) {
         self.window.handle(ContextInput::ModelChanged, cx);
         let budget = self.window.message_budget(cx);
-        self.handle_compaction(CompactionInput::BudgetChanged(budget), task, cx, at);
+        let outputs = self.handle_compaction(CompactionInput::BudgetChanged(budget), task, cx, at);
+        debug_assert!(outputs.is_empty(), "another budget continues no task");
     }
 
     /// Returns the next fallback model for a request whose retries are used up.

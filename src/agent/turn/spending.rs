@@ -6,8 +6,10 @@ use super::completed_request::CompletedRequest;
 use super::io::InputTime;
 use super::turn_context::TurnContext;
 use super::usage::{TaskUsage, UsageLedger};
-use crate::ports::{Delta, ModelError, Record, SAMPLED_BY_AGENT};
-use crate::protocol::{AgentEvent, Budget, BudgetLimit, BudgetScope, BudgetUnit, EventKind, Failure, ModelFacts, Part, Usage};
+use crate::ports::{Delta, ModelError, Record};
+use crate::protocol::{
+    AgentEvent, Budget, BudgetLimit, BudgetScope, BudgetUnit, EventKind, Failure, ModelFacts, Part, SAMPLED_BY_AGENT, Usage,
+};
 use crate::session::{Expense, Totals};
 
 /// Input of the spending.

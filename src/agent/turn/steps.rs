@@ -14,7 +14,7 @@ use super::machine::TurnMachine;
 use super::models::ModelInput;
 use super::options::Approver;
 use super::prompts::{PromptInput, PromptOutput};
-use super::requests::{RequestEnd, RequestOutput};
+use super::requests::{CompactionStep, RequestEnd};
 use super::response::{
     Continuation, ResponseStream, StreamInput, continuation, discard_reason, final_failure, retry_event, with_unique_call_ids,
     without_empty_text,
@@ -774,18 +774,18 @@ impl TurnMachine {
     pub(super) fn compaction(&mut self, input: CompactionInput, at: InputTime) {
         for output in self.requests.handle_compaction(input, self.tasks.continuable_id(), &mut self.cx, at) {
             match output {
-                RequestOutput::CompactionBegun { precedes_request } => {
+                CompactionStep::Begun { precedes_request } => {
                     if precedes_request {
                         self.report_task(TaskInput::Phase(Phase::Compacting));
                     }
                     self.work.add(WorkItem::SummaryBegun);
                 }
-                RequestOutput::SummaryDue => self.work.add(WorkItem::SummaryDue),
-                RequestOutput::SummaryReady(call) => self.work.add(WorkItem::SummaryRequest(call)),
-                RequestOutput::FallbackNeeded(failure) => self.work.add(WorkItem::SummaryFallback(failure)),
-                RequestOutput::TaskPaused(failure) => self.pause(failure),
-                RequestOutput::TaskForbidden(failure) => self.on_forbidden(failure),
-                RequestOutput::CompactionEnded(then) => self.after_compaction(then),
+                CompactionStep::Ready => self.work.add(WorkItem::SummaryDue),
+                CompactionStep::Send(call) => self.work.add(WorkItem::SummaryRequest(call)),
+                CompactionStep::FallbackNeeded(failure) => self.work.add(WorkItem::SummaryFallback(failure)),
+                CompactionStep::TaskPaused(failure) => self.pause(failure),
+                CompactionStep::TaskForbidden(failure) => self.on_forbidden(failure),
+                CompactionStep::Ended(then) => self.after_compaction(then),
             }
         }
     }

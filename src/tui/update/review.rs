@@ -147,7 +147,7 @@ fn used(model: &UiModel, running: &RunningReview) -> Option<String> {
         format!("{} tokens in, {} out", tokens(usage.input_tokens), tokens(usage.output_tokens))
     } else {
         let (sent, got) = (tokens(usage.input_tokens), tokens(usage.output_tokens));
-        format!("{} {sent} {} {got} tokens", glyphs.tokens.up, glyphs.tokens.down)
+        format!("{} {sent} {} {got} tokens", glyphs.usage.sent, glyphs.usage.received)
     };
     let cost = cost_usd.map(|cost| format!(", {}", format_estimate(cost, *is_estimated))).unwrap_or_default();
     Some(count + &cost)
