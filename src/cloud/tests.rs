@@ -10,6 +10,14 @@ pub(super) type Requests = Arc<Mutex<Vec<String>>>;
 
 /// Starts a server that sends each response once, in order. Returns its address and its requests.
 pub(super) async fn serve(responses: Vec<(u16, &'static str, Value)>) -> (String, Requests) {
+    serve_after(responses, || ()).await
+}
+
+/// Starts a server like [`serve`] that calls `before` between each request and its response.
+pub(super) async fn serve_after(
+    responses: Vec<(u16, &'static str, Value)>,
+    before: impl Fn() + Send + 'static,
+) -> (String, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let requests = Requests::default();
@@ -29,6 +37,7 @@ pub(super) async fn serve(responses: Vec<(u16, &'static str, Value)>) -> (String
                 }
             }
             record.lock().unwrap().push(text);
+            before();
             let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
             let head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\n{header}content-length: {}\r\n\r\n", body.len());
             let _ = socket.write_all(format!("{head}{body}").as_bytes()).await;
@@ -62,7 +71,11 @@ impl Home {
         std::fs::write(self.directory.path().join(name), content).unwrap();
     }
 
+    /// Returns the environment with these variables, which must be among those that aye reads.
     pub(super) fn surroundings(&self, variables: &[(&str, &str)]) -> CloudEnvironment {
+        for (name, _) in variables {
+            assert!(aws::VARIABLES.contains(name) || google::VARIABLES.contains(name), "{name} is not in VARIABLES");
+        }
         let learnt = Arc::clone(&self.learnt);
         CloudEnvironment {
             variables: variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),

@@ -1,5 +1,6 @@
 use super::*;
-use crate::cloud::tests::{Home, serve};
+use crate::cloud::tests::{Home, serve, serve_after};
+use jiff::SignedDuration;
 use serde_json::json;
 
 const SSO: &str = "[profile work]\nsso_session = corp\nsso_account_id = 1234\nsso_role_name = Dev Role\nregion = eu-west-1\n\
@@ -11,6 +12,23 @@ const TOKEN_FILE: &str = ".aws/sso/cache/ee0bfd2552fbd840c02cc48b6e823320543c450
 
 fn token(expires: &str) -> String {
     json!({"accessToken": "sso-token-1", "expiresAt": expires}).to_string()
+}
+
+/// Returns a sign-in that can be renewed: tokens with this number, valid until `expires`.
+fn sign_in(number: u32, expires: &str) -> String {
+    json!({"accessToken": format!("sso-token-{number}"), "expiresAt": expires, "clientId": "client",
+        "clientSecret": "client-secret", "registrationExpiresAt": "2999-01-01T00:00:00Z",
+        "refreshToken": format!("refresh-token-{number}")})
+    .to_string()
+}
+
+/// Returns the response to the renewal of the first sign-in.
+fn second_token() -> Value {
+    json!({"accessToken": "sso-token-2", "expiresIn": 3600, "refreshToken": "refresh-token-2"})
+}
+
+fn role_of_portal() -> Value {
+    json!({"roleCredentials": {"accessKeyId": "R", "secretAccessKey": "rs", "sessionToken": "rt"}})
 }
 
 async fn read(home: &Home, profile: Option<&str>, variables: &[(&str, &str)]) -> Result<AwsCredentials, String> {
@@ -110,6 +128,92 @@ async fn an_expired_sso_token_is_renewed_and_saved_for_the_aws_tools() {
     home.write(TOKEN_FILE, &old.to_string());
     let error = read(&home, Some("work"), &endpoints).await.unwrap_err();
     assert!(error.contains("the AWS sign-in of the profile `work` has expired"), "{error}");
+}
+
+#[tokio::test]
+async fn a_sign_in_that_cannot_be_renewed_is_used_until_it_expires() {
+    let (oidc, renewals) = serve(vec![(503, "", json!({}))]).await;
+    let (portal, requests) = serve(vec![(200, "", role_of_portal())]).await;
+    let soon = (Timestamp::now() + SignedDuration::from_mins(4)).to_string();
+    let home = Home::with(&[(".aws/config", SSO), (TOKEN_FILE, &sign_in(1, &soon))]);
+    let endpoints = [("AWS_ENDPOINT_URL_SSO", portal.as_str()), ("AWS_ENDPOINT_URL_SSO_OIDC", oidc.as_str())];
+    assert_eq!(read(&home, Some("work"), &endpoints).await.map(keys), Ok(expected("R", "rs", Some("rt"))));
+    assert_eq!(renewals.lock().unwrap().len(), 1);
+    assert!(requests.lock().unwrap()[0].contains("x-amz-sso_bearer_token: sso-token-1"));
+    assert_eq!(home.read(TOKEN_FILE), sign_in(1, &soon));
+}
+
+#[tokio::test]
+async fn a_sign_in_by_another_process_during_a_renewal_is_kept() {
+    for (response, used) in [
+        ((400, "", json!({"error": "invalid_grant"})), "x-amz-sso_bearer_token: sso-token-3"),
+        ((200, "", second_token()), "x-amz-sso_bearer_token: sso-token-2"),
+    ] {
+        let home = Home::with(&[(".aws/config", SSO), (TOKEN_FILE, &sign_in(1, "2020-01-01T00:00:00Z"))]);
+        let other = sign_in(3, "2999-01-01T00:00:00Z");
+        let (path, content) = (home.surroundings(&[]).home.join(TOKEN_FILE), other.clone());
+        let (oidc, _) = serve_after(vec![response], move || std::fs::write(&path, &content).unwrap()).await;
+        let (portal, requests) = serve(vec![(200, "", role_of_portal())]).await;
+        let endpoints = [("AWS_ENDPOINT_URL_SSO", portal.as_str()), ("AWS_ENDPOINT_URL_SSO_OIDC", oidc.as_str())];
+        assert_eq!(read(&home, Some("work"), &endpoints).await.map(keys), Ok(expected("R", "rs", Some("rt"))), "{used}");
+        let request = requests.lock().unwrap()[0].clone();
+        assert!(request.contains(used), "{used}: {request}");
+        assert_eq!(home.read(TOKEN_FILE), other, "{used}");
+    }
+}
+
+#[tokio::test]
+async fn a_revoked_sign_in_is_renewed_once() {
+    let revoked = || (401, "", json!({"message": "Session token not found or invalid"}));
+    let (oidc, renewals) = serve(vec![(200, "", second_token()), (400, "", json!({"error": "invalid_grant"}))]).await;
+    let (portal, requests) = serve(vec![revoked(), (200, "", role_of_portal()), revoked()]).await;
+    let home = Home::with(&[(".aws/config", SSO), (TOKEN_FILE, &sign_in(1, "2999-01-01T00:00:00Z"))]);
+    let endpoints = [("AWS_ENDPOINT_URL_SSO", portal.as_str()), ("AWS_ENDPOINT_URL_SSO_OIDC", oidc.as_str())];
+    assert_eq!(read(&home, Some("work"), &endpoints).await.map(keys), Ok(expected("R", "rs", Some("rt"))));
+    let sent = requests.lock().unwrap().clone();
+    assert!(sent[0].contains(": sso-token-1") && sent[1].contains(": sso-token-2"), "{sent:?}");
+    assert!(home.read(TOKEN_FILE).contains("refresh-token-2"));
+    let error = read(&home, Some("work"), &endpoints).await.unwrap_err();
+    assert_eq!(error, "cannot renew the AWS sign-in: invalid_grant; run `aws sso login --profile work`");
+    assert_eq!((renewals.lock().unwrap().len(), requests.lock().unwrap().len()), (2, 3));
+    // A new token that is rejected is not renewed again.
+    let (oidc, renewals) = serve(vec![(200, "", second_token())]).await;
+    let (portal, requests) = serve(vec![revoked(), revoked()]).await;
+    home.write(TOKEN_FILE, &sign_in(1, "2999-01-01T00:00:00Z"));
+    let endpoints = [("AWS_ENDPOINT_URL_SSO", portal.as_str()), ("AWS_ENDPOINT_URL_SSO_OIDC", oidc.as_str())];
+    let error = read(&home, Some("work"), &endpoints).await.unwrap_err();
+    assert!(error.contains("has expired: Session token not found or invalid; run `aws sso login"), "{error}");
+    assert_eq!((renewals.lock().unwrap().len(), requests.lock().unwrap().len()), (1, 2));
+}
+
+/// Permissions apply to root only after its thread has changed its file system user, which only Linux supports.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_refresh_token_is_not_used_if_the_new_one_cannot_be_saved() {
+    use nix::unistd::{Uid, geteuid, setfsuid};
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+    let (oidc, renewals) = serve(vec![(200, "", second_token())]).await;
+    let home = Home::with(&[(".aws/config", SSO), (TOKEN_FILE, &sign_in(1, "2020-01-01T00:00:00Z"))]);
+    let root = home.surroundings(&[]).home;
+    let cache = root.join(".aws/sso/cache");
+    for (path, mode) in [(&root, 0o755), (&root.join(TOKEN_FILE), 0o666), (&cache, 0o555)] {
+        set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+    let user = geteuid();
+    if user.is_root() {
+        setfsuid(Uid::from_raw(65_534));
+    }
+    let is_read_only = tempfile::tempfile_in(&cache).is_err() && std::fs::read(root.join(TOKEN_FILE)).is_ok();
+    let found = read(&home, Some("work"), &[("AWS_ENDPOINT_URL_SSO_OIDC", oidc.as_str())]).await;
+    setfsuid(user);
+    set_permissions(&cache, Permissions::from_mode(0o755)).unwrap();
+    if !is_read_only {
+        return; // The user of this test cannot be restricted in this way.
+    }
+    let error = found.unwrap_err();
+    assert!(error.contains("the AWS sign-in of the profile `work` has expired: cannot renew it, because `"), "{error}");
+    assert_eq!(renewals.lock().unwrap().len(), 0);
 }
 
 #[tokio::test]

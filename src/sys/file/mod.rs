@@ -23,7 +23,7 @@ pub(crate) use fingerprint::Fingerprint;
 pub(crate) use key_file::read_or_create;
 pub(crate) use replace::{Parents, WriteError, create_directory, lock, replace, replace_with};
 pub(crate) use restore::{CurrentState, TargetState, remove_empty_directory, restore, set_mode};
-pub(crate) use whole_file::{Existing, create_private_directory, write_whole};
+pub(crate) use whole_file::{Existing, PreparedFile, create_private_directory, write_whole};
 
 use super::path::open_file;
 use std::io::{self, Read};
