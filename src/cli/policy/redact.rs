@@ -44,15 +44,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, jsonl: bool) -> Result<Ex
     let redactor = redaction::redactor(place, rules.clone(), &[]);
     let input = std::io::stdin().lock();
     if !jsonl {
-        let unreadable = |error: &dyn Display| CliError::usage(format!("cannot read stdin: {error}"));
-        let mut bytes = Vec::new();
-        input.take(TEXT_BYTES + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
-        if bytes.len() as u64 > TEXT_BYTES {
-            let problem = format!("stdin is larger than {} MiB", TEXT_BYTES >> 20);
-            return Err(CliError::usage(problem).hint("split the text, or pass it as lines of JSON with `--jsonl`"));
-        }
-        let text = String::from_utf8(bytes).map_err(|error| unreadable(&error))?;
-        return Ok(redact_text(&redactor, &text));
+        return Ok(redact_text(&redactor, &read_text(input, TEXT_BYTES)?));
     }
     for (number, line) in input.lines().enumerate() {
         let line = line.map_err(|error| CliError::usage(format!("cannot read stdin: {error}")))?;
@@ -65,6 +57,18 @@ pub(crate) fn run(place: &AppContext, common: &Common, jsonl: bool) -> Result<Ex
         }
     }
     Ok(Exit::Completed)
+}
+
+/// Reads text of up to `limit` bytes.
+fn read_text(input: impl Read, limit: u64) -> Result<String, CliError> {
+    let unreadable = |error: &dyn Display| CliError::usage(format!("cannot read stdin: {error}"));
+    let mut bytes = Vec::new();
+    input.take(limit + 1).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+    if bytes.len() as u64 > limit {
+        let problem = format!("stdin is larger than {} MiB", limit >> 20);
+        return Err(CliError::usage(problem).hint("split the text, or pass it as lines of JSON with `--jsonl`"));
+    }
+    String::from_utf8(bytes).map_err(|error| unreadable(&error))
 }
 
 fn answer(redactor: &Redactor, line: Line) {
@@ -83,4 +87,22 @@ fn redact_text(redactor: &Redactor, text: &str) -> Exit {
         (true, Some(_)) => warn("nothing left to redact: the rest is already redacted"),
     }
     Exit::Completed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_is_larger_than_the_limit_is_refused() {
+        let limit = 1 << 20;
+        let text = "a".repeat(limit as usize);
+        assert_eq!(read_text(text.as_bytes(), limit).unwrap(), text);
+        let error = read_text(format!("{text}a").as_bytes(), limit).unwrap_err();
+        assert_eq!(error.exit, Exit::Usage);
+        let says = "stdin is larger than 1 MiB; split the text, or pass it as lines of JSON with `--jsonl`";
+        assert_eq!(error.into_problem().one_line(), says);
+        let error = read_text(&b"\xff"[..], limit).unwrap_err().into_problem().one_line();
+        assert!(error.starts_with("cannot read stdin: invalid utf-8"), "{error}");
+    }
 }
