@@ -71,6 +71,7 @@ impl From<StoreError> for CliError {
             StoreError::NotAnId { .. }
             | StoreError::NoSession { .. }
             | StoreError::Ambiguous { .. }
+            | StoreError::OfAgent { .. }
             // An error of the data directory is a configuration error.
             | StoreError::Unusable { .. }
             // The command line adds the hint.

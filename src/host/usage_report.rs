@@ -9,7 +9,7 @@ use crate::protocol::{SessionId, WorkspaceId};
 use crate::session::Totals;
 use crate::store::{DecisionFilter, LoggedDecision, SessionSummary, Store, StoreError};
 use crate::workspace::identity::workspace_id;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
 /// Name of the user as the decider in the decision log.
@@ -129,8 +129,8 @@ impl StoreUsage {
         for agent in self.agents.remove(id).unwrap_or_default() {
             add_rows(&mut below, &self.take(&agent));
         }
-        let tokens = |rows: &UsageRows| sum(rows.values()).totals.tokens();
-        let is_complete = tokens(&below) >= tokens(&of_agents);
+        let (found, known) = (sum(below.values()), sum(of_agents.values()));
+        let is_complete = found.totals.tokens() >= known.totals.tokens() && found.requests >= known.requests;
         add_rows(&mut own, if is_complete { &below } else { &of_agents });
         own
     }
@@ -211,7 +211,10 @@ pub(crate) fn read(sources: &[UsageSource], filter: &UsageFilter) -> Result<Usag
                 }
             }
         }
-        for session in sessions.iter().filter(|session| !session.of_agent) {
+        let ids: HashSet<&SessionId> = sessions.iter().map(|session| &session.session_id).collect();
+        // An agent whose parent was deleted is counted by itself.
+        let has_parent = |session: &SessionSummary| session.parent.as_ref().is_some_and(|parent| ids.contains(parent));
+        for session in sessions.iter().filter(|session| !session.of_agent || !has_parent(session)) {
             add_rows(&mut rows, &usage.take(&session.session_id));
         }
         add_decisions(&decisions, &sessions, filter, &mut rows);
@@ -281,8 +284,8 @@ fn add_decisions(decisions: &[LoggedDecision], sessions: &[SessionSummary], filt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::{Durability, Record, SAMPLED_BY_AGENT};
-    use crate::protocol::{Mode, Usage};
+    use crate::ports::{Durability, Record};
+    use crate::protocol::{Mode, SAMPLED_BY_AGENT, Usage};
     use crate::store::NewSession;
 
     const TOKENS: u64 = 100;
@@ -360,5 +363,28 @@ mod tests {
         add(&store, 6, None, vec![of_agent()]);
         let expected = [("demo/model-1", 1), ("demo/model-2", 1), ("demo/model-3", 1), ("demo/model-4", 2), ("demo/model-6", 1)];
         assert_eq!(requests(store), rows(&expected));
+    }
+
+    #[test]
+    fn agents_whose_parent_session_was_deleted_are_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        add(&store, 1, None, vec![own()]);
+        add(&store, 2, Some(1), vec![own(), of_agent()]);
+        add(&store, 3, Some(2), vec![own()]);
+        store.delete(&id(1)).unwrap();
+        assert_eq!(requests(store), rows(&[("demo/model-2", 1), ("demo/model-3", 1)]));
+    }
+
+    #[test]
+    fn requests_of_removed_agents_are_counted_even_without_tokens() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let usage = Usage::default();
+        let free = Record::Sampled { server: SAMPLED_BY_AGENT.to_owned(), usage, cost_usd: None, estimated: false };
+        add(&store, 1, None, vec![own(), free.clone(), free]);
+        let filter = UsageFilter { since: None, workspace: None, by: UsageGroup::Model };
+        let report = read(&[UsageSource { store, workspace: None }], &filter).unwrap();
+        assert_eq!(report.total().requests, 3);
     }
 }

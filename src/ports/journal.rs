@@ -12,9 +12,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Server named by the `Sampled` records of requests from agents.
-pub(crate) const SAMPLED_BY_AGENT: &str = "Agent";
-
 /// Record in the journal of a session. Only `session::SessionState` interprets it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case", rename_all_fields = "camelCase")]

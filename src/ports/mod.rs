@@ -40,9 +40,7 @@ pub(crate) use doubts::Doubts;
 pub(crate) use footprint::{Footprint, touched_path};
 pub(crate) use hooks::{HookTrigger, Hooks};
 pub(crate) use instructions::{InstructionSource, Instructions};
-pub(crate) use journal::{
-    Durability, EditedCommand, GoalChange, Journal, JournalError, Record, SAMPLED_BY_AGENT, ServiceSession, TaskEnd,
-};
+pub(crate) use journal::{Durability, EditedCommand, GoalChange, Journal, JournalError, Record, ServiceSession, TaskEnd};
 pub(crate) use layer::{LayerEnd, LayerRun};
 pub(crate) use memory::{MemoryInbox, MemorySuggestion, SuggestionOutcome};
 pub(crate) use model::{Completion, Delta, Images, Model, ModelError, ModelRequest, ModelStream, Models};

@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 /// Name of the server that offers the back-end tools.
 pub const BACKEND_SERVER: &str = "backend-tools";
 
+/// Server named by the records about requests of agents. No MCP server may have this name.
+pub(crate) const SAMPLED_BY_AGENT: &str = "Agent";
+
 /// State of a configured server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -29,6 +29,8 @@ pub(crate) enum StoreError {
     NotAnId { given: String },
     #[error("unknown session `{given}`")]
     NoSession { given: String },
+    #[error("cannot archive or unarchive session `{id}`: it belongs to an agent")]
+    OfAgent { id: String },
     #[error("`{given}` matches {} sessions: {}", ids.len(), ids.join(", "))]
     Ambiguous { given: String, ids: Vec<String> },
     #[error("cannot access the session store `{}`: {reason}", path.display())]
@@ -54,6 +56,7 @@ impl StoreError {
             Self::Held { .. } => "stop that process, or start another session",
             Self::NotAnId { .. } => "run `aye sessions list` to list the IDs",
             Self::NoSession { .. } => "run `aye sessions list` to list the sessions",
+            Self::OfAgent { .. } => "archive the session that started the agent",
             Self::Ambiguous { .. } => "enter more digits",
             Self::Database { remedy, .. } => return *remedy,
         };

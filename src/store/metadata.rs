@@ -44,20 +44,25 @@ pub(super) fn parent_records(database: &Database, id: &SessionId) -> Result<u64,
     Ok(found.flatten().map(i64::unsigned_abs).unwrap_or_default())
 }
 
-/// Archives or unarchives a session. Changes nothing else; a process that has the session open continues.
+/// Archives or unarchives a session. Changes nothing else; a process that has the session open continues. Fails for the
+/// session of an agent, which is never listed by itself.
 pub(super) fn archive(database: &Database, id: &SessionId, archived: bool) -> Result<(), StoreError> {
     let wanted = id.clone();
     let done = database.write(move |desk| {
         desk.transact(Durability::Process, 0, |transaction| {
-            transaction.execute(
+            let changed = transaction.execute(
                 "INSERT INTO marks (session, archived) SELECT key, ?2 FROM sessions WHERE id = ?1
-                 ON CONFLICT (session) DO UPDATE SET archived = ?2",
-                params![wanted.as_str(), archived],
-            )
+                 ON CONFLICT (session) DO UPDATE SET archived = ?2 WHERE archived <> ?3",
+                params![wanted.as_str(), archived, OF_AGENT],
+            )?;
+            let exists =
+                transaction.query_row("SELECT 1 FROM sessions WHERE id = ?1", [wanted.as_str()], |_| Ok(())).optional()?;
+            Ok((exists.is_some(), changed))
         })
     });
     match done? {
-        0 => Err(StoreError::NoSession { given: id.to_string() }),
-        _ => Ok(()),
+        (false, _) => Err(StoreError::NoSession { given: id.to_string() }),
+        (true, 0) => Err(StoreError::OfAgent { id: id.to_string() }),
+        (true, _) => Ok(()),
     }
 }

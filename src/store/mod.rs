@@ -164,7 +164,8 @@ impl Store {
         metadata::parent_records(&self.database, id)
     }
 
-    /// Archives or unarchives a session. Changes nothing else; a process that has the session open continues.
+    /// Archives or unarchives a session. Changes nothing else; a process that has the session open continues. Fails for
+    /// the session of an agent.
     pub(crate) fn archive(&self, id: &SessionId, archived: bool) -> Result<(), StoreError> {
         metadata::archive(&self.database, id, archived)
     }

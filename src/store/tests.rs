@@ -98,6 +98,24 @@ fn decisions_are_stored_with_their_records() {
 }
 
 #[test]
+fn sessions_of_agents_cannot_be_archived_or_unarchived() {
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let _claims =
+        [store.create(session(ID)), store.create(NewSession { started_by: Some(SessionId::new(ID)), ..session(OTHER) })];
+    for id in [ID, OTHER] {
+        append(&store, id, vec![prompt("hi")], Durability::Process);
+    }
+    for archived in [true, false] {
+        assert!(matches!(store.archive(&SessionId::new(OTHER), archived), Err(StoreError::OfAgent { .. })));
+        assert!(store.find(OTHER).unwrap().of_agent);
+        store.archive(&SessionId::new(ID), archived).unwrap();
+        assert_eq!(store.find(ID).unwrap().archived, archived);
+    }
+    assert!(matches!(store.archive(&SessionId::new("00ffee"), true), Err(StoreError::NoSession { .. })));
+}
+
+#[test]
 fn output_tails_are_replaced_and_removed_with_the_outcome() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(dir.path()).unwrap();

@@ -13,7 +13,7 @@ pub(crate) use project::{parse_plugin_servers, parse_project_servers};
 
 use super::address::{check_header, check_server};
 use super::{ConfigError, Environment};
-use crate::protocol::BACKEND_SERVER;
+use crate::protocol::{BACKEND_SERVER, SAMPLED_BY_AGENT};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -91,8 +91,8 @@ pub(crate) struct ServerFile {
 /// Validates the name of a server, or returns the reason why it is invalid.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    if is_reserved(name) {
-        return Err(format!("the server name `{BACKEND_SERVER}` is reserved for back-end tools; rename the server"));
+    if let Some((reserved, owner)) = reserved_name(name) {
+        return Err(format!("the server name `{reserved}` is reserved for {owner}; rename the server"));
     }
     if (1..=MAX_LETTERS).contains(&name.len()) && name.chars().all(plain) {
         return Ok(());
@@ -101,9 +101,13 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     Err(format!("invalid server name `{shown}`: must be 1 to {MAX_LETTERS} ASCII letters, digits, `-`, `_` and `.`"))
 }
 
-/// Returns true for the name of the back-end tools, which no MCP server may have.
-pub(crate) fn is_reserved(name: &str) -> bool {
-    name.eq_ignore_ascii_case(BACKEND_SERVER)
+/// Returns the reserved name that equals a name, and what it is reserved for. No MCP server may have it. The name
+/// `agent` is allowed, because records distinguish it from `Agent`.
+pub(crate) fn reserved_name(name: &str) -> Option<(&'static str, &'static str)> {
+    if name.eq_ignore_ascii_case(BACKEND_SERVER) {
+        return Some((BACKEND_SERVER, "back-end tools"));
+    }
+    (name == SAMPLED_BY_AGENT).then_some((SAMPLED_BY_AGENT, "agents"))
 }
 
 /// Validates the URL of a server, or returns the reason why it is invalid.

@@ -49,6 +49,7 @@ fn invalid_servers_are_reported_with_their_line_and_the_others_are_used() {
         ("[mcp.servers.x]\nurl = 'file:///x'\n", "has the scheme `file:`"),
         ("[mcp.servers.'a/b']\ncommand = 'a'\n", "invalid server name `a/b`"),
         ("[mcp.servers.Backend-Tools]\ncommand = 'a'\n", "`backend-tools` is reserved"),
+        ("[mcp.servers.Agent]\ncommand = 'a'\n", "`Agent` is reserved for agents"),
         ("[mcp.servers.x]\nurl = 'https://h'\nheaders = { Host = 'a' }\n", "is set by aye"),
         ("[mcp.servers.x]\nurl = 'https://h'\nheaders = { 'a b' = 'a' }\n", "invalid header name"),
         ("[mcp.servers.x]\ncommand = ' '\n", "`command` is empty"),

@@ -9,7 +9,7 @@ use super::context::AppContext;
 use super::project::ProjectConfig;
 use super::server_approval::ServerApproval;
 use crate::agent;
-use crate::config::servers::is_reserved;
+use crate::config::servers::reserved_name;
 use crate::mcp::{self, ServerChange, Spec};
 use crate::policy::Enforcer;
 use crate::ports::RemoteServers;
@@ -122,8 +122,8 @@ fn backend_tools(place: &AppContext, specs: &[Spec], problems: &mut Vec<String>)
 /// Adds the servers of a front end. Servers in the settings take precedence.
 pub(crate) fn add_passed(passed: &[Spec], specs: &mut Vec<Spec>, problems: &mut Vec<String>) {
     for spec in passed {
-        if is_reserved(&spec.name) {
-            problems.push(format!("ignored the MCP server `{}`: the name is reserved for back-end tools", spec.name));
+        if let Some((_, owner)) = reserved_name(&spec.name) {
+            problems.push(format!("ignored the MCP server `{}`: the name is reserved for {owner}", spec.name));
         } else if specs.iter().any(|known| known.name.eq_ignore_ascii_case(&spec.name)) {
             problems.push(format!("ignored the MCP server `{}`: the settings already have one with this name", spec.name));
         } else {

@@ -108,7 +108,8 @@ struct SalvagedSession {
     last: i64,
     records: i64,
     is_cut: bool,
-    /// Whether the session had records. Without any, it may be only a draft, because the first record sets the title.
+    /// Whether the session surely had records. Otherwise, it may be only a draft, because it has a draft and no title,
+    /// which the first prompt sets. Records without a prompt, such as those of usage, are then not known to be missing.
     had_records: bool,
     /// Number of entries found for a session whose own row is lost.
     orphans: i64,
