@@ -220,7 +220,7 @@ fn elicitation_line(asked: &Elicitation) -> Option<String> {
     (!asked.is_question()).then(|| format!("the MCP server {} asks for input that only a user can provide", asked.server))
 }
 
-/// Returns the line about the planned steps or the goal.
+/// Returns the warning about a budget or the step limit.
 fn limit_line(kind: &EventKind) -> Option<String> {
     match kind {
         EventKind::BudgetApproaching { budget } => Some(budget_warning(budget)),
@@ -229,6 +229,7 @@ fn limit_line(kind: &EventKind) -> Option<String> {
     }
 }
 
+/// Returns the line about the planned steps or the goal.
 fn progress_line(kind: &EventKind) -> Option<String> {
     match kind {
         EventKind::PlannedStepsChanged { steps } => steps_line(steps),

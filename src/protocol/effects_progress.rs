@@ -8,16 +8,19 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 pub struct EffectsProgress {
     pub stage: EffectsStage,
-    /// Number of files so far in this stage.
+    /// Number of files so far in this stage. In `listing` and `comparing`, it counts changed paths, including
+    /// directories.
     pub done: u64,
-    /// Number of files in this stage; absent while it is unknown.
+    /// Number of files or paths in this stage, if it is known. In `comparing`, it grows with each directory of the
+    /// workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
     /// Time since the first stage began, in milliseconds. It starts again when the effects are applied.
     pub elapsed_ms: u64,
 }
 
-/// Stage of the work on the changes of a command, in order.
+/// Stage of the work on the changes of a command, in order. Stages can repeat: `listing` and `comparing` for each
+/// directory of the workspace, and `preparing` if aye discards build output that has changed in the meantime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectsStage {

@@ -232,8 +232,9 @@ pub enum EventKind {
         tool_call_id: CallId,
         text: String,
     },
-    /// aye lists or applies the changes of a command that ran in a copy. Sent about ten times a second if this takes
-    /// longer than a second, and when the last of at least 1,000 files is prepared or applied.
+    /// aye lists or applies the changes of a command that ran in a copy. Sent at most ten times a second if this takes
+    /// longer than a second, and when the last of at least 1,000 files is prepared or applied. These events can be
+    /// dropped, including the last one.
     EffectsProgress {
         tool_call_id: CallId,
         #[serde(flatten)]

@@ -102,6 +102,7 @@ pub use sandbox::{
     CountedEffects, CreatedFiles, EffectKind, Effects, FileEffect, PreviewOffer, RefusedEffect, RunningCommand, RunningState,
     SandboxAccess, SandboxTier,
 };
+pub(crate) use server::SAMPLED_BY_AGENT;
 pub use server::{
     BACKEND_SERVER, Elicitation, ElicitationAnswer, ElicitationKind, ElicitationOutcome, FieldKind, FormField, QUESTION_ANSWER,
     QuestionOption, ServerPrompt, ServerResource, ServerState, ServerStatus,

@@ -5,7 +5,7 @@ use super::call_timeout::{CallTimeout, with_timeout};
 use crate::agent::turn::Input;
 use crate::policy::redact::{Redactor, Stream};
 use crate::ports::{Plan, ProgressSender, ToolRouter};
-use crate::protocol::{ErrorCode, ToolError};
+use crate::protocol::{CallId, ErrorCode, ToolError};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinError;
@@ -95,13 +95,13 @@ impl CallContext {
         OutputRelay { index, stopped, redactor: self.redactor(), room: self.backpressure(), inputs: self.inputs() }
     }
 
-    /// Returns the sender of a call's progress to the session. Progress is dropped while the session is busy, and after
-    /// `stopped` is cancelled.
-    pub(crate) fn progress(&self, index: usize, stopped: CancellationToken) -> ProgressSender {
-        let inputs = self.inputs();
+    /// Returns the sender of a call's progress to the session. Progress is dropped while the session or the front end
+    /// is busy, and after `stopped` is cancelled.
+    pub(crate) fn progress(&self, tool_call_id: CallId, stopped: CancellationToken) -> ProgressSender {
+        let (room, inputs) = (self.backpressure(), self.inputs());
         ProgressSender::new(move |progress| {
-            if !stopped.is_cancelled() {
-                let _ = inputs.try_send(Input::EffectsProgress { index, progress });
+            if !stopped.is_cancelled() && room.is_there() {
+                let _ = inputs.try_send(Input::EffectsProgress { tool_call_id: tool_call_id.clone(), progress });
             }
         })
     }

@@ -23,7 +23,7 @@ impl Previews {
         let (router, inputs) = (context.router(), context.inputs());
         let (stopped, interrupt) = (context.kill_token().child_token(), context.interrupt_token().child_token());
         let relay = context.output(index, stopped.clone());
-        let progress = context.progress(index, stopped.clone());
+        let progress = context.progress(plan.call.tool_call_id.clone(), stopped.clone());
         self.tokens.insert(ticket, stopped.clone());
         self.work.spawn(async move {
             let (output, chunks) = mpsc::channel(CHANNEL_DEPTH);

@@ -60,7 +60,7 @@ impl ToolRuns {
         let tail = OutputTail::new();
         self.runs.insert(index, ToolRun { id: id.clone(), is_command, since, background: background.clone(), tail });
         let relay = context.output(index, stop.clone());
-        let progress = context.progress(index, stop.clone());
+        let progress = context.progress(id.clone(), stop.clone());
         let (hooks, hooked, stopped) = (router.hooks(), plan.call.clone(), context.interrupt_token());
         let ran_before = plan.hook_runs.is_some();
         tokio::spawn(async move {

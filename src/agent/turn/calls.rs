@@ -39,8 +39,9 @@ pub(super) enum CallsInput {
         index: usize,
         text: String,
     },
+    /// Progress of a call, which is dropped unless the call is still running.
     Progressed {
-        index: usize,
+        tool_call_id: CallId,
         progress: EffectsProgress,
     },
     Finished {
@@ -214,9 +215,9 @@ fn pass(input: CallsInput, batch: &mut CallBatch, runner: &mut CallRunner<'_>, a
                 runner.cx.out.event(EventKind::ToolOutputChunk { tool_call_id: call.call.tool_call_id.clone(), text });
             }
         }
-        CallsInput::Progressed { index, progress } => {
-            if let Some(call) = batch.calls().get(index) {
-                runner.cx.out.event(EventKind::EffectsProgress { tool_call_id: call.call.tool_call_id.clone(), progress });
+        CallsInput::Progressed { tool_call_id, progress } => {
+            if batch.is_active(&tool_call_id) {
+                runner.cx.out.event(EventKind::EffectsProgress { tool_call_id, progress });
             }
         }
         CallsInput::Finished { index, result, latency_ms } => batch.on_result(index, result, latency_ms, runner),

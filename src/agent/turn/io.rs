@@ -71,7 +71,7 @@ pub(crate) enum Input {
         text: String,
     },
     EffectsProgress {
-        index: usize,
+        tool_call_id: CallId,
         progress: EffectsProgress,
     },
     ToolFinished {

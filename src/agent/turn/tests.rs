@@ -381,12 +381,13 @@ impl Sim {
             "background" => Input::Command(Command::Background { tool_call_id: None }),
             "stop" => Input::Command(Command::Stop { id: rest.to_owned() }),
             "output" => Input::ToolOutput { index: 0, text: rest.to_owned() },
-            // `2 of 3`.
+            // `c1 2 of 3`.
             "progress" => {
-                let (done, total) = rest.split_once(" of ").unwrap();
+                let (id, counts) = rest.split_once(' ').unwrap();
+                let (done, total) = counts.split_once(" of ").unwrap();
                 let (done, total) = (done.parse().unwrap(), Some(total.parse().unwrap()));
                 let progress = EffectsProgress { stage: EffectsStage::Applying, done, total, elapsed_ms: 0 };
-                Input::EffectsProgress { index: 0, progress }
+                Input::EffectsProgress { tool_call_id: CallId::new(id), progress }
             }
             "finished" => {
                 let (index, output) = rest.split_once(' ').unwrap();

@@ -108,16 +108,19 @@ impl<'a> Work<'a> {
         // Whether each failed directory can be retried later; the steps below it then wait too.
         let mut failed: BTreeMap<PathBuf, bool> = BTreeMap::new();
         let mut changed: BTreeSet<&Path> = BTreeSet::new();
-        for step in &self.root.steps {
+        let mut count = |step: &Step| {
             if step.is_of_file() {
                 counter.add_one();
             }
+        };
+        for step in &self.root.steps {
             let builds = !matches!(step.what, StepAction::Open { .. } | StepAction::Remove { .. });
             if builds && let Some(later) = step.path.ancestors().find_map(|above| failed.get(above).copied()) {
                 if !failed.contains_key(&step.path) {
                     let path = self.root.directory.join(&step.path);
                     outcome.left.push(LeftoverPath { path, why: LOST.to_owned(), later, is_full: false });
                 }
+                count(step);
                 continue;
             }
             match at_pace(pace).and_then(|()| self.step(step, pace)) {
@@ -132,6 +135,7 @@ impl<'a> Work<'a> {
                     outcome.left.push(left);
                 }
             }
+            count(step);
         }
         match at_pace(pace).and_then(|()| Ok(self.sync_names(&changed).map_err(SkipReason::from)?)) {
             Ok(()) => {}

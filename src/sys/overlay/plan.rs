@@ -29,12 +29,13 @@ impl Step {
         matches!(self.what, StepAction::Place { .. })
     }
 
-    /// Returns whether the step creates, replaces or deletes a file, symlink or hard link.
+    /// Returns whether the step creates, replaces or deletes a file, symlink or hard link, or sets the attributes of an
+    /// existing one.
     pub(super) fn is_of_file(&self) -> bool {
         match &self.what {
             StepAction::Place { .. } | StepAction::Link { .. } => true,
-            StepAction::Remove { before } => before.kind != NodeKind::Directory,
-            StepAction::Open { .. } | StepAction::Directory { .. } | StepAction::Dress { .. } => false,
+            StepAction::Remove { before } | StepAction::Dress { before: Some(before), .. } => before.kind != NodeKind::Directory,
+            StepAction::Open { .. } | StepAction::Directory { .. } | StepAction::Dress { before: None, .. } => false,
         }
     }
 }

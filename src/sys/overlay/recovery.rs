@@ -43,11 +43,12 @@ pub(super) fn recover_with_hook(preview: &Path, pace: FaultHook<'_>) -> io::Resu
     run_steps(&base, &journal, &mut CommitHooks { pace, progress: &|_| {} }).map(Some)
 }
 
-/// Performs the steps. Steps that the system refuses are retried once immediately, and again at the next recovery.
+/// Performs the steps. Steps that the system refuses are retried once immediately, without further progress, and again
+/// at the next recovery.
 pub(super) fn run_steps(base: &OwnedFd, journal: &CommitJournal, hooks: &mut CommitHooks<'_>) -> io::Result<CommitOutcome> {
     let mut outcome = apply(journal, hooks)?;
     if !outcome.is_over() {
-        outcome = apply(journal, hooks)?;
+        outcome = apply(journal, &mut CommitHooks { pace: &mut *hooks.pace, progress: &|_| {} })?;
     }
     if outcome.is_over() {
         finish(base, journal, &outcome)?;

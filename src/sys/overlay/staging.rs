@@ -62,7 +62,6 @@ pub(super) fn stage(
         match &mut step.what {
             StepAction::Directory { number } => mkdirat(stage, stage_name(*number).as_os_str(), Mode::S_IRWXU)?,
             StepAction::Place { source, .. } => {
-                counter.add_one();
                 let Some((change, after)) = after.get(step.path.as_path()) else { continue };
                 let before = open_previous(&lower, change);
                 let before = before.as_ref().map(|(directory, name)| (directory, *name));
@@ -77,6 +76,7 @@ pub(super) fn stage(
                         unsynced.push(file);
                     }
                 }
+                counter.add_one();
             }
             StepAction::Open { .. } | StepAction::Remove { .. } | StepAction::Link { .. } | StepAction::Dress { .. } => {}
         }

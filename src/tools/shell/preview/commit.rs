@@ -19,7 +19,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Applies the effects, except excluded ones, and reports the progress. Returns the view if its outcome must be kept beyond this process.
+/// Applies the effects, except excluded ones, and reports the progress.
+///
+/// Returns the view if its outcome must be kept beyond this process.
 pub(in crate::tools) async fn commit(
     kept: PreviewedCommand,
     id: CallId,

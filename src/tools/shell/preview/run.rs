@@ -118,6 +118,7 @@ pub(in crate::tools) async fn run(
         for layered in &layers {
             let found = overlay::changes_with_progress(layered, began, &|progress| reporter.report(progress));
             changes.push(found.map_err(|error| io_error("cannot read the command's changes", &error))?);
+            reporter.end_directory();
         }
         let (wanted, note) = outside.wanted_access(began, &settings);
         let (mut run_end, blocked) = inspect_end(&finished, &work, &confinement, &settings);
