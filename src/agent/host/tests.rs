@@ -235,6 +235,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         tool_names: Vec::new(),
         sandbox: "NONE".to_owned(),
         laxest: Mode::Auto,
+        is_mode_chosen: false,
         approval_timeout: None,
         hooks: HookEvents::default(),
         compact_at_percent: Some(80),

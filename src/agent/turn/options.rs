@@ -93,6 +93,8 @@ pub(crate) struct AgentOptions {
     pub sandbox: String,
     /// Least strict mode that can be chosen while the session runs.
     pub laxest: Mode,
+    /// True if the user chose the mode for this session, so that it is restored when the session is resumed.
+    pub is_mode_chosen: bool,
     /// Time after which a pending approval is denied; `None` for no limit.
     pub approval_timeout: Option<Duration>,
     /// Events that have hooks.

@@ -116,6 +116,7 @@ fn machine_with(
         tool_names: Vec::new(),
         sandbox: "NONE".to_owned(),
         laxest: Mode::AutoEdit,
+        is_mode_chosen: false,
         approval_timeout,
         hooks: HookEvents::default(),
         compact_at_percent: Some(80),
