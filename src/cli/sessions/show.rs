@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_failed_command_is_listed_with_its_exit_code_and_other_output_is_not_searched_for_one() {
         let error = Some(ToolError::new(ErrorCode::ToolExecutionFailed, "there is no such file"));
-        let failed = "TOOL_EXECUTION_FAILED: there is no such file";
+        let failed = "there is no such file";
         for (summary, output, error, end) in [
             ("$ make test", "no rule\nExit code: 2\n", None, "exit 2"),
             ("$ make", "Exit code: 0\n", None, "done"),
