@@ -74,7 +74,6 @@ impl TurnContext {
         if self.numbers.tasks() > 0 {
             self.is_policy_recorded = false;
             self.record_policy();
-            self.out.commit(Durability::Process);
         }
     }
 
