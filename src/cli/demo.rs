@@ -3,20 +3,27 @@
 use super::args::{ExecPrompt, OutputFormat};
 use super::{exec, interactive};
 use crate::agent::Approver;
-use crate::host::console::print_text;
+use crate::host::console::{print_text, warn};
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::options::{Common, RunOptions, SessionChoice, Trust};
 use crate::llm::demo;
+use crate::protocol::Mode;
 use std::io::IsTerminal;
 use std::path::Path;
 
 /// Name of the recorded model.
 const MODEL: &str = "demo/recorded";
 
+/// Mode of the session. The recording explains approvals, so they must not depend on the settings.
+const MODE: Mode = Mode::Ask;
+
 /// Copies the sample project to a new directory and starts a session there. With `yes`, or without a terminal, runs
 /// without the screen.
 pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
+    if let Some(mode) = common.mode.filter(|mode| *mode != MODE) {
+        warn(format!("mode {} is ignored: the demo always runs in mode {}", mode.as_str(), MODE.as_str()));
+    }
     let directory = tempfile::Builder::new()
         .prefix("aye-demo-")
         .tempdir()
@@ -26,7 +33,7 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     let project = directory.keep();
     // aye created this directory, so the user need not trust it.
     let (directory, model) = (Some(project.clone()), Some(MODEL.to_owned()));
-    let common = Common { directory, model, trust: Trust::ForThisRun, ..common.clone() };
+    let common = Common { directory, model, mode: Some(MODE), trust: Trust::ForThisRun, ..common.clone() };
     let prompt =
         demo::Demo::new(demo::Pace::Recorded).map_err(|failure| CliError::failed(failure.message))?.first_prompt().to_owned();
     let has_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() || common.plain;

@@ -47,6 +47,8 @@ pub(crate) struct AppContext {
     pub roots: Vec<PathBuf>,
     pub home: PathBuf,
     pub mode: Mode,
+    /// True if the user chose the mode for this session, instead of in the settings.
+    pub is_mode_chosen: bool,
     /// Custom tools, and the tools that are enabled.
     pub tools: ConfiguredTools,
     pub skills: Skills,
@@ -109,6 +111,7 @@ impl AppContext {
             roots,
             home,
             mode,
+            is_mode_chosen: common.mode.is_some(),
             tools,
             skills,
             hooks,
@@ -133,6 +136,11 @@ impl AppContext {
             Nesting::Outermost => set,
             Nesting::InsideAye => set.min(Mode::default()),
         })
+    }
+
+    /// Makes the session read-only, for a reason other than the user's choice of a mode.
+    pub(crate) fn restrict_to_plan_mode(&mut self) {
+        (self.mode, self.is_mode_chosen) = (Mode::Plan, false);
     }
 
     /// Reloads the settings, overridden by these values, and the saved keys.

@@ -12,6 +12,8 @@ pub(crate) struct Common {
     /// The model, as `PROVIDER/NAME`.
     pub model: Option<String>,
     pub mode: Option<Mode>,
+    /// The mode of a session for which the user chose none, instead of that in the settings.
+    pub fallback_mode: Option<Mode>,
     pub policy: Option<PathBuf>,
     pub add_dirs: Vec<PathBuf>,
     pub trust: Trust,
@@ -34,6 +36,8 @@ pub(crate) struct WorkspaceCopy {
     pub data: PathBuf,
     /// True if a layer covers the workspace. The repository is then not part of the copy.
     pub is_layer: bool,
+    /// The command that checks the result of the task.
+    pub check: Option<String>,
 }
 
 /// Options of commands that run a single task.

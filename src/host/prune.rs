@@ -207,6 +207,7 @@ mod tests {
             held_by,
             archived: false,
             of_agent: false,
+            of_command: false,
             parent: None,
         }
     }

@@ -79,6 +79,8 @@ pub(crate) struct Session {
     pub unmatched_names: Vec<String>,
     /// True if the session is archived.
     is_archived: bool,
+    /// True if a command of aye wrote the prompt of the session.
+    is_of_command: bool,
 }
 
 /// State shared by the tools of a session under any policy. Cheap to clone.
@@ -348,6 +350,15 @@ impl Session {
         }
     }
 
+    /// Makes the session of a command one of the user, who continues it.
+    pub(super) fn mark_continued_by_user(&mut self) {
+        if std::mem::take(&mut self.is_of_command)
+            && let Err(error) = self.store.archive(self.claim.id(), false)
+        {
+            tracing::warn!(%error, "cannot mark the session as continued");
+        }
+    }
+
     /// Ends the MCP servers and the language servers, and gives each time to exit. Must be called for every session
     /// that was opened.
     pub(super) async fn end_servers(&self) {
@@ -441,13 +452,49 @@ fn unreadable(loaded: &LoadedSession) -> Option<String> {
     (count > 0).then(|| format!("this version cannot read {count} records in this session; they are kept but not shown"))
 }
 
+/// Facts about a session that is created if none is chosen.
+pub(super) struct NewSessionTerms {
+    pub model: String,
+    /// True if a command of aye writes the prompt.
+    pub is_of_command: bool,
+}
+
+/// Creates a session, which has no records yet.
+fn create(store: Store, place: &AppContext, new: NewSessionTerms, notices: Vec<String>) -> Session {
+    let new_id = || SessionId::new(uuid::Uuid::new_v4().simple().to_string());
+    let claim = store.create(NewSession {
+        id: place.parent.as_ref().map_or_else(new_id, |parent| parent.child().clone()),
+        started_by: place.parent.as_ref().map(|parent| parent.session.clone()),
+        workspace_id: place.workspace_id(),
+        workspace: place.workspace.clone(),
+        model: new.model,
+        is_of_command: new.is_of_command,
+    });
+    let kept = SharedToolState::new(place, claim.id(), false);
+    Session {
+        store,
+        claim,
+        records: Vec::new(),
+        state: SessionState::default(),
+        draft: String::new(),
+        tails: HashMap::new(),
+        tail: SessionPart::default(),
+        model_before: None,
+        notices,
+        kept,
+        unmatched_names: Vec::new(),
+        is_archived: false,
+        is_of_command: false,
+    }
+}
+
 /// Claims the chosen session for this process, or creates a new one.
 pub(super) fn open(
     store: Store,
     place: &AppContext,
     policy: &Policy,
     chosen: Option<SessionSummary>,
-    model: &str,
+    new: NewSessionTerms,
     extent: LoadScope,
 ) -> Result<Session, SessionError> {
     let mut notices = Vec::new();
@@ -459,33 +506,7 @@ pub(super) fn open(
         ));
     }
     notices.extend(find_misnamed(place, policy));
-    let Some(summary) = chosen else {
-        let new_id = || SessionId::new(uuid::Uuid::new_v4().simple().to_string());
-        let claim = store.create(NewSession {
-            id: place.parent.as_ref().map_or_else(new_id, |parent| parent.child().clone()),
-            started_by: place.parent.as_ref().map(|parent| parent.session.clone()),
-            workspace_id: place.workspace_id(),
-            workspace: place.workspace.clone(),
-            model: model.to_owned(),
-        });
-        let kept = SharedToolState::new(place, claim.id(), false);
-        let (records, draft, tail, tails) = (Vec::new(), String::new(), SessionPart::default(), HashMap::new());
-        let (state, model_before, is_archived, unmatched_names) = (SessionState::default(), None, false, Vec::new());
-        return Ok(Session {
-            store,
-            claim,
-            records,
-            state,
-            draft,
-            tails,
-            tail,
-            model_before,
-            notices,
-            kept,
-            unmatched_names,
-            is_archived,
-        });
-    };
+    let Some(summary) = chosen else { return Ok(create(store, place, new, notices)) };
     let claim = store.claim(&summary.session_id)?;
     let (records, draft, tail, tails) = match extent {
         LoadScope::All => {
@@ -502,8 +523,23 @@ pub(super) fn open(
     // A session that started without a model has no previous one.
     let model_before = Some(summary.model).filter(|model| !model.is_empty());
     let is_archived = summary.archived && place.parent.is_none();
+    let is_of_command = summary.of_command;
     let (state, unmatched_names) = (SessionState::from_records(&records), Vec::new());
-    Ok(Session { store, claim, records, state, draft, tails, tail, model_before, notices, kept, unmatched_names, is_archived })
+    Ok(Session {
+        store,
+        claim,
+        records,
+        state,
+        draft,
+        tails,
+        tail,
+        model_before,
+        notices,
+        kept,
+        unmatched_names,
+        is_archived,
+        is_of_command,
+    })
 }
 
 /// Limits and approval settings of a session.
@@ -585,6 +621,7 @@ pub(super) fn setup(
         sandbox,
         hooks: session_hooks(place).map(|hooks| hooks.events()).unwrap_or_default(),
         laxest: most_permissive_mode(place),
+        is_mode_chosen: place.is_mode_chosen,
         compact_at_percent: place.settings.context.compact_at_percent,
         service_session: place.new_service_session(&session.state),
     };

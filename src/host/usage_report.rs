@@ -3,6 +3,7 @@
 use super::console::warn;
 use super::context::AppContext;
 use super::error::CliError;
+use super::models::DEMO;
 use super::startup::open_store;
 use super::tasks::TaskDirectory;
 use crate::protocol::{SessionId, WorkspaceId};
@@ -16,6 +17,9 @@ use std::path::PathBuf;
 const USER: &str = "you";
 /// Name of the row for decisions whose session was deleted.
 const DELETED: &str = "deleted sessions";
+
+/// Name of the row for decisions in sessions that called no model, such as those of `aye apply`.
+const NO_MODEL: &str = "no model";
 
 /// Grouping of the rows in a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,7 +174,7 @@ pub(crate) fn sources(place: &AppContext) -> Result<Vec<UsageSource>, CliError> 
     Ok(sources)
 }
 
-/// Reads the usage of the stored sessions. Deleted sessions are not counted, and records that a fork shares with its
+/// Reads the usage of the stored sessions. Sessions of the demo and tasks that called no model are not counted. Deleted sessions are not counted, and records that a fork shares with its
 /// parent are counted once.
 ///
 /// # Errors
@@ -234,6 +238,7 @@ fn read_session(store: &Store, session: &SessionSummary, filter: &UsageFilter) -
     let mut usage = SessionUsage::default();
     // Some records do not name their model; it is that of the last response.
     let mut last_model: Option<String> = None;
+    let counts_model = |model: &str| !model.is_empty() && !is_demo(model);
     store.for_each_tally_entry(&session.session_id, |time, entry| {
         if let Some(model) = entry.answering_model() {
             last_model = Some(full_name(model, &session.model));
@@ -244,6 +249,9 @@ fn read_session(store: &Store, session: &SessionSummary, filter: &UsageFilter) -
         }
         let model =
             entry.model().filter(|_| entry.answering_model().is_none()).or(last_model.as_deref()).unwrap_or(&session.model);
+        if !counts_model(model) {
+            return;
+        }
         let rows = if entry.is_of_agent() { &mut usage.of_agents } else { &mut usage.own };
         let row = rows.entry(filter.by.name(time, model, &session.workspace)).or_default();
         // The task of an agent is a part of the task that started it.
@@ -254,6 +262,11 @@ fn read_session(store: &Store, session: &SessionSummary, filter: &UsageFilter) -
         }
     })?;
     Ok(usage)
+}
+
+/// Returns whether a model is the recording of `aye demo`, which sends no requests.
+fn is_demo(model: &str) -> bool {
+    model.split_once('/').is_some_and(|(provider, _)| provider == DEMO)
 }
 
 /// Returns the name of a model with its provider. A response only names the model; the session has the provider of its
@@ -272,7 +285,15 @@ fn add_decisions(decisions: &[LoggedDecision], sessions: &[SessionSummary], filt
         if filter.workspace.is_some() && model.is_none() {
             continue;
         }
-        let row = rows.entry(filter.by.name(decision.time, model.unwrap_or(DELETED), &decision.workspace)).or_default();
+        if model.is_some_and(is_demo) {
+            continue;
+        }
+        let model = match model {
+            Some("") => NO_MODEL,
+            Some(model) => model,
+            None => DELETED,
+        };
+        let row = rows.entry(filter.by.name(decision.time, model, &decision.workspace)).or_default();
         if decision.verdict == "allow" {
             row.approved += 1;
         } else {

@@ -330,6 +330,9 @@ pub(crate) enum Record {
         layers: Vec<PolicyLayer>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<Mode>,
+        /// True if the user chose the mode for this session, with `/mode` or `--mode`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_mode_chosen: bool,
     },
     /// The session was registered with the session service of an organisation.
     Registered {

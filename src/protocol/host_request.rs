@@ -318,6 +318,9 @@ pub struct ListedTask {
     /// Number of these files that also changed in the workspace.
     #[serde(default)]
     pub conflicts: u64,
+    /// Number of actions since the last prompt that were denied.
+    #[serde(default)]
+    pub denied: u64,
     /// Result of the check command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
@@ -327,6 +330,13 @@ pub struct ListedTask {
     /// Branch of its worktree, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+}
+
+impl ListedTask {
+    /// Describes the state: `done, 1 denied`.
+    pub fn state_text(&self) -> String {
+        self.state.describe(self.denied)
+    }
 }
 
 /// State of a task in a copy of the workspace.
@@ -356,6 +366,14 @@ impl ListedTaskState {
             Self::Failed => "failed",
             Self::Stopped => "stopped",
             Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// Describes the state of a task, of whose actions this number was denied: `done, 1 denied`.
+    pub fn describe(self, denied: u64) -> String {
+        match denied {
+            0 => self.as_str().to_owned(),
+            denied => format!("{}, {denied} denied", self.as_str()),
         }
     }
 

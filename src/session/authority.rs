@@ -1,7 +1,7 @@
 //! Removal of authority from records, for sessions that are exported, imported or forked.
 
 use crate::ports::Record;
-use crate::protocol::Decision;
+use crate::protocol::{Decision, Mode};
 
 /// Returns a record for use outside its store: it keeps its facts but loses all authority. Rules, budgets, goals and
 /// assumptions belong to the user of the original machine.
@@ -22,6 +22,11 @@ pub(crate) fn without_authority(record: Record) -> Option<Record> {
         Record::Decided { approval_id, tool_call_id, decision: Decision::ApprovedAlways { .. } } => {
             Some(Record::Decided { approval_id, tool_call_id, decision: Decision::Approved })
         }
+        // A stricter mode than the default is no authority.
+        Record::PolicyInForce { layers, mode, is_mode_chosen } => {
+            let is_mode_chosen = is_mode_chosen && mode.is_some_and(|mode| mode <= Mode::default());
+            Some(Record::PolicyInForce { layers, mode, is_mode_chosen })
+        }
         other => Some(other),
     }
 }
@@ -30,6 +35,15 @@ pub(crate) fn without_authority(record: Record) -> Option<Record> {
 mod tests {
     use super::*;
     use crate::protocol::{MessageId, RewindScope, RewindTarget, Rewound};
+
+    #[test]
+    fn sessions_that_leave_their_store_lose_the_choice_of_a_more_permissive_mode() {
+        for (mode, is_mode_chosen) in [(Mode::Plan, true), (Mode::Ask, true), (Mode::AutoEdit, false), (Mode::Auto, false)] {
+            let record = |is_mode_chosen| Record::PolicyInForce { layers: Vec::new(), mode: Some(mode), is_mode_chosen };
+            assert_eq!(without_authority(record(true)), Some(record(is_mode_chosen)), "{mode:?}");
+            assert_eq!(without_authority(record(false)), Some(record(false)), "{mode:?}");
+        }
+    }
 
     #[test]
     fn sessions_that_leave_their_store_keep_completed_rewinds_but_not_started_ones() {

@@ -1,6 +1,7 @@
 //! Records since the start of the last task, for consumers that need only the state of that task.
 
 use crate::ports::Record;
+use crate::protocol::ToolStatus;
 
 /// Returns the records since the start of the last task, and before them the last choice of a model. Without a task, returns all
 /// records.
@@ -8,6 +9,12 @@ pub(crate) fn last_task_records(records: &[Record]) -> impl Iterator<Item = &Rec
     let start = records.iter().rposition(|record| matches!(record, Record::TaskStarted { .. })).unwrap_or_default();
     let (before, task) = records.split_at(start);
     before.iter().rfind(|record| matches!(record, Record::ModelChosen { .. })).into_iter().chain(task)
+}
+
+/// Returns the number of calls of the last task that were denied.
+pub(crate) fn denied_calls(records: &[Record]) -> u64 {
+    let is_denial = |record: &&Record| matches!(record, Record::Finished { result, .. } if result.status == ToolStatus::Denied);
+    last_task_records(records).filter(is_denial).count() as u64
 }
 
 #[cfg(test)]

@@ -338,7 +338,7 @@ impl SessionState {
             }
             Record::BudgetSet { limit } => Change::BudgetSet { limit },
             Record::PriceAssumed { model, price } => Change::PriceAssumed { model, price: *price },
-            Record::PolicyInForce { layers, mode } => {
+            Record::PolicyInForce { layers, mode, .. } => {
                 self.policy = Some(layers.clone());
                 self.mode = mode.or(self.mode);
                 self.policy_bundle_version = PolicyLayer::combined_version(layers);

@@ -95,6 +95,7 @@ impl Measure {
             workspace: PathBuf::from(workspace),
             model: "anthropic/scripted".to_owned(),
             started_by: None,
+            is_of_command: false,
         });
         let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
         let mut measure = Self {

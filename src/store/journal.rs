@@ -304,6 +304,8 @@ impl JournalTransaction {
         let key = transaction.last_insert_rowid();
         if let Some(parent) = &new.started_by {
             metadata::started(transaction, key, parent)?;
+        } else if new.is_of_command {
+            metadata::started_by_command(transaction, key)?;
         }
         Ok(key)
     }

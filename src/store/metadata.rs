@@ -36,6 +36,18 @@ pub(super) fn started(transaction: &Transaction<'_>, session: i64, parent: &Sess
     Ok(())
 }
 
+/// Value of `archived` for a session whose prompt a command of aye wrote. It is listed, but is never the latest session.
+pub(super) const OF_COMMAND: i64 = 3;
+
+/// Marks a session whose prompt a command of aye wrote.
+pub(super) fn started_by_command(transaction: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
+    transaction.execute(
+        "INSERT INTO marks (session, archived) VALUES (?1, ?2) ON CONFLICT (session) DO UPDATE SET archived = ?2",
+        params![session, OF_COMMAND],
+    )?;
+    Ok(())
+}
+
 /// Returns the number of records that a session shares with its parent; 0 if it is not a fork.
 pub(super) fn parent_records(database: &Database, id: &SessionId) -> Result<u64, StoreError> {
     const SQL: &str = "SELECT parent_records FROM marks JOIN sessions ON sessions.key = marks.session WHERE id = ?1";

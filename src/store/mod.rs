@@ -99,7 +99,7 @@ impl Store {
         sessions::sessions(&self.database, workspace)
     }
 
-    /// Returns the latest session of a workspace that has a title and is not archived.
+    /// Returns the latest session of a workspace that has a title, is not archived, and was started by the user.
     pub(crate) fn latest(&self, workspace: &WorkspaceId) -> Result<Option<SessionSummary>, StoreError> {
         sessions::latest(&self.database, workspace)
     }

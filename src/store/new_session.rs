@@ -17,6 +17,8 @@ pub(crate) struct NewSession {
     pub model: String,
     /// Parent session, if this session belongs to an agent. Such a session is not listed.
     pub started_by: Option<SessionId>,
+    /// True if a command of aye wrote the prompt, such as `aye review`. Such a session is never the latest one.
+    pub is_of_command: bool,
 }
 
 /// The new sessions of this process.

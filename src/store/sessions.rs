@@ -1,7 +1,7 @@
 //! Session queries, and the transcript of a session.
 
 use super::database::Database;
-use super::metadata::OF_AGENT;
+use super::metadata::{OF_AGENT, OF_COMMAND};
 use super::records::{self, Place};
 use super::session_lock::live_holder;
 use super::{StoreError, output_tails};
@@ -36,6 +36,9 @@ pub(crate) struct SessionSummary {
     /// Whether this session belongs to an agent. `parent` is then the session that started it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub of_agent: bool,
+    /// Whether a command of aye wrote the prompt, such as `aye review`. Such a session is never the latest one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub of_command: bool,
     /// Parent session, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
@@ -90,7 +93,7 @@ pub(super) fn sessions(database: &Database, workspace: Option<&WorkspaceId>) -> 
     })
 }
 
-/// Returns the latest session of a workspace that has a title and is not archived.
+/// Returns the latest session of a workspace that has a title, is not archived, and was started by the user.
 pub(super) fn latest(database: &Database, workspace: &WorkspaceId) -> Result<Option<SessionSummary>, StoreError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM sessions WHERE workspace_id = ?1 AND title IS NOT NULL AND archived = 0 ORDER BY updated DESC, key DESC LIMIT 1"
@@ -223,8 +226,9 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
         status: SessionActivity::parse(&text(row, 6)?),
         model: text(row, 7)?,
         held_by: live_holder(owner.as_deref()).map(|holder| holder.instance.pid),
-        archived: archived != 0,
+        archived: archived != 0 && archived != OF_COMMAND,
         of_agent: archived == OF_AGENT,
+        of_command: archived == OF_COMMAND,
         parent: row.get::<_, Option<String>>(10).unwrap_or_default().map(SessionId::new),
     })
 }

@@ -29,6 +29,7 @@ fn session(id: &str) -> NewSession {
         workspace: PathBuf::from("/src/greeter"),
         model: "demo/recorded".to_owned(),
         started_by: None,
+        is_of_command: false,
     }
 }
 
@@ -58,6 +59,21 @@ const OTHER: &str = "001122334455667788990000000000ff";
 
 fn append(store: &Store, id: &str, records: Vec<Record>, durability: Durability) {
     wait(store.journal(&SessionId::new(id), Mode::Ask).append(records, durability)).unwrap();
+}
+
+#[test]
+fn the_session_of_a_command_is_listed_but_is_the_latest_one_only_after_the_user_continues_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let made = store.create(NewSession { is_of_command: true, ..session(ID) });
+    append(&store, ID, vec![prompt("Review these changes")], Durability::Process);
+    let latest = || store.latest(&WorkspaceId::new("w1")).unwrap().map(|session| session.session_id);
+    assert_eq!(latest(), None);
+    let listed = store.sessions(None).unwrap();
+    assert_eq!(listed.iter().map(|session| (session.of_command, session.archived)).collect::<Vec<_>>(), [(true, false)]);
+    store.archive(made.id(), false).unwrap();
+    assert_eq!(latest().as_ref(), Some(made.id()));
+    assert!(!store.find(ID).unwrap().of_command);
 }
 
 #[test]

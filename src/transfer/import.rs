@@ -106,6 +106,7 @@ pub(crate) fn prepare(workspace: &Path, text: &str) -> Result<PreparedImport, Pr
         workspace: workspace.to_owned(),
         model: clean_title(&model),
         started_by: None,
+        is_of_command: false,
     };
     Ok(PreparedImport { foreign: ImportedSession { session, created, title, draft, parent: None, records }, artifacts, notices })
 }

@@ -71,6 +71,7 @@ fn foreign(id: &str, draft: &str, records: Vec<Record>) -> ImportedSession {
         workspace: PathBuf::from("/src/greeter"),
         model: "acme/one".to_owned(),
         started_by: None,
+        is_of_command: false,
     };
     let records = (1..).zip(records).map(|(second, record)| TimedRecord { time: at(second), record }).collect();
     ImportedSession { session, created: at(0), title: Some("a title".to_owned()), draft: draft.to_owned(), parent: None, records }

@@ -247,6 +247,8 @@ pub(crate) struct Start {
     pub attempt: Option<String>,
     /// Whether this is the first start, without settings and API key.
     pub is_first: bool,
+    /// Command that checks the result of the task, if the session belongs to a task in a copy of the workspace.
+    pub task_check: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

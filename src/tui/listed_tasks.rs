@@ -30,7 +30,7 @@ impl ListedTasks {
     /// Returns the tasks as lines for line mode.
     pub(crate) fn lines(&self) -> Vec<String> {
         let lines = |task: &ListedTask| {
-            let first = format!("{}  {}  {}", short_task_id(task), task.state.as_str(), task_prompt(task));
+            let first = format!("{}  {}  {}", short_task_id(task), task.state_text(), task_prompt(task));
             std::iter::once(first).chain(task_details(task).into_iter().map(|detail| format!("  {detail}"))).collect::<Vec<_>>()
         };
         self.tasks.iter().flat_map(lines).collect()

@@ -133,10 +133,12 @@ pub(crate) struct SessionInfo {
     pub commands: Vec<RunningCommand>,
     /// Artifacts of the session, as last listed.
     pub artifacts: Vec<Artifact>,
-    /// Last response, which is printed to the main screen at exit.
+    /// Last response of this process, which is printed to the main screen at exit.
     pub last_answer: Option<String>,
     pub saving: SaveState,
     pub worktree: WorktreeState,
+    /// Command that checks the result of this session's task, if it is a task in a copy of the workspace.
+    pub task_check: Option<String>,
     /// The user's running command.
     pub user_command: Option<RunningUserCommand>,
 }

@@ -20,7 +20,9 @@ fn project(server: &Server) -> Project {
 #[track_caller]
 fn opened(terminal: &mut Terminal) -> String {
     terminal.prompt("/diff");
-    terminal.wait_that("the list is open", |screen| screen.contains("esc close") && screen.contains("Changed in this session"))
+    terminal.wait_that("the list is open", |screen| {
+        screen.contains("esc close") && screen.contains("Changed since this session began")
+    })
 }
 
 #[test]
@@ -53,12 +55,13 @@ fn changes_by_tools_commands_and_the_user_are_listed_and_survive_a_kill() {
     let screen = opened(&mut terminal);
     assert!(screen.contains("2 files (+2 −1)") && screen.contains("M run.txt") && screen.contains("M written.txt"), "{screen}");
     terminal.send("\x1b");
-    terminal.wait_until_gone("Changed in this session");
+    terminal.wait_until_gone("Changed since this session began");
     assert!(terminal.quit().success());
     let printed = terminal.wait_for("aye --resume");
-    for words in ["Changed: 2 files (+2 −1)", "M run.txt  +1 −0", "M written.txt  +1 −1"] {
+    for words in ["Changed since this session began: 2 files (+2 −1)", "M run.txt  +1 −0", "M written.txt  +1 −1"] {
         assert!(printed.contains(words), "{words}\n{printed}");
     }
+    assert!(!printed.contains("Both are done."), "this process received no response:\n{printed}");
 }
 
 #[test]

@@ -41,6 +41,21 @@ fn the_demo_with_yes_needs_no_approval() {
 }
 
 #[test]
+fn the_demo_asks_for_approval_whatever_mode_the_settings_name() {
+    let project = Project::empty().config("[approval]\nmode = \"auto\"\n");
+    let mut terminal = project.open_sized(&["demo"], 120, 40);
+    assert_eq!(play(&mut terminal), 2, "an edit and a command are asked for");
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn the_demo_is_not_counted_as_usage() {
+    let project = Project::empty();
+    project.aye(&["demo", "--yes"]).exits(0);
+    assert!(project.aye(&["usage"]).exits(0).stdout.contains("no usage in this period"));
+}
+
+#[test]
 fn the_demo_continues_without_the_edit_if_denied() {
     let project = Project::empty();
     let mut terminal = project.open_sized(&["demo"], 120, 40);

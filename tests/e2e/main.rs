@@ -72,6 +72,7 @@ mod mcp_serve_faults;
 mod memory;
 mod mentions;
 mod models;
+mod modes;
 mod open_path;
 mod output_formats;
 mod output_schema;

@@ -54,7 +54,10 @@ fn in_a_dumb_terminal_an_edit_is_described_and_approved_by_typing_allow() {
     assert!(terminal.quit().success());
     terminal.assert_restored();
     let screen = terminal.screen();
-    assert!(screen.contains("Changed: 1 file") && screen.contains("To continue: aye --resume"), "{screen}");
+    assert!(
+        screen.contains("Changed since this session began: 1 file") && screen.contains("To continue: aye --resume"),
+        "{screen}"
+    );
 }
 
 #[test]

@@ -53,6 +53,28 @@ fn findings_in_the_diff_are_printed_and_a_high_severity_exits_with_1() {
 }
 
 #[test]
+fn a_review_is_not_the_latest_session_until_the_user_continues_it() {
+    let server = Server::new([Answer::text("One."), response(&[]), Answer::text("Two."), Answer::text("Three.")]);
+    let project = repository(&server);
+    project.aye(&["exec", "the task"]).exits(0);
+    project.aye(&["review"]).exits(0);
+    let mut terminal = project.open_sized(&[], 140, 30);
+    terminal.wait_for("Last session: \"the task\"");
+    assert!(terminal.quit().success());
+    let plan = project.aye(&["rewind", "--plan"]).exits(0).stdout;
+    assert!(plan.contains("the task"), "{plan}");
+    project.aye(&["exec", "-c", "and more"]).exits(0);
+    assert!(server.request(2).messages().contains("the task"));
+    let sessions = project.aye(&["sessions", "list", "--json"]).exits(0).json();
+    let review = sessions.as_array().unwrap().iter().find(|session| session["ofCommand"] == true).unwrap();
+    let id = review["sessionId"].as_str().unwrap();
+    project.aye(&["exec", &format!("--resume={id}"), "explain"]).exits(0);
+    assert!(server.request(3).messages().contains("Review these changes"));
+    let sessions = project.aye(&["sessions", "list", "--json"]).exits(0).json();
+    assert!(sessions.as_array().unwrap().iter().all(|session| session["ofCommand"].is_null()), "{sessions}");
+}
+
+#[test]
 fn json_findings_have_a_version() {
     let server = Server::new([response(&[finding("a.txt", 2, "low")])]);
     let project = repository(&server);

@@ -1,7 +1,7 @@
 //! `aye task` and `aye tasks`: several tasks in parallel, each in its own copy of the workspace.
 
 use crate::support::trace::{Fault, Point, trace};
-use crate::support::{Answer, Gate, Project, Server, TIMEOUT, wait_until};
+use crate::support::{Answer, Gate, Project, Server, TIMEOUT, texts, wait_until};
 use serde_json::{Value, json};
 use std::process::Stdio;
 
@@ -71,6 +71,13 @@ fn kill(project: &Project, id: &str) {
     wait_for_state(project, id, "interrupted");
 }
 
+/// Runs the command that the output of `aye task keep` names to undo it.
+pub(crate) fn undo(project: &Project, output: &str) {
+    let session = output.split("aye rewind ").nth(1).and_then(|rest| rest.split('`').next()).unwrap_or_default();
+    assert_eq!(session.len(), 8, "{output}");
+    project.aye(&["rewind", session, "--yes"]).exits(0);
+}
+
 #[test]
 fn a_task_changes_its_copy_and_keeping_it_changes_the_workspace() {
     let calls = edit("c1", "a.txt", "alpha", "omega").and_call("c2", "WriteFile", json!({"path": "new.txt", "content": "new\n"}));
@@ -94,13 +101,14 @@ fn a_task_changes_its_copy_and_keeping_it_changes_the_workspace() {
     // The session of a task is not listed for the workspace.
     assert_eq!(project.aye(&["sessions", "list", "--json"]).exits(0).json(), json!([]));
     project.aye(&["task", "drop", &id]).exits(2).says(&["not applied", "--force"]);
-    project.aye(&["task", "keep", &id]).exits(0).says(&["aye rewind"]);
+    let kept = project.aye(&["task", "keep", &id]).exits(0);
     assert_eq!((project.read("a.txt").as_str(), project.read("new.txt").as_str()), ("omega\n", "new\n"));
     assert!(!project.exists("b.txt"));
     assert_eq!(task(&project)["changedFiles"], 0);
     project.aye(&["task", "keep", &id]).exits(0);
-    // Applied changes are undone like those of a session.
-    project.aye(&["rewind", "--yes"]).exits(0);
+    // Applied changes are undone like those of a session, which is not the latest one.
+    project.aye(&["rewind", "--yes"]).exits(2).says(&["no session in"]);
+    undo(&project, &kept.stderr);
     assert_eq!((project.read("a.txt").as_str(), project.read("b.txt").as_str()), ("alpha\n", "beta\n"));
     project.aye(&["task", "drop", "--force", &id]).exits(0);
     assert_eq!(tasks(&project), Vec::<Value>::new());
@@ -338,7 +346,7 @@ fn hunks_and_files_are_left_out_in_the_approval_prompt() {
     terminal.decide('y');
     assert!(terminal.finish().success());
     assert_eq!((project.read("long.txt"), project.exists("gone.txt")), (changed, false));
-    project.aye(&["rewind", "--yes"]).exits(0);
+    undo(&project, &terminal.screen());
     assert!(project.exists("gone.txt"));
 }
 
@@ -472,7 +480,44 @@ fn the_check_runs_in_the_copy_and_its_result_is_listed() {
         let diff = project.aye(&["task", "diff", &id(&listed)]).exits(0).stdout;
         assert!(diff.contains(&format!("check {result}: {command}")), "{diff}");
         assert_eq!(project.read("a.txt"), "alpha\n");
+        let mut terminal = project.open(&["task", "open", &id(&listed)]);
+        let screen = terminal.wait_for("check of the task");
+        assert!(!screen.contains("hidden from the model"), "the user did not type it:\n{screen}");
+        assert!(terminal.quit().success());
     }
+}
+
+#[test]
+fn a_task_in_a_trusted_project_uses_its_files_and_does_not_ask_for_trust_again() {
+    let server = Server::new([Answer::text("One."), Answer::text("Two."), Answer::text("Three.")]);
+    let project = project(&server).file("AGENTS.md", "Be brief.\n");
+    let mut terminal = project.open(&[]);
+    terminal.wait_for(texts::OPEN_READ_ONLY);
+    terminal.decide('y');
+    terminal.prompt("first");
+    terminal.wait_for("One.");
+    assert!(terminal.quit().success());
+    let id = run(&project, "second");
+    assert!(server.request(1).body.to_string().contains("Be brief."), "the instructions apply in the copy");
+    let mut terminal = project.open(&["task", "open", &id]);
+    let screen = terminal.wait_for("Two.");
+    assert!(!screen.contains(texts::OPEN_READ_ONLY), "{screen}");
+    terminal.prompt("third");
+    terminal.wait_for("Three.");
+    assert!(terminal.quit().success());
+}
+
+#[test]
+fn a_task_names_its_copy_and_counts_denied_actions() {
+    let server = Server::new([write("c1", "new.txt", "new\n"), Answer::text("Not written.")]);
+    let reads_only = "schema_version = 1\n[capabilities.\"File.Read\"]\n";
+    let project = project(&server).policy(reads_only);
+    let output = project.aye(&["task", "start", "write"]);
+    assert!(output.stderr.contains("working in a copy of /"), "{}", output.stderr);
+    assert!(output.stderr.contains("is done, 1 denied"), "{}", output.stderr);
+    let list = project.aye(&["tasks"]).exits(0).stdout;
+    assert!(list.contains("done, 1 denied"), "{list}");
+    assert_eq!(task(&project)["denied"], 1);
 }
 
 #[test]

@@ -70,6 +70,20 @@ fn tasks_in_copies_count_for_their_workspace() {
 }
 
 #[test]
+fn applied_patches_are_not_counted_as_model_requests() {
+    let server =
+        Server::new([Answer::call("c1", "WriteFile", json!({"path": "new.txt", "content": "x\n"})), Answer::text("Written.")]);
+    let project = Project::outside_tmp_with(&server).allowing_everything();
+    project.aye(&["task", "start", "-m", PRICED, "write it"]).exits(0);
+    let tasks = project.aye(&["tasks", "--json"]).exits(0).json();
+    project.aye(&["task", "keep", "--yes", tasks[0]["id"].as_str().unwrap()]).exits(0);
+    let report = usage(&project, &[]);
+    let names: Vec<&str> = report["rows"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert!(names.iter().all(|name| [PRICED, "no model"].contains(name)), "{report}");
+    assert_eq!((&report["total"]["tasks"], &report["total"]["requests"]), (&json!(1), &json!(2)), "{report}");
+}
+
+#[test]
 fn approvals_by_the_user_are_counted() {
     let server =
         Server::new([Answer::call("c1", "WriteFile", json!({"path": "new.txt", "content": "x\n"})), Answer::text("Finished.")]);

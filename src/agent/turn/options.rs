@@ -114,6 +114,8 @@ pub(crate) struct AgentOptions {
     pub sandbox: String,
     /// Least strict mode that can be chosen while the session runs.
     pub laxest: Mode,
+    /// True if the user chose the mode for this session, so that it is restored when the session is resumed.
+    pub is_mode_chosen: bool,
     /// Events that have hooks.
     pub hooks: HookEvents,
     /// Percentage of the context window at which older messages are summarized automatically; `None` to disable.

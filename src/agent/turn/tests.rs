@@ -113,6 +113,7 @@ fn machine_with(
         tools: OfferedTools { definitions: Vec::new().into(), names: Vec::new() },
         sandbox: "NONE".to_owned(),
         laxest: Mode::AutoEdit,
+        is_mode_chosen: false,
         hooks: HookEvents::default(),
         compact_at_percent: Some(80),
         service_session: None,

@@ -67,7 +67,20 @@ impl TurnContext {
             if let Some(session) = self.options.service_session.take() {
                 self.out.record(Record::Registered { session });
             }
-            self.out.record(Record::PolicyInForce { layers: self.policy.layers(), mode: Some(self.policy.mode()) });
+            self.out.record(Record::PolicyInForce {
+                layers: self.policy.layers(),
+                mode: Some(self.policy.mode()),
+                is_mode_chosen: self.options.is_mode_chosen,
+            });
+        }
+    }
+
+    /// Records a mode that the user chose. In a session without messages, it is recorded before the first verdict.
+    pub(crate) fn record_mode_choice(&mut self) {
+        self.options.is_mode_chosen = true;
+        if self.numbers.tasks() > 0 {
+            self.is_policy_recorded = false;
+            self.record_policy();
         }
     }
 

@@ -66,6 +66,9 @@ pub(crate) struct Application {
     pub on_screen: bool,
 }
 
+/// Number of digits shown of a session ID.
+const SHORT_DIGITS: usize = 8;
+
 pub(crate) fn run(common: &Common, request: &ApplyRequest) -> Result<Exit, CliError> {
     let mut place = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
@@ -143,12 +146,13 @@ pub(crate) fn apply_patch(
     let store = Store::open(&place.directories.data)?;
     let builder = SessionBuilder::find(FrontEnd::apply(approver), common.clone(), place, store, &SessionChoice::New)?;
     let prepared = runtime.block_on(builder.with_own_model(Arc::new(ListedCalls(calls(&patch)))).claim()?.prepare())?;
+    let id: String = prepared.session().id().as_str().chars().take(SHORT_DIGITS).collect();
     let progress = if on_screen {
         runtime.block_on(screen::review(prepared, common, application))?
     } else {
         runtime.block_on(apply(prepared, form, application))
     };
-    progress.end(application)
+    progress.end(application, &id)
 }
 
 /// Reads and parses a patch file.
@@ -267,8 +271,9 @@ impl Progress {
         }
     }
 
-    /// Prints the results. Returns an error unless all changes are applied.
-    fn end(self, application: &Application) -> Result<Exit, CliError> {
+    /// Prints the results. Returns an error unless all changes are applied. `session`: the short ID of the session that
+    /// applied them.
+    fn end(self, application: &Application, session: &str) -> Result<Exit, CliError> {
         for text in &self.output {
             print_text(&(clean(text).into_owned() + "\n"));
         }
@@ -279,7 +284,7 @@ impl Progress {
         match (self.errors.into_iter().next(), self.exit) {
             (None, None) if self.output.is_empty() => Err(CliError::new(Exit::Denied, "cancelled; nothing was changed")),
             (None, None) => {
-                warn("run `aye rewind` to undo it");
+                warn(format!("run `aye rewind {session}` to undo it"));
                 Ok(Exit::Completed)
             }
             (None, Some(exit)) => Err(CliError::new(exit, format!("cannot apply {} completely", application.subject))),
@@ -347,9 +352,9 @@ mod tests {
             has_terminal: false,
             on_screen: false,
         };
-        let error = Progress::default().end(&application).unwrap_err();
+        let error = Progress::default().end(&application, "1a2b3c4d").unwrap_err();
         assert_eq!(error.exit, Exit::Denied);
         let done = Progress { output: vec!["Applied.".to_owned()], ..Progress::default() };
-        assert_eq!(done.end(&application).unwrap(), Exit::Completed);
+        assert_eq!(done.end(&application, "1a2b3c4d").unwrap(), Exit::Completed);
     }
 }

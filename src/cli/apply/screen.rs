@@ -61,6 +61,7 @@ fn first_screen(header: SessionHeader) -> Start {
         last_here: None,
         attempt: None,
         is_first: false,
+        task_check: None,
     }
 }
 

@@ -454,6 +454,7 @@ impl From<CommonArgs> for Common {
             profile: args.profile,
             model: args.model,
             mode: args.mode,
+            fallback_mode: None,
             policy: args.policy,
             add_dirs: args.add_dirs,
             trust: if args.trust { Trust::ForThisRun } else { Trust::AsRecorded },

@@ -219,6 +219,7 @@ fn common_flags_are_accepted_before_and_after_every_subcommand() {
         profile: Some("ci".to_owned()),
         model: Some("anthropic/claude-sonnet-5".to_owned()),
         mode: Some(Mode::Plan),
+        fallback_mode: None,
         policy: Some(PathBuf::from("p.toml")),
         add_dirs: vec![PathBuf::from("/a"), PathBuf::from("/b")],
         trust: Trust::ForThisRun,

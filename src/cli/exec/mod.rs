@@ -218,7 +218,8 @@ fn run_task_in(
     let may_be_command = matches!(request.prompt, ExecPrompt::Text(_));
     let mut words = ExecInput::read(request.prompt)?;
     let store = Store::open(&place.directories.data)?;
-    let front_end = FrontEnd::exec(request.approver);
+    // A command that reads the response wrote the prompt.
+    let front_end = FrontEnd { writes_prompt: output.captured.is_some(), ..FrontEnd::exec(request.approver) };
     let mut builder = SessionBuilder::find(front_end, common.clone(), place, store, &request.session).map_err(refusal)?;
     if let Some(entries) = &request.options.allowed_tools {
         builder = builder.with_allowed_tools(entries).map_err(CliError::usage)?;

@@ -1,5 +1,6 @@
 //! `aye exec --patch`: runs the task in a layer over the workspace, and writes its changes to a patch file.
 
+use crate::config::trust::remember_covered;
 use crate::host::console::warn;
 use crate::host::context::AppContext;
 use crate::host::ephemeral::EphemeralData;
@@ -48,6 +49,7 @@ impl PatchRun {
             return Err(no_layer(&"the data directory is inside the workspace").hint("set AYE_DATA_DIR to another directory"));
         }
         let base = run.create_layer().map_err(|error| no_layer(&error))?;
+        remember_covered(&place.workspace);
         let layer = ProcessLayer::mount_over(&place.workspace, &base, Persistence::Process).map_err(|why| no_layer(&why))?;
         Ok(Self { layer, file })
     }

@@ -50,10 +50,13 @@ impl SessionOpener {
         }
         // A new session continues with the model of the previous one.
         let is_new = choice == SessionChoice::New;
-        let model = before.as_ref().filter(|_| is_new).and_then(|before| before.model.clone()).or(common.model);
-        let mode = before.as_ref().map(|before| before.mode).or(common.mode);
-        let take_over = common.take_over && before.is_none();
-        let common = Common { model, mode, take_over, ..common };
+        let model = before.as_ref().filter(|_| is_new).and_then(|before| before.model.clone()).or_else(|| common.model.clone());
+        let common = match &before {
+            // The options of the command line are those of the first session.
+            Some(before) => Common { take_over: false, ..common_after(before, is_new, &place, common) },
+            None => common,
+        };
+        let common = Common { model, ..common };
         let flag = common.model.clone();
         let builder = SessionBuilder::find(FrontEnd::interactive(), common, place, store.clone(), &choice)?;
         let place = builder.context();
@@ -68,4 +71,12 @@ impl SessionOpener {
         };
         Ok(OpenOutcome::One(Box::new(SessionRunner { session, moved, wanted, desk, watch, sets_up })))
     }
+}
+
+/// Returns the options of a session that follows another one. A new session continues in the mode of the previous one;
+/// any other session has its own.
+fn common_after(before: &PreviousSession, is_new: bool, place: &AppContext, common: Common) -> Common {
+    let usual = place.session_mode(common.mode);
+    let mode = Some(before.mode).filter(|mode| is_new && *mode != usual);
+    Common { mode, fallback_mode: common.mode.or(common.fallback_mode), ..common }
 }

@@ -182,6 +182,7 @@ async fn show(
         policy_ends: start_hints::expiry_hint(policy, jiff::Timestamp::now()),
         last_here,
         attempt,
+        task_check: claimed.common().copy.as_ref().and_then(|copy| copy.check.clone()),
         is_first: may_set_up && Nesting::detect() == Nesting::Outermost && crate::host::setup::write::is_first(place),
     };
     start.send(told).map(|()| decision).map_err(|_| ScreenClosed)
@@ -254,6 +255,7 @@ async fn show_read_only(
         last_here: None,
         attempt: None,
         is_first: false,
+        task_check: None,
     };
     // Fails only if the screen has closed.
     drop(start.send(told));

@@ -37,7 +37,7 @@ pub(crate) fn farewell(outcome: &TuiOutcome, changed: &ChangedFiles) -> Exit {
 /// Returns the list of changed files. If there are many, names only the first ones.
 fn changes(changed: &ChangedFiles) -> String {
     let Some(counts) = changed.summary() else { return String::new() };
-    let mut text = format!("\nChanged: {counts}\n");
+    let mut text = format!("\nChanged since this session began: {counts}\n");
     for file in changed.files.iter().take(MAX_NAMED) {
         let name = crate::text::reveal(&file.path).replace(['\n', '\r'], " ");
         let lines = if file.added + file.removed > 0 { format!("  +{} −{}", file.added, file.removed) } else { String::new() };

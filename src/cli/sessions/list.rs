@@ -93,7 +93,11 @@ pub(crate) fn line(session: &SessionSummary) -> String {
     let id: String = session.session_id.as_str().chars().take(8).collect();
     let state = open(session).unwrap_or("idle");
     let title = session.title.as_deref().unwrap_or("(no prompt)");
-    let state = if session.of_agent { "agent" } else { state };
+    let state = match state {
+        _ if session.of_agent => "agent",
+        "idle" if session.of_command => "command",
+        state => state,
+    };
     let time = session.updated.strftime("%Y-%m-%d %H:%M");
     format!("{}  {time}  {state:11}  {}\n", one_line(&id), one_line(title))
 }

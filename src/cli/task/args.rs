@@ -83,7 +83,7 @@ pub(crate) enum TaskSub {
     },
     /// Apply a task's changes to the workspace
     ///
-    /// Every change is checked against the policy and recorded, and can be undone with `aye rewind`. A file that was also
+    /// Every change is checked against the policy and recorded, and can be undone with `aye rewind ID`. A file that was also
     /// changed in the workspace is a conflict: it is reported and not changed. Changes that are not applied remain in
     /// the task.
     Keep {

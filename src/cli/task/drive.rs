@@ -33,6 +33,8 @@ pub(super) struct DriveRequest {
     /// Command to run when the model has finished.
     pub check: Option<String>,
     pub target: OutputTarget,
+    /// Whether a layer covers the workspace, whose path is then that of a copy.
+    pub is_layer: bool,
     /// Whether the task stops when standard input closes.
     pub is_attached: bool,
 }
@@ -47,7 +49,7 @@ pub(super) struct TaskEnding {
 
 /// Runs the session until its task ends, waits for the user, or is stopped.
 pub(super) async fn drive(prepared: PreparedSession, request: DriveRequest) -> TaskEnding {
-    let DriveRequest { first, check, target, is_attached } = request;
+    let DriveRequest { first, check, target, is_layer, is_attached } = request;
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, receive_events) = mpsc::unbounded_channel();
     let (tell, told) = mpsc::unbounded_channel();
@@ -55,7 +57,7 @@ pub(super) async fn drive(prepared: PreparedSession, request: DriveRequest) -> T
     if let Some(first) = first {
         let _ = commands.send(first).await;
     }
-    let watch = TaskWatch { commands, tell, check: check.map(PendingCheck::new), ..TaskWatch::new(is_attached) };
+    let watch = TaskWatch { commands, tell, check: check.map(PendingCheck::new), is_layer, ..TaskWatch::new(is_attached) };
     let watch = tokio::spawn(watch.run(receive_events));
     let outcome = print(told, target).await;
     let watched = watch.await.unwrap_or_default();
@@ -115,6 +117,7 @@ struct TaskWatch {
     running: HashSet<CallId>,
     /// True once the session was asked to exit.
     is_ending: bool,
+    is_layer: bool,
     is_attached: bool,
     result: Watched,
 }
@@ -129,6 +132,7 @@ impl TaskWatch {
             questions: HashSet::new(),
             running: HashSet::new(),
             is_ending: false,
+            is_layer: false,
             is_attached,
             result: Watched::default(),
         }
@@ -154,11 +158,12 @@ impl TaskWatch {
                 () = sleep_until(last_call.unwrap_or_else(Instant::now)), if last_call.is_some() => return self.result,
             };
             match event {
-                Some(event) => {
+                Some(mut event) => {
                     // A pause that this run requested is not an error.
                     let is_own_end = self.is_ending && matches!(event.kind, EventKind::SessionPaused { .. });
                     self.learn(&event.kind).await;
                     if !is_own_end {
+                        self.name_copy(&mut event.kind);
                         let _ = self.tell.send(event);
                     }
                     // Wait for other calls of the same step.
@@ -174,6 +179,15 @@ impl TaskWatch {
                 }
                 None => return self.result,
             }
+        }
+    }
+
+    /// Names the copy as such, because a layer has the same path as the workspace.
+    fn name_copy(&self, kind: &mut EventKind) {
+        if let EventKind::SessionStarted { workspace, .. } = kind
+            && self.is_layer
+        {
+            *workspace = format!("a copy of {workspace}");
         }
     }
 

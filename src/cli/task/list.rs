@@ -32,8 +32,9 @@ pub(super) fn run(place: &AppContext, all: bool, json: bool) -> Result<Exit, Cli
         return Ok(Exit::Completed);
     }
     let mut text = String::new();
+    let state_width = tasks.iter().map(|task| state(task).len()).max().unwrap_or_default();
     for task in &tasks {
-        text.push_str(&line(task));
+        text.push_str(&line(task, state_width));
         if all {
             let _ = writeln!(text, "          {}", one_line(&task.workspace.to_string_lossy()));
         }
@@ -45,15 +46,19 @@ pub(super) fn run(place: &AppContext, all: bool, json: bool) -> Result<Exit, Cli
     Ok(Exit::Completed)
 }
 
-/// Returns the row for a task.
-fn line(task: &TaskSummary) -> String {
+fn state(task: &TaskSummary) -> String {
+    task.state.describe(task.denied)
+}
+
+/// Returns the row for a task. `state_width`: width in cells of the longest state.
+fn line(task: &TaskSummary, state_width: usize) -> String {
     let id: String = task.id.chars().take(ID_DIGITS).collect();
     let time = task.created.strftime("%Y-%m-%d %H:%M");
     let cost = task.cost_usd.map_or_else(|| "-".to_owned(), |cost| dollars(cost, task.estimated));
     let files = task.changed_files.map_or_else(|| "?".to_owned(), |count| format_count(count as u64, "file"));
     let prompt = one_line(task.prompt.trim().lines().next().unwrap_or_default());
     let prompt = crate::text::truncate(&prompt, PROMPT_CELLS);
-    let mut line = format!("{id}  {:11}  {time}  {cost:>8}  {files:>8}  {prompt}\n", task.state.as_str());
+    let mut line = format!("{id}  {:state_width$}  {time}  {cost:>8}  {files:>8}  {prompt}\n", state(task));
     let mut add = |row: String| {
         let _ = writeln!(line, "          {}", one_line(&row));
     };

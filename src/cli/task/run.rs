@@ -13,8 +13,8 @@ use crate::host::startup::{self, start_log};
 use crate::host::tasks::changes::sessions;
 use crate::host::tasks::copy::{self, EnteredCopy};
 use crate::host::tasks::status::JournalFacts;
-use crate::host::tasks::{TaskDirectory, TaskUse, worktree};
-use crate::protocol::{Command, Problem, SessionCommand};
+use crate::host::tasks::{CopyKind, TaskDirectory, TaskUse, worktree};
+use crate::protocol::{Command, ListedTaskState, Problem, SessionCommand};
 use crate::store::Store;
 use crate::sys::signals::leave_terminal;
 use tokio::runtime::Runtime;
@@ -63,6 +63,7 @@ pub(super) fn run(common: &Common, task: &TaskDirectory, request: TaskRunRequest
         first,
         check: entered.description.check.clone(),
         target: request.target,
+        is_layer: entered.description.copy == CopyKind::Layer,
         is_attached: request.is_attached,
     };
     let ending = runtime.block_on(drive(prepared, drive_request));
@@ -135,7 +136,8 @@ fn finish(task: &TaskDirectory, entered: &EnteredCopy, ending: TaskEnding) -> Re
             if let Some(check) = check {
                 warn(format!("check {}: {}", check.describe(), check.command));
             }
-            let problem = Problem::new(format!("task {id} is done"));
+            let state = ListedTaskState::Done.describe(JournalFacts::read(task)?.denied);
+            let problem = Problem::new(format!("task {id} is {state}"));
             warn(problem.hint(format!("run `aye task diff {id}` to see its changes")));
         }
         Exit::Interrupted | Exit::Terminated => {

@@ -109,9 +109,15 @@ fn text(report: &UsageReport, by: UsageGroup) -> String {
         }
         text.push('\n');
     }
-    if report.rows.iter().any(|(_, row)| !is_complete(&row.totals)) {
-        text.push_str("\nThe cost excludes requests whose price was unknown (+).\n");
+    let rows = || report.rows.iter().map(|(_, row)| &row.totals);
+    let notes = [
+        (rows().any(|totals| !is_complete(totals)), "The cost excludes requests whose price was unknown (+).\n"),
+        (rows().any(|totals| totals.estimated), "The cost is estimated where a provider did not report all of the usage (~).\n"),
+    ];
+    if notes.iter().any(|(applies, _)| *applies) {
+        text.push('\n');
     }
+    text.extend(notes.iter().filter(|(applies, _)| *applies).map(|(_, note)| *note));
     for id in &report.unreadable_sessions {
         let _ = writeln!(text, "not counted: session {} cannot be read", one_line(id));
     }

@@ -2,6 +2,7 @@
 
 mod contents;
 mod git;
+mod identity;
 mod nested;
 mod record;
 #[cfg(test)]
@@ -14,6 +15,8 @@ use crate::hooks::HookFile;
 use crate::protocol::Problem;
 use crate::skills::FolderContents;
 use contents::{collect, instruction_item, relative};
+pub(crate) use identity::remember_covered;
+use identity::{identity, inode};
 use nested::NestedFiles;
 pub(super) use record::write as write_private;
 use record::{StoredTrust, TrustRecord};
@@ -115,7 +118,7 @@ impl Project {
 
     fn note_about_it(&self, config_dir: &Path) -> Option<TrustRecord> {
         match record::read(&self.note_path(config_dir)) {
-            StoredTrust::Note(note) if note.directory == self.real.to_string_lossy() && note.inode == inode(&self.real) => {
+            StoredTrust::Note(note) if note.directory == self.real.to_string_lossy() && note.inode == identity(&self.real) => {
                 Some(note)
             }
             StoredTrust::Note(_) | StoredTrust::Nothing | StoredTrust::Unreadable => None,
@@ -256,6 +259,7 @@ impl Project {
     ) -> std::io::Result<bool> {
         let path = config_dir.join("projects").join(directory_name(real)).join("trust.toml");
         let StoredTrust::Note(mut note) = record::read(&path) else { return Ok(false) };
+        // A change in a layer over the project does not change the project itself.
         let is_of_project = note.directory == real.to_string_lossy() && note.inode == inode(real);
         if !is_of_project || note.files.get(name) != before.as_ref() {
             return Ok(false);
@@ -270,13 +274,13 @@ impl Project {
 
     /// Returns true if the user declined to trust this directory when it had nothing to review.
     pub(crate) fn is_declined(&self, config_dir: &Path) -> bool {
-        std::fs::read_to_string(self.declined_path(config_dir)).is_ok_and(|declined| declined == inode(&self.real))
+        std::fs::read_to_string(self.declined_path(config_dir)).is_ok_and(|declined| declined == identity(&self.real))
     }
 
     /// Saves that the user does not trust this directory, so that aye asks again only about new files.
     pub(crate) fn decline(&self, config_dir: &Path) -> Result<(), ConfigError> {
         let path = self.declined_path(config_dir);
-        record::write(&path, &inode(&self.real)).map_err(|error| {
+        record::write(&path, &identity(&self.real)).map_err(|error| {
             let what = format!("cannot save your decision not to trust this project in `{}`", path.display());
             ConfigError::single(Problem::new(what).because(error).hint("make its directory writable"))
         })
@@ -289,7 +293,7 @@ impl Project {
     fn note(&self) -> TrustRecord {
         TrustRecord {
             directory: self.real.to_string_lossy().into_owned(),
-            inode: inode(&self.real),
+            inode: identity(&self.real),
             repository: git::repository(&self.real),
             files: self.items.iter().map(|item| (item.name.clone(), item.fingerprint())).collect(),
             nested: BTreeMap::new(),
@@ -307,15 +311,4 @@ pub(crate) fn directory_name(real: &Path) -> String {
     let name: String = real.file_name().unwrap_or_default().to_string_lossy().chars().take(40).map(plain).collect();
     let hash = blake3::hash(real.as_os_str().as_encoded_bytes()).to_hex();
     format!("{}-{}", if name.is_empty() { "root" } else { &name }, hash.get(..16).unwrap_or_default())
-}
-
-#[cfg(unix)]
-fn inode(path: &Path) -> String {
-    use std::os::unix::fs::MetadataExt;
-    path.metadata().map(|metadata| format!("{}:{}", metadata.dev(), metadata.ino())).unwrap_or_default()
-}
-
-#[cfg(not(unix))]
-fn inode(_path: &Path) -> String {
-    String::new()
 }

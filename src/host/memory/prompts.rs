@@ -11,7 +11,7 @@ use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::protocol::{MemoryQuote, MemorySource, MemoryTarget, Message, SessionId};
 use crate::session::{Change, SessionState};
-use crate::store::{Store, StoreError};
+use crate::store::{SessionSummary, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::HashSet;
 use std::io::Read;
@@ -44,8 +44,9 @@ pub(super) fn search(memory: &Memory, store: &Store) -> Result<(), CliError> {
     .unwrap_or(Timestamp::UNIX_EPOCH);
     let sessions = store.sessions(Some(&place.workspace_id()))?;
     let known: HashSet<SessionId> = sessions.iter().map(|session| session.session_id.clone()).collect();
-    // A model wrote the prompts of an agent.
-    let mut due: Vec<_> = sessions.into_iter().filter(|session| !session.of_agent && session.updated >= since).collect();
+    // A model wrote the prompts of an agent, and aye those of a command.
+    let is_of_user = |session: &SessionSummary| !session.of_agent && !session.of_command;
+    let mut due: Vec<_> = sessions.into_iter().filter(|session| is_of_user(session) && session.updated >= since).collect();
     due.sort_by_key(|session| std::cmp::Reverse(session.updated));
     let (mut found, mut parts) = (Vec::new(), MAX_PARTS);
     for session in due.into_iter().take(MAX_SESSIONS) {

@@ -190,6 +190,7 @@ mod tests {
             workspace: "/w".into(),
             model: "m".to_owned(),
             started_by: None,
+            is_of_command: false,
         };
         let time = jiff::Timestamp::UNIX_EPOCH;
         let records = records.into_iter().map(|record| TimedRecord { time, record }).collect();

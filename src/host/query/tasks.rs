@@ -48,6 +48,7 @@ fn to_listed_task(task: TaskSummary, now: i64) -> ListedTask {
         estimated: task.estimated,
         changed_files: task.changed_files.map(|count| count as u64),
         conflicts: task.conflicts as u64,
+        denied: task.denied,
         waits_for: task.waits_for,
         branch: task.branch,
     }

@@ -73,6 +73,7 @@ impl ClaimedSession {
         let (output_schema, mut notices) = (builder.output_schema, builder.notices);
         if front_end.purpose == SessionPurpose::Tasks {
             session.mark_resumed();
+            session.mark_continued_by_user();
         }
         notices.add_all(std::mem::take(&mut session.notices));
         let title = chosen.and_then(|chosen| chosen.title);
@@ -134,9 +135,9 @@ impl ClaimedSession {
         self.may_choose_model
     }
 
-    /// Returns whether the mode is set on the command line.
+    /// Returns whether the user chose the mode for this session.
     pub(crate) fn is_mode_named(&self) -> bool {
-        self.common.mode.is_some()
+        self.place.is_mode_chosen
     }
 
     /// Returns the stored history of the session, for display.
@@ -235,7 +236,7 @@ impl ClaimedSession {
 
     /// Makes the session read-only.
     pub(crate) fn restrict_to_plan_mode(&mut self) {
-        self.place.mode = Mode::Plan;
+        self.place.restrict_to_plan_mode();
     }
 
     /// Adds the history that was loaded after the session was claimed.
@@ -338,7 +339,7 @@ impl ClaimedSession {
         self.policy = policy;
         if let Some(error) = invalid {
             self.notices.add(plan_mode_notice(error));
-            self.place.mode = Mode::Plan;
+            self.place.restrict_to_plan_mode();
         }
         Ok(())
     }

@@ -24,6 +24,8 @@ pub(crate) struct FrontEnd {
     pub approvals: ApprovalExpiry,
     pub notices: NoticeTarget,
     pub pruning: Pruning,
+    /// True if aye writes the prompt of a new session, which `aye -c` then does not continue.
+    pub writes_prompt: bool,
     /// True if the run ends with a list of the files that the session changed.
     pub reports_changes: bool,
 }
@@ -116,6 +118,7 @@ impl FrontEnd {
             approvals: ApprovalExpiry::Never,
             notices: NoticeTarget::FrontEnd,
             pruning: Pruning::InBackground,
+            writes_prompt: false,
             reports_changes: false,
         }
     }
@@ -138,6 +141,7 @@ impl FrontEnd {
             approvals: ApprovalExpiry::Never,
             notices: NoticeTarget::Stderr,
             pruning: Pruning::AtTheEnd,
+            writes_prompt: false,
             reports_changes: true,
         }
     }
@@ -201,7 +205,7 @@ impl FrontEnd {
 
     /// Front end of `aye apply`.
     pub(crate) fn apply(approver: Approver) -> Self {
-        Self { approver, ..Self::rewind() }
+        Self { approver, writes_prompt: true, ..Self::rewind() }
     }
 
     /// Front end of `aye rewind`.

@@ -13,6 +13,7 @@ pub(crate) mod front_end;
 mod notices;
 mod null_journal;
 mod prepared;
+mod session_mode;
 
 pub(crate) use claimed::ClaimedSession;
 pub(crate) use notices::SessionNotices;
@@ -37,7 +38,7 @@ use crate::host::error::CliError;
 use crate::llm::MissingModel;
 use crate::policy::Sandbox;
 use crate::ports::Model;
-use crate::protocol::{Mode, Problem, SessionId};
+use crate::protocol::{Problem, SessionId};
 use crate::store::{SessionSummary, Store};
 use crate::sys::instance::Instance;
 use front_end::{FrontEnd, LockHandling, ModelNeed, SessionPurpose, TrustHandling};
@@ -78,8 +79,10 @@ impl SessionBuilder {
         if let Some(chosen) = &chosen {
             check_lock(&store, &chosen.session_id, front_end.lock, common.take_over)?;
         }
-        prepare_context(&mut place, front_end.purpose, common.mode);
-        load_service_policy(&place, &mut notices)?;
+        if front_end.purpose == SessionPurpose::Tasks {
+            session_mode::set_mode(&mut place, &common, (&store, chosen.as_ref()), &mut notices)?;
+        }
+        load_service_policy(&mut place, &mut notices)?;
         let mut project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
         let file = common.policy.as_deref();
         // With `--trust`, problems of the project are reported immediately.
@@ -184,7 +187,8 @@ impl SessionBuilder {
         let model = self.model.as_ref().map(|model| model.name().to_owned()).unwrap_or_default();
         let (store, place, policy) = (self.store.clone(), self.place.clone(), self.policy.clone());
         let (chosen, scope) = (self.chosen.clone(), self.front_end.history);
-        move || session::open(store, &place, &policy, chosen, &model, scope)
+        let new = session::NewSessionTerms { model, is_of_command: self.front_end.writes_prompt };
+        move || session::open(store, &place, &policy, chosen, new, scope)
     }
 
     /// Continues with a session that `try_claim` has claimed.
@@ -239,19 +243,12 @@ fn check_lock(store: &Store, id: &SessionId, handling: LockHandling, takes_over:
     }
 }
 
-/// Sets the mode of the session. Each session gets its own registration, but an agent shares that of the session that
-/// started it.
-fn prepare_context(place: &mut AppContext, purpose: SessionPurpose, mode: Option<Mode>) {
-    if purpose == SessionPurpose::Tasks {
-        place.mode = place.session_mode(mode);
-    }
+/// Loads the policy from its URL, if one is configured and was not loaded recently. Each session gets its own
+/// registration, but an agent shares that of the session that started it.
+fn load_service_policy(place: &mut AppContext, notices: &mut SessionNotices) -> Result<(), SessionError> {
     if place.parent.is_none() {
         place.registration = Arc::default();
     }
-}
-
-/// Loads the policy from its URL, if one is configured and was not loaded recently.
-fn load_service_policy(place: &AppContext, notices: &mut SessionNotices) -> Result<(), SessionError> {
     if let Some(service) = place.service_policy().filter(|_| place.parent.is_none()) {
         notices.add_all(service.ensure().map_err(SessionError::Policy)?);
     }
@@ -305,7 +302,7 @@ fn with_project(
     place.with_tools_of(project);
     policy.unwrap_or_else(|trouble| {
         notices.add(plan_mode_notice(trouble));
-        place.mode = Mode::Plan;
+        place.restrict_to_plan_mode();
         own
     })
 }

@@ -2,6 +2,7 @@
 
 use super::description::{CopyKind, TaskDescription};
 use super::directory::{TaskDirectory, TaskLock, TaskUse};
+use crate::config::trust::remember_covered;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::options::{Common, WorkspaceCopy};
@@ -33,7 +34,7 @@ pub(crate) fn enter(task: &TaskDirectory, current: &Common, purpose: TaskUse) ->
     };
     let common = Common {
         directory: Some(directory.clone()),
-        copy: Some(WorkspaceCopy { data: task.data(), is_layer }),
+        copy: Some(WorkspaceCopy { data: task.data(), is_layer, check: description.check.clone() }),
         ..description.options.common(current)
     };
     let place = AppContext::find(&common)?;
@@ -50,6 +51,7 @@ pub(crate) fn enter(task: &TaskDirectory, current: &Common, purpose: TaskUse) ->
 
 /// Covers the workspace with the layer until this process ends.
 fn cover(workspace: &Path, base: &Path) -> Result<(), CliError> {
+    remember_covered(workspace);
     ProcessLayer::mount_over(workspace, base, Persistence::Disk).map(drop).map_err(|why| no_layer(&why))
 }
 

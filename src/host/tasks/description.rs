@@ -99,7 +99,9 @@ impl StartOptions {
             directory: None,
             profile: current.profile.clone().or_else(|| self.profile.clone()),
             model: current.model.clone().or_else(|| self.model.clone()),
-            mode: current.mode.or(self.mode),
+            mode: current.mode,
+            // The user may have chosen another mode since the start.
+            fallback_mode: self.mode,
             policy: current.policy.clone().or_else(|| self.policy.clone()),
             add_dirs: Vec::new(),
             trust: if self.trusts_project { Trust::ForThisRun } else { current.trust },

@@ -5,7 +5,7 @@ use super::description::{CheckResult, CopyKind, TaskDescription, TaskNotes};
 use super::directory::{TaskDirectory, TaskUse};
 use crate::host::error::CliError;
 use crate::protocol::ListedTaskState;
-use crate::session::{SessionState, TaskStage};
+use crate::session::{SessionState, TaskStage, denied_calls};
 use crate::store::Store;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -32,6 +32,8 @@ pub(crate) struct TaskSummary {
     pub changed_files: Option<usize>,
     /// Number of changed files that were also changed in the workspace.
     pub conflicts: usize,
+    /// Number of actions since the last prompt that were denied.
+    pub denied: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<CheckResult>,
     /// Reason why the task needs the user.
@@ -46,6 +48,7 @@ pub(crate) struct JournalFacts {
     pub cost_usd: Option<f64>,
     pub estimated: bool,
     pub waits_for: Option<String>,
+    pub denied: u64,
 }
 
 impl JournalFacts {
@@ -66,7 +69,9 @@ impl JournalFacts {
         }
         // The latest comes first.
         if let Some(session) = sessions.iter().find(|session| !session.of_agent && session.title.is_some()) {
-            let state = SessionState::from_records(&store.load(&session.session_id)?.records);
+            let records = store.load(&session.session_id)?.records;
+            facts.denied = denied_calls(&records);
+            let state = SessionState::from_records(&records);
             facts.stage = state.task().map(|task| task.stage);
             facts.waits_for = waiting_call(&state);
         }
@@ -113,6 +118,7 @@ impl TaskSummary {
             estimated: facts.estimated,
             changed_files,
             conflicts,
+            denied: facts.denied,
             check: notes.check,
             waits_for: facts.waits_for,
         })

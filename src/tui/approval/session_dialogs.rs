@@ -141,7 +141,7 @@ fn trust_text(trust: &TrustQuestion) -> String {
     if let Some(remote) = &trust.remote {
         words += &["From ", remote, "\n\n"].concat();
     }
-    if trust.has_items() {
+    if !trust.items.is_empty() {
         words += &["The project contains:\n  ", &trust.items.join("\n  "), "\n"].concat();
     } else {
         words.push_str("The project contains no instructions and no settings for aye.\n");

@@ -107,7 +107,7 @@ impl ChangesView {
         let counts = self.changed.summary().map_or_else(String::new, |counts| format!(" {} {counts}", glyphs.dot));
         let place = format!(" {} {} of {}", glyphs.dot, self.at + 1, self.changed.files.len());
         let counts = if is_cut { counts + &place } else { counts };
-        let long = format!("Changed in {since}{counts}");
+        let long = format!("Changed since {since} began{counts}");
         let words = if text::width(&long) <= width.into() { long } else { format!("Changed{counts}") };
         let words = words.replace('−', glyphs.minus);
         Line::styled(text::truncate(&words, width.into()).into_owned(), theme.style(Token::Heading))

@@ -72,7 +72,7 @@ fn row(task: &ListedTask) -> Row {
         key: task.id.clone(),
         cells: vec![
             short_task_id(task),
-            task.state.as_str().to_owned(),
+            task.state_text(),
             task.age.clone(),
             cost.unwrap_or_default(),
             task.changed_files.map_or_else(|| "?".to_owned(), |count| count.to_string()),

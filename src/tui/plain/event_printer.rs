@@ -361,7 +361,8 @@ fn context<W: Write>(filled: &ContextUse, paper: &mut LineWriter<W>) -> io::Resu
 /// Prints all changes, file by file and line by line.
 pub(crate) fn changes<W: Write>(changed: &ChangedFiles, paper: &mut LineWriter<W>) -> io::Result<()> {
     let Some(counts) = changed.summary() else { return paper.write_text("Nothing has changed.") };
-    paper.write_text(&format!("Changed: {counts}"))?;
+    let since = if changed.since_task.is_some() { "this task" } else { "this session" };
+    paper.write_text(&format!("Changed since {since} began: {counts}"))?;
     for file in &changed.files {
         let note = file.note.as_ref().map(|note| format!(": {}", text::reveal_line(note))).unwrap_or_default();
         paper.write_text(&format!(

@@ -39,6 +39,7 @@ pub(crate) fn start() -> Start {
         is_trusted: false,
         policy_ends: None,
         is_first: false,
+        task_check: None,
     }
 }
 
@@ -681,6 +682,7 @@ pub(crate) fn listed_tasks() -> Vec<ListedTask> {
         estimated: false,
         changed_files: Some(3),
         conflicts: 0,
+        denied: 0,
         check: None,
         waits_for: None,
         branch: None,

@@ -330,6 +330,7 @@ fn on_start(model: &mut UiModel, start: Start, now: u64, effects: &mut Vec<UiEff
     model.screen.dirty = true;
     lock::forget(model);
     model.info.header = start.header.clone();
+    model.info.task_check.clone_from(&start.task_check);
     if let Some(cwd) = &start.cwd {
         model.options.cwd.clone_from(cwd);
     }

@@ -68,4 +68,6 @@ pub(crate) fn after_replay(model: &mut UiModel) {
     model.task.goes_on = false;
     model.task.summarized_messages = None;
     streaming::complete_response(model);
+    // Only a response of this process is printed at exit.
+    model.info.last_answer = None;
 }

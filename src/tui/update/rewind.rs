@@ -139,7 +139,9 @@ pub(crate) fn on_done(model: &mut UiModel, done: Rewound, live: bool, now: u64) 
             RewindTarget::Last => undo_from(&mut model.transcript, None, None),
             RewindTarget::Redo => redo_latest(&mut model.transcript),
         }
-        model.info.last_answer = last_active_response(&model.transcript);
+        // After a rewind, the response before it is old.
+        let is_redo = done.target == RewindTarget::Redo;
+        model.info.last_answer = is_redo.then(|| last_active_response(&model.transcript)).flatten();
         model.task.paused = None;
         let last_text = model.keys.last_text;
         // Remove the dialogs of undone tasks, of which nothing is running.

@@ -64,7 +64,7 @@ pub(super) fn resume(model: &mut UiModel, id: String, now: u64, effects: &mut Ve
             effects.push(UiEffect::Ask(Query::LookUp(HostRequest::ResumeTask { id })));
         }
         ListedTaskState::Running | ListedTaskState::Open | ListedTaskState::Done => {
-            let words = format!("task {} is {}", short_task_id(task), task.state.as_str());
+            let words = format!("task {} is {}", short_task_id(task), task.state_text());
             model.show_toast(words, now);
         }
     }

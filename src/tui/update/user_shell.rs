@@ -11,6 +11,7 @@ use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 const SHARED_LABEL: &str = "you";
 const HIDDEN_LABEL: &str = "you, hidden from the model";
 const CHECK_LABEL: &str = "goal check";
+const TASK_CHECK_LABEL: &str = "check of the task";
 
 /// Returns the command in a draft, and whether the model sees it.
 pub(crate) fn parse_command(draft: &str) -> Option<(&str, bool)> {
@@ -42,9 +43,11 @@ pub(crate) fn run(model: &mut UiModel, command: String, shared: bool, now: u64, 
 
 /// Handles the start of a command, which may be shared with the model, or be the goal check.
 pub(crate) fn on_started(model: &mut UiModel, id: CallId, command: &str, (shared, check): (bool, bool), now: u64) {
+    let is_task_check = !shared && model.info.task_check.as_deref() == Some(command);
     let whose = match (check, shared) {
         (true, _) => CHECK_LABEL,
         (false, true) => SHARED_LABEL,
+        (false, false) if is_task_check => TASK_CHECK_LABEL,
         (false, false) => HIDDEN_LABEL,
     };
     model.info.user_command = Some(RunningUserCommand { id: id.clone(), whose, paused: model.task.paused.take() });

@@ -209,7 +209,7 @@ fn the_undone_part_is_marked_and_its_prompt_returns_to_the_draft() {
     play(&mut model, 12_600, "<enter>");
     tell(&mut model, rewound(before("task_2"), RewindScope::Both, vec![rewind_plan().files[0].clone()]), 13_000);
     assert_eq!(model.composer.text(), "Make greet() reject empty names");
-    assert_eq!(model.info.last_answer.as_deref(), Some("It reads tokens."));
+    assert_eq!(model.info.last_answer, None, "neither the undone response nor an older one is printed at exit");
     let screen = draw(&mut model, 13_100);
     assert!(screen.contains("❯│Make greet() reject empty names") && screen.contains(" │Rejected."), "{screen}");
     assert!(screen.contains("❯ Explain the parser"), "{screen}");
@@ -221,6 +221,7 @@ fn the_undone_part_is_marked_and_its_prompt_returns_to_the_draft() {
     tell(&mut model, rewound(RewindTarget::Redo, RewindScope::Both, Vec::new()), 14_000);
     let screen = draw(&mut model, 14_100);
     assert!(screen.contains("❯ Make greet() reject empty names") && !screen.contains("│Rejected."), "{screen}");
+    assert_eq!(model.info.last_answer.as_deref(), Some("Rejected."));
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn the_list_of_changed_files_matches_its_snapshots() {
 fn the_change_list_opens_only_on_request_and_keeps_focus() {
     let mut model = model(80, 24);
     tell(&mut model, EventKind::ChangedFiles(changes()), 100);
-    assert!(!picture(&mut model, 200).contains("Changed in this session"), "nobody asked");
+    assert!(!picture(&mut model, 200).contains("Changed since this session began"), "nobody asked");
     asked(&mut model, changes());
     let drawn = picture(&mut model, 19_200);
     assert!(drawn.contains("not text: 12 bytes before") && drawn.contains("3 files (+3 −1)"), "{drawn}");
@@ -64,7 +64,10 @@ fn the_change_list_opens_only_on_request_and_keeps_focus() {
     assert!(drawn.contains("a note") && !drawn.contains("logo.png"), "the file that was open is open: {drawn}");
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("b")), 19_600);
     let drawn = picture(&mut model, 40_000);
-    assert!(drawn.contains("tab to review") && drawn.contains("Changed in this session"), "no question takes the keys: {drawn}");
+    assert!(
+        drawn.contains("tab to review") && drawn.contains("Changed since this session began"),
+        "no question takes the keys: {drawn}"
+    );
     key(&mut model, KeyCode::Tab);
     assert!(model.dialogs.is_open());
     key(&mut model, KeyCode::Esc);
