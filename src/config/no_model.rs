@@ -4,6 +4,9 @@ use super::ConfigError;
 use crate::protocol::Problem;
 use std::fmt;
 
+/// Hint of the errors about a missing key or URL.
+pub(super) const WITHOUT_MODEL: &str = "run `aye demo` to try aye without a model";
+
 /// Reason why no model is available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoModel {
@@ -15,6 +18,16 @@ pub(crate) enum NoModel {
 }
 
 impl NoModel {
+    /// Returns the error for the full-screen UI and line mode, where the user adds a missing key without a shell command.
+    pub(crate) fn message_in_session(&self) -> String {
+        match self {
+            Self::NoKey(problem) if problem.hints.iter().any(|hint| hint == WITHOUT_MODEL) => {
+                Problem { hints: Vec::new(), ..problem.clone() }.one_line()
+            }
+            other => other.to_string(),
+        }
+    }
+
     /// Returns the first error.
     pub(crate) fn into_problem(self) -> Problem {
         match self {

@@ -2,7 +2,7 @@
 
 use super::api::ApiSetting;
 use super::file::ConfigValue;
-use super::no_model::NoModel;
+use super::no_model::{NoModel, WITHOUT_MODEL};
 use super::search::{all_key_variables, search_key_variables, services_with_key};
 use super::servers::Values as Headers;
 use super::service::{ModelService, ServiceName};
@@ -438,7 +438,6 @@ fn key_provider(provider: &str) -> &str {
 }
 
 const OTHERWISE: &str = "or OPENAI_BASE_URL=http://localhost:11434/v1 for a local server";
-const WITHOUT_MODEL: &str = "run `aye demo` to try aye without a model";
 
 fn no_key(what: &str, variable: &str, provider: &str) -> NoModel {
     let problem = Problem::new(what).hint(format!("run `aye auth login {provider}`, or set {variable}, {OTHERWISE}"));

@@ -384,6 +384,39 @@ impl ModelCatalog {
         })
     }
 
+    /// Completes a name without a provider, if only one provider has a model of that name, or only one with a key.
+    fn full_name(&self, name: &str) -> Result<String, NoModel> {
+        if name.contains('/') {
+            return Ok(name.to_owned());
+        }
+        let known = self.known_models(&self.catalogue()?);
+        let bare = |model: &ListedModel| llm::split_name(&model.facts.name).map(|(_, bare)| bare.to_ascii_lowercase());
+        let asked = name.to_ascii_lowercase();
+        let same: Vec<&ListedModel> = known.iter().filter(|model| bare(model).as_ref() == Some(&asked)).collect();
+        let usable: Vec<&ListedModel> = same.iter().copied().filter(|model| model.lacks.is_none()).collect();
+        match (same.as_slice(), usable.as_slice()) {
+            ([one], _) | (_, [one]) => Ok(one.facts.name.clone()),
+            ([], _) => {
+                let problem = Problem::new(format!("invalid model `{name}`: must be PROVIDER/NAME"));
+                let distance =
+                    |model: &&ListedModel| bare(model).map_or(usize::MAX, |bare| strsim::damerau_levenshtein(&bare, &asked));
+                let near = known
+                    .iter()
+                    .filter(|model| distance(model) <= 1 + name.chars().count() / 5)
+                    .min_by_key(|model| distance(model));
+                Err(NoModel::Wrong(ConfigError::single(match near {
+                    Some(near) => problem.hint(format!("did you mean `{}`?", near.facts.name)),
+                    None => problem.hint("run `/model` to list the models"),
+                })))
+            }
+            (several, _) => {
+                let names: Vec<&str> = several.iter().map(|model| model.facts.name.as_str()).collect();
+                let problem = Problem::new(format!("several providers have a model `{name}`"));
+                Err(NoModel::Wrong(ConfigError::single(problem.hint(format!("use one of {}", quoted(&names))))))
+            }
+        }
+    }
+
     /// Returns the models that match an entry of `allowed_models`: the name itself, or the listed models that match a
     /// pattern, by provider.
     fn models_matching(&self, pattern: &str, catalogue: &Catalogue) -> Vec<String> {
@@ -458,9 +491,10 @@ impl Models for ModelCatalog {
     fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure> {
         let here = self.as_set_now();
         let opened = here.with_new_keys(|| {
-            let opened = here.choose(Some(name), None)?;
+            let name = here.full_name(name)?;
+            let opened = here.choose(Some(&name), None)?;
             // Read now, so that the key is redacted from the start.
-            if let Some(ask) = key_reader(&here.place, name) {
+            if let Some(ask) = key_reader(&here.place, &name) {
                 ask();
             }
             Ok(opened)

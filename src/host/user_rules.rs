@@ -128,7 +128,7 @@ impl UserRules {
                 let name = crate::text::reveal_line(&empty.file);
                 let hunks = crate::tools::line_hunks(&before, &added.text);
                 let diff = FileDiff::new(&format!("a/{name}"), &format!("b/{name}"), hunks);
-                let note = is_new.then(|| "a new file: the built-in policy and this rule".to_owned());
+                let note = is_new.then(|| "creates the file".to_owned());
                 if diff.text_bytes() > DIFF_BYTES {
                     // A rule is on one line, so the line number locates it.
                     return RulePlace { line: added.line, note: note.or_else(|| Some("too long to show".to_owned())), ..empty };

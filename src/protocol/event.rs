@@ -18,7 +18,7 @@ pub const DENIED_BY_SERVICE: &str = "denied by the approval service";
 /// Rule name of a call that the approval service approved.
 pub const APPROVED_BY_SERVICE: &str = "approved by the approval service";
 /// Start of the notice about a rule that was saved to a file.
-pub const RULE_SAVED: &str = "rule saved: ";
+pub const RULE_SAVED: &str = "always allowed ";
 /// Start of the notice about a rule that applies until aye exits.
 pub const RULE_UNTIL_QUIT: &str = "allowed until aye quits: ";
 /// Start of the notice about a compaction that did not take place.

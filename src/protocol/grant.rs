@@ -119,6 +119,38 @@ impl GrantRule {
             Self::Readable { path } => vec![format!("readable_paths = {}", list(std::slice::from_ref(path)))],
         }
     }
+
+    /// Describes the calls that the rule allows: ``every command that begins with `make` ``.
+    pub fn describe(&self) -> String {
+        let quoted = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        match self {
+            Self::Command(CommandRule { words, exact, sandboxed, message, hosts }) => {
+                let is_plain = |word: &String| !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c == '"');
+                let words = words.iter().map(|word| if is_plain(word) { word.clone() } else { format!("{word:?}") });
+                let line = words.collect::<Vec<_>>().join(" ");
+                let what = match (message, exact) {
+                    (true, _) => format!("`{line}` with any message (-m, --message), and no other option"),
+                    (false, true) => format!("exactly `{line}`"),
+                    (false, false) => format!("every command that begins with `{line}`"),
+                };
+                let how = match (sandboxed, hosts.is_empty()) {
+                    (_, false) => {
+                        format!(", in a copy that reaches only {}; changes to files still need approval", quoted(hosts))
+                    }
+                    (true, true) => ", in a copy without network; changes to files still need approval".to_owned(),
+                    (false, true) => String::new(),
+                };
+                format!("{what}{how}")
+            }
+            Self::Write { paths } => format!("changes to {}", quoted(paths)),
+            Self::Tool { name, .. } => format!("the tool `{name}`, until its definition changes"),
+            Self::ServerTool { name, .. } => format!("the MCP tool `{name}`, until its definition changes"),
+            Self::BackendTool { name, .. } => format!("the back-end tool `{name}`, until its definition changes"),
+            Self::Readable { path } => {
+                format!("every command in this project may read `{path}` and its contents, except credentials")
+            }
+        }
+    }
 }
 
 impl GrantRule {

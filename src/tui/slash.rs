@@ -57,7 +57,7 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/redo", "undo the last rewind"),
     ("/theme", "change the colour theme: a name, or auto"),
     ("/vim", "turn Vim keys for the draft on or off"),
-    ("/setup", "choose model, policy and theme again"),
+    ("/setup", "choose model, approvals and theme again"),
     ("/quit", "save and quit"),
 ];
 

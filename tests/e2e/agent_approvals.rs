@@ -70,7 +70,7 @@ fn approvals_of_agent_calls_name_the_agent() {
     terminal.send("\x1b");
     terminal.wait_for(texts::EMPTY_DRAFT);
     terminal.prompt("/undo");
-    terminal.wait_for("Rewind to before #1");
+    terminal.wait_for("Rewind to before prompt 1");
     terminal.decide('1');
     terminal.wait_that("the change of the agent is undone", |_| !project.exists("first.txt"));
 }

@@ -95,6 +95,10 @@ fn keys_saved_by_other_processes_and_keyless_models_work_without_a_restart() {
     assert!(screen.contains("hello"), "the draft is lost\n{screen}");
     terminal.send("\x15");
     terminal.wait_until_gone("❯ hello");
+    terminal.prompt("/model claude-sonnet-5");
+    terminal.wait_for("model anthropic/claude-sonnet-5");
+    terminal.prompt("/model claude-haiku-4-6");
+    terminal.wait_for("did you mean `anthropic/claude-haiku-4-5`?");
     terminal.prompt("/model mine/scripted");
     terminal.wait_for("model mine/scripted");
     terminal.prompt("hello again");

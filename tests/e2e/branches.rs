@@ -127,7 +127,7 @@ fn the_branches_of_a_session_form_a_tree_and_any_of_them_can_be_continued() {
     terminal.prompt("second request");
     terminal.wait_for("Two.");
     terminal.prompt("/undo");
-    terminal.wait_for("Rewind to before #2");
+    terminal.wait_for("Rewind to before prompt 2");
     terminal.decide('1');
     terminal.wait_for("/redo reverts this");
     terminal.wait_for("❯ second request");

@@ -39,7 +39,7 @@ fn a_project_rule_is_saved_and_applies_until_it_is_revoked() {
     assert!(grants(&project).is_empty(), "nothing is saved before enter");
     terminal.decide('2');
     terminal.wait_for("Finished the work.");
-    terminal.wait_for("rule saved: mine-here:4");
+    terminal.wait_for("always allowed in this project: ");
     assert!(project.exists("made"));
     let saved = grants(&project);
     assert_eq!(saved.len(), 1);
@@ -80,10 +80,10 @@ fn a_rule_for_all_projects_keeps_the_built_in_policy_in_force() {
     terminal.prompt("write it");
     let screen = always(&mut terminal, "Create src/a.txt");
     let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("a new file: the built-in policy"), "{screen}");
+    assert!(flat.contains("creates the file"), "{screen}");
     terminal.decide('3');
     terminal.wait_for("Finished the work.");
-    terminal.wait_for("rule saved: user:");
+    terminal.wait_for("always allowed in all projects: ");
     let policy = std::fs::read_to_string(project.directory("config").join("policy.toml")).unwrap();
     assert!(policy.contains("src/a.txt\"]") && policy.contains("extends = \"built-in\""), "{policy}");
     assert!(
@@ -124,7 +124,7 @@ fn an_invalid_grants_file_stops_every_run_with_its_line() {
     terminal.prompt("make it");
     always(&mut terminal, "y  yes");
     terminal.decide('2');
-    terminal.wait_for("rule saved: mine-here:4");
+    terminal.wait_for("always allowed in this project: ");
     assert!(terminal.quit().success());
     let file = grants(&project)[0]["file"].as_str().unwrap().to_owned();
     let text = std::fs::read_to_string(&file).unwrap();
@@ -205,7 +205,7 @@ fn an_edited_rule_is_saved_only_if_it_is_within_the_offered_rule() {
     assert!(grants(&project).is_empty(), "nothing is saved before enter");
     terminal.decide('2');
     terminal.wait_for("Finished the work.");
-    terminal.wait_for("rule saved: mine-here:");
+    terminal.wait_for("always allowed in this project: ");
     assert_eq!(grants(&project)[0]["toml"], "paths = [\"${workspace}/src/a/*.txt\"]");
 }
 
@@ -255,7 +255,7 @@ fn a_hidden_directory_becomes_readable_in_this_project_once_saved() {
     assert!(grants(&project).is_empty(), "nothing is saved before enter");
     terminal.decide('2');
     terminal.wait_for("Finished task 0.");
-    terminal.wait_for("rule saved: mine-here:");
+    terminal.wait_for("always allowed in this project: ");
     let read = |request: usize| server.request(request).tool_results().last().unwrap().1.clone();
     assert!(read(1).contains("the plan"), "{}", read(1));
     let saved = grants(&project);

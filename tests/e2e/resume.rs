@@ -277,7 +277,7 @@ fn an_approval_pending_since_a_crash_does_not_block_a_rewind() {
     terminal.send("\x1b");
     terminal.wait_for(texts::TAB_TO_REVIEW);
     terminal.prompt("/undo");
-    terminal.wait_for("Rewind to before #2 the second");
+    terminal.wait_for("Rewind to before prompt 2: the second");
     terminal.decide('1');
     terminal.wait_for("/redo");
     terminal.wait_that("the question is gone and the prompt is back", |screen| {

@@ -55,7 +55,7 @@ fn a_prompt_is_undone_and_redone_with_its_files() {
     let project = project(&server);
     let mut terminal = done(&project);
     terminal.prompt("/undo");
-    let screen = terminal.wait_that("the plan is shown", |screen| screen.contains("Rewind to before #1 do both"));
+    let screen = terminal.wait_that("the plan is shown", |screen| screen.contains("Rewind to before prompt 1: do both"));
     for words in ["written.txt", "new.txt", "deleted", "conversation and files", "files only", "show the diff"] {
         assert!(screen.contains(words), "{words}\n{screen}");
     }
@@ -87,7 +87,7 @@ fn a_fork_before_a_prompt_has_the_prompt_as_its_draft_and_files_are_kept() {
     terminal.prompt("the second thing");
     terminal.wait_for("Two.");
     terminal.prompt("/undo");
-    terminal.wait_for("fork instead: copy the session up to before #2");
+    terminal.wait_for("fork instead: copy the session up to before prompt 2");
     terminal.decide('f');
     terminal.wait_until_gone("Two.");
     let screen = terminal.wait_that("the prompt is the draft", |screen| screen.contains("❯ the second thing"));
@@ -134,7 +134,7 @@ fn a_sentence_typed_into_the_rewind_plan_does_not_confirm_it() {
     let project = project(&server);
     let mut terminal = done(&project);
     terminal.prompt("/undo");
-    terminal.wait_for("Rewind to before #1");
+    terminal.wait_for("Rewind to before prompt 1");
     terminal.type_text("1 more thing", 60);
     terminal.wait_for("❯ 1 more thing");
     terminal.wait_for(texts::TAB_TO_REVIEW);

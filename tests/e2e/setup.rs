@@ -148,7 +148,7 @@ fn the_first_start_shows_one_card_and_a_skipped_card_does_not_return() {
     assert!(terminal.quit().success());
     let mut terminal = project.open(&ALONE);
     terminal.prompt("hello");
-    let screen = terminal.wait_for(texts::NOTHING_WAS_SENT);
+    let screen = terminal.wait_for(texts::NOT_SENT);
     assert!(!screen.contains(texts::SETUP_CARD), "{screen}");
 }
 
@@ -181,7 +181,7 @@ fn the_first_start_configures_a_custom_server_and_the_approvals() {
     terminal.wait_for("▸ model list");
     press_keys(&mut terminal, UP);
     terminal.wait_for("▸ approvals");
-    for value in ["ask about every command\n", "ask about effects", "automatic"] {
+    for value in ["ask about every command\n", "ask about effects", "auto"] {
         press_keys(&mut terminal, RIGHT);
         terminal.wait_that(value, |screen| {
             screen.lines().any(|row| format!("{}\n", row.trim_end()).contains(&format!("▸ approvals  {value}")))

@@ -154,13 +154,18 @@ impl Grants {
         }
         match outcome {
             RuleFileResult::Saved(grant, Ok(saved)) => {
-                let names = saved.names.join(", ");
+                let place = match grant.scope {
+                    GrantScope::Session => "until aye quits",
+                    GrantScope::Project => "in this project",
+                    GrantScope::Everywhere => "in all projects",
+                };
+                let allowed: Vec<String> = grant.rules.iter().map(GrantRule::describe).collect();
                 let grant = RuleGrant { names: saved.names, ..grant };
                 policy.replace_user_layer(saved.layer, grant.scope);
                 out.record(Record::RuleSaved { rules: grant.rules.clone(), scope: grant.scope, names: grant.names.clone() });
                 out.commit(Durability::Process);
                 self.saved.push(grant);
-                out.notice(format!("{RULE_SAVED}{names}"));
+                out.notice(format!("{RULE_SAVED}{place}: {}", allowed.join("; ")));
             }
             RuleFileResult::Saved(_, Err(why)) => {
                 out.notice(format!("the rule was not saved, so aye asks again next time: {why}"));

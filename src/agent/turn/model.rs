@@ -37,7 +37,10 @@ impl ModelChoices {
 
     /// Opens a model, after saving an API key for its provider, if given.
     pub(crate) fn open(&mut self, name: String, key: Option<SecretString>, cx: &mut TurnContext) {
-        if let Err(denial) = cx.policy.check_model(&name) {
+        // A name without a provider is completed when the model is opened; `adopt` then judges the full name.
+        if name.contains('/')
+            && let Err(denial) = cx.policy.check_model(&name)
+        {
             return report_refusal(&denial, cx);
         }
         self.opening = Some(name.clone());
@@ -55,7 +58,7 @@ impl ModelChoices {
         };
         let is_asked = facts.name == cx.options.model.name;
         match &self.opening {
-            Some(name) if !is_asked || *name == facts.name => {
+            Some(name) if !is_asked || *name == facts.name || !name.contains('/') => {
                 self.opening = None;
                 ModelUpdate::Chosen(facts)
             }

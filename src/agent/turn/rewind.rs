@@ -488,7 +488,7 @@ impl Rewinds {
         let later = &points[place..];
         let mut cannot: Vec<String> = later.iter().flat_map(|point| point.lasting.iter().cloned()).collect();
         if scope.files() && later.iter().any(|point| !point.commands.is_empty()) {
-            cannot.push("changes by commands outside the workspace, or to files that git ignores, are not undone".to_owned());
+            cannot.push("changes by commands outside the workspace, or to files that git ignores".to_owned());
         }
         Ok(ResolvedTarget {
             prompt: step_id.is_none().then(|| point.prompt.clone()),
@@ -524,7 +524,7 @@ fn report(aim: &ResolvedTarget, files: &FileRewindResult, redo: bool) -> String 
     let mut parts = Vec::new();
     if aim.scope.files() {
         let done = format_count(files.restored, "file", "files");
-        parts.push(if files.restored == 0 { "no file needed restoring".to_owned() } else { format!("{done} restored") });
+        parts.push(if files.restored == 0 { "no file changed".to_owned() } else { format!("{done} changed") });
     }
     if aim.scope.conversation() {
         let messages = format_count(aim.messages, "message", "messages");

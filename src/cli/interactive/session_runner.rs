@@ -275,7 +275,7 @@ fn head(
     let enforcer = standing.enforcer(place, policy);
     let access = match model {
         Ok(_) => ModelAccess::Ready,
-        Err(error) => ModelAccess::NoKey { message: error.to_string(), model: wanted },
+        Err(error) => ModelAccess::NoKey { message: error.message_in_session(), model: wanted },
     };
     let model = model.as_ref().ok();
     let header = SessionHeader {

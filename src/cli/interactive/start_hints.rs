@@ -31,7 +31,7 @@ pub(crate) async fn hints(store: &Store, place: &AppContext) -> (Option<String>,
     (last.await.ok().flatten(), task.await.ok().flatten())
 }
 
-/// Returns a line about the last session: `Last session: "Validate the name" · 2 h ago · 3 uncommitted changes`; `None`
+/// Returns a line about the last session: `Last session: "Validate the name" · 2 h ago; run …`; `None`
 /// if there is none.
 fn last_session(store: &Store, place: &AppContext, now: jiff::Timestamp) -> Option<String> {
     let last = store.latest(&place.workspace_id()).ok().flatten()?;
@@ -44,10 +44,10 @@ fn format_hint(last: &SessionSummary, changes: impl FnOnce() -> Option<String>, 
     let short: String = title.chars().take(TITLE_CHARS).collect();
     let cut = if short.len() < title.len() { "…" } else { "" };
     let open = crate::host::stored_sessions::open(last).map(|open| format!(" · {open}")).unwrap_or_default();
-    let changes = changes().map(|changes| format!(" · {changes}")).unwrap_or_default();
+    let changes = changes().map(|changes| format!(" · {changes} in the repository")).unwrap_or_default();
     let id: String = last.session_id.as_str().chars().take(8).collect();
     Some(format!(
-        "Last session: \"{short}{cut}\" · {}{open}{changes} · run `aye --resume={id}` to continue",
+        "Last session: \"{short}{cut}\" · {}{open}; run `aye --resume={id}` to continue{changes}",
         format_age(last.updated, now)
     ))
 }

@@ -92,7 +92,7 @@ mod tests {
         let mut approvals = approvals();
         let notice = |message: &str| EventKind::Notice { message: message.to_owned() };
         assert_eq!(approvals.relay(&notice("this session was archived")), None);
-        assert!(approvals.relay(&notice("rule saved: command = [\"make\"]")).is_some());
+        assert!(approvals.relay(&notice("always allowed in this project: exactly `make`")).is_some());
         assert_eq!(approvals.relay(&EventKind::StepCompleted { step_count: 1 }), None);
         assert!(approvals.end().is_empty());
     }

@@ -33,7 +33,7 @@ const ANSWERS: [ApprovalPreset; 3] = [
         name: "auto",
         approve: "effects",
         mode: Mode::Auto,
-        title: "automatic",
+        title: "auto",
         words: "Edits and sandboxed commands change your files without asking; aye still asks about high-risk actions, permanent \
                 deletions and network access.",
     },

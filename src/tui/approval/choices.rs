@@ -357,9 +357,9 @@ pub(super) fn always(approval: &Approval) -> Choice {
         return choice('a', Confirm::Letter, ChoiceAction::Always, "always allow this…".to_owned(), "always");
     }
     if always.never.is_empty() {
-        return off("always allow… unavailable".to_owned());
+        return off("no rule can be saved for this call".to_owned());
     }
-    off(format!("always allow… unavailable: {}", join_reasons(&always.never)))
+    off(format!("no rule can be saved: {}", join_reasons(&always.never)))
 }
 
 /// Joins the first reasons why no rule can be saved.

@@ -622,7 +622,7 @@ impl Dialog {
                 }
                 ChoiceAction::Always if changed && choice.enabled => {
                     choice.enabled = false;
-                    "always allow… needs every hunk, unedited".clone_into(&mut choice.words);
+                    "a rule can be saved only for the whole change, unedited".clone_into(&mut choice.words);
                 }
                 ChoiceAction::Always if !changed => {
                     if let Some(approval) = approval {

@@ -62,7 +62,7 @@ pub(crate) use interrupted::{InterruptedCall, interrupted_dialog};
 pub(crate) use lock_dialog::{LockDialog, lock_dialog};
 pub(crate) use note::{CHANGED, Note, Verb};
 pub(crate) use onboarding_dialog::refresh_setup;
-pub(crate) use pager::Pager;
+pub(crate) use pager::{Pager, is_key_row};
 pub(crate) use parts::mark_part;
 pub(crate) use pending_bar::{BarContext, bar_text};
 pub(crate) use price_dialog::{PriceForm, refresh_price};
@@ -258,8 +258,8 @@ impl Dialog {
         if approval.always.offers.is_empty() {
             return false;
         }
-        let (id, verb, is_command) = (approval.approval_id.clone(), self.body.verb().long, approval.command.is_some());
-        self.front = Some(Box::new(RuleChoice::new(id, approval.always.clone(), verb, is_command).panel()));
+        let (id, is_command) = (approval.approval_id.clone(), approval.command.is_some());
+        self.front = Some(Box::new(RuleChoice::new(id, approval.always.clone(), is_command).panel()));
         true
     }
 

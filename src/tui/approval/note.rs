@@ -43,7 +43,7 @@ impl Note {
             let room = usize::from(width).saturating_sub(text::width(self.ending));
             return vec![format!("{}{}", text::truncate(&self.text, room), self.ending)];
         }
-        hanging_indent(&self.text, width)
+        self.text.split('\n').flat_map(|line| hanging_indent(line, width)).collect()
     }
 }
 
@@ -62,11 +62,17 @@ pub(crate) fn hanging_indent(line: &str, width: u16) -> Vec<String> {
 }
 
 /// Returns the indent of continuation rows and the byte range of each row. An indented line continues with a slightly
-/// larger indent.
+/// larger indent, and a line with a label continues below its value.
 pub(crate) fn hanging(line: &str, width: u16) -> (&'static str, Vec<Range<usize>>) {
     const DEEPER: &str = "      ";
+    const VALUE: &str = "                ";
     let blanks = line.len() - line.trim_start_matches(' ').len();
-    let indent = if blanks == 0 { "" } else { &DEEPER[..(blanks + 2).min(DEEPER.len())] };
+    let indent = match value_column(line) {
+        _ if blanks > 0 => &DEEPER[..(blanks + 2).min(DEEPER.len())],
+        // Beside a narrow column, a value would be hard to read.
+        Some(column) if column <= VALUE.len() && column * 3 <= usize::from(width) => &VALUE[..column],
+        Some(_) | None => "",
+    };
     let width = usize::from(width);
     let Some(first) = text::wrap(line, width).into_iter().next() else { return (indent, Vec::new()) };
     let mut rows = vec![first.clone()];
@@ -77,4 +83,11 @@ pub(crate) fn hanging(line: &str, width: u16) -> (&'static str, Vec<Range<usize>
         rows.extend(text::wrap(rest, room).into_iter().map(|part| start + part.start..start + part.end));
     }
     (indent, rows)
+}
+
+/// Returns the byte at which the value begins in a line with an ASCII label, such as `result       exit 0`.
+fn value_column(line: &str) -> Option<usize> {
+    let (label, rest) = line.split_once("  ")?;
+    let is_label = !label.is_empty() && label.is_ascii() && label.split(' ').count() <= 2;
+    is_label.then(|| line.len() - rest.trim_start_matches(' ').len())
 }

@@ -49,7 +49,7 @@ impl Onboarding {
 
     pub(crate) fn reason(&self) -> String {
         match &self.page {
-            SetupPage::Card => "nothing is saved before y and enter".to_owned(),
+            SetupPage::Card => "Nothing is saved until you press y, then enter.".to_owned(),
             SetupPage::Typing(TypedLine { what: TypedInput::Address, .. }) => {
                 "any server with the Chat Completions API; only the address is checked".to_owned()
             }
@@ -122,9 +122,10 @@ impl Onboarding {
                 let value = self.visible_approvals().map(|choice| text::reveal_line(&choice.title) + note(choice));
                 ("approvals", value.unwrap_or_else(|| "no change".to_owned()))
             }
-            SetupRow::ModelList => {
-                ("model list", if self.looks_daily { "check daily for a new list" } else { "built-in" }.to_owned())
-            }
+            SetupRow::ModelList => (
+                "model list",
+                if self.looks_daily { "check daily for a new list" } else { "built-in; no daily check" }.to_owned(),
+            ),
             SetupRow::Theme => ("theme", self.themes.get(self.theme).map_or("auto".to_owned(), |name| text::reveal_line(name))),
         }
     }
@@ -170,6 +171,10 @@ impl Onboarding {
             }
             SetupRow::Theme => Vec::new(),
         };
+        // `t` works in every row.
+        if self.current_row() != SetupRow::Model {
+            lines.splice(0..0, self.test_lines());
+        }
         lines.extend(self.found.other_agents.iter().map(|found| text::reveal_line(found)));
         lines
     }
@@ -177,18 +182,10 @@ impl Onboarding {
     fn model_details(&self) -> Vec<String> {
         let own = self.own.as_ref().filter(|_| self.model == ModelChoice::Own);
         let mut lines = own.map(own_details).unwrap_or_default();
-        match &self.test {
-            TestState::Not if self.model == ModelChoice::Own => lines.push("Not tested yet.".to_owned()),
-            TestState::Not => {}
-            TestState::Runs => lines.push("Testing: one small request was sent…".to_owned()),
-            TestState::Done(TestOutcome::Answered { model, latency_ms }) => {
-                lines.push(format!("It works: {} responded in {latency_ms} ms.", text::reveal_line(model)));
-            }
-            TestState::Done(TestOutcome::Failed { message }) => {
-                lines.push("The test failed:".to_owned());
-                lines.extend(message.lines().map(text::reveal_line));
-            }
+        if matches!(self.test, TestState::Not) && self.model == ModelChoice::Own {
+            lines.push("Not tested yet.".to_owned());
         }
+        lines.extend(self.test_lines());
         let has_key = self.own.as_ref().is_some_and(|own| own.key.is_some());
         if self.model == ModelChoice::Own && has_key {
             lines.push(format!("The key will be saved in {}.", text::reveal_line(&self.found.keys_go_to)));
@@ -201,6 +198,20 @@ impl Onboarding {
             );
         }
         lines
+    }
+
+    /// Returns the state or the result of the test of the model.
+    fn test_lines(&self) -> Vec<String> {
+        match &self.test {
+            TestState::Not => Vec::new(),
+            TestState::Runs => vec!["Testing: one small request was sent…".to_owned()],
+            TestState::Done(TestOutcome::Answered { model, latency_ms }) => {
+                vec![format!("It works: {} responded in {latency_ms} ms.", text::reveal_line(model))]
+            }
+            TestState::Done(TestOutcome::Failed { message }) => {
+                ["The test failed:".to_owned()].into_iter().chain(message.lines().map(text::reveal_line)).collect()
+            }
+        }
     }
 
     fn typing_text(&self, typing: &TypedLine) -> String {

@@ -233,6 +233,13 @@ fn other_keys(choices: &[Choice]) -> Vec<String> {
     other.map(|choice| format!("key {}        {}", choice.key.letter, words(choice))).collect()
 }
 
+/// Returns whether a row of the details page names a hidden key, which works only in the full-screen UI.
+pub(crate) fn is_key_row(row: &str) -> bool {
+    row.strip_prefix("key ")
+        .and_then(|rest| rest.get(rest.chars().next()?.len_utf8()..))
+        .is_some_and(|rest| rest.starts_with("  "))
+}
+
 fn rule_origin(rule: &str) -> String {
     match rule {
         "built-in" => "the built-in policy".to_owned(),

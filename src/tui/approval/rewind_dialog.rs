@@ -124,7 +124,7 @@ impl RewindChoice {
             put(format!("{lead} [{sign}] {}{}  {does}: {why}", path(file), line_counts(file)), token);
         }
         if !plan.cannot.is_empty() {
-            put("cannot be undone:".to_owned(), Token::Warn);
+            put("not undone:".to_owned(), Token::Warn);
         }
         for why in &plan.cannot {
             put(format!("  {}", text::reveal_line(why)), Token::Warn);
@@ -152,7 +152,7 @@ impl RewindChoice {
             let files = Choice { enabled: !plan.files.is_empty(), ..act('3', RewindScope::Files, files, "files") };
             choices.extend([both, talk, files]);
             if let Some(point) = &plan.point {
-                let words = format!("fork instead: copy the session up to before #{}; this one is unchanged", point.number);
+                let words = format!("fork instead: copy the session up to before prompt {}; this one is unchanged", point.number);
                 choices.push(choice('f', Confirm::LetterThenEnter, ChoiceAction::Fork, words, "fork"));
             }
         }
@@ -197,19 +197,19 @@ impl DialogKind for RewindChoice {
     }
 
     fn later_words(&self) -> &'static str {
-        "cancel; nothing is undone"
+        "close this; nothing is undone"
     }
 }
 
 pub(crate) fn rewind_dialog(plan: RewindPlan) -> Dialog {
     let title = match (&plan.target, &plan.point) {
         (RewindTarget::Redo, _) => "Redo: undo the last rewind".to_owned(),
-        (_, Some(point)) => format!("Rewind to before #{} {}", point.number, text::reveal_line(&point.prompt)),
+        (_, Some(point)) => format!("Rewind to before prompt {}: {}", point.number, text::reveal_line(&point.prompt)),
         (_, None) => "Rewind".to_owned(),
     };
     let reason = match plan.target {
-        RewindTarget::Redo => "nothing has changed yet; /undo would revert this",
-        RewindTarget::Before { .. } | RewindTarget::Last => "nothing has changed yet; /redo would revert this",
+        RewindTarget::Redo => "Nothing is changed until you choose. /undo reverts it.",
+        RewindTarget::Before { .. } | RewindTarget::Last => "Nothing is changed until you choose. /redo reverts it.",
     };
     let rewinding = RewindChoice::new(plan);
     let (body, choices, facts) = (rewinding.body(), rewinding.choices(), rewinding.facts());

@@ -18,7 +18,8 @@ const REASON_ROWS: usize = 3;
 const CHOICE_ROWS: usize = 3;
 /// Number of cells before the label of a choice.
 pub(crate) const CHOICE_LEAD: u16 = 5;
-pub(crate) const THEN_ENTER: &str = "   (then enter)";
+/// Suffix of a choice that requires two keys. Its no-break space is drawn as a space.
+pub(crate) const THEN_ENTER: &str = "   (then\u{a0}enter)";
 
 /// Panel width in cells below which choices on one row are closer together.
 pub(crate) const TIGHT: u16 = 50;

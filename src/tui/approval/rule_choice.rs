@@ -3,8 +3,8 @@
 use super::dialog_kind::{DialogKind, HintState};
 use super::{Body, Choice, ChoiceAction, Dialog, DialogAnswer, choice};
 use crate::protocol::{
-    ApprovalId, CommandRule, Decision, DiffHunk, DiffLine, DiffSide, FileDiffs, GrantChoice, GrantOption, GrantOptions,
-    GrantRule, GrantScope, RuleInfo, RulePlace,
+    ApprovalId, Decision, DiffHunk, DiffLine, DiffSide, FileDiffs, GrantChoice, GrantOption, GrantOptions, GrantRule, GrantScope,
+    RuleInfo, RulePlace,
 };
 use crate::text;
 use crate::tui::format::format_count;
@@ -20,8 +20,6 @@ const NEVER: &str = "never saved as a rule: deletions, network access, downloade
 pub(crate) struct RuleChoice {
     approval_id: ApprovalId,
     always: GrantOptions,
-    /// Verb of the approval: `run it`.
-    verb: &'static str,
     is_command: bool,
     offer: usize,
     /// Index of the selected expiry; `None` if the rule never expires.
@@ -47,15 +45,15 @@ enum RuleView {
 }
 
 impl RuleChoice {
-    pub(crate) fn new(approval_id: ApprovalId, always: GrantOptions, verb: &'static str, is_command: bool) -> Self {
+    pub(crate) fn new(approval_id: ApprovalId, always: GrantOptions, is_command: bool) -> Self {
         let own = always.offers.iter().position(|offer| offer.written).unwrap_or(always.offers.len());
         let (refused, reach) = (None, None);
-        Self { approval_id, always, verb, is_command, offer: 0, end: None, body: RuleView::Rule, own, refused, reach }
+        Self { approval_id, always, is_command, offer: 0, end: None, body: RuleView::Rule, own, refused, reach }
     }
 
     pub(crate) fn panel(self) -> Dialog {
         let (choices, body) = (self.choices(), self.body());
-        let reason = format!("nothing is saved until you press enter; then {}", self.verb);
+        let reason = "Nothing is saved until you press enter.".to_owned();
         // The destination of the rules must be readable, which is worth the rows.
         Dialog::new(Box::new(self), "Always allow this".to_owned(), reason, choices, body).in_full_height()
     }
@@ -208,7 +206,7 @@ impl RuleChoice {
                 Some((days, end)) => format!("change the expiry… (now: {days} days, until {})", day(end)),
             };
             if !self.always.ends.is_empty() {
-                choices.push(choice('x', Confirm::Letter, ChoiceAction::End, words, "until"));
+                choices.push(choice('x', Confirm::Letter, ChoiceAction::End, words, "expiry"));
             }
             let words = if self.body == RuleView::Rule { "show the changes to the files" } else { "show the rule" };
             choices.push(choice('d', Confirm::Letter, ChoiceAction::Diff, words.to_owned(), "diff"));
@@ -378,36 +376,7 @@ fn add_end(hunk: &mut DiffHunk, row: &str) {
 
 /// Describes the calls that the rules allow, on one line.
 fn describe_rules(rules: &[GrantRule]) -> String {
-    text::reveal_rows(&rules.iter().map(describe_rule).collect::<Vec<_>>().join("; "))
-}
-
-fn describe_rule(rule: &GrantRule) -> String {
-    let quoted = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    match rule {
-        GrantRule::Command(CommandRule { words, exact, sandboxed, message, hosts }) => {
-            let is_plain = |word: &String| !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c == '"');
-            let words = words.iter().map(|word| if is_plain(word) { word.clone() } else { format!("{word:?}") });
-            let line = words.collect::<Vec<_>>().join(" ");
-            let what = match (message, exact) {
-                (true, _) => format!("`{line}` with any message (-m, --message), and no other option"),
-                (false, true) => format!("exactly `{line}`"),
-                (false, false) => format!("every command that begins with `{line}`"),
-            };
-            let how = match (sandboxed, hosts.is_empty()) {
-                (_, false) => format!(", in a copy that reaches only {}; changes to files still need approval", quoted(hosts)),
-                (true, true) => ", in a copy without network; changes to files still need approval".to_owned(),
-                (false, true) => String::new(),
-            };
-            format!("{what}{how}")
-        }
-        GrantRule::Write { paths } => format!("changes to {}", quoted(paths)),
-        GrantRule::Tool { name, .. } => format!("the tool `{name}`, until its definition changes"),
-        GrantRule::ServerTool { name, .. } => format!("the MCP tool `{name}`, until its definition changes"),
-        GrantRule::BackendTool { name, .. } => format!("the back-end tool `{name}`, until its definition changes"),
-        GrantRule::Readable { path } => {
-            format!("every command in this project may read `{path}` and its contents, except credentials")
-        }
-    }
+    text::reveal_rows(&rules.iter().map(GrantRule::describe).collect::<Vec<_>>().join("; "))
 }
 
 fn join_rules(rules: &[GrantRule]) -> String {

@@ -51,8 +51,8 @@ fn high_risk_and_critical_approvals_take_two_keys() {
 #[test]
 fn always_allow_is_disabled_for_calls_that_cannot_be_remembered() {
     for (approval, words) in [
-        (Approval { always: GrantOptions::default(), ..edit_approval("a") }, "always allow… unavailable"),
-        (command_approval("a"), "always allow… unavailable: 3 deletes, 4 uses the network, 5 runs code that nobody has seen"),
+        (Approval { always: GrantOptions::default(), ..edit_approval("a") }, "no rule can be saved for this call"),
+        (command_approval("a"), "no rule can be saved: 3 deletes, 4 uses the network, 5 runs code that nobody has seen"),
     ] {
         let mut panel = Dialog::approval(approval);
         let always = panel.choices.iter().find(|choice| choice.act == ChoiceAction::Always).unwrap();
@@ -134,4 +134,17 @@ fn usual_command_facts_take_no_row() {
         command.sandbox = "OFF by your policy: the command has all your permissions".to_owned();
     }
     assert!(shown(&Dialog::approval(approval), 100).contains("sandbox OFF by your policy"));
+}
+
+#[test]
+fn a_long_value_continues_below_its_beginning() {
+    let body = Body::from_text(
+        "result       exit 0; ran in a copy without network access\nplain words that are long enough to wrap".to_owned(),
+    );
+    let theme = Theme::choose(None, ColourDepth::None);
+    let rows: Vec<String> = body.lines(42, 0..body.rows(42), &theme, &UNICODE).iter().map(ToString::to_string).collect();
+    let rows: Vec<&str> = rows.iter().map(|row| row.trim_end()).collect();
+    let expected =
+        ["result       exit 0; ran in a copy without", "             network access", "plain words that are long enough to wrap"];
+    assert_eq!(rows, expected);
 }

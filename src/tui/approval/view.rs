@@ -381,7 +381,7 @@ fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame
     let mut end = None;
     for ((at, part), y) in text::wrap(&words, room).into_iter().enumerate().zip(area.y..area.bottom()) {
         let head = if at == 0 { format!("{lead:<2}{}  ", choice.key.letter) } else { " ".repeat(CHOICE_LEAD.into()) };
-        let line = Line::styled(format!("{head}{}", &words[part]), theme.style(token));
+        let line = Line::styled(format!("{head}{}", words[part].replace('\u{a0}', " ")), theme.style(token));
         buffer.set_line(area.x, y, &line, area.width);
         end = Some(Position { x: area.x + (line.width() as u16).min(area.width.saturating_sub(1)), y });
     }

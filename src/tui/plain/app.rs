@@ -13,7 +13,7 @@ use super::question::{self, TypedAnswer};
 use super::writer::LineWriter;
 use crate::protocol::{Branch, Command, EventKind, HostCommand, RewindTarget};
 use crate::text;
-use crate::tui::approval::{Body, ChoiceAction, is_awaited};
+use crate::tui::approval::{Body, ChoiceAction, Dialog, Pager, is_awaited};
 use crate::tui::interface::ExitReason;
 use crate::tui::layers::{ChangesView, Help, ModelPicker, TextViewer};
 use crate::tui::model::{Activity, UiEffect, UiModel};
@@ -51,6 +51,8 @@ pub(crate) struct LineApp<W> {
     /// Lines echoed by the terminal that have not appeared as a prompt yet.
     typed: Vec<String>,
     interrupted: Option<u64>,
+    /// Whether the input is a pipe, so that a prompt for the next message is useless.
+    pub is_piped: bool,
     /// Whether the input has ended.
     closed: bool,
     compacting: bool,
@@ -75,6 +77,7 @@ impl<W: Write> LineApp<W> {
             known: 0,
             typed: Vec::new(),
             interrupted: None,
+            is_piped: false,
             closed: false,
             compacting: false,
             unsaved: None,
@@ -292,6 +295,7 @@ impl<W: Write> LineApp<W> {
     }
 
     fn answer(&mut self, line: &str, now: u64, effects: &mut Vec<UiEffect>) -> io::Result<()> {
+        self.return_from_details(line, now);
         let Some(panel) = self.model.dialogs.open() else { return Ok(()) };
         let (choice, reason) = match question::reply(panel, line) {
             TypedAnswer::Choice(choice, reason) => (choice, reason),
@@ -333,6 +337,23 @@ impl<W: Write> LineApp<W> {
             act => update::answer(&mut self.model, act, reason, now, effects),
         }
         Ok(())
+    }
+
+    /// Closes the details of an approval if the line denies the approval. Other answers need the approval itself, which
+    /// may have changed since it was printed.
+    fn return_from_details(&mut self, line: &str, now: u64) {
+        let dialogs = &self.model.dialogs;
+        let reads = dialogs.open().is_some_and(|panel| panel.kind.is::<Pager>());
+        let denies = |panel: &Dialog| match question::reply(panel, line) {
+            TypedAnswer::Choice(at, _) => {
+                let act = panel.choices.get(at).map(|choice| choice.act);
+                matches!(act, Some(ChoiceAction::Deny | ChoiceAction::DenyWithWords))
+            }
+            _ => false,
+        };
+        if reads && dialogs.current().is_some_and(denies) {
+            self.model.dialogs.close_always(Some(now));
+        }
     }
 
     fn command(&mut self, line: &str, now: u64, effects: &mut Vec<UiEffect>) -> io::Result<()> {
@@ -514,6 +535,7 @@ impl<W: Write> LineApp<W> {
                 let draft = text::reveal_line(&self.model.composer.text());
                 self.paper.ask(&format!("You (draft: {}):", text::truncate(&draft, 40)))
             }
+            _ if self.is_piped => Ok(()),
             _ => self.paper.ask("You:"),
         }
     }

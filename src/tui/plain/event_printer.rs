@@ -145,7 +145,10 @@ impl EventPrinter {
         for point in points {
             let files = match point.files {
                 0 => "no files".to_owned(),
-                count => format!("{count} files, {} added, {} removed", point.added, point.removed),
+                count => {
+                    let files = format::format_count(usize::try_from(count).unwrap_or(usize::MAX), "file");
+                    format!("{files}, {} added, {} removed", point.added, point.removed)
+                }
             };
             let commands: Vec<String> = point.commands.iter().map(|command| text::reveal_line(command)).collect();
             let ran = if commands.is_empty() { String::new() } else { format!("; ran {}", commands.join(", ")) };
@@ -317,7 +320,7 @@ fn print_completed<W: Write>(
     }
     if let Some(proposal) = proposal.filter(|proposal| !proposal.diff.is_empty() && error.is_none()) {
         let (added, removed) = (proposal.diff.added_lines(), proposal.diff.removed_lines());
-        return paper.write_text(&format!("Tool: {added} lines added, {removed} removed"));
+        return paper.write_text(&format!("Tool: {} added, {removed} removed", format::format_count(added, "line")));
     }
     // Results of reads and searches are for the model; the output of commands is also for the user.
     if summary.starts_with('$') { excerpt(output, paper) } else { Ok(()) }

@@ -83,8 +83,10 @@ impl Host {
         let shown = if stdout.is_terminal() { Some(stdout.as_fd().try_clone_to_owned()?) } else { None };
         let (lines, heard) = Lines::start(stdin.as_fd().try_clone_to_owned()?, shown)?;
         let paper = LineWriter::new(io::BufWriter::new(stdout), front.options.terminal.ascii, echoes);
+        let mut desk = LineApp::new(UiModel::new(front.options, front.prompt, SIZE), paper);
+        desk.is_piped = !is_terminal;
         Ok(Self {
-            desk: LineApp::new(UiModel::new(front.options, front.prompt, SIZE), paper),
+            desk,
             lines,
             heard,
             is_terminal,

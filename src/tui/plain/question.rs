@@ -2,7 +2,9 @@
 
 use crate::protocol::{Approval, GrantScope, Resolution, RewindScope};
 use crate::text;
-use crate::tui::approval::{Body, CHANGED, Choice, ChoiceAction, Dialog, GoalChoice, YesNo, is_change_visible, lines_below};
+use crate::tui::approval::{
+    Body, CHANGED, Choice, ChoiceAction, Dialog, GoalChoice, Pager, YesNo, is_change_visible, is_key_row, lines_below,
+};
 use crate::tui::elicitation::FormAction;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
 
@@ -68,7 +70,11 @@ pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
             lines.extend(diff.to_sentences());
             lines.extend(lines_below(panel));
         }
-        Body::Words { text } => lines.extend(text.trim_end().split('\n').map(str::to_owned)),
+        Body::Words { text } => {
+            let is_pager = panel.kind.is::<Pager>();
+            let rows = text.trim_end().split('\n').filter(|row| !(is_pager && is_key_row(row)));
+            lines.extend(rows.map(str::to_owned));
+        }
     }
     lines.extend(choices(panel));
     lines
@@ -77,23 +83,26 @@ pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
 /// Lists the choices with the words that select them.
 fn choices(panel: &Dialog) -> Vec<String> {
     let mut lines = vec!["Type one of these words, then Enter:".to_owned()];
-    let mut nth = 0;
     for choice in plain_choices(panel) {
-        nth += 1;
         let word = choice_word(choice);
         let off = if choice.enabled { "" } else { " (not available)" };
         lines.push(match choice.act {
-            ChoiceAction::DenyWithWords => format!("{nth}. {word} REASON: deny and tell the model why"),
-            // Some choices already begin with their word.
-            _ => format!("{nth}. {word}{off}: {}", choice.words.strip_prefix(&format!("{word}: ")).unwrap_or(&choice.words)),
+            ChoiceAction::DenyWithWords => format!("{word} REASON: deny and tell the model why"),
+            _ if choice.words == word => format!("{word}{off}"),
+            _ => format!("{word}{off}: {}", without_word(&choice.words, &word)),
         });
     }
     if covers_question(panel) {
-        nth += 1;
-        lines.push(format!("{nth}. {BACK}: return to the previous choices"));
+        lines.push(format!("{BACK}: return to the previous choices"));
     }
-    lines.push(format!("{}. {LATER}: {}", nth + 1, panel.kind.later_words()));
+    lines.push(format!("{LATER}: {}", panel.kind.later_words()));
     lines
+}
+
+/// Returns a label without the word of its choice at its start: `files only: …`.
+fn without_word<'a>(label: &'a str, word: &str) -> &'a str {
+    let rest = label.strip_prefix(word).map(|rest| rest.strip_prefix(" only").unwrap_or(rest));
+    rest.and_then(|rest| rest.strip_prefix(": ")).unwrap_or(label)
 }
 
 /// Returns the choices that work without a screen. Other choices change the view or open a panel.

@@ -126,8 +126,8 @@ fn diffs_label_each_line_as_added_or_removed() {
         "removed line 10: fn greet(name: &str) -> String {\n",
         "added line 10: fn greet(name: &str) -> Result<String, GreetError> {\n",
         "added line 15:     Ok(format!(\"Hello, {name}! 你好 👋\"))\n",
-        "Type one of these words, then Enter:\n1. allow: apply it, once\n2. deny: deny\n3. always: always allow this…\n",
-        "5. deny because REASON: deny and tell the model why\n",
+        "Type one of these words, then Enter:\nallow: apply it, once\ndeny\nalways: always allow this…\n",
+        "deny because REASON: deny and tell the model why\n",
         "6. later: postpone the answer; /answer returns to it\n",
     ] {
         assert!(said.contains(words), "{words}\n---\n{said}");
@@ -307,7 +307,7 @@ fn a_denial_accepts_a_reason_and_a_rule_needs_a_second_answer() {
     session.read();
     assert!(!decides(&session.types("always")));
     let said = session.read();
-    assert!(said.contains("Always allow this") && said.contains("2. project: in this project, ~/.config/aye/projects"), "{said}");
+    assert!(said.contains("Always allow this") && said.contains("project: in this project, ~/.config/aye/projects"), "{said}");
     assert!(!decides(&session.types("session")), "the choice of a rule is another question");
     session.fence("");
     let sent = session.types("session");
@@ -339,10 +339,7 @@ fn questions_about_trust_and_interrupted_calls_have_their_own_answers() {
     let (trust, mut answered) = trust(&["AGENTS.md (instructions)"]);
     let mut session = Session::with(Start { trust: Some(trust), ..start() });
     let said = session.read();
-    assert!(
-        said.contains("Question: Trust the project ~/src/greeter?") && said.contains("1. trust: apply all of this"),
-        "{said}"
-    );
+    assert!(said.contains("Question: Trust the project ~/src/greeter?") && said.contains("trust: apply all of this"), "{said}");
     session.fence("");
     let effects = session.desk.on_line(LineInput::Line("read-only".to_owned()), 5).unwrap();
     for effect in effects {
@@ -368,7 +365,7 @@ fn rewind_takes_a_number_and_then_a_scope() {
     assert!(sent.iter().any(|command| matches!(command, Command::PlanRewind { .. })), "{sent:?}");
     session.tell(EventKind::RewindPlanned(rewind_plan()));
     let said = session.read();
-    assert!(said.contains("Rewind to before #2") && said.contains("1. both: conversation and files"), "{said}");
+    assert!(said.contains("Rewind to before prompt 2") && said.contains("both: conversation and files"), "{said}");
     session.fence("");
     let sent = session.types("files");
     assert!(matches!(sent[..], [Command::Rewind { scope: RewindScope::Files, .. }]), "{sent:?}");
@@ -547,7 +544,7 @@ fn server_forms_are_filled_in_line_by_line_and_sent_by_a_word() {
         session.fence("");
     }
     let written = session.read();
-    assert!(written.contains("1. Red") && written.contains("This looks like a secret"), "{written}");
+    assert!(written.contains("Red") && written.contains("This looks like a secret"), "{written}");
     assert!(session.types("").is_empty());
     session.fence("");
     assert!(session.read().contains("mail (required): ada@example.org"));
@@ -572,4 +569,20 @@ fn mcp_servers_are_listed_and_reconnected() {
     );
     let sent = session.types_for_host("/mcp reconnect docs");
     assert!(sent.iter().any(|command| matches!(command, HostCommand::ReconnectServer { name } if name == "docs")), "{sent:?}");
+}
+
+#[test]
+fn a_denial_with_a_reason_is_accepted_while_the_details_are_shown() {
+    let mut session = Session::new();
+    session.tell(started("change it"));
+    session.tell(EventKind::ApprovalRequested(edit_approval("a")));
+    session.fence("");
+    session.types("explain");
+    let said = session.read();
+    assert!(said.contains("Details and rules") && !said.contains("key N"), "{said}");
+    session.fence("");
+    assert!(!decides(&session.types("allow")), "the approval may have changed since it was printed");
+    let sent = session.types("deny because it is wrong");
+    let denied = Decision::Denied { reason: Some("it is wrong".to_owned()) };
+    assert!(sent.contains(&Command::Decide { approval_id: ApprovalId::new("a"), decision: denied }), "{sent:?}");
 }

@@ -103,7 +103,7 @@ pub(crate) fn setup_found() -> SetupInfo {
                 "ask about effects",
                 "A command first runs in a sandboxed copy without network, and aye asks only if it would change your files.",
             ),
-            choice("auto", "automatic", "Edits and sandboxed commands change your files without asking."),
+            choice("auto", "auto", "Edits and sandboxed commands change your files without asking."),
         ],
         approvals_now: None,
         public_list: None,
@@ -189,7 +189,7 @@ pub(crate) fn rewound(target: RewindTarget, scope: RewindScope, kept: Vec<Rewind
         restored: 2,
         kept,
         messages: 6,
-        message: "rewound to before #2: 2 files put back, 6 messages gone".to_owned(),
+        message: "rewound to before prompt 2: 2 files changed, 6 messages undone".to_owned(),
         prompt: Some("Make greet() reject empty names".to_owned()),
     })
 }

@@ -287,12 +287,12 @@ impl TranscriptEntry {
             buffer.set_stringn(area.x, area.y + skipped, sign, GUTTER.into(), look.theme.symbol(token));
         }
         if self.undone.is_some() {
-            // Every row has a bar, so that colour is not the only signal.
+            // A bar replaces the symbol in every row, so that colour is not the only signal.
             let rows = Rect { y: area.y + skipped, height: (rows.len() as u16).min(area.height.saturating_sub(skipped)), ..area };
             let faint = look.theme.style(Token::Faint);
             buffer.set_style(rows, faint.bg(Color::Reset));
             for y in rows.y..rows.bottom() {
-                buffer.set_stringn(area.x + 1, y, look.glyphs.bar, 1, faint);
+                buffer.set_stringn(area.x, y, look.glyphs.bar, 1, faint);
             }
         }
         DrawnRows { skipped, rows }

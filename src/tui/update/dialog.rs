@@ -220,7 +220,11 @@ pub(crate) fn on_paste(model: &mut UiModel, text: &str, now: u64) {
 
 fn on_choice(model: &mut UiModel, choice: usize, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
-    let Some(taken) = panel.choices.get(choice).filter(|choice| choice.enabled) else { return };
+    let Some(taken) = panel.choices.get(choice) else { return };
+    if !taken.enabled {
+        let reason = taken.words.clone();
+        return model.show_toast(reason, now);
+    }
     let (act, letter) = (taken.act, taken.key.letter);
     if panel.only_shows(act) {
         return panel.show_unseen();

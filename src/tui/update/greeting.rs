@@ -43,11 +43,9 @@ fn rules(model: &UiModel, start: &Start) -> StyledText {
     let header = &model.info.header;
     let dot = format!(" {} ", model.screen.glyphs.dot);
     let trusted = if start.is_trusted { format!("Trusted project{dot}") } else { String::new() };
-    let mut whose = vec![header.policy.as_str()];
-    whose.extend(start.policy_ends.as_deref());
-    whose.retain(|words| !words.is_empty());
-    let whose = if whose.is_empty() { String::new() } else { format!(" ({})", whose.join(", ")) };
-    let words = format!("{trusted}policy \"{}\"{whose}{dot}", header.mode.as_str());
+    let policy = if header.policy.is_empty() { String::new() } else { format!("{dot}{} policy", header.policy) };
+    let ends = start.policy_ends.as_ref().map(|ends| format!(" ({ends})")).unwrap_or_default();
+    let words = format!("{trusted}mode {}{policy}{ends}{dot}", header.mode.as_str());
     let mut line = StyledText::new(&text::clean(&words), SpanStyle::from_token(Token::Muted));
     if header.is_unsandboxed() {
         let words = format!("{}: commands run with all your permissions", header.sandbox);

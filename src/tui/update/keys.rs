@@ -7,6 +7,7 @@ use super::{browse, editor, history_page, inbox, menu_keys, models, palette, que
 use crate::protocol::Command;
 use crate::tui::input::is_text;
 use crate::tui::interface::ModelAccess;
+use crate::tui::keymap::Focus;
 use crate::tui::model::{Activity, UiEffect, UiModel};
 use crate::tui::slash::typed_command;
 use crate::tui::task::KILL_MS;
@@ -82,7 +83,7 @@ pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
         }
         KeyCode::Up if key.modifiers.is_empty() => edit_draft(model, now, |composer| composer.up()),
         KeyCode::Down if key.modifiers.is_empty() => edit_draft(model, now, |composer| composer.down()),
-        _ => edit_draft(model, now, |composer| composer.key(key)),
+        _ => edit_with_key(model, key, now),
     }
 }
 
@@ -90,6 +91,20 @@ fn edit_draft(model: &mut UiModel, now: u64, edit: impl FnOnce(&mut crate::tui::
     if edit(&mut model.composer) {
         on_draft_changed(model, now);
     }
+}
+
+/// Passes a key to the draft. At the end of a draft, reports why the key that deletes the next character does not quit.
+fn edit_with_key(model: &mut UiModel, key: KeyEvent, now: u64) {
+    if model.composer.key(key) {
+        return on_draft_changed(model, now);
+    }
+    if key.code != KeyCode::Char('d') || !key.modifiers.contains(KeyModifiers::CONTROL) {
+        return;
+    }
+    let words =
+        model.keymap.translate_keys(Focus::Composer, "the draft is not empty: press ctrl+c to clear it, then ctrl+d to quit");
+    let words = words.into_owned();
+    model.show_toast(words, now);
 }
 
 fn new_line_in_draft(model: &mut UiModel, now: u64) {

@@ -353,11 +353,12 @@ fn on_start(model: &mut UiModel, start: Start, now: u64, effects: &mut Vec<UiEff
     }
     if let ModelAccess::NoKey { message, .. } = &start.model_access {
         let way = if model.screen.in_lines {
-            "or type /setup to add a key".to_owned()
+            "Type /setup to add an API key.".to_owned()
         } else {
-            format!("or press {}, choose a model and enter its API key", model.keymap.current_name(Focus::Composer, "ctrl+l"))
+            let key = model.keymap.current_name(Focus::Composer, "ctrl+l");
+            format!("Press {key} to choose a model and enter its API key.")
         };
-        let words = format!("{}\n{way}; until then nothing is sent", text::clean(message).trim_end());
+        let words = format!("{}\n{way}", text::clean(message).trim_end());
         model.startup.no_key_note = Some(words.clone());
         model.transcript.push(TranscriptEntryKind::Note { text: words, tone: NoteTone::Warning });
     }

@@ -33,8 +33,11 @@ pub(crate) fn policy(model: &mut UiModel, what: &str, now: u64, effects: &mut Ve
 /// more permissive one.
 pub(crate) fn mode(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(mode) = MODES.into_iter().find(|mode| mode.as_str() == name) else {
-        let now_on = model.info.header.mode.as_str();
-        return model.show_toast(format!("mode: {now_on}; change it with `/mode` plan, ask, auto-edit or auto"), now);
+        let words = match name {
+            "" => format!("mode: {}; change it with `/mode` plan, ask, auto-edit or auto", model.info.header.mode.as_str()),
+            other => format!("`{}` is not a mode: must be plan, ask, auto-edit or auto", text::reveal_line(other)),
+        };
+        return model.show_toast(words, now);
     };
     take_draft(model, now, effects);
     model.info.offered_mode_in = None;

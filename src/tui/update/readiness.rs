@@ -43,17 +43,19 @@ pub(crate) fn is_ready(model: &mut UiModel, now: u64) -> bool {
             let clause = message.split([':', ';', '\n']).next().unwrap_or_default();
             let clause = clause.split(". ").next().unwrap_or_default().trim_end_matches('.');
             if model.screen.in_lines {
-                model.show_toast(format!("not sent: {clause}; your draft is unchanged; /setup adds a key"), now);
+                model.show_toast(format!("not sent: {clause}; type /setup to add a key, then /send"), now);
                 return false;
             }
             let between = format!(" {} ", model.screen.glyphs.dot);
             let other = format!("{} change model", model.keymap.current_name(Focus::Composer, "ctrl+l"));
             let room = usize::from(model.screen.size.width.saturating_sub(GUTTER));
-            let mut words = format!("nothing was sent{between}enter add a key");
-            for part in [format!("{clause}, draft unchanged"), other] {
-                if text::width(&words) + text::width(&between) + text::width(&part) <= room {
-                    words = words + &between + &part;
-                }
+            let add = "enter add a key";
+            let mut words = format!("not sent: {clause}{between}{add}");
+            if text::width(&words) > room {
+                words = format!("not sent{between}{add}");
+            }
+            if text::width(&words) + text::width(&between) + text::width(&other) <= room {
+                words = words + &between + &other;
             }
             model.show_toast(words, now);
             false

@@ -405,3 +405,15 @@ fn paging_is_not_guarded() {
     assert_eq!(seen(&model), 0);
     assert_eq!(wait(&mut model, 7000), [""; 0], "turning the last page is no answer");
 }
+
+#[test]
+fn an_unavailable_choice_shows_its_reason_instead_of_doing_nothing() {
+    let never = vec!["the command publishes commits to `origin`".to_owned()];
+    let always = GrantOptions { never, ..GrantOptions::default() };
+    let mut model = asked(vec![Approval { always, ..edit_approval("a") }]);
+    assert_eq!(play(&mut model, 6000, "a"), [""; 0]);
+    assert_eq!(wait(&mut model, 6500), [""; 0]);
+    let screen = draw(&mut model, 6600);
+    assert!(screen.contains("no rule can be saved: the command publishes commits to `origin`"), "{screen}");
+    assert!(model.dialogs.is_open(), "the approval is still open");
+}

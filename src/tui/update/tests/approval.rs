@@ -17,7 +17,7 @@ fn always_takes_two_keys() {
     play(&mut model, 6000, "a");
     assert_eq!(wait(&mut model, 6400), Vec::<String>::new());
     let screen = draw(&mut model, 6400);
-    assert!(screen.contains("nothing is saved until you press enter; then apply it"), "{screen}");
+    assert!(screen.contains("Nothing is saved until you press enter."), "{screen}");
     assert!(
         screen.contains("changes to `${workspace}/src/main.rs`") && !screen.contains("paths ="),
         "one line, no TOML\n{screen}"

@@ -249,3 +249,19 @@ fn recently_used_commands_come_first_in_the_menu() {
     assert!(order.iter().all(Option::is_some) && order.is_sorted(), "{screen}");
     assert!(screen.contains("❯ /compact"), "{screen}");
 }
+
+#[test]
+fn an_unknown_mode_is_reported_with_the_modes() {
+    let mut model = model(80, 24);
+    assert_eq!(play(&mut model, 1000, "/mode yolo<enter>"), [""; 0]);
+    let screen = draw(&mut model, 3000);
+    assert!(screen.contains("`yolo` is not a mode: must be plan, ask, auto-edit or auto"), "{screen}");
+}
+
+#[test]
+fn the_quit_key_at_the_end_of_a_draft_says_how_to_clear_the_draft() {
+    let mut model = model(80, 24);
+    assert_eq!(play(&mut model, 1000, "ab<ctrl+d>"), [""; 0]);
+    assert!(draw(&mut model, 1500).contains("the draft is not empty: press ctrl+c to clear it, then ctrl+d to quit"));
+    assert_eq!(play(&mut model, 2000, "<ctrl+c><ctrl+d>").last().map(String::as_str), Some("exit Quit"));
+}

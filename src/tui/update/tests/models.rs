@@ -176,7 +176,7 @@ fn without_an_api_key_a_second_enter_lists_models_and_choosing_one_makes_the_ses
     let mut model = model(100, 24);
     model.info.model_access = Some(ModelAccess::NoKey { message: "no key was found: set one".to_owned(), model: None });
     assert_eq!(play(&mut model, 1000, "hello<enter>"), [""; 0]);
-    assert!(draw(&mut model, 1100).contains("nothing was sent · enter add a key · no key was found"));
+    assert!(draw(&mut model, 1100).contains("not sent: no key was found · enter add a key · ctrl+l change model"));
     assert_eq!(play(&mut model, 2000, "<enter>"), ["listmodels { ask: false }", "listmodels { ask: true }"]);
     tell(&mut model, EventKind::ModelsListed { models: listed(), notices: Vec::new() }, 2100);
     draw(&mut model, 2100);
@@ -194,7 +194,7 @@ fn with_a_configured_model_its_missing_api_key_is_requested_first() {
     let wanted = Some("anthropic/opus-5".to_owned());
     model.info.model_access = Some(ModelAccess::NoKey { message: "no key for `anthropic`: set one".to_owned(), model: wanted });
     play(&mut model, 1000, "hello<enter>");
-    for (width, expected) in [(40, "nothing was sent · enter add a key"), (60, "enter add a key · ctrl+l change model")] {
+    for (width, expected) in [(40, "not sent · enter add a key"), (60, "not sent: no key for `anthropic` · enter add a key")] {
         model.screen.size = ratatui::layout::Size::new(width, 20);
         play(&mut model, 1100, "<enter>");
         model.layers.close::<ModelPicker>();
@@ -225,8 +225,12 @@ fn the_missing_key_note_disappears_once_a_model_is_ready() {
     let model_access =
         ModelAccess::NoKey { message: "No API key for Anthropic".to_owned(), model: Some("anthropic/one".to_owned()) };
     feed(&mut model, Msg::Start(Box::new(Start { model_access, ..start() })), 1000);
-    assert!(draw(&mut model, 1100).contains("until then nothing is sent"));
+    assert!(draw(&mut model, 1100).contains("Press ctrl+l to choose a model and enter its API key."));
     let facts = ModelFacts::for_test("anthropic/one", 200_000, None);
     tell(&mut model, EventKind::ModelChanged { facts, effort: None, message: String::new() }, 2000);
-    assert!(!draw(&mut model, 2100).contains("until then nothing is sent"), "{}", draw(&mut model, 2100));
+    assert!(
+        !draw(&mut model, 2100).contains("Press ctrl+l to choose a model and enter its API key."),
+        "{}",
+        draw(&mut model, 2100)
+    );
 }

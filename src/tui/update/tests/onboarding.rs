@@ -183,3 +183,20 @@ fn sentences_typed_as_setup_dialogs_appear_choose_nothing_and_lose_no_text() {
         );
     }
 }
+
+#[test]
+fn the_result_of_a_test_is_shown_whatever_row_is_current() {
+    let mut model = asked();
+    let script = [(4000, KeyCode::Down), (4100, KeyCode::Down), (4600, KeyCode::Char('t'))];
+    let mut effects = Vec::new();
+    for (at, code) in script {
+        effects.extend(update(&mut model, press(code, KeyModifiers::NONE), at));
+        draw(&mut model, at + 10);
+    }
+    effects.extend(update(&mut model, Msg::Time, 5000));
+    assert!(matches!(setup_sent(&effects)[..], [SetupRequest::Test { .. }]));
+    let outcome = TestOutcome::Answered { model: "anthropic/claude-sonnet-5".to_owned(), latency_ms: 4 };
+    told(&mut model, SetupEvent::Tested { number: 1, outcome }, 6000);
+    let screen = draw(&mut model, 6100);
+    assert!(screen.contains("▸ theme") && screen.contains("responded in 4 ms."), "{screen}");
+}

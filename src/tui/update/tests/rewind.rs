@@ -44,11 +44,11 @@ fn the_list_shows_the_newest_prompt_first_and_the_plan_lists_all_effects() {
     let mut model = asked();
     let screen = draw(&mut model, 12_000);
     for words in [
-        "Rewind to before #2 Make greet() reject empty names",
+        "Rewind to before prompt 2: Make greet() reject empty names",
         "restored      src/main.rs  +5 −6",
         "deleted       tests/greet.rs",
         "> [ ] src/lib.rs  +3 −1  left as is: changed since aye wrote it",
-        "cannot be undone:",
+        "not undone:",
         "$ git push origin main: it used the network",
         "conversation only: undo 6 messages, keep the files",
     ] {
@@ -78,7 +78,7 @@ fn rewinding_takes_a_number_and_enter() {
 fn f_and_enter_fork_the_session_instead_of_rewinding() {
     let mut model = asked();
     let screen = draw(&mut model, 12_000);
-    assert!(screen.contains("f  fork instead: copy the session up to before #2"), "{screen}");
+    assert!(screen.contains("f  fork instead: copy the session up to before prompt 2"), "{screen}");
     assert!(screen.contains("1 2 3 f, then enter"), "{screen}");
     assert_eq!(play(&mut model, 12_100, "f"), [""; 0]);
     assert_eq!(wait(&mut model, 12_500), [""; 0], "the letter only marks");
@@ -214,7 +214,7 @@ fn the_undone_part_is_marked_and_its_prompt_returns_to_the_draft() {
     assert!(screen.contains("❯│Make greet() reject empty names") && screen.contains(" │Rejected."), "{screen}");
     assert!(screen.contains("❯ Explain the parser"), "{screen}");
     assert!(
-        screen.contains("rewound to before #2") && screen.contains("left as is  src/lib.rs: changed since aye wrote it"),
+        screen.contains("rewound to before prompt 2") && screen.contains("left as is  src/lib.rs: changed since aye wrote it"),
         "{screen}"
     );
     assert!(screen.contains("/redo reverts this"), "{screen}");

@@ -143,7 +143,7 @@ fn the_choice_of_a_rule_to_save_matches_its_snapshots() {
         let mut wide = always(vec![rule(&["cargo", "clippy"], false)]);
         let mut kept = always(vec![rule(&["cargo", "clippy", "--all-targets"], true)]);
         kept.offers.append(&mut wide.offers);
-        kept.offers[0].places[1].note = Some("a new file: a copy of the built-in policy and this rule".to_owned());
+        kept.offers[0].places[1].note = Some("creates the file".to_owned());
         kept.offers[0].asks_still = vec![GrantScope::Everywhere];
         let mut approval = Approval { always: kept, risk_level: Risk::Medium, critical: false, ..command_approval("a") };
         approval.parts.clear();
