@@ -43,7 +43,7 @@ impl Note {
             let room = usize::from(width).saturating_sub(text::width(self.ending));
             return vec![format!("{}{}", text::truncate(&self.text, room), self.ending)];
         }
-        hanging_indent(&self.text, width)
+        self.text.split('\n').flat_map(|line| hanging_indent(line, width)).collect()
     }
 }
 
@@ -77,4 +77,17 @@ pub(crate) fn hanging(line: &str, width: u16) -> (&'static str, Vec<Range<usize>
         rows.extend(text::wrap(rest, room).into_iter().map(|part| start + part.start..start + part.end));
     }
     (indent, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_a_note_is_a_row_with_its_own_indent() {
+        let note = |text: &str| Note::new(text.to_owned(), Token::Text);
+        let arguments = note("arguments:\n{\n  \"a\": 1\n}");
+        assert_eq!(arguments.rows(40), ["arguments:", "{", "  \"a\": 1", "}"]);
+        assert_eq!(note("one\n\n  two three").rows(10), ["one", "", "  two", "    three"]);
+    }
 }
