@@ -34,6 +34,9 @@ pub struct Proposal {
     /// Number of leading notes that are the same for every command in this session, such as the shell and environment.
     #[serde(default, skip_serializing_if = "is_none_usual")]
     pub usual_notes: usize,
+    /// Note that only estimates the effects of a command. It is obsolete once they are known.
+    #[serde(skip)]
+    pub estimate: Option<String>,
     /// Changed files that other programs execute, or from which they read instructions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs_code: Vec<RunsCode>,
@@ -47,6 +50,11 @@ fn is_none_usual(count: &usize) -> bool {
 }
 
 impl Proposal {
+    /// Returns the notes that remain valid once the effects of the command are known.
+    pub fn notes_without_estimate(&self) -> Vec<String> {
+        self.notes.iter().filter(|note| Some(*note) != self.estimate.as_ref()).cloned().collect()
+    }
+
     /// Returns the notes that are specific to this call.
     pub fn own_notes(&self) -> &[String] {
         self.notes.get(self.usual_notes..).unwrap_or_default()

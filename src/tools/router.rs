@@ -21,7 +21,6 @@ use super::redaction::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::registry::{built_in_names, canonical_name};
 use super::settings::ToolSettings;
 use super::shell::amendment::{FOR_THIS_RUN, add_amendments as command_offered};
-use super::shell::delete_estimate::is_delete_note;
 use super::shell::unapproved_run;
 use super::tool::{AnyTool, Payload};
 use super::toolset::Toolset;
@@ -603,8 +602,8 @@ fn check_previewable(plan: &Plan, permit: &PreviewPermit) -> Result<(), ToolErro
 fn with_effects(mut plan: Plan, trial: PreviewRunResult, redactor: &Redactor) -> Plan {
     let PreviewRunResult { mut kept, effects, proposal: seen, parts, end } = trial;
     let before = plan.proposal.unwrap_or_default();
-    kept.plan_notes.clone_from(&before.notes);
-    let notes = before.notes.into_iter().filter(|note| !is_delete_note(note)).chain(seen.notes).collect();
+    kept.plan_notes = before.notes_without_estimate();
+    let notes = kept.plan_notes.iter().cloned().chain(seen.notes).collect();
     let usual_notes = before.usual_notes;
     let proposal = hide_in_proposal(redactor, Proposal { summary: before.summary, notes, usual_notes, ..seen });
     let offer = Amendable { effects: parts, ..Amendable::default() };

@@ -189,7 +189,7 @@ impl Composer {
         match self.pastes.add(pasted, &shown, &before) {
             Some(label) => {
                 // Without the file, the paste is shown as text after a restart.
-                let _ = self.pastes.record(pasted, &self.history.redact(pasted));
+                let _ = self.pastes.record(pasted, |pasted| self.history.redact(pasted));
                 self.insert(&label);
             }
             None => self.insert(pasted),

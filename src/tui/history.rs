@@ -1,10 +1,11 @@
 //! Prompt history in one of the user's files, one JSON string per line.
 
+use super::line_file;
 use std::collections::HashSet;
 use std::fmt;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Maximum number of entries. Older entries are removed from the file once it has twice as many.
@@ -63,16 +64,9 @@ impl History {
         }
         list.push(prompt.to_owned());
         let Some(path) = &self.file else { return Ok(()) };
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        let mut options = OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut line = serde_json::to_string(&self.redact(prompt))?;
         line.push('\n');
-        options.open(path)?.write_all(line.as_bytes())
+        line_file::append(path, &line)
     }
 
     /// Returns the entry before the visible one, and stores `draft`.
@@ -126,7 +120,7 @@ impl History {
 
     fn entries(&mut self) -> &[String] {
         self.entries.get_or_insert_with(|| {
-            let mut entries = self.file.as_ref().map(load).unwrap_or_default();
+            let mut entries = self.file.as_deref().map(load).unwrap_or_default();
             // Prompts sent since then are already in the file, unless it could not be written.
             if self.file.is_none() || entries.is_empty() {
                 entries = std::mem::take(&mut self.sent);
@@ -137,16 +131,15 @@ impl History {
 }
 
 /// Reads the file. Lines that are not JSON strings are skipped, because two processes may write at the same time.
-fn load(path: &PathBuf) -> Vec<String> {
+fn load(path: &Path) -> Vec<String> {
     let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let mut entries: Vec<String> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     if entries.len() > 2 * ENTRIES {
         entries.drain(..entries.len() - ENTRIES);
         let lines: String =
             entries.iter().filter_map(|entry| serde_json::to_string(entry).ok()).map(|line| line + "\n").collect();
-        let beside = path.with_extension("new");
         // On failure the old file remains valid, but longer than necessary.
-        let _ = fs::write(&beside, lines).and_then(|()| fs::rename(&beside, path));
+        let _ = line_file::replace(path, &lines);
     }
     let older = entries.len().saturating_sub(ENTRIES);
     entries.split_off(older)

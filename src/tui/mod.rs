@@ -25,6 +25,7 @@ mod input;
 mod interface;
 mod keymap;
 mod layers;
+mod line_file;
 mod listed_tasks;
 mod markdown;
 mod memory_proposals;

@@ -147,6 +147,7 @@ fn files() -> Vec<(String, String)> {
         (Some(data("artifacts/")), "Long outputs and images from sessions."),
         (Some(data("logs/")), "Logs, one file per day."),
         (Some(data("history.jsonl")), "Prompt history of the full-screen UI."),
+        (Some(data("pastes.jsonl")), "Fingerprints of long pastes."),
     ];
     let line = |(path, text): (Option<PathBuf>, &str)| Some((path?.display().to_string(), text.to_owned()));
     of_user.into_iter().filter_map(line).collect()

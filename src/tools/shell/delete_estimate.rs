@@ -9,8 +9,6 @@ use std::path::Path;
 const MAX: usize = 10_000;
 /// Maximum number of named paths.
 const MAX_NAMED: usize = 3;
-/// Start of the note.
-const START: &str = "deletes ";
 
 #[derive(Debug, Default)]
 struct Count {
@@ -39,12 +37,7 @@ pub(in crate::tools) fn delete_note(line: &str, cwd: &Target, settings: &ToolSet
         }
     }
     let more = if named.len() == MAX_NAMED && places.len() > MAX_NAMED { ", \u{2026}" } else { "" };
-    (!named.is_empty()).then(|| format!("{START}{}{more}", named.join(", ")))
-}
-
-/// Returns whether a note is such an estimate, which is obsolete once the effects of the command are known.
-pub(in crate::tools) fn is_delete_note(note: &str) -> bool {
-    note.starts_with(START)
+    (!named.is_empty()).then(|| format!("deletes {}{more}", named.join(", ")))
 }
 
 fn describe_count(count: &Count) -> String {

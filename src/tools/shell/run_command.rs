@@ -144,6 +144,7 @@ impl Tool for RunCommand {
         let line = with_input(command, arguments.stdin.as_deref());
         check_read_only_git(&line, settings)?;
         let pinned = PinnedFiles::for_line(&line, &cwd, settings);
+        let estimate = delete_estimate::delete_note(&line, &cwd, settings);
         Ok(CallDraft {
             summary: format!("$ {}{}", first_line(command), if background { " (in the background)" } else { "" }),
             proposal: Some(Proposal {
@@ -156,9 +157,10 @@ impl Tool for RunCommand {
                     .chain(network::network_note(&line, settings))
                     .chain(git_notes(&line, settings))
                     .chain(git_clean_backup::backup_note(&line, &cwd, settings))
-                    .chain(delete_estimate::delete_note(&line, &cwd, settings))
+                    .chain(estimate.clone())
                     .collect(),
                 usual_notes: 2,
+                estimate,
                 ..Proposal::default()
             }),
             actions: vec![Action::Exec { command: line, cwd: cwd.clone() }],

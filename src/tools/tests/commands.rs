@@ -173,6 +173,13 @@ fn approvals_of_deletions_state_the_amount_to_be_deleted() {
         let said = notes(line).into_iter().find(|note| note.starts_with("deletes"));
         assert_eq!(said.as_deref(), note, "{line}");
     }
+    // Once the effects are known, all other notes remain.
+    let mut proposal = bench.plan("RunCommand", json!({"command": "rm -rf target/tmp"})).unwrap().proposal.unwrap();
+    assert_eq!(proposal.estimate.as_deref(), Some("deletes target/tmp: 2 files, 2.0 KB"));
+    proposal.notes.push("deletes nothing else".to_owned());
+    let left = proposal.notes_without_estimate();
+    assert_eq!(left.len() + 1, proposal.notes.len());
+    assert!(left.contains(&"deletes nothing else".to_owned()) && !left.contains(proposal.estimate.as_ref().unwrap()));
     assert_eq!(notes("true")[0], "shell bash -c");
     let said = notes("git p\u{443}sh").join("\n");
     assert!(said.contains("⚠ `p\u{443}sh` mixes Latin and Cyrillic characters"), "{said}");

@@ -58,6 +58,8 @@ fn head_suffix(approval: &Approval) -> HeadSuffix {
     HeadSuffix { wide: PLACE_CELLS + risk.len() + " risk".len() + 3, narrow: risk.len() + 2 }
 }
 
+/// Heading of aye's own part of a plan's prompt. Its token cannot occur in the text of a plan.
+const EFFECT_HEADING: &str = "Effect of approving this plan";
 /// Approval verb of a change.
 const APPLY: Verb = Verb { long: "apply it", short: "apply" };
 /// Approval verb of a call that is neither a command nor a change.
@@ -91,7 +93,8 @@ impl Body {
         let mut above: Vec<Note> = document_notes(&text).collect();
         // The title of the prompt contains the first heading.
         if let [first, ..] = &above[..]
-            && approval.action_summary.ends_with(&first.text)
+            && first.token == Token::Heading
+            && approval.action_summary.ends_with(&format!(": {}", first.text.trim_start_matches('#').trim()))
         {
             above.remove(0);
         }
@@ -100,6 +103,7 @@ impl Body {
         }
         let is_title = |line: &str| line.ends_with(':') && !line.starts_with(' ');
         above.push(Note::new(String::new(), Token::Text));
+        above.push(Note::new(EFFECT_HEADING.to_owned(), Token::Accent));
         let token = |line: &str| if is_title(line) { Token::Heading } else { Token::Text };
         above.extend(effect.split('\n').map(|line| Note::new(line.to_owned(), token(line))));
         Self::named_notes(approval, above)
@@ -351,14 +355,14 @@ fn effects_title(approval: &Approval, effects: &Effects) -> String {
     if approval.amendable.edited { format!("{title}, edited by you") } else { title }
 }
 
-/// Returns the paragraphs of a Markdown document, without the signs before its headings.
+/// Returns the paragraphs of a Markdown document. Headings are highlighted, and keep their `#` characters.
 fn document_notes(text: &str) -> impl Iterator<Item = Note> {
     let mut is_code = false;
     text.split('\n').map(move |line| {
         is_code ^= line.trim_start().starts_with("```");
         let heading = line.trim_start_matches('#');
         let is_heading = !is_code && heading.len() < line.len() && heading.starts_with(' ');
-        if is_heading { Note::new(heading.trim().to_owned(), Token::Heading) } else { Note::new(line.to_owned(), Token::Text) }
+        Note::new(line.to_owned(), if is_heading { Token::Heading } else { Token::Text })
     })
 }
 

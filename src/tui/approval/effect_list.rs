@@ -51,13 +51,13 @@ impl<'a> EffectList<'a> {
         Self { files, named, effects, is_below }
     }
 
-    /// Returns the rows of the list above the diff, or those that stand for a list below it.
+    /// Returns the rows of the list above the diff, or the summary rows if the list is below it.
     pub(super) fn above(&self, discarded: &[DiscardedEffect]) -> Vec<Note> {
         if !self.is_below {
             return self.rows(discarded);
         }
         let named = self.named.map(|effect| file(effect, is_discarded(&effect.path, discarded)));
-        self.risky_row().into_iter().chain([self.count_row()]).chain(named).collect()
+        self.risky_row(discarded).into_iter().chain([self.count_row()]).chain(named).collect()
     }
 
     /// Returns the rows of the list below the diff.
@@ -80,17 +80,22 @@ impl<'a> EffectList<'a> {
     }
 
     /// Returns the place of a listed path, after this number of paragraphs above the list.
-    pub(super) fn place_of(&self, path: &str, lead: usize) -> NotePlace {
+    pub(super) fn place_of(&self, path: &str, lead: usize, discarded: &[DiscardedEffect]) -> NotePlace {
         let listed = self.files.iter().map(|file| file.path.as_str());
         let at = listed.chain(self.effects.groups.iter().map(|group| group.folder.as_str())).position(|listed| listed == path);
         match at {
             Some(at) if self.is_below => NotePlace::Below(1 + at),
-            at => NotePlace::Above(lead + at.unwrap_or(0)),
+            Some(at) => NotePlace::Above(lead + at),
+            // The row that names the diff follows the summary rows.
+            None if self.named.is_some_and(|named| named.path == path) => {
+                NotePlace::Above(lead + usize::from(self.risky_row(discarded).is_some()) + 1)
+            }
+            None => NotePlace::Above(lead),
         }
     }
 
-    /// Returns the row with the deleted paths, and with those that have a warning.
-    fn risky_row(&self) -> Option<Note> {
+    /// Returns the row with the deleted paths, and with those that have a warning, except those that the user left out.
+    fn risky_row(&self, discarded: &[DiscardedEffect]) -> Option<Note> {
         let name = |effect: &&FileEffect| match &effect.kind {
             EffectKind::DirectoryDeleted { files } => {
                 Some(format!("{}/ with {}", text::reveal_name(&effect.path), files_of(*files)))
@@ -98,10 +103,11 @@ impl<'a> EffectList<'a> {
             EffectKind::Deleted { .. } => Some(text::reveal_name(&effect.path)),
             _ => None,
         };
-        let mut deleted: Vec<&FileEffect> = self.files.iter().copied().filter(|effect| name(effect).is_some()).collect();
+        let kept = self.files.iter().copied().filter(|effect| !is_discarded(&effect.path, discarded));
+        let mut deleted: Vec<&FileEffect> = kept.clone().filter(|effect| name(effect).is_some()).collect();
         deleted.sort_by_key(|effect| !matches!(effect.kind, EffectKind::DirectoryDeleted { .. }));
         let deleted: Vec<String> = deleted.iter().filter_map(name).collect();
-        let noted = self.files.iter().filter(|effect| !effect.notes.is_empty());
+        let noted = kept.filter(|effect| !effect.notes.is_empty());
         let noted =
             noted.map(|effect| format!("{}: {}", text::reveal_name(&effect.path), text::reveal_line(&effect.notes.join(", "))));
         let verb = if deleted.is_empty() { "warning" } else { "deleted" };
@@ -233,7 +239,7 @@ mod tests {
     use super::*;
     use crate::protocol::FileDiffs;
     use crate::tui::approval::Dialog;
-    use crate::tui::approval::effects::{notes_above, notes_below};
+    use crate::tui::approval::effects::{note_place, notes_above, notes_below};
     use crate::tui::tests::fixtures::effects_approval;
 
     /// Returns the effects on two text files, with this number of changed lines.
@@ -263,7 +269,7 @@ mod tests {
         let large = two_files(2001);
         assert_eq!(names_above(&large), ["changed  a.rs", "changed  b.rs"]);
         let notes = notes_above(&large, large.effects.as_deref().unwrap(), &[]);
-        let place = EffectList::new(&large, large.effects.as_deref().unwrap()).place_of("b.rs", 2);
+        let place = EffectList::new(&large, large.effects.as_deref().unwrap()).place_of("b.rs", 2, &[]);
         assert_eq!((place, notes[3].text.as_str()), (NotePlace::Above(3), "changed  b.rs"));
         // All of the list must be shown before the changes can be applied.
         assert!(Dialog::approval(large).body.required_rows(80) >= notes.len());
@@ -302,7 +308,7 @@ mod tests {
         let below = texts(notes_below(&approval, effects, &[]));
         assert_eq!(below[0], HEADING);
         for path in effects.listed_paths().skip(1) {
-            let NotePlace::Below(at) = EffectList::new(&approval, effects).place_of(path, 2) else { panic!("{path}") };
+            let NotePlace::Below(at) = EffectList::new(&approval, effects).place_of(path, 2, &[]) else { panic!("{path}") };
             assert!(below[at].contains(path.trim_end_matches('/')), "{path}: {below:?}");
         }
         assert!(below.iter().any(|row| row.starts_with("SKIPPED  .git/hooks/pre-commit: ")), "{below:?}");
@@ -314,6 +320,21 @@ mod tests {
         let discarded = [DiscardedEffect { path: "old.rs".to_owned(), hunks: Vec::new() }];
         let below = texts(notes_below(&approval, approval.effects.as_deref().unwrap(), &discarded));
         assert!(below.contains(&"discard  old.rs  940 bytes".to_owned()), "{below:?}");
+        let above = texts(notes_above(&approval, approval.effects.as_deref().unwrap(), &discarded));
+        assert_eq!(above[2], "deleted  docs/ with 12 files · tool: set-uid bit dropped");
+    }
+
+    #[test]
+    fn the_row_that_names_the_diff_is_found_after_the_summary_rows() {
+        let approval = effects_approval("a");
+        let effects = approval.effects.as_deref().unwrap();
+        let leave_out = |path: &str| DiscardedEffect { path: path.to_owned(), hunks: Vec::new() };
+        for discarded in [Vec::new(), Vec::from(["docs", "old.rs", "tool"].map(leave_out))] {
+            let above = texts(notes_above(&approval, effects, &discarded));
+            let place = note_place(&approval, "src/main.rs", &discarded);
+            let NotePlace::Above(at) = place else { panic!("{place:?}") };
+            assert_eq!(above[at], "changed  src/main.rs", "{above:?}");
+        }
     }
 
     #[test]

@@ -17,9 +17,9 @@ const LAST_LINE: usize = 500;
 const SUCCESS: &str = "exit 0";
 
 /// Returns the place of the note about a listed path that the diff does not show.
-pub(crate) fn note_place(approval: &Approval, path: &str) -> NotePlace {
+pub(crate) fn note_place(approval: &Approval, path: &str, discarded: &[DiscardedEffect]) -> NotePlace {
     let Some(effects) = &approval.effects else { return NotePlace::Above(0) };
-    EffectList::new(approval, effects).place_of(path, notes_before_list(approval, effects).len())
+    EffectList::new(approval, effects).place_of(path, notes_before_list(approval, effects).len(), discarded)
 }
 
 /// Returns the first rows: the command, and how it ended if it failed.

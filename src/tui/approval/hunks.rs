@@ -501,9 +501,10 @@ impl Dialog {
     /// Scrolls to the current hunk, or to the row of an effect without a diff.
     fn scroll_to_part(&mut self, at: usize) {
         let place = self.hunks().map(|hunks| hunks.hunk_index(at).map_err(str::to_owned));
+        let discarded = self.hunks().map(Hunks::discarded_effects).unwrap_or_default();
         match (place, self.asked_approval()) {
             (Some(Err(path)), Some(approval)) => {
-                let note = super::effects::note_place(approval, &path);
+                let note = super::effects::note_place(approval, &path, &discarded);
                 self.scroll_to_row(self.body.row_of_note(self.view.width, note));
             }
             (Some(Ok(hunk)), _) => self.scroll_to_hunk(hunk),

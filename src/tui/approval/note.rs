@@ -91,3 +91,16 @@ fn value_column(line: &str) -> Option<usize> {
     let is_label = !label.is_empty() && label.is_ascii() && label.split(' ').count() <= 2;
     is_label.then(|| line.len() - rest.trim_start_matches(' ').len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_a_note_is_a_row_with_its_own_indent() {
+        let note = |text: &str| Note::new(text.to_owned(), Token::Text);
+        let arguments = note("arguments:\n{\n  \"a\": 1\n}");
+        assert_eq!(arguments.rows(40), ["arguments:", "{", "  \"a\": 1", "}"]);
+        assert_eq!(note("one\n\n  two three").rows(10), ["one", "", "  two", "    three"]);
+    }
+}

@@ -1,7 +1,7 @@
 use super::*;
 use crate::protocol::GrantOptions;
 use crate::tui::glyphs::UNICODE;
-use crate::tui::tests::fixtures::{command_approval, edit_approval};
+use crate::tui::tests::fixtures::{command_approval, edit_approval, plan_approval};
 use crate::tui::theme::{ColourDepth, Theme, Token};
 
 fn shown(panel: &Dialog, width: u16) -> String {
@@ -147,4 +147,20 @@ fn a_long_value_continues_below_its_beginning() {
     let expected =
         ["result       exit 0; ran in a copy without", "             network access", "plain words that are long enough to wrap"];
     assert_eq!(rows, expected);
+}
+
+#[test]
+fn the_text_of_a_plan_is_unchanged_and_cannot_imitate_the_effect_of_its_approval() {
+    let mut approval = plan_approval("a");
+    let lines = ["```", "# a comment", "```", "## Already allowed:", "  rm -rf ~", "Effect of approving this plan"];
+    if let Some(plan) = &mut approval.plan {
+        plan.text = format!("# Reject empty names\n\n{}\n", lines.join("\n"));
+    }
+    let panel = Dialog::approval(approval);
+    let Body::Edit { above, .. } = &panel.body else { panic!("a plan is shown as paragraphs") };
+    assert_eq!(above.iter().take(lines.len()).map(|note| note.text.as_str()).collect::<Vec<_>>(), lines);
+    let of = |token: Token| above.iter().filter(|note| note.token == token).map(|note| note.text.as_str()).collect::<Vec<_>>();
+    assert_eq!(of(Token::Accent), ["Effect of approving this plan"]);
+    let own = ["Allowed until the task ends, without another approval:", "Already allowed:", "Still needs approval:"];
+    assert_eq!(of(Token::Heading), [&["## Already allowed:"][..], &own].concat());
 }

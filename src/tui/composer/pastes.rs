@@ -1,6 +1,6 @@
 //! Long pastes in a draft, which the draft shows as a chip: `[pasted 10,000 lines]`.
 
-use super::paste_marks::{PasteMarks, without_overlaps};
+use super::paste_marks::{MAX_TEXT_BYTES, PasteMarks, without_overlaps};
 use crate::text;
 use crate::tui::format::format_large_count;
 use std::borrow::Cow;
@@ -48,7 +48,7 @@ pub(crate) fn label(pasted: &str) -> String {
     format!("[pasted {}]", format_large_count(pasted.lines().count(), "line"))
 }
 
-fn is_long(text: &str) -> bool {
+pub(super) fn is_long(text: &str) -> bool {
     text.trim().lines().nth(LONG).is_some()
 }
 
@@ -63,14 +63,18 @@ impl Pastes {
         Self { marks: PasteMarks::new(file), ..Self::default() }
     }
 
-    /// Records a paste, so that it is recognized after a restart. `saved`: the paste as it will be saved, without
-    /// secrets.
+    /// Records a paste, so that it is recognized after a restart, unless it is too large. `redact`: removes the secrets
+    /// from the paste, as it will be saved.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written.
-    pub(super) fn record(&mut self, pasted: &str, saved: &str) -> io::Result<()> {
+    pub(super) fn record(&mut self, pasted: &str, redact: impl FnOnce(&str) -> String) -> io::Result<()> {
+        if pasted.len() > MAX_TEXT_BYTES {
+            return Ok(());
+        }
+        let saved = redact(pasted);
         // A draft is restored without control characters.
-        self.marks.add(&[pasted, saved, &text::clean(saved)])
+        self.marks.add(pasted, &[&saved, &text::clean(&saved)])
     }
 
     /// Stores a long paste. Returns the label that represents it in this draft, or `None` if the paste is short or may
@@ -294,6 +298,15 @@ mod tests {
             assert!(folded.starts_with("run ") && folded.contains("[pasted"), "{label}: {folded}");
             assert_eq!(pastes.fold(&command), command);
         }
+    }
+
+    #[test]
+    fn a_paste_that_is_too_large_is_neither_redacted_nor_recorded() {
+        let mut pastes = Pastes::default();
+        let (small, large) = (lines("small", 100), lines("large", MAX_TEXT_BYTES / 6));
+        pastes.record(&small, str::to_owned).unwrap();
+        pastes.record(&large, |_| panic!("redacted")).unwrap();
+        assert_eq!((pastes.ranges_in(&small).len(), pastes.ranges_in(&large).len()), (1, 0));
     }
 
     #[test]

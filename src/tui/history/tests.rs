@@ -38,6 +38,8 @@ fn a_long_history_file_is_truncated_when_read() {
     let mut history = History::new(Some(file.clone()));
     assert_eq!(history.previous(""), Some("prompt 2999".to_owned()));
     assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), ENTRIES);
+    #[cfg(unix)]
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions()) & 0o777, 0o600);
 }
 
 #[cfg(unix)]

@@ -25,8 +25,8 @@ const PROGRESS_MS: u64 = 10_000;
 pub(crate) struct EventPrinter {
     answer: Answer,
     calls: HashMap<CallId, Call>,
-    /// The call that printed last.
-    last_printing: Option<CallId>,
+    /// Number of output chunks so far.
+    chunks: u64,
     /// Prompts in the last list to which the session can be rewound.
     points: Vec<(u32, TaskId)>,
     /// Number of requested model lists that have not arrived, and the models that were printed.
@@ -47,6 +47,8 @@ struct Call {
     /// Cleaner for the printed output, and its last line, for progress lines.
     printed: text::Cleaner,
     last: String,
+    /// Number of the output chunk with that line.
+    last_chunk: u64,
     /// Time of the next line about the progress of its effects, in milliseconds since their first progress.
     progress_due_ms: u64,
 }
@@ -85,7 +87,8 @@ impl EventPrinter {
                 }
             }
             EventKind::PreviewStarted { approval_id, tool_call_id } => {
-                if let Some(call) = self.calls.get(tool_call_id) {
+                if let Some(call) = self.calls.get_mut(tool_call_id) {
+                    call.progress_due_ms = FIRST_PROGRESS_MS;
                     let how = match approval_id {
                         Some(_) => "runs in a preview; no changes are applied until you approve",
                         None => "runs in a copy of the workspace",
@@ -94,9 +97,9 @@ impl EventPrinter {
                 }
             }
             EventKind::ToolOutputChunk { tool_call_id, text } => {
+                self.chunks += 1;
                 if let Some(call) = self.calls.get_mut(tool_call_id) {
-                    call.push_output(text);
-                    self.last_printing = Some(tool_call_id.clone());
+                    call.push_output(text, self.chunks);
                 }
             }
             EventKind::EffectsProgress { tool_call_id, progress } => {
@@ -136,8 +139,8 @@ impl EventPrinter {
 
     /// Returns the last line of the running command that printed last.
     pub(crate) fn last_printed(&self) -> Option<&str> {
-        let call = self.calls.get(self.last_printing.as_ref()?)?;
-        Some(call.last.as_str()).filter(|last| !last.is_empty())
+        let printed = self.calls.values().filter(|call| !call.last.is_empty());
+        printed.max_by_key(|call| call.last_chunk).map(|call| call.last.as_str())
     }
 
     fn points<W: Write>(&mut self, points: &[RewindPoint], can_redo: bool, paper: &mut LineWriter<W>) -> io::Result<()> {
@@ -221,7 +224,8 @@ impl Answer {
 
 impl Call {
     fn new(summary: String) -> Self {
-        Self { summary, printed: text::Cleaner::new(), last: String::new(), progress_due_ms: FIRST_PROGRESS_MS }
+        let (printed, last) = (text::Cleaner::new(), String::new());
+        Self { summary, printed, last, last_chunk: 0, progress_due_ms: FIRST_PROGRESS_MS }
     }
 
     /// Starts the call, with another summary if the user edited it.
@@ -241,11 +245,13 @@ impl Call {
         Some(format!("Tool: {}: {}", self.summary, progress.summary()))
     }
 
-    fn push_output(&mut self, chunk: &str) {
+    /// Records output; `number`: the number of its chunk.
+    fn push_output(&mut self, chunk: &str, number: u64) {
         let mut lines = String::new();
         self.printed.push(chunk, &mut lines);
         if let Some(last) = lines.lines().rev().find(|line| !line.trim().is_empty()) {
             self.last = text::reveal_line(last);
+            self.last_chunk = number;
         }
     }
 }

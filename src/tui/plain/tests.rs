@@ -215,6 +215,28 @@ fn the_progress_of_applying_changes_is_printed_after_two_seconds_and_then_every_
     }
     let line = |done| format!("Tool: $ make: Applying {done} of 30,000 files");
     assert_eq!(printed, ["2,000", "12,000", "22,000"].map(line));
+    // A repeated preview has its own clock.
+    session.tell(EventKind::PreviewStarted { approval_id: None, tool_call_id: CallId::new("a") });
+    session.read();
+    let progress = EffectsProgress { stage: EffectsStage::Applying, done: 3_000, total: Some(30_000), elapsed_ms: 3_000 };
+    session.tell(EventKind::EffectsProgress { tool_call_id: CallId::new("a"), progress });
+    assert_eq!(session.read().trim_end(), line("3,000"));
+}
+
+#[test]
+fn progress_shows_the_last_line_of_a_command_that_still_runs() {
+    let mut session = Session::new();
+    session.tell(started("change it"));
+    for (id, line) in [("a", "from make"), ("b", "from cargo")] {
+        session.tell(requested(id, "RunCommand", "$ run it"));
+        session.tell(EventKind::ToolOutputChunk { tool_call_id: call(id), text: format!("{line}\n") });
+    }
+    session.desk.print_progress(session.now).unwrap();
+    assert!(session.read().contains("Last line printed: from cargo"));
+    session.tell(completed("b", ToolStatus::Succeeded, "from cargo\n", None));
+    session.read();
+    session.desk.print_progress(session.now).unwrap();
+    assert!(session.read().contains("Last line printed: from make"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::marks::VisibleEntry;
 use super::{RenderContext, Transcript, TranscriptEntryKind, WARM};
+use crate::protocol::CallId;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -302,6 +303,16 @@ impl Transcript {
         let top = self.find_top(self.height.max(1).into(), look);
         let last = self.row_below(top, usize::from(self.height.saturating_sub(1)), look);
         top.entry..(last.entry + 1).min(self.entries.len())
+    }
+
+    /// Returns whether a view of this height follows the end and shows the first row of a call's card.
+    pub(crate) fn shows_card(&mut self, id: &CallId, height: u16, look: RenderContext<'_>) -> bool {
+        let Some(at) = self.calls.get(id).copied().filter(|_| self.is_following() && self.card(id).is_some()) else {
+            return false;
+        };
+        self.settle_width(look);
+        let first = EntryRow { entry: at, row: self.gap_rows(at) };
+        self.find_top(height.into(), look) <= first
     }
 
     /// Returns the first visible row of an entry, after its gap.

@@ -7,19 +7,19 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 /// Part of the screen that receives input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InputTarget {
-    /// The topmost layer, if it also covers open dialogs.
+    /// The topmost layer, which is above dialogs, whether or not one is open.
     LayerAboveDialogs,
     /// The list of pending approvals.
     Inbox,
     /// The open dialog.
     Dialog,
-    /// The topmost layer, below which no dialog is open.
+    /// The topmost layer, which is below dialogs, while no dialog is open.
     Layer,
     /// The transcript and the draft.
     Conversation,
 }
 
-/// Returns the part of the screen that receives input. This is the only place that knows the order of the parts.
+/// Returns the part of the screen that receives input.
 pub(crate) fn target(model: &UiModel) -> InputTarget {
     if model.layers.covers_questions() {
         InputTarget::LayerAboveDialogs

@@ -251,7 +251,8 @@ fn on_input(model: &mut UiModel, input: UiInput, now: u64, effects: &mut Vec<UiE
             model.screen.dirty = true;
             let asks = model.dialogs.is_open();
             let pasted = text::clean(&pasted);
-            let to_layer = !matches!(focus::target(model), InputTarget::Inbox | InputTarget::Dialog);
+            let target = focus::target(model);
+            let to_layer = !matches!(target, InputTarget::Inbox | InputTarget::Dialog);
             if !asks && attachments::on_paste(model, &pasted, now, effects) {
                 return;
             }
@@ -259,7 +260,8 @@ fn on_input(model: &mut UiModel, input: UiInput, now: u64, effects: &mut Vec<UiE
             if !is_taken && !asks && !model.has_layer() && browse::paste(model, &pasted, now) {
                 return;
             }
-            if !is_taken {
+            // A layer above the dialogs hides the dialog that would receive the text.
+            if !is_taken && target != InputTarget::LayerAboveDialogs {
                 dialog::on_paste(model, &pasted, now);
             }
             model.keys.last_key = Some(now);

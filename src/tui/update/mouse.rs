@@ -1,5 +1,6 @@
 //! Mouse: the wheel scrolls, a click folds a card, and a drag selects text of one entry.
 
+use super::focus::{self, InputTarget};
 use super::{history_page, layers, overview};
 use crate::tui::approval::choice_at;
 use crate::tui::clipboard::Clip;
@@ -20,7 +21,7 @@ const SETTLE_MS: u64 = 300;
 const EDGE_MS: u64 = 60;
 
 pub(crate) fn mouse(model: &mut UiModel, event: MouseEvent, now: u64, effects: &mut Vec<UiEffect>) {
-    if model.layers.covers_questions() {
+    if focus::target(model) == InputTarget::LayerAboveDialogs {
         // The layer covers everything below the pointer.
         let rows = WHEEL_ROWS.cast_signed();
         model.screen.dirty |= match event.kind {

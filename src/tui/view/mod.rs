@@ -52,7 +52,7 @@ pub(crate) fn draw(model: &mut UiModel, buffer: &mut Buffer, now: u64) -> DrawSt
     let [rest, lower] = split_bottom(rest, lower);
     let choices = if helps || has_no_composer(model) { 0 } else { menu::rows(model, rest.height / 2) };
     let [rest, menu] = split_bottom(rest, choices);
-    let rows = strip::rows(model, area.width, (rest.height / 3).clamp(2, 4).min(rest.height), now);
+    let rows = strip::rows(model, rest, now);
     let [rest, strip] = split_bottom(rest, rows.len() as u16);
     let [transcript, staying] = split_bottom(rest, if helps { 0 } else { staying_height(model, rest) });
 

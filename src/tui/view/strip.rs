@@ -45,32 +45,27 @@ impl Row {
 }
 
 /// Returns what the row about pending dialogs need not repeat or offer.
-fn bar_context(model: &UiModel) -> BarContext {
+fn bar_context(model: &mut UiModel, transcript_height: u16, now: u64) -> BarContext {
     let has_layer = model.layers.top().is_some();
-    let card = model.dialogs.current().and_then(approval::Dialog::call).and_then(|call| model.transcript.card(call));
-    BarContext {
-        is_tab_taken: model.draft.search.is_some() || (model.menu.is_open() && !has_layer),
-        shows_card: !has_layer && card.is_some() && model.transcript.is_following(),
-    }
+    let call = model.dialogs.current().and_then(approval::Dialog::call).filter(|_| !has_layer).cloned();
+    let is_tab_taken = model.draft.search.is_some() || (model.menu.is_open() && !has_layer);
+    let (transcript, look) = model.transcript_look(now);
+    let shows_card = call.is_some_and(|call| transcript.shows_card(&call, transcript_height, look));
+    BarContext { is_tab_taken, shows_card }
 }
 
-pub(crate) fn rows(model: &mut UiModel, width: u16, limit: u16, now: u64) -> Vec<Row> {
+/// Returns the rows at the bottom of `area`, which they share with the transcript.
+pub(crate) fn rows(model: &mut UiModel, area: Rect, now: u64) -> Vec<Row> {
+    let width = area.width;
+    let limit = (area.height / 3).clamp(2, 4).min(area.height);
+    let context = bar_context(model, area.height - limit, now);
     let is_retrying = matches!(model.task.activity, Activity::Retrying(_));
     // The provider's message gets an extra row.
     let limit = usize::from(limit) + usize::from(is_retrying);
     let mut rows = Vec::new();
     let glyphs = model.screen.glyphs;
-    let (transcript, look) = model.transcript_look(now);
-    if let Some((new, below)) = transcript.unread_rows(look) {
-        let words = if new > 0 {
-            format::format_count(new, "new line")
-        } else {
-            format!("{} below", format::format_count(below, "line"))
-        };
-        let words = format!("{words} {} end jump to bottom", glyphs.dot);
-        rows.push(Row { click: Some(Click::End), ..Row::new(glyphs.down, words, Token::Accent) });
-    }
-    if let Some((words, right)) = approval::bar_text(&model.dialogs, width, &glyphs, now, bar_context(model)) {
+    rows.extend(unread_row(model, now));
+    if let Some((words, right)) = approval::bar_text(&model.dialogs, width, &glyphs, now, context) {
         rows.push(Row { right, asks: true, click: Some(Click::Review), ..Row::new(glyphs.state.waits, words, Token::Warn) });
     }
     rows.extend(prompts(model, width));
@@ -123,6 +118,17 @@ pub(crate) fn rows(model: &mut UiModel, width: u16, limit: u16, now: u64) -> Vec
         rows.remove(first);
     }
     rows
+}
+
+/// Returns the row with the number of lines below the view, if the user scrolled up.
+fn unread_row(model: &mut UiModel, now: u64) -> Option<Row> {
+    let glyphs = model.screen.glyphs;
+    let (transcript, look) = model.transcript_look(now);
+    let (new, below) = transcript.unread_rows(look)?;
+    let words =
+        if new > 0 { format::format_count(new, "new line") } else { format!("{} below", format::format_count(below, "line")) };
+    let words = format!("{words} {} end jump to bottom", glyphs.dot);
+    Some(Row { click: Some(Click::End), ..Row::new(glyphs.down, words, Token::Accent) })
 }
 
 /// Returns the row with the progress of the planned steps, if there are any.

@@ -248,3 +248,20 @@ fn model_with_stale() -> UiModel {
     draw(&mut model, 5000);
     model
 }
+
+#[test]
+fn a_pending_approval_is_named_once_later_entries_push_its_card_off_the_screen() {
+    let mut model = model(100, 24);
+    tell(&mut model, started("x"), 1000);
+    tell(&mut model, requested("call-a", "EditFile", "Edit src/main.rs"), 1100);
+    // The user is typing, so that the approval does not open.
+    play(&mut model, 5000, "use tabs");
+    tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5100);
+    let screen = draw(&mut model, 5200);
+    let bar = |screen: &str| screen.lines().find(|row| row.contains("tab to review")).unwrap_or_default().to_owned();
+    assert!(screen.contains("Edit src/main.rs") && bar(&screen).contains("waiting for you"), "{screen}");
+    assert!(!bar(&screen).contains("Edit src/main.rs"), "the card names the edit: {screen}");
+    tell(&mut model, text(&"- a line of the response\n".repeat(60)), 5300);
+    let screen = draw(&mut model, 5400);
+    assert!(bar(&screen).contains("Edit src/main.rs"), "{screen}");
+}
