@@ -107,7 +107,13 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
             checks.extend(language_servers(place, common, tier));
             checks.extend(service_states(place).into_iter().map(service));
         }
-        Err(error) => checks.push(Check::from_problem("configuration", Problem::joined(error.problems.clone()))),
+        Err(error) => {
+            let fix = "correct the file, then run `aye doctor` again";
+            let check = Check::from_problem("configuration", Problem::joined(error.problems.clone()));
+            checks.push(Check { fix: check.fix.or_else(|| Some(fix.to_owned())), ..check });
+            checks.push(Check::note("policy", "not checked, because the configuration is invalid"));
+            checks.push(Check::note("model", "not checked, because the configuration is invalid"));
+        }
     }
     checks.push(data(&directories.data));
     checks.push(store(&directories.data));
@@ -298,18 +304,16 @@ fn language_servers(place: &AppContext, common: &Common, tier: SandboxTier) -> O
     const NAME: &str = "language servers";
     let servers = find_servers(place);
     let (found, missing): (Vec<_>, Vec<_>) = servers.iter().partition(|server| server.program.is_ok());
-    let words = |servers: &[&FoundServer]| {
-        let word = |server: &&FoundServer| match &server.program {
-            Ok(program) => format!("{} ({})", server.language, program.display()),
-            Err(why) => format!("{} ({why})", server.language),
-        };
-        servers.iter().map(word).collect::<Vec<_>>().join(", ")
+    let word = |server: &&FoundServer| match &server.program {
+        Ok(program) => format!("{} ({})", server.language, program.display()),
+        Err(_) => server.language.to_string(),
     };
+    let words = |servers: &[&FoundServer]| servers.iter().map(word).collect::<Vec<_>>().join(", ");
     let mut says = match (found.is_empty(), missing.is_empty()) {
         (true, true) => return None,
         (false, true) => words(&found),
         (false, false) => format!("{}; not found: {}", words(&found), words(&missing)),
-        (true, false) => format!("none found: {}", words(&missing)),
+        (true, false) => format!("none found for {}", words(&missing)),
     };
     if !matches!(tier, SandboxTier::Guarded | SandboxTier::Preview) {
         says.push_str("; off, because there is no sandbox with namespaces");
@@ -394,7 +398,7 @@ fn undecided_layers(data: &Path) -> Option<Check> {
     let more = layers.len().saturating_sub(named.len());
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     let says = format!("changes in a copy are waiting for your decision: {}{more}", named.join(", "));
-    let fix = Some("run `aye --resume ID` to apply or discard them, or `aye sessions delete ID` to delete them".to_owned());
+    let fix = Some("run `aye --resume=ID` to apply or discard them, or `aye sessions delete ID` to delete them".to_owned());
     (!layers.is_empty()).then(|| Check { fix, ..Check::note("undecided", says) })
 }
 

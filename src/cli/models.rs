@@ -8,6 +8,7 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::models::ModelCatalog;
 use crate::host::startup::runtime;
+use crate::llm::similar_name;
 use crate::ports::Models;
 use crate::protocol::{ListedModel, Problem};
 use crate::text::{clean, width};
@@ -42,6 +43,8 @@ pub(crate) fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str
         (date.map(|date| date.to_string()), origin.map(str::to_owned))
     };
     let (mut models, notices) = runtime()?.block_on(here.list(ask));
+    let similar = filter.and_then(|filter| similar_name(models.iter().map(|model| model.facts.name.as_str()), filter));
+    let similar = similar.map(str::to_owned);
     if let Some(filter) = filter.map(str::to_ascii_lowercase) {
         models.retain(|model| model.facts.name.to_ascii_lowercase().contains(&filter));
     }
@@ -51,8 +54,10 @@ pub(crate) fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str
     }
     warn_all(&notices);
     if models.is_empty() {
-        let hint = "run `aye models --ask` to query the providers and local model servers too";
-        warn(Problem::new("no model matches").hint(hint));
+        let problem =
+            Problem::new(filter.map_or_else(|| "no models".to_owned(), |filter| format!("no model matches `{filter}`")));
+        let problem = similar.into_iter().fold(problem, |problem, name| problem.hint(format!("did you mean `{name}`?")));
+        warn(problem.hint("run `aye models --ask` to query the providers and local model servers too"));
         return Ok(Exit::Completed);
     }
     print_text(&table(&models));

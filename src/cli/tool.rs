@@ -95,12 +95,15 @@ pub(crate) fn list(place: &AppContext, common: &Common, json: bool) -> Result<Ex
         print_json(&tools);
         return Ok(Exit::Completed);
     }
+    let capability = |name: &str| bench.router.capability(name).unwrap_or_default().to_string();
+    let names = tools.iter().map(|tool| crate::text::width(&tool.tool_name)).max().unwrap_or_default();
+    let capabilities = tools.iter().map(|tool| crate::text::width(&capability(&tool.tool_name))).max().unwrap_or_default();
     for tool in tools {
-        let capability = bench.router.capability(&tool.tool_name).unwrap_or_default();
+        let capability = capability(&tool.tool_name);
         // `aye tool schema` prints the complete description.
         let line = tool.description.lines().next().unwrap_or_default();
         let first = line.split_inclusive(". ").next().unwrap_or_default().trim_end();
-        print_text(&format!("{:14} {:12} {first}\n", tool.tool_name, capability));
+        print_text(&format!("{:names$}  {capability:capabilities$}  {first}\n", tool.tool_name));
     }
     Ok(Exit::Completed)
 }
@@ -165,6 +168,10 @@ pub(crate) fn call(
 ) -> Result<Exit, CliError> {
     let table = table(place, common, Starts::for_tool(name), Some(name))?;
     let call = tool_call(name, arguments)?;
+    if let CallArguments::Malformed(text) = &call.arguments {
+        let error = ToolError::new(ErrorCode::InvalidRequest, malformed(text));
+        return Ok(report(&ToolResult::from_error(call.tool_call_id, name, error), json));
+    }
     let result = table.run_until_interrupted(run_call(&table.bench, call, answers))?;
     Ok(report(&result, json))
 }
@@ -224,6 +231,16 @@ fn report(result: &ToolResult, json: bool) -> Exit {
         print_text(&(result.text_for_model() + "\n"));
     }
     if result.status == ToolStatus::Succeeded { Exit::Completed } else { Exit::Failed }
+}
+
+/// Returns the error for arguments that are not a JSON object.
+fn malformed(text: &str) -> String {
+    let why = match serde_json::from_str::<serde_json::Value>(text) {
+        Ok(_) => "it is another kind of value".to_owned(),
+        Err(error) if error.is_eof() => "the text ends too early".to_owned(),
+        Err(error) => format!("invalid JSON at line {}, column {}", error.line(), error.column()),
+    };
+    format!("the value of `--args` is not a JSON object: {why}; example: --args '{{\"path\": \"README.md\"}}'")
 }
 
 pub(crate) fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, CliError> {

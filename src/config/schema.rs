@@ -756,8 +756,8 @@ impl ValueType {
     pub(super) fn describe(self) -> String {
         match self {
             Self::Text => "a string".to_owned(),
-            Self::ModelName => "a string such as \"anthropic/claude-sonnet-5\"".to_owned(),
-            Self::ModelNames => "an array of strings such as \"anthropic/claude-sonnet-5\"".to_owned(),
+            Self::ModelName => "PROVIDER/NAME, for example \"anthropic/claude-sonnet-5\"".to_owned(),
+            Self::ModelNames => "an array of PROVIDER/NAME, for example [\"anthropic/claude-sonnet-5\"]".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Number { min, max } => format!("an integer from {min} to {max}"),
             Self::Dollars => "an amount in US dollars, such as 5 or 0.50".to_owned(),

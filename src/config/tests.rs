@@ -68,7 +68,7 @@ fn every_mistake_is_reported_with_its_line_and_the_expected_value() {
         ("[providers.x]\nmodels = 'one'", "expected an array of strings"),
         ("[providers.x]\nmodels = [1]", "expected an array of strings"),
         ("[mcp.servers.x]\nenv = { A = 1 }", "expected a table of strings"),
-        ("model.default = 'sonnet'", "expected a string such as \"anthropic/claude-sonnet-5\""),
+        ("model.default = 'sonnet'", "expected PROVIDER/NAME, for example \"anthropic/claude-sonnet-5\""),
         ("providers.x.base_url = 'http://example.com'", "line 1: `providers.x.base_url`: `http://example.com` would send"),
         ("a = \n", "line 1: "),
         ("[llm]\nmax_retries = 1\nmax_retries = 2", "line 3: "),
@@ -90,7 +90,7 @@ fn invalid_set_flags_are_reported_by_name() {
         ("llm", "3", "unknown key `llm`"),
         ("", "3", "unknown key"),
         ("ui.plain", "1", "expected true or false"),
-        ("model.default", "x", "expected a string such as"),
+        ("model.default", "x", "expected PROVIDER/NAME"),
         ("providers.x.base_url", "ftp://h", "--set: `providers.x.base_url`: `ftp://h` has the scheme `ftp:`"),
     ] {
         let message = load("", &[(name, value)]).unwrap_err().to_string();

@@ -48,7 +48,7 @@ pub(crate) trait ResponseCheck: Send + Sync {
     /// Returns a description of why the response does not match.
     fn extract_value(&self, text: &str) -> Result<String, String>;
 
-    /// Returns the name of the schema, for messages.
+    /// Returns the name of the schema, for messages; a path is in backticks.
     fn name(&self) -> String;
 }
 
@@ -140,7 +140,7 @@ impl<'a> EventWriter<'a> {
         let checked = by.extract_value(text);
         if let Err(mismatch) = &checked {
             if self.checked.count < repairs && self.format == Format::Text {
-                let line = format!("the response does not match `{}`; asking the model to correct it: {mismatch}", by.name());
+                let line = format!("the response does not match {}; asking the model to correct it: {mismatch}", by.name());
                 drop(writeln!(self.output.err, "{}", (self.output.clean)(&plain::one_line(&line, plain::LINE_CHARS))));
             }
             self.checked.count += 1;
@@ -158,7 +158,7 @@ impl<'a> EventWriter<'a> {
         match checked {
             Ok(json) => self.messages.set_structured(serde_json::from_str(&json).unwrap_or_default()),
             Err(mismatch) => {
-                let problem = Problem::new(format!("the response does not match `{}`", check.by.name())).because(mismatch);
+                let problem = Problem::new(format!("the response does not match {}", check.by.name())).because(mismatch);
                 self.messages.set_mismatch(problem.to_string());
                 self.verdict.mismatched = true;
                 let lines = self.checked.response.lines().take(MAX_RESPONSE_LINES);
@@ -171,6 +171,9 @@ impl<'a> EventWriter<'a> {
 
     fn finish(&mut self) -> io::Result<()> {
         self.finish_check();
+        if self.format == Format::Text {
+            self.plain.finish(&mut self.output);
+        }
         if let Some(last) = self.last.take() {
             lines::write(self.output.out, &last)?;
         }

@@ -1,10 +1,10 @@
 //! Text output of events: the progress lines and the final response.
 
-use super::Output;
+use super::{Output, is_denial};
 use crate::protocol::tool::redaction_summary;
 use crate::protocol::{
-    Budget, BudgetScope, BudgetUnit, CallId, Elicitation, EventKind, FailedRequest, Failure, FailureKind, GoalStatus, ModelFacts,
-    PlannedStep, Remedy, ServerStatus, Usage, budget_key, group_digits,
+    Approval, Budget, BudgetScope, BudgetUnit, CallId, Elicitation, ErrorCode, EventKind, FailedRequest, Failure, FailureKind,
+    GoalStatus, HINT, Mode, ModelFacts, PlannedStep, Remedy, ServerStatus, Usage, budget_key, group_digits,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,10 +16,16 @@ pub(super) const LINE_CHARS: usize = 200;
 /// full.
 const END_CHARS: usize = 4_000;
 
+/// Start of the rule after the reason of a denial.
+const RULE: &str = " (rule: ";
+
 #[derive(Default)]
 pub(super) struct Plain {
     /// Summaries of the running calls.
     summaries: HashMap<CallId, String>,
+    /// For each running call that needs approval, the reason, and whether the call is an edit of files.
+    reasons: HashMap<CallId, (String, bool)>,
+    denials: Denials,
     /// Usage of all requests, including failed ones, and their cost if it is known.
     usage: Usage,
     cost_usd: Option<f64>,
@@ -35,7 +41,45 @@ pub(super) struct Plain {
     response: Option<String>,
 }
 
+/// Calls that were denied in this run.
+#[derive(Default)]
+struct Denials {
+    count: usize,
+    /// True if a denied call only edits files, which the mode `auto-edit` allows.
+    has_edit: bool,
+    /// The mode of the session.
+    mode: Mode,
+}
+
+impl Denials {
+    /// Returns a hint that says how to allow these calls; `None` if there were none.
+    fn hint(&self) -> Option<String> {
+        let denied = match self.count {
+            0 => return None,
+            1 => "1 action was denied".to_owned(),
+            count => format!("{count} actions were denied"),
+        };
+        let explain = "`aye policy explain -- COMMAND` shows the rule that decides";
+        Some(match self.mode {
+            Mode::Plan => format!("{HINT}{denied}; {explain}"),
+            Mode::Ask if self.has_edit => {
+                format!("{HINT}{denied}; allow edits with `--mode auto-edit`, or add a rule to your policy ({explain})")
+            }
+            Mode::Ask | Mode::AutoEdit | Mode::Auto => {
+                format!("{HINT}{denied}; to allow such actions, add a rule to your policy ({explain})")
+            }
+        })
+    }
+}
+
 impl Plain {
+    /// Prints how to allow the denied calls.
+    pub(super) fn finish(&self, output: &mut Output<'_>) {
+        if let Some(hint) = self.denials.hint() {
+            drop(writeln!(output.err, "{hint}"));
+        }
+    }
+
     pub(super) fn write(&mut self, kind: &EventKind, output: &mut Output<'_>) -> io::Result<()> {
         self.count(kind);
         if let EventKind::SessionStarted { model: name, .. } | EventKind::ModelChanged { facts: ModelFacts { name, .. }, .. } =
@@ -63,7 +107,8 @@ impl Plain {
             _ => Vec::new(),
         };
         for line in self.line(kind).into_iter().chain(failure).chain(spent) {
-            let is_whole = kind.is_over() || matches!(kind, EventKind::GoalChanged(_));
+            let is_denial = matches!(kind, EventKind::ToolCompleted { error: Some(error), .. } if is_denial(error.code));
+            let is_whole = kind.is_over() || is_denial || matches!(kind, EventKind::GoalChanged(_));
             let line = one_line(&line, if is_whole { END_CHARS } else { LINE_CHARS });
             // A failure to write progress does not stop the run, because the response goes to the other stream.
             drop(writeln!(output.err, "{}", (output.clean)(&line)));
@@ -72,6 +117,13 @@ impl Plain {
     }
 
     fn count(&mut self, kind: &EventKind) {
+        if let EventKind::SessionStarted { mode, .. } | EventKind::ModeChanged { mode } = kind {
+            self.denials.mode = *mode;
+        }
+        if let EventKind::ApprovalRequested(approval) = kind {
+            let is_edit = approval.command.is_none() && !approval.proposal.diff.is_empty();
+            self.reasons.insert(approval.tool_call_id.clone(), (approval_reason(approval), is_edit));
+        }
         let (usage, cost, estimated) = match kind {
             EventKind::LlmRequestCompleted { usage, cost_usd, estimated, .. } => (Some(*usage), *cost_usd, *estimated),
             EventKind::LlmRetry(FailedRequest { usage, cost_usd, estimated, .. }) => (*usage, *cost_usd, *estimated),
@@ -177,13 +229,23 @@ impl Plain {
                 if let Some(summary) = summary {
                     self.summaries.insert(tool_call_id.clone(), summary.clone());
                 }
-                let note = note.as_ref().map(|note| format!("\n  {note}")).unwrap_or_default();
+                let note = note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
                 self.summaries.get(tool_call_id).map(|summary| format!("→ {summary}{note}"))
             }
             EventKind::ToolCompleted { tool_call_id, tool_name, error, redactions, .. } => {
                 let summary = self.summaries.remove(tool_call_id).unwrap_or_else(|| tool_name.clone());
+                let reason = self.reasons.remove(tool_call_id);
                 let hidden = redaction_summary(redactions);
                 match error {
+                    Some(error) if is_denial(error.code) => {
+                        self.denials.count += 1;
+                        let (reason, is_edit) = match reason.filter(|_| error.code == ErrorCode::NoApprover) {
+                            Some((reason, is_edit)) => (reason, is_edit),
+                            None => (refusal(&error.message).to_owned(), false),
+                        };
+                        self.denials.has_edit |= is_edit;
+                        Some(format!("✗ {summary}: denied: {reason}"))
+                    }
                     Some(error) => Some(format!("✗ {summary}: {}: {}", error.code.as_str(), error.message)),
                     None => hidden.map(|hidden| format!("  {summary}: {hidden}")),
                 }
@@ -205,6 +267,21 @@ impl Plain {
         self.servers = servers.to_vec();
         (!said.is_empty()).then_some(said)
     }
+}
+
+/// Returns why a call needs approval, for the user.
+fn approval_reason(approval: &Approval) -> String {
+    if approval.effects.is_some() && approval.opens.is_empty() {
+        return "the changes of the command need approval".to_owned();
+    }
+    format!("needs approval ({})", approval.reason)
+}
+
+/// Returns the reason in a denial for the model, without the advice to the model after it.
+fn refusal(message: &str) -> &str {
+    let message = message.strip_prefix("denied: ").unwrap_or(message);
+    let end = message.find(RULE).and_then(|start| Some(start + message[start..].find(')')? + 1));
+    end.map_or(message, |end| &message[..end])
 }
 
 /// Returns the first line of a session.

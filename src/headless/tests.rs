@@ -1,7 +1,7 @@
 use super::*;
 use crate::protocol::{
-    Budget, BudgetScope, BudgetUnit, CallArguments, CallId, Compaction, CompactionTrigger, FailedRequest, Failure, Mode,
-    ModelFacts, Remedy, SessionId, StopReason, ToolError, ToolStatus, Usage, WorkspaceId,
+    Approval, Budget, BudgetScope, BudgetUnit, CallArguments, CallId, Compaction, CompactionTrigger, FailedRequest, Failure,
+    Mode, ModelFacts, Proposal, Remedy, SessionId, StopReason, ToolError, ToolStatus, Usage, WorkspaceId,
 };
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -169,7 +169,53 @@ fn text_output_is_the_answer_and_progress_is_written_to_stderr() {
     assert_eq!(told.out, "done\n");
     assert_eq!(
         told.err,
-        "working in /src with demo/m, mode ask\n→ $ cargo test\n✗ $ cargo test: NO_APPROVER: no user can approve this call\nretry 1 of 3 in 1.5 s: overloaded\n"
+        "working in /src with demo/m, mode ask\n→ $ cargo test\n✗ $ cargo test: denied: no user can approve this call\nretry 1 of 3 in 1.5 s: overloaded\nhint: 1 action was denied; to allow such actions, add a rule to your policy (`aye policy explain -- COMMAND` shows the rule that decides)\n"
+    );
+}
+
+#[test]
+fn denials_are_whole_lines_for_the_user_and_one_hint_follows_the_run() {
+    let reason = format!("no rule matches this command; {}", "it is long ".repeat(30).trim_end());
+    let approval: Approval = serde_json::from_value(serde_json::json!({
+        "approvalId": "appr_001", "toolCallId": "c1", "toolName": "RunCommand", "title": "Command", "actionSummary": "make",
+        "riskLevel": "medium", "rule": "built-in", "reason": reason, "proposal": Proposal::default(),
+    }))
+    .unwrap();
+    let denied = |code, message: &str| {
+        let EventKind::ToolCompleted { tool_call_id, tool_name, status, .. } = refused(code) else { unreachable!() };
+        EventKind::ToolCompleted {
+            tool_call_id,
+            tool_name,
+            status,
+            latency_ms: 0,
+            output_text: String::new(),
+            error: Some(ToolError::new(code, message)),
+            proposal: None,
+            redactions: Vec::new(),
+            artifact_uris: Vec::new(),
+        }
+    };
+    let told = told(
+        vec![
+            requested("$ make"),
+            EventKind::ApprovalRequested(approval),
+            denied(ErrorCode::NoApprover, "denied: no user can approve this call (x; rule: y); continue without it"),
+            requested("Write .git/config"),
+            denied(ErrorCode::PolicyDenied, "`.git` is protected (rule: built-in); present a plan first"),
+            completed("done"),
+        ],
+        Format::Text,
+        false,
+    );
+    let lines: Vec<&str> = told.err.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            format!("✗ $ make: denied: needs approval ({reason})").as_str(),
+            "✗ Write .git/config: denied: `.git` is protected (rule: built-in)",
+            "hint: 2 actions were denied; to allow such actions, add a rule to your policy (`aye policy explain -- COMMAND` shows \
+             the rule that decides)",
+        ]
     );
 }
 

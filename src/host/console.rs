@@ -30,10 +30,25 @@ pub(crate) fn fail(error: &CliError) {
 }
 
 fn to_stderr(message: &str) {
-    let message = crate::text::clean(message).into_owned();
+    let message = without_error_numbers(&crate::text::clean(message));
     let width = std::io::stderr().is_terminal().then(crate::tui::columns).flatten();
     let message = width.map_or_else(|| message.clone(), |width| wrap_message(&message, width.into()));
     let _ = writeln!(std::io::stderr(), "{message}");
+}
+
+/// Removes the numbers of system errors, such as ` (os error 2)`, which follow the description of the error.
+fn without_error_numbers(message: &str) -> String {
+    const START: &str = " (os error ";
+    let mut parts = message.split(START);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        match rest.strip_prefix(')').filter(|_| rest.len() < part.len()) {
+            Some(rest) => text.push_str(rest),
+            None => text.extend([START, part]),
+        }
+    }
+    text
 }
 
 /// Wraps a message between words. A line with a word that does not fit into a row is left to the terminal, which then
@@ -66,7 +81,22 @@ pub(crate) fn print_json(value: &impl serde::Serialize) {
 
 #[cfg(test)]
 mod tests {
-    use super::wrap_message;
+    use super::{without_error_numbers, wrap_message};
+
+    #[test]
+    fn numbers_of_system_errors_are_removed_from_messages() {
+        for (message, shown) in [
+            (
+                "error: cannot read `x`: No such file or directory (os error 2)",
+                "error: cannot read `x`: No such file or directory",
+            ),
+            ("a (os error 13): b (os error 2)\nhint: c", "a: b\nhint: c"),
+            ("the name ` (os error x)` and (os error 5", "the name ` (os error x)` and (os error 5"),
+            ("", ""),
+        ] {
+            assert_eq!(without_error_numbers(message), shown);
+        }
+    }
 
     #[test]
     fn terminal_messages_wrap_between_words_without_splitting_names() {

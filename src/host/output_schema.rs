@@ -7,7 +7,7 @@ use crate::protocol::Problem;
 use crate::tools::ToolSchema;
 use serde_json::Value;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Maximum size of the file, in bytes. The schema is part of every request.
 const MAX_BYTES: u64 = 64 << 10;
@@ -18,7 +18,8 @@ pub(crate) const REPAIRS: usize = 1;
 const FENCE: &str = "```";
 
 pub(crate) struct OutputSchema {
-    path: PathBuf,
+    /// Name in messages: the path in backticks, or a description.
+    name: String,
     schema: ToolSchema,
 }
 
@@ -45,7 +46,7 @@ impl OutputSchema {
             CliError::usage(Problem::new(format!("`{shown}` is not a valid JSON Schema")).because(why))
                 .hint("see https://json-schema.org/understanding-json-schema")
         })?;
-        Ok(Self { path: path.to_owned(), schema })
+        Ok(Self { name: format!("`{shown}`"), schema })
     }
 
     /// Compiles a schema defined by aye. `name`: its name in messages.
@@ -54,7 +55,7 @@ impl OutputSchema {
             |why: &dyn std::fmt::Display| CliError::failed(Problem::new(format!("the schema of {name} is invalid")).because(why));
         let value: Value = serde_json::from_str(text).map_err(|error| wrong(&error))?;
         let schema = ToolSchema::new(value).map_err(|why| wrong(&why))?;
-        Ok(Self { path: PathBuf::from(name), schema })
+        Ok(Self { name: name.to_owned(), schema })
     }
 
     /// Returns the prompt that asks the model to correct a response; `None` if the response matches. `repairs`: number
@@ -80,7 +81,7 @@ impl ResponseCheck for OutputSchema {
     }
 
     fn name(&self) -> String {
-        self.path.display().to_string()
+        self.name.clone()
     }
 }
 

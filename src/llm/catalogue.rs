@@ -123,6 +123,25 @@ impl Catalogue {
         names.iter().map(|name| self.facts(name)).collect()
     }
 
+    /// Returns the full name of the listed model whose name without a provider is the most similar to this one. Of equally
+    /// similar models, the first one in the lists is returned.
+    pub(crate) fn similar_name(&self, bare_name: &str) -> Option<String> {
+        similar_name(self.full_names(), bare_name).map(str::to_owned)
+    }
+
+    /// Returns whether the full name of a listed model contains this text.
+    pub(crate) fn has_name_with(&self, part: &str) -> bool {
+        let part = part.to_ascii_lowercase();
+        self.full_names().any(|name| name.to_ascii_lowercase().contains(&part))
+    }
+
+    /// Returns the full names of the listed models that one provider sells, the user's first.
+    fn full_names(&self) -> impl Iterator<Item = &str> {
+        let cards = self.own.iter().chain(&self.updated).flat_map(|cards| &cards.models).chain(&built_in().models);
+        let names = cards.map(|card| card.name.as_str());
+        names.filter(|name| name.split_once('/').is_some_and(|(provider, _)| provider != OPEN))
+    }
+
     /// Returns the listed model of the same provider with the most similar name.
     pub(crate) fn nearest(&self, full_name: &str) -> Option<String> {
         let (provider, asked) = super::split_name(full_name)?;
@@ -133,6 +152,15 @@ impl Catalogue {
         let near = names.filter(|name| distance(name) > 0 && distance(name) <= 1 + name.len() / 5);
         near.min_by_key(|name| distance(name)).map(|name| format!("{provider}/{name}"))
     }
+}
+
+/// Returns the full name, PROVIDER/NAME, whose NAME is the most similar to this one.
+pub(crate) fn similar_name<'a>(names: impl Iterator<Item = &'a str>, bare_name: &str) -> Option<&'a str> {
+    let asked = bare_name.to_ascii_lowercase();
+    let distance =
+        |name: &str| name.split_once('/').map(|(_, name)| strsim::damerau_levenshtein(&name.to_ascii_lowercase(), &asked));
+    let near = names.filter_map(|name| Some((distance(name)?, name)));
+    near.filter(|(distance, _)| *distance <= 1 + asked.len() / 5).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
 impl Cards {

@@ -1,11 +1,9 @@
 //! Permits and other verdicts with their content. Only this module creates a `Permit`.
 
 use crate::protocol::{
-    APPROVED_BY_SERVICE, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, Action, ApproveWhen, CommandPart, Risk, SandboxAccess,
+    APPLIED_UNASKED, APPROVED_BY_SERVICE, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, Action, ApproveWhen, CommandPart, Risk,
+    SandboxAccess,
 };
-
-/// Rule name in the decision log for effects that were applied without an approval.
-const KEPT_UNASKED: &str = "effects";
 
 /// Permission to perform exactly these actions once. It is not `Clone`, and only this module creates one.
 #[derive(Debug)]
@@ -202,7 +200,7 @@ impl Question {
     /// Returns the unchanged question if the command must be approved.
     pub fn keep(self) -> Result<Permit, Self> {
         match self.approve {
-            ApproveWhen::Effects => Ok(Permit::new(self.actions, KEPT_UNASKED.to_owned())
+            ApproveWhen::Effects => Ok(Permit::new(self.actions, APPLIED_UNASKED.to_owned())
                 .restrict_to_reading(self.reads_only)
                 .mark_unasked(UnaskedConditions::default())),
             ApproveWhen::Before => Err(self),

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 /// Text shown in place of a rule for a call that the user approved.
 pub const APPROVED_BY_YOU: &str = "approved by you";
+/// Rule name of effects that were applied without an approval.
+pub const APPLIED_UNASKED: &str = "effects";
 /// Reason for a denial without a user who can approve.
 pub const NO_USER: &str = "no user can approve this call";
 /// Start of the reason for a denial by the approval service.

@@ -67,8 +67,8 @@ pub use custom_command::CustomCommand;
 pub use diagnostics::{Diagnostic, FileDiagnostics, LanguageServerStatus};
 pub use effects_progress::{EffectsProgress, EffectsStage};
 pub use event::{
-    APPROVED_BY_SERVICE, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, COMPACTION_IS, DENIED_BY_SERVICE, Event, EventKind,
-    FailedRequest, HistorySum, NO_USER, NOT_COMPACTED, OUTSIDE_SANDBOX, RULE_SAVED, RULE_UNTIL_QUIT,
+    APPLIED_UNASKED, APPROVED_BY_SERVICE, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, COMPACTION_IS, DENIED_BY_SERVICE, Event,
+    EventKind, FailedRequest, HistorySum, NO_USER, NOT_COMPACTED, OUTSIDE_SANDBOX, RULE_SAVED, RULE_UNTIL_QUIT,
 };
 pub use failure::{Failure, FailureKind, Remedy};
 pub use file_diff::{DiffHunk, DiffLine, DiffSide, FileDiff, FileDiffKind};

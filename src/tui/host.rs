@@ -48,7 +48,7 @@ pub(crate) async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     drop(reader);
     drop(modes);
     let typed = format!("{}{}", model.unkept(), unread_text(inputs));
-    let resume_hint = model.info.session.as_ref().map(|id| format!("aye --resume {id}"));
+    let resume_hint = model.info.session.as_ref().map(|id| format!("aye --resume={id}"));
     let mode = model.info.model_access.as_ref().map(|_| model.info.header.mode);
     let (session, name) = (model.info.session, model.info.header.model);
     let (last_answer, unsent) = (model.info.last_answer, model.startup.waiting_prompt);

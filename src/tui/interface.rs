@@ -412,7 +412,7 @@ pub(crate) struct TuiOutcome {
     /// Last model of the session, for the next one.
     pub model: String,
     pub mode: Option<Mode>,
-    /// Command that resumes the session, if possible: `aye --resume 7f3a…`.
+    /// Command that resumes the session, if possible: `aye --resume=7f3a…`.
     pub resume_hint: Option<String>,
     /// Session that can be resumed.
     pub session: Option<SessionId>,

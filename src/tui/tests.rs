@@ -311,7 +311,7 @@ fn an_edit_is_approved_by_key_presses_in_a_terminal() {
     terminal.send("\x04");
     let (ok, bytes, parser) = terminal.finish();
     assert!(ok);
-    assert!(parser.screen().contents().contains("OUTCOME Quit Some(\"the last words\") Some(\"aye --resume 7f3a0c\")"));
+    assert!(parser.screen().contents().contains("OUTCOME Quit Some(\"the last words\") Some(\"aye --resume=7f3a0c\")"));
     assert!(!parser.screen().alternate_screen() && !parser.screen().bracketed_paste() && !parser.screen().hide_cursor());
     assert!(bytes.windows(4).any(|window| window == b"\x1b[5n"));
 }

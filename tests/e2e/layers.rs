@@ -142,7 +142,7 @@ fn opened(line: &str) -> Option<(Server, Project, Terminal)> {
 fn on_the_screen_a_run_without_effects_needs_no_approval_and_shows_a_notice() {
     let Some((server, _project, mut terminal)) = opened("cat gone.txt | tr a-z A-Z") else { return };
     let screen = terminal.wait_for("Finished the work.");
-    assert!(screen.contains("no approval: ran in a copy without network and changed no file"), "{screen}");
+    assert!(screen.contains("ran in a copy without network; changed no file"), "{screen}");
     assert!(server.request(1).tool_results()[0].1.contains("GONE"));
 }
 

@@ -279,16 +279,16 @@ impl CallRunner<'_> {
             return;
         }
         let what = match (effects.is_empty(), effects.is_build_output()) {
-            (true, _) => "and changed no file",
-            (false, true) => "and changed only build output",
-            (false, false) => "and the mode applies its changes",
+            (true, _) => "changed no file",
+            (false, true) => "changed only build output",
+            (false, false) => "the mode applied its changes",
         };
         let access = match call.layer.hosts.as_slice() {
             [] => "without network".to_owned(),
             hosts => format!("with access to {}", format_access(hosts)),
         };
         // One row of a narrow terminal.
-        call.note = Some(format!("no approval: ran in a copy {access} {what}"));
+        call.note = Some(format!("ran in a copy {access}; {what}"));
     }
 
     /// Returns how a call is ordered relative to others; `None` if commands are approved before they run.

@@ -15,6 +15,7 @@ use crate::cli::sessions::args::SessionsSub;
 use crate::cli::skills::args::SkillsSub;
 use crate::cli::task::args::{TaskSub, TasksArgs};
 use crate::cli::usage::args::UsageArgs;
+use crate::llm::Catalogue;
 use crate::protocol::{AssumedPrice, Effort, Mode, Problem, parse_rounds, parse_time, revision, validate_check};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
@@ -88,7 +89,7 @@ pub(super) struct CommonArgs {
     #[arg(long = "set", value_name = "KEY=VALUE", global = true, action = ArgAction::Append, value_parser = assignment)]
     pub set: Vec<(String, String)>,
     /// Stop a task after this many model requests [default: 1000]
-    #[arg(long = "max-steps", value_name = "N", global = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long = "max-steps", value_name = "N", global = true, value_parser = steps)]
     pub max_steps: Option<u32>,
     /// Stop before the session costs more than this many US dollars
     #[arg(long = "max-budget-usd", value_name = "DOLLARS", global = true, value_parser = dollars)]
@@ -592,6 +593,14 @@ fn assumed_price(given: &str) -> Result<String, String> {
     }
 }
 
+/// Parses a number of model requests.
+fn steps(given: &str) -> Result<u32, String> {
+    match given.parse() {
+        Ok(0) | Err(_) => Err(format!("must be a whole number from 1 to {}", u32::MAX)),
+        Ok(steps) => Ok(steps),
+    }
+}
+
 /// Parses an amount of US dollars in the form of the configuration.
 fn dollars(given: &str) -> Result<String, String> {
     let text = given.strip_prefix('$').unwrap_or(given);
@@ -606,7 +615,14 @@ fn model(given: &str) -> Result<String, Problem> {
     match given.split_once('/') {
         Some((provider, name)) if !provider.is_empty() && !name.is_empty() => Ok(given.to_owned()),
         _ if given.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte)) && !given.is_empty() => {
-            Err(problem.hint(format!("run `aye models {given}` to list the models with that name")))
+            let catalogue = Catalogue::default();
+            Err(match catalogue.similar_name(given) {
+                Some(name) => problem.hint(format!("did you mean `{name}`?")),
+                None if catalogue.has_name_with(given) => {
+                    problem.hint(format!("run `aye models {given}` to list the models with that name"))
+                }
+                None => problem.hint("run `aye models` to list the models"),
+            })
         }
         _ => Err(problem),
     }

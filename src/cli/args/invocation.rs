@@ -4,7 +4,7 @@ use super::definition::{
     Cli, CommonArgs, ConfigSub, Fork, FormatArg, ModelsSub, ModelsUpdate, OutputArgs, Resume, ResumeArgs, ReviewArgs, RunArgs,
     SessionArgs, Sub, ToolSub, UpdateArgs,
 };
-use super::single_word;
+use super::{single_word, with_options_after_subcommand};
 use crate::cli::agents::args::AgentsAction;
 use crate::cli::apply::{ApplyRequest, Form as ApplyForm};
 use crate::cli::auth::args::AuthAction;
@@ -24,6 +24,7 @@ use crate::cli::usage::args::UsageRequest;
 use crate::host::options::{Answers, Color, Common, GoalOptions, RunOptions, SessionChoice, Trust};
 use crate::protocol::{GOAL_ROUNDS, Mode, Problem, ReviewSubject};
 use clap_complete::Shell;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -168,7 +169,8 @@ impl Cli {
         }
     }
 
-    pub(super) fn check(self, written: PromptPosition) -> Result<CliInvocation, Problem> {
+    /// Validates the combination of arguments. `words`: the line that was parsed.
+    pub(super) fn check(self, written: PromptPosition, words: &[OsString]) -> Result<CliInvocation, Problem> {
         let (take_over, is_new) = match &self.subcommand {
             Some(Sub::Exec { session, .. }) => (session.take_over, session.choice() == SessionChoice::New),
             Some(Sub::Resume(args)) => (args.take_over, false),
@@ -202,7 +204,11 @@ impl Cli {
                 }
                 let of_run = self.output.format().is_some() || self.run.first().is_some();
                 if self.session.choice() != SessionChoice::New || self.session.take_over || of_run {
-                    return Err("session and output options go after the subcommand".into());
+                    let problem = Problem::new("session and output options go after the subcommand");
+                    return Err(match with_options_after_subcommand(words) {
+                        Some(line) => problem.hint(format!("run `{line}`")),
+                        None => problem.hint("remove these options: this subcommand does not have them"),
+                    });
                 }
                 subcommand.check(written)?
             }

@@ -15,8 +15,9 @@ pub(crate) use pages::{completions, manual, write_manual};
 
 use crate::host::nesting::Nesting;
 use crate::protocol::Problem;
-use clap::FromArgMatches;
+use crate::text::quoted_line;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches};
 use definition::Cli;
 use invocation::PromptPosition;
 use other_agents::Translation;
@@ -47,8 +48,11 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting)
     let usage = |problem: Problem| ParseExit::Usage(usage_error::format_problem(problem, &words));
     let overriding = other_agents::find_override(&words);
     let line = line.map_err(|error| match second_word(&error).filter(|_| !asks_for_help) {
-        Some(word) if explains(&error) => {
+        Some(word) if usage_has(&error, "policy explain") => {
             usage(unexpected_argument(word).hint(format!("put the command after `--`: aye policy explain -- {word} …")))
+        }
+        Some(word) if usage_has(&error, "mcp add") => {
+            usage(unexpected_argument(word).hint(format!("put the command after `--`: `{}`", mcp_add_line(&words))))
         }
         // Only the commands that take a prompt accept `-c`.
         Some(_) if overriding.is_some() => usage(override_problem(overriding.unwrap_or_default())),
@@ -56,7 +60,14 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting)
             Some((first, instead)) if !is_literal => {
                 usage(Problem::new(format!("`{first}` is not an aye command")).hint(instead))
             }
-            _ => usage(unexpected_argument(word).hint("put a prompt of several words in quotes")),
+            _ if !usage_has(&error, "[PROMPT]") => usage(unexpected_argument(word)),
+            _ => usage(match usage_error::misspelt_command(&words) {
+                Some(name) if !is_literal => {
+                    let problem = unexpected_argument(word).hint(format!("did you mean `aye {name}`?"));
+                    problem.hint("put a prompt of several words in quotes")
+                }
+                _ => unexpected_argument(word).hint("put a prompt of several words in quotes"),
+            }),
         },
         None if error.use_stderr() => {
             if let Some(problem) = foreign_option(&error, &words) {
@@ -72,7 +83,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting)
         return Err(usage(override_problem(word)));
     }
     let written = if is_literal { PromptPosition::Literally } else { PromptPosition::Plainly };
-    let invocation = line.check(written).map_err(usage)?;
+    let invocation = line.check(written, &words).map_err(usage)?;
     if nesting == Nesting::InsideAye {
         invocation.refuse_widening().map_err(usage)?;
     }
@@ -92,6 +103,18 @@ fn read_any(mut typed: Vec<OsString>) -> (Vec<OsString>, Result<Cli, clap::Error
             Some(Translation::Hint(_)) | None => return (words, line),
         }
     }
+}
+
+/// Returns the line with the options before the subcommand moved behind it, if that line is valid.
+fn with_options_after_subcommand(words: &[OsString]) -> Option<String> {
+    let is_subcommand = |word: &OsString| Cli::command().find_subcommand(word).is_some();
+    let at = words.iter().skip(1).position(is_subcommand)? + 1;
+    let mut line = vec![words.first()?.clone(), words[at].clone()];
+    line.extend_from_slice(&words[1..at]);
+    line.extend_from_slice(&words[at + 1..]);
+    read(&line).ok()?;
+    let given: Vec<String> = line.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    Some(format!("aye {}", quoted_line(&given)))
 }
 
 /// Returns the option that clap does not know.
@@ -138,9 +161,18 @@ fn second_word(error: &clap::Error) -> Option<&str> {
     }
 }
 
-/// Returns true if the arguments are for `aye policy explain`, which takes a command after `--`.
-fn explains(error: &clap::Error) -> bool {
-    usage_has(error, "policy explain")
+/// Returns the line for a server that is a program: `aye mcp add NAME -- COMMAND...`, with the given words if none of
+/// them is an option.
+fn mcp_add_line(words: &[OsString]) -> String {
+    let given: Vec<String> =
+        words.iter().skip_while(|word| *word != "add").skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    match given.split_first() {
+        Some((name, command)) if !command.is_empty() && !given.iter().any(|word| word.starts_with('-')) => {
+            let command = if let [program] = command { program.clone() } else { quoted_line(command) };
+            format!("aye mcp add {name} -- {command}")
+        }
+        _ => "aye mcp add NAME -- COMMAND...".to_owned(),
+    }
 }
 
 fn usage_has(error: &clap::Error, words: &str) -> bool {

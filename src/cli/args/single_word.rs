@@ -2,6 +2,7 @@
 
 use super::definition::Cli;
 use crate::protocol::Problem;
+use crate::tui::is_built_in_command;
 use clap::CommandFactory;
 use strsim::osa_distance;
 
@@ -27,6 +28,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         "`aye` starts a session, `aye exec PROMPT` runs one task",
     ),
     (&["undo", "redo", "restore", "checkpoint"], "`aye rewind` undoes and redoes changes"),
+    (&["diff"], "start `aye` and run `/diff` to show the changes; `aye review` reviews them"),
     (&["mcp-server"], "`aye mcp serve` runs aye as an MCP server"),
     (&["app-server", "server", "daemon", "attach", "web"], "`aye serve --stdio` serves a session to another program"),
     (&["completion"], "`aye completions SHELL` generates shell completions"),
@@ -68,7 +70,7 @@ fn find_meaning(word: &str) -> Option<(&'static str, String)> {
         return Some(("is an aye command", run(word)));
     }
     if let Some(use_instead) = find_equivalent(word) {
-        return Some(("is a command of another agent", use_instead.to_owned()));
+        return Some((foreign_kind(word), use_instead.to_owned()));
     }
     if let Some(name) = near(word, names().chain(["help"])) {
         return Some(("looks like an aye command", format!("did you mean `aye {name}`?")));
@@ -78,9 +80,15 @@ fn find_meaning(word: &str) -> Option<(&'static str, String)> {
     Some(("looks like a command of another agent", find_equivalent(near)?.to_owned()))
 }
 
+/// Returns what a word is that aye has no command for.
+fn foreign_kind(word: &str) -> &'static str {
+    if is_built_in_command(word) { "is a slash command of aye" } else { "is a command of another agent" }
+}
+
 /// Returns the name that `word` probably misspells.
 pub(super) fn near<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    names.filter(|name| is_typo(word, name)).min_by_key(|name| osa_distance(word, name))
+    // Swapped letters are more common than a missing one.
+    names.filter(|name| is_typo(word, name)).min_by_key(|name| (osa_distance(word, name), !same_letters(word, name)))
 }
 
 /// Returns the alternative in aye for a command of another agent.
@@ -152,6 +160,10 @@ mod tests {
             ("acpp", "`aye acp`"),
             ("mpc", "`aye mcp`"),
             (" login ", "`aye auth login`"),
+            ("diff", "`/diff`"),
+            ("fork", "it is a slash command of aye\nhint: `aye --fork`"),
+            ("logout", "it is a slash command of aye"),
+            ("sandbox", "it is a command of another agent"),
         ] {
             let message = refuse(word, "aye").unwrap_or_else(|| panic!("{word}")).text();
             assert!(message.contains(hint), "{word}: {message}");

@@ -79,8 +79,8 @@ fn list(set: &HookSet, json: bool) -> Exit {
     }
     if listed.is_empty() {
         text.push_str(
-            "No hooks. aye reads `.aye/hooks.toml` and `.claude/settings.json` in a trusted project, and your own \
-            `hooks.toml`.\n",
+            "no hooks; aye reads `.aye/hooks.toml` and `.claude/settings.json` in a trusted project, and your own \
+            `hooks.toml`\n",
         );
     } else {
         text.push_str("\nA hook can deny a call, ask for approval, rewrite the call or add context. None can allow a call.\n");
@@ -136,7 +136,7 @@ fn test(
     let is_of_agent = matches!(event, HookEvent::SubagentStart | HookEvent::SubagentStop);
     let agent = is_of_agent.then(|| AskingAgent { name: agent, agent_session_id: SessionId::new("") });
     let Some(hooks) = hooks_of(&ground, agent) else {
-        print_text("No hooks.\n");
+        print_text("no hooks\n");
         return Ok(Exit::Completed);
     };
     let runtime = startup::runtime()?;

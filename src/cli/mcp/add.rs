@@ -14,7 +14,13 @@ use std::fmt::Write as _;
 pub(crate) fn add(place: &AppContext, name: &str, given: NewServerWords) -> Result<Exit, CliError> {
     check_name(name).map_err(CliError::usage)?;
     if let Some(url) = &given.url {
-        check_url(url).map_err(CliError::usage)?;
+        check_url(url).map_err(|problem| {
+            let problem = CliError::usage(problem);
+            if url.contains("://") {
+                return problem;
+            }
+            problem.hint(format!("put the command of a program after `--`: `aye mcp add {name} -- {url}`"))
+        })?;
     }
     let mut words = given.command.into_iter();
     let (command, args) = (words.next(), words.collect());

@@ -23,8 +23,9 @@ pub(crate) fn run(place: &AppContext, common: &Common, name: &str) -> Result<Exi
     print_text(&clean(&match change {
         Change::None => format!("{file} already allows the tools of `{name}`\n"),
         Change::Added { is_first } => {
-            let asks = if is_first { "; each call needs approval" } else { "" };
-            format!("added `{name}/*` to the allowed tools in {file}{asks}\n")
+            // The policy may already have rules that allow calls.
+            let asks = if is_first { "each call needs approval" } else { "each call needs approval, unless a rule allows it" };
+            format!("added `{name}/*` to the allowed tools in {file}; {asks}\n")
         }
         Change::Created => format!(
             "created {file}, which extends the built-in policy and allows the tools of `{name}`; each call needs approval\n"

@@ -118,9 +118,9 @@ fn table(rows: &[ServerRow]) -> String {
         let _ = writeln!(text, "{:widest$}  {}", row.name, row.reached_by);
         let _ = writeln!(text, "{:widest$}  configured in {}", "", row.place);
         let listed = if row.allowed_tools.is_empty() {
-            format!("the policy lists none of its tools; run `aye mcp allow {}` to list them", row.name)
+            format!("the policy allows none of its tools yet; run `aye mcp allow {}`", row.name)
         } else {
-            format!("the policy lists {}", row.allowed_tools.join(", "))
+            format!("the policy allows {}", row.allowed_tools.join(", "))
         };
         let _ = writeln!(text, "{:widest$}  {listed}", "");
         if let Some(offered) = row.offered {

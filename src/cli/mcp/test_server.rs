@@ -188,8 +188,8 @@ impl ServerReport {
             let word = |text: &str| toml::Value::String(text.to_owned()).to_string();
             let _ = write!(
                 text,
-                "\nthe policy denies {which}\nnext: run `aye mcp allow {}` if it does not list them; each call then needs approval. A rule in {} \
-                allows a tool\nwithout approval as long as its definition is \
+                "\nthe policy denies {which}\nnext: run `aye mcp allow {}`, unless the policy already lists them. Each call then \
+                needs approval.\nThis rule in {}\nallows a tool without approval as long as its definition is \
                 unchanged:\n\n[[capabilities.\"Mcp.Invoke\".rules]]\ntools = [{}]\ndecision = \"allow\"\nfingerprint = {}\n",
                 self.server,
                 place.directories.config.join("policy.toml").display(),

@@ -154,7 +154,7 @@ fn list(store: &PluginStore, json: bool) -> Exit {
         return Exit::Completed;
     }
     if all.plugins.is_empty() {
-        print_text("No plugins. `aye plugin add SOURCE` adds one.\n");
+        print_text("no plugins; `aye plugin add SOURCE` adds one\n");
     }
     let longest = all.plugins.iter().map(|plugin| width(plugin.name())).max().unwrap_or_default();
     let mut text = String::new();

@@ -89,8 +89,8 @@ pub(crate) fn report(file: &Path, bytes: &[u8], now: jiff::Timestamp) -> Report 
 pub(crate) fn text(reports: &[Report], paint: &OutputStyle) -> String {
     let mut out = String::new();
     for report in reports {
-        let said = report.mistakes.iter().map(|remark| (OutputTone::Bad, "error", remark));
-        for (tone, label, remark) in said.chain(report.warnings.iter().map(|remark| (OutputTone::Careful, "warning", remark))) {
+        let said = report.mistakes.iter().map(|remark| (OutputTone::Bad, "error:", remark));
+        for (tone, label, remark) in said.chain(report.warnings.iter().map(|remark| (OutputTone::Careful, "warning:", remark))) {
             let place = remark.line.map_or_else(|| report.file.display().to_string(), |line| shown_place(&report.file, line));
             let mut rows = paint.wrap_sentence(&format!("{place}: {}", remark.message), label.len() + 1).into_iter();
             let first = rows.next().unwrap_or_default();

@@ -15,6 +15,6 @@ pub(crate) fn run(place: &AppContext, id: &str) -> Result<Exit, CliError> {
     let new = fork(&store, place, &summary.session_id, &ForkUntil::End)?;
     let short = new.as_str().get(..8).unwrap_or(new.as_str());
     print_text(&format!("forked session {}: {}\n", one_line(summary.session_id.as_str()), new));
-    warn(format!("to continue: `aye --resume {short}`"));
+    warn(format!("to continue: `aye --resume={short}`"));
     Ok(Exit::Completed)
 }

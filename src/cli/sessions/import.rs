@@ -42,7 +42,7 @@ pub(crate) fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
     for line in &notices {
         warn(line);
     }
-    warn(format!("to continue: `aye --resume {}`", id.as_str().get(..8).unwrap_or(id.as_str())));
+    warn(format!("to continue: `aye --resume={}`", id.as_str().get(..8).unwrap_or(id.as_str())));
     Ok(Exit::Completed)
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn run(place: &AppContext, id: &str, take_over: bool, fork: bool) -> 
         PullResult::Ahead => format!("session {id} is newer on this machine than in the store\n"),
     });
     warn_all(&pulled.notices);
-    warn(format!("to continue: `aye --resume {}`", short_id(id)));
+    warn(format!("to continue: `aye --resume={}`", short_id(id)));
     Ok(Exit::Completed)
 }
 

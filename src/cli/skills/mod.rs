@@ -60,7 +60,7 @@ fn list(set: &SkillSet, json: bool) -> Exit {
     }
     if set.skills.is_empty() {
         let folders = PROJECT_FOLDERS.map(|folder| format!("`{folder}`")).join(", ");
-        print_text(&format!("No skills. aye looks in {folders} in a trusted project, and in your own folders.\n"));
+        print_text(&format!("no skills; aye looks in {folders} in a trusted project, and in your own folders\n"));
     }
     let longest = set.skills.iter().map(|skill| width(skill.name())).max().unwrap_or_default();
     let mut text = String::new();

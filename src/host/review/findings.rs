@@ -24,7 +24,7 @@ pub(crate) const SCHEMA: &str = r#"{
 }"#;
 
 /// Name of the schema in messages.
-pub(crate) const SCHEMA_NAME: &str = "the findings";
+pub(crate) const SCHEMA_NAME: &str = "the schema of the findings";
 
 /// The model's response.
 #[derive(Deserialize)]

@@ -48,6 +48,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::de::DeTable;
 
+/// Error for a bundle without a schema version.
+pub(super) const MISSING_VERSION: &str = "`schema_version` is missing; expected `schema_version = 1`";
 /// Maximum size of a policy file in bytes; hand-written policies are never larger.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
@@ -140,7 +142,7 @@ impl Bundle {
                 let message = format!("schema_version {other} is not supported; this version of aye supports 1");
                 return Err(BundleError { name: root.source.name.to_owned(), line, message });
             }
-            None => return Err(root.source.error(&(0..0), "`schema_version` is missing; expected `schema_version = 1`")),
+            None => return Err(root.source.error(&(0..0), MISSING_VERSION)),
         }
         let mut bundle = Self {
             version: root.text("bundle_version")?.map(|text| text.text),

@@ -41,7 +41,7 @@ pub(crate) async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     let Host { mut desk, lines, .. } = host;
     drop(lines);
     desk.paper.finish()?;
-    let resume_hint = desk.model.info.session.as_ref().map(|id| format!("aye --resume {id}"));
+    let resume_hint = desk.model.info.session.as_ref().map(|id| format!("aye --resume={id}"));
     let mode = desk.model.info.model_access.as_ref().map(|_| desk.model.info.header.mode);
     // The response has already been printed.
     let (typed, unsent) = (desk.model.unkept(), desk.model.startup.waiting_prompt);

@@ -6,7 +6,8 @@ use super::text_rows::{more, wrapped};
 use super::{Fold, RenderContext};
 use crate::protocol::tool::redaction_summary;
 use crate::protocol::{
-    APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, Effects, OUTSIDE_SANDBOX, Proposal, Redaction, text_after_changes,
+    APPLIED_UNASKED, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, Effects, OUTSIDE_SANDBOX, Proposal, Redaction,
+    text_after_changes,
 };
 use crate::text;
 use crate::tui::diff::Diff;
@@ -459,10 +460,11 @@ impl Card {
             return None;
         }
         let exit = self.exit.as_ref().map(|exit| format!("exit {exit}"));
-        let rule = if [APPROVED_BY_YOU, APPROVED_UNSANDBOXED].contains(&self.rule.as_str()) {
-            self.rule.clone()
-        } else {
-            format!("allowed by rule: {}", self.rule)
+        let rule = match self.rule.as_str() {
+            APPROVED_BY_YOU | APPROVED_UNSANDBOXED => self.rule.clone(),
+            APPLIED_UNASKED => "allowed because it ran in a copy first".to_owned(),
+            mode if mode.ends_with(" mode") => format!("allowed by {mode}"),
+            rule => format!("allowed by rule: {rule}"),
         };
         let held = Some(self.held.clone()).filter(|held| !held.is_empty() && self.is_command());
         let words: Vec<String> = exit.into_iter().chain([rule]).chain(held).collect();

@@ -48,7 +48,7 @@ fn facts(model: &UiModel, places: &[(String, String)]) -> Vec<Fact> {
     let plain = |name: &str, value: String| fact(name, value, String::new());
     let session = match &model.info.session {
         None => plain("session", "new, no messages yet".to_owned()),
-        Some(id) => fact("session", id.to_string(), format!("resume it with\naye --resume {id}")),
+        Some(id) => fact("session", id.to_string(), format!("resume it with\naye --resume={id}")),
     };
     let task = if model.is_running() { format!("running, step {}", model.task.step.max(1)) } else { "none running".to_owned() };
     let sandbox = header.sandbox.trim_start_matches("sandbox ").to_owned();

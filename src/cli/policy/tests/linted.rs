@@ -138,7 +138,23 @@ fn reports_quote_the_invalid_line_and_end_with_a_count() {
     let shown = text(&[report], &OutputStyle::plain(100));
     assert_eq!(
         shown,
-        "error policy.toml:2: unknown key `llmm`; did you mean `llm`?\n    2 │ llmm = 1\n\
+        "error: policy.toml:2: unknown key `llmm`; did you mean `llm`?\n    2 │ llmm = 1\n\
          policy.toml: 1 error; nothing runs under an invalid policy\n"
     );
+}
+
+#[test]
+fn a_missing_version_and_an_invalid_value_do_not_hide_later_errors() {
+    for (policy, lines) in [
+        ("[capabilities.\"Shell.Exec\"]\nallow = [\"git\"]\n", vec![1, 2]),
+        (
+            "schema_version = 1\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = \"git push\"\ndecision = \"alow\"\nmatch = \
+             [\"git push\"]\n",
+            vec![3, 4],
+        ),
+        ("schema_version = 2\n[capabilities.\"Shell.Exec\"]\nallow = [\"git\"]\n", vec![1, 3]),
+    ] {
+        let (mistakes, _) = said(policy);
+        assert_eq!(mistakes.iter().map(|(line, _)| *line).collect::<Vec<_>>(), lines, "{policy}: {mistakes:#?}");
+    }
 }
