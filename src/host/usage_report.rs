@@ -322,8 +322,9 @@ mod tests {
             id: id(number),
             workspace_id: workspace_id(&workspace),
             workspace,
-            model: format!("demo/model-{number}"),
+            model: format!("acme/model-{number}"),
             started_by: started_by.map(id),
+            is_of_command: false,
         });
         let journal = store.journal(claim.id(), Mode::Ask);
         let appended = journal.append(records, Durability::Process);
@@ -368,7 +369,7 @@ mod tests {
         add(&store, 1, None, vec![own(), of_agent()]);
         add(&store, 2, Some(1), vec![own(), own()]);
         add(&store, 3, Some(2), vec![own(), own()]);
-        assert_eq!(requests(store), rows(&[("demo/model-1", 1), ("demo/model-2", 2), ("demo/model-3", 2)]));
+        assert_eq!(requests(store), rows(&[("acme/model-1", 1), ("acme/model-2", 2), ("acme/model-3", 2)]));
     }
 
     #[test]
@@ -382,7 +383,7 @@ mod tests {
         add(&store, 4, None, vec![of_agent(), of_agent()]);
         add(&store, 5, Some(4), vec![own()]);
         add(&store, 6, None, vec![of_agent()]);
-        let expected = [("demo/model-1", 1), ("demo/model-2", 1), ("demo/model-3", 1), ("demo/model-4", 2), ("demo/model-6", 1)];
+        let expected = [("acme/model-1", 1), ("acme/model-2", 1), ("acme/model-3", 1), ("acme/model-4", 2), ("acme/model-6", 1)];
         assert_eq!(requests(store), rows(&expected));
     }
 
@@ -394,7 +395,7 @@ mod tests {
         add(&store, 2, Some(1), vec![own(), of_agent()]);
         add(&store, 3, Some(2), vec![own()]);
         store.delete(&id(1)).unwrap();
-        assert_eq!(requests(store), rows(&[("demo/model-2", 1), ("demo/model-3", 1)]));
+        assert_eq!(requests(store), rows(&[("acme/model-2", 1), ("acme/model-3", 1)]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Inputs and results of the terminal UI.
 
 use super::clipboard::Clipboard;
-use super::history::{HistoryOptions, HistoryRedactor};
+use super::history::HistoryOptions;
 use super::terminal::Emulator;
 use super::theme::ColourDepth;
 use super::typeahead_guard::GuardTiming;
@@ -166,7 +166,7 @@ impl UiOptions {
             themes: None,
             reduce_motion: false,
             notices: Notices::Auto,
-            history: HistoryOptions { file: None, redactor: HistoryRedactor(Arc::new(str::to_owned)) },
+            history: HistoryOptions { file: None, redactor: super::history::HistoryRedactor(Arc::new(str::to_owned)) },
             clipboard: Clipboard::default(),
             shows: OpenInEditor(Arc::new(|_| Ok(()))),
             tasks: RunTask(Arc::new(|_, _| Ok(()))),
