@@ -1,5 +1,5 @@
-//! Conversion of an editor's prompt into prompt text. Files become mentions; images and long text are stored as
-//! artifacts.
+//! Conversion of an editor's prompt to prompt text. Files are converted to mentions, and images and long texts are
+//! stored as artifacts.
 
 use super::host::FileProvider;
 use super::markdown::fence;
@@ -10,12 +10,12 @@ use base64::engine::general_purpose::STANDARD;
 use std::path::Path;
 
 const MAX_BLOCKS: usize = 500;
-/// Maximum size of a prompt, in bytes.
+/// Maximum size of a prompt in bytes.
 const MAX_BYTES: usize = 4 << 20;
-/// Size in bytes above which an embedded text is stored as an artifact, which the model reads like a file.
+/// Size in bytes above which an embedded text is stored as an artifact, which the model can read like a file.
 const INLINE_BYTES: usize = 32 << 10;
 
-/// Converts the content blocks into a prompt, or returns the reason why it cannot be sent.
+/// Converts content blocks to a prompt. Returns the reason if the prompt cannot be sent.
 pub(crate) async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &dyn FileProvider) -> Result<String, String> {
     if blocks.len() > MAX_BLOCKS {
         return Err(format!("the prompt has {} parts; the limit is {MAX_BLOCKS}", blocks.len()));
@@ -63,15 +63,15 @@ pub(crate) async fn prompt(blocks: Vec<ContentBlock>, directory: &Path, files: &
 
 const UNKNOWN: &str = "the prompt has a part of an unknown type; only text, images and files are supported";
 
-/// Text after the name of an embedded text.
+/// Text that follows the name of an embedded text.
 const AS_IT_IS: &str = ", current content in the editor:";
 
 #[derive(Default)]
 struct PromptText {
     text: String,
-    /// Embedded text, which is placed after the user's text.
+    /// Embedded texts, which are appended to the user's text.
     behind: String,
-    /// True if the last part was a mention, which must be separated from the text after it.
+    /// Whether the text currently ends with a mention, which must be separated from any text that follows.
     named: bool,
 }
 
@@ -111,7 +111,7 @@ impl PromptText {
     }
 }
 
-/// Returns true if a prompt would interpret part of the text as a mention of a file.
+/// Returns whether any part of the text would be interpreted as a file mention.
 fn contains_mention(text: &str) -> bool {
     text.split(char::is_whitespace).any(|word| {
         word.split_once('@').is_some_and(|(before, after)| {
@@ -134,7 +134,7 @@ async fn store_image(data: &str, files: &dyn FileProvider) -> Result<String, Str
     Ok(format!("@{}", files.keep_image(bytes).await?))
 }
 
-/// Replaces line breaks, so that a name cannot imitate the user's text.
+/// Replaces line breaks in a name, which could otherwise imitate the user's text.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split(|letter: char| letter.is_whitespace() || letter.is_control()).collect();
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ").chars().take(500).collect()

@@ -1,4 +1,4 @@
-//! Unsaved content of files that are open in the editor. An editor that does not respond in time is not queried again
+//! Unsaved content of files that are open in the editor. If the editor does not respond in time, it is not asked again
 //! until the next prompt.
 
 use super::client::Client;
@@ -10,18 +10,18 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Time within which the editor must respond.
+/// Time within which the editor must respond to a request.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Open files of one session. All clones share the same state.
+/// Files that are open in a session's editor. All clones share the same state.
 #[derive(Clone)]
 pub(crate) struct EditorBuffers(Arc<Inner>);
 
 struct Inner {
     client: Client,
-    /// Session, set once it is open.
+    /// Session ID, which is set once the session is open.
     session: OnceLock<String>,
-    /// True after the editor did not respond in time. It is then not queried until the next prompt.
+    /// Whether the editor has failed to respond in time, in which case it is not asked again until the next prompt.
     hangs: AtomicBool,
 }
 
@@ -32,7 +32,7 @@ impl std::fmt::Debug for EditorBuffers {
 }
 
 impl EditorBuffers {
-    /// Returns the buffers of a client; `None` if the editor does not give access to its files.
+    /// Returns the buffers for a client, or `None` if the editor does not give access to its files.
     pub(crate) fn for_client(client: &Client) -> Option<Self> {
         let inner = Inner { client: client.clone(), session: OnceLock::new(), hangs: AtomicBool::new(false) };
         client.understands().reads_files.then(|| Self(Arc::new(inner)))
@@ -42,18 +42,19 @@ impl EditorBuffers {
         let _ = self.0.session.set(session.to_string());
     }
 
-    /// Starts a new prompt, so that an editor that did not respond is queried again.
+    /// Records that a new prompt is starting, after which an editor that failed to respond is asked again.
     pub(crate) fn start_prompt(&self) {
         self.0.hangs.store(false, Ordering::Relaxed);
     }
 
-    /// Returns the content of a file from the editor, including unsaved changes. Returns `None` if the editor fails.
+    /// Returns the editor's content of a file, including unsaved changes. Returns `None` if the editor does not provide
+    /// it.
     pub(crate) async fn text(&self, path: PathBuf) -> Option<String> {
         let session = self.session()?;
         self.with_timeout(self.0.client.read_file(ReadTextFileRequest::new(session, path))).await
     }
 
-    /// Sends the new content of a file to the editor. Returns true if the editor accepted it.
+    /// Sends new file content to the editor. Returns whether the editor accepted it.
     pub(crate) async fn send_text(&self, path: PathBuf, text: String) -> bool {
         let Some(session) = self.session().filter(|_| self.0.client.understands().writes_files) else { return false };
         self.with_timeout(self.0.client.write_file(WriteTextFileRequest::new(session, path, text))).await.is_some()

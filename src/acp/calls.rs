@@ -1,4 +1,4 @@
-//! Tool calls as an editor shows them: their kind, locations and content.
+//! Tool calls as an editor displays them: their kinds, locations and content.
 
 use super::markdown::fence;
 use super::places;
@@ -8,16 +8,16 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of bytes of a call's text that are sent to the editor; the model gets the full text.
+/// Maximum number of bytes of a call's text to send to the editor. The model still receives the full text.
 pub(crate) const SHOWN_BYTES: usize = 48 << 10;
-/// Maximum number of bytes of a running command's most recent output that are sent to the editor.
+/// Maximum number of bytes of a running command's most recent output to send to the editor.
 pub(crate) const TAIL_BYTES: usize = 12 << 10;
-/// Maximum size in bytes of the raw arguments.
+/// Maximum size in bytes of the raw arguments to send to the editor.
 const RAW_BYTES: usize = 64 << 10;
 const TITLE_BYTES: usize = 240;
 const MAX_LOCATIONS: usize = 50;
 
-/// Returns the kind of a call, by its tool, or else by its capability.
+/// Returns the kind of a call, judging by its tool or, if the tool is unknown, by its policy capability.
 pub(crate) fn kind(tool: &str, capability: Option<&str>) -> ToolKind {
     match tool {
         "ReadFile" | "Stat" | "TextInspect" | "HashFile" | "DiskUsage" | "CliRead" | "CliEnv" | "CliGetPlatform" => {
@@ -38,7 +38,7 @@ pub(crate) fn kind(tool: &str, capability: Option<&str>) -> ToolKind {
     }
 }
 
-/// Returns the locations that a call concerns, from its arguments.
+/// Returns the file locations that a call's arguments refer to.
 pub(crate) fn locations(arguments: &CallArguments, directory: &Path) -> Vec<ToolCallLocation> {
     let CallArguments::Object(arguments) = arguments else { return Vec::new() };
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).filter(|path| !path.is_empty() && !path.contains('\0'));
@@ -47,7 +47,7 @@ pub(crate) fn locations(arguments: &CallArguments, directory: &Path) -> Vec<Tool
     named.map(|path| ToolCallLocation::new(places::absolute(path, directory)).line(line)).collect()
 }
 
-/// Returns the locations of a change.
+/// Returns the file locations that a change affects.
 pub(crate) fn change_locations(paths: &[PathBuf], diffs: &[FileDiff], directory: &Path) -> Vec<ToolCallLocation> {
     let starts = diffs.iter().flat_map(|file| &file.hunks).map(|hunk| u32::try_from(hunk.new_start));
     let line = starts.flatten().find(|line| *line > 0);
@@ -93,19 +93,19 @@ pub(crate) fn status(status: ToolStatus) -> ToolCallStatus {
     }
 }
 
-/// Returns the summary as a single line.
+/// Formats a summary as a single line.
 pub(crate) fn title(summary: &str) -> String {
     let line: String = summary.split_whitespace().collect::<Vec<_>>().join(" ");
     let end = cut_position_before(&line, TITLE_BYTES);
     if end < line.len() { format!("{}…", &line[..end]) } else { line }
 }
 
-/// Returns the text, shortened to its start and end if it is too long.
+/// Returns the text. If it is longer than `most` bytes, its middle is left out.
 pub(crate) fn excerpt(text: &str, most: usize) -> String {
     crate::protocol::truncate(text, most).into_owned()
 }
 
-/// Shortens the text to its last bytes.
+/// Shortens the text to its last `most` bytes.
 pub(crate) fn tail(text: &mut String, most: usize) {
     if text.len() > 2 * most {
         let start = cut_position_after(text, text.len() - most);
@@ -113,7 +113,7 @@ pub(crate) fn tail(text: &mut String, most: usize) {
     }
 }
 
-/// Wraps program text in a code fence, so that no line is interpreted as Markdown.
+/// Wraps text in a code fence so that none of it is interpreted as Markdown.
 pub(crate) fn code(text: &str, language: &str) -> ToolCallContent {
     let fence = fence(text);
     let end = if text.ends_with('\n') { "" } else { "\n" };
@@ -124,14 +124,15 @@ pub(crate) fn text_content(text: String) -> ToolCallContent {
     ToolCallContent::Content(Content::new(text))
 }
 
-/// Names of tool calls, unique within a session. Providers may restart the numbering of calls in every response.
+/// Names for tool calls that are unique within a session. They are needed because providers may start numbering calls
+/// anew in each response.
 #[derive(Default)]
 pub(crate) struct Names {
     seen: HashMap<CallId, u32>,
 }
 
 impl Names {
-    /// Assigns a name to a call that was just requested.
+    /// Assigns a name to a call that has just been requested, and returns it.
     pub(crate) fn assign_name(&mut self, id: &CallId) -> String {
         *self.seen.entry(id.clone()).or_default() += 1;
         self.tool_call_id(id)

@@ -1,4 +1,4 @@
-//! Capabilities that aye and an editor announce.
+//! Capabilities that aye and an editor announce to each other.
 
 use super::client::EditorCapabilities;
 use super::host::{Authentication, EditorServer, ServerReach};
@@ -22,7 +22,7 @@ pub(crate) fn editor_capabilities(client: &ClientCapabilities) -> EditorCapabili
     }
 }
 
-/// Returns the authentication methods. Those that need a terminal are offered only to an editor that has one.
+/// Returns the available authentication methods. Those that need a terminal are offered only to editors that have one.
 pub(crate) fn auth_methods(ways: Vec<Authentication>, understands: EditorCapabilities) -> Vec<AuthMethod> {
     let method = |way: Authentication| match way.in_terminal.filter(|_| understands.terminal_sign_in) {
         Some(arguments) => {

@@ -1,4 +1,4 @@
-//! The editor as a session sees it: its capabilities, and the messages to it.
+//! The editor as seen by a session: its capabilities, and the messages sent to it.
 
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
@@ -9,34 +9,34 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, TryAcquireError, watch};
 
-/// Functions that sanitize external text, for display and for decisions.
+/// Functions that sanitize external text, both for display and for text on which the user bases decisions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sanitizers {
     pub clean: fn(&str) -> Cow<'_, str>,
     pub reveal: fn(&str) -> Cow<'_, str>,
 }
 
-/// Optional capabilities of an editor.
+/// Optional capabilities that an editor may have.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct EditorCapabilities {
-    /// The editor gives access to the content of its files and accepts new content.
+    /// Whether the editor provides the content of its files. `writes_files` is whether it also accepts new content.
     pub reads_files: bool,
     pub writes_files: bool,
     pub notices: bool,
     pub compactions: bool,
-    /// The editor has a terminal in which aye can be set up.
+    /// Whether the editor has a terminal in which aye can be set up.
     pub terminal_sign_in: bool,
 }
 
-/// The editor, as seen by a session.
+/// Editor in which a session is displayed.
 #[derive(Clone)]
 pub(crate) struct Client {
     connection: ConnectionTo<agent_client_protocol::Client>,
-    /// Permits for updates that have not been written yet.
+    /// Semaphore that limits the number of updates waiting to be written.
     room: Arc<Semaphore>,
     understands: EditorCapabilities,
     pub looks: Sanitizers,
-    /// Sender that tells the session whether more streamed text is accepted.
+    /// Tells the session whether the editor can currently accept more streamed text.
     pub flow: Option<Arc<watch::Sender<bool>>>,
 }
 
@@ -60,7 +60,7 @@ impl Client {
         self.understands
     }
 
-    /// Sends an update. Waits if the editor cannot keep up.
+    /// Sends an update, waiting if the editor cannot keep up.
     pub(crate) async fn update(&self, session: &crate::protocol::SessionId, update: SessionUpdate) {
         let room = match self.room.try_acquire() {
             Ok(room) => room,

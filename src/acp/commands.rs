@@ -1,10 +1,10 @@
-//! Slash commands in an editor, and their parsing from a prompt.
+//! Slash commands that are available in an editor, and how they are recognized in prompts.
 
 use crate::protocol::CustomCommand;
 use agent_client_protocol::v1::schema::{AvailableCommand, AvailableCommandInput, UnstructuredCommandInput};
 
-/// Built-in commands that are handled here, with their argument hints. Their descriptions come from the list of all
-/// commands.
+/// Built-in commands that can be used in editors, each with a hint for its arguments. Their descriptions are taken from
+/// the list of all commands.
 pub(crate) const HANDLED: &[(&str, Option<&str>)] = &[
     ("/help", None),
     ("/status", None),
@@ -31,16 +31,16 @@ pub(crate) const HANDLED: &[(&str, Option<&str>)] = &[
     ("/export", Some("md, json or html, and a file name")),
 ];
 
-/// All commands with their descriptions.
+/// List of all slash commands, each with its description.
 pub(crate) type Registry = &'static [(&'static str, &'static str)];
 
-/// Meaning of a prompt.
+/// What a prompt asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ParsedPrompt {
     Prompt(String),
-    /// Built-in command without its slash, and its arguments.
+    /// Built-in command, named without its slash, and its arguments.
     BuiltIn(&'static str, String),
-    /// Reason why the command cannot be run.
+    /// Command that cannot be run, for the given reason.
     Invalid(String),
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn available_commands(registry: Registry, own: &[CustomCommand]) -> V
     handled.chain(prompts).chain(own).collect()
 }
 
-/// Returns the protocol entry of a slash command.
+/// Returns a slash command in the form in which it is announced to the editor.
 fn available(name: &str, description: &str, hint: Option<&str>) -> AvailableCommand {
     let input = hint.map(|hint| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));
     AvailableCommand::new(name, description).input(input)
@@ -63,7 +63,7 @@ fn is_taken(registry: Registry, name: &str) -> bool {
     registry.iter().any(|(entry, _)| entry[1..].split(' ').next() == Some(name))
 }
 
-/// Returns the meaning of a prompt. A path, or a slash within text, is not a command.
+/// Determines what a prompt asks for. Neither a path nor a slash in the middle of text is taken for a command.
 pub(crate) fn parse_prompt(text: String, registry: Registry, own: &[CustomCommand]) -> ParsedPrompt {
     let Some(typed) = text.trim().strip_prefix('/') else { return ParsedPrompt::Prompt(text) };
     let (word, behind) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));

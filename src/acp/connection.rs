@@ -1,4 +1,4 @@
-//! Connection to an editor: receives its requests and routes them to sessions.
+//! Connection to an editor, which receives requests and routes them to sessions.
 
 use super::buffers::EditorBuffers;
 use super::capabilities;
@@ -25,22 +25,22 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of open sessions of one editor.
+/// Maximum number of sessions that an editor can have open.
 const MAX_SESSIONS: usize = 32;
-/// Maximum number of concurrent requests that open, list or end sessions.
+/// Maximum number of requests to open, list or end sessions that can be in progress at once.
 const MAX_OPENING: usize = 8;
-/// Number of sessions on a page of the list.
+/// Number of sessions per page of the session list.
 const PAGE: usize = 100;
-/// Maximum time for the last messages to be written.
+/// Maximum time to wait for the last messages to be written.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum time for all sessions to save themselves.
+/// Maximum time to wait for all sessions to be saved.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
-/// Part of that time that is reserved for the editor to read the last messages.
+/// Portion of `SHUTDOWN_TIMEOUT` that is reserved for the editor to read the last messages.
 const READ_GRACE: Duration = Duration::from_secs(1);
-/// Number of slots in the queue of a session that are reserved for cancellations.
+/// Number of entries in a session's request queue that are reserved for cancellations.
 const FOR_CANCEL: usize = 8;
 
-/// Parts of a connection.
+/// Everything that is needed to serve a connection.
 pub(crate) struct ConnectionParts {
     pub host: Arc<dyn Host>,
     pub looks: Sanitizers,
@@ -48,15 +48,15 @@ pub(crate) struct ConnectionParts {
     pub registry: Registry,
 }
 
-/// Reason why the connection ended.
+/// Reason why a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndReason {
-    /// The editor closed its end, or stopped reading.
+    /// The editor closed its end or stopped reading.
     Closed,
     Stopped,
 }
 
-/// State that all requests share.
+/// State shared by all requests on a connection.
 struct SharedState {
     front: ConnectionParts,
     room: Arc<Semaphore>,
@@ -65,7 +65,7 @@ struct SharedState {
     sessions: Mutex<HashMap<String, mpsc::Sender<Ask>>>,
 }
 
-/// Serves an editor until it disconnects or `stop` fires. Returns after all sessions were saved.
+/// Serves an editor until it disconnects or `stop` completes. Does not return before all sessions have been saved.
 pub(crate) async fn serve(
     front: ConnectionParts,
     input: impl Read + Send + 'static,
@@ -87,7 +87,7 @@ pub(crate) async fn serve(
     let (closed, is_closed) = oneshot::channel();
     let complain = out.clone();
     let incoming = tokio::spawn(async move {
-        // The connection is closed once all sessions have sent their last messages.
+        // The connection is closed after all sessions have sent their last messages.
         let to = transport::forward_messages(lines, to, complain).await;
         let _ = closed.send(());
         to
@@ -120,7 +120,7 @@ pub(crate) async fn serve(
             };
             let mut closing = std::pin::pin!(timeout(SHUTDOWN_TIMEOUT, end.close_all()));
             if timeout(READ_GRACE, &mut closing).await.is_err() {
-                // An editor that does not read must not block anything.
+                // An editor that does not read must not block the shutdown.
                 room.close();
                 let _ = closing.await;
             }
@@ -137,7 +137,7 @@ pub(crate) async fn serve(
 }
 
 impl SharedState {
-    /// Handles a request without waiting, because responses to aye's own requests arrive on the same connection.
+    /// Handles a request. This must not wait, because responses to aye's own requests arrive on the same connection.
     fn request(self: Arc<Self>, request: ClientRequest, to: Reply, connection: ConnectionTo<agent_client_protocol::Client>) {
         if let ClientRequest::InitializeRequest(request) = request {
             return self.initialize(&request, to);
@@ -186,7 +186,7 @@ impl SharedState {
         if let ClientNotification::CancelNotification(CancelNotification { session_id, .. }) = notification
             && let Some(session) = self.session(&session_id.to_string())
         {
-            // If the queue is full of cancellations, no further one is needed.
+            // If the queue is full of cancellations, another one is not needed.
             let _ = session.try_send(Ask::Cancel);
         }
     }
@@ -217,7 +217,7 @@ impl SharedState {
         drop(session.try_send(ask(to)));
     }
 
-    /// Handles a request that takes time, because of a disk or a provider.
+    /// Handles a request that may take some time because it waits for the disk or a provider.
     async fn spawn_request(&self, request: ClientRequest, to: Reply, client: Client) {
         match request {
             ClientRequest::AuthenticateRequest(request) => {
@@ -291,7 +291,7 @@ impl SharedState {
         if self.sessions().len() >= MAX_SESSIONS {
             return refuse(to, INTERNAL, format!("too many open sessions (limit {MAX_SESSIONS}); close one first"));
         }
-        // A client that loads a session again receives its history again.
+        // A client that loads an open session again receives its history again.
         if let SessionOrigin::Stored { id, .. } = &opening.which {
             self.close(id).await;
         }
@@ -327,7 +327,7 @@ impl SharedState {
         Ok(ListSessionsResponse::new(page.collect()).next_cursor(more))
     }
 
-    /// Closes a session. Returns true if there was one with this ID.
+    /// Closes a session. Returns whether a session with this ID was open.
     async fn close(&self, id: &str) -> bool {
         let session = self.sessions().remove(id);
         let Some(session) = session else { return false };

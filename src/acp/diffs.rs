@@ -1,4 +1,4 @@
-//! Conversion of a diff into the old and new text of each file, which is the form in which an editor shows a change.
+//! Conversion of diffs to the old and new text of each file, which is the form in which editors display changes.
 
 use super::host::FileProvider;
 use super::places;
@@ -6,12 +6,12 @@ use crate::protocol::{DiffHunk, FileDiff, FileDiffKind};
 use agent_client_protocol::v1::schema::{Diff, ToolCallContent};
 use std::path::{Path, PathBuf};
 
-/// Size in bytes above which only the changed parts of a file are shown.
+/// Size in bytes above which only the changed parts of a file are displayed.
 const WHOLE_BYTES: usize = 128 << 10;
-/// Maximum number of changes shown; the caller reports how many were omitted.
+/// Maximum number of changes to display. The number of changes left out is returned to the caller.
 const MAX: usize = 100;
 
-/// Direction in which a diff is applied.
+/// Direction in which to apply a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// From the old file to the new one.
@@ -20,7 +20,7 @@ pub(crate) enum Direction {
     Back,
 }
 
-/// Applies the diff of a file to the text, which must be exactly the old version of the diff.
+/// Applies a file's diff to its text in the given direction. Returns `None` if the text does not match the diff.
 fn apply(file: &FileDiff, text: &str, way: Direction) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (mut out, mut at) = (String::new(), 0);
@@ -47,8 +47,7 @@ fn apply(file: &FileDiff, text: &str, way: Direction) -> Option<String> {
     Some(out)
 }
 
-/// Returns the file content that an editor shows. `now`: the current text of the file, if it can be
-/// read.
+/// Converts a file's diff to the form that editors display. `now` is the file's current text, if it can be read.
 fn editor_diffs(file: &FileDiff, path: &Path, now: Option<&str>, way: Direction) -> Vec<Diff> {
     let was_missing = file.kind == FileDiffKind::Added;
     let now = now.filter(|text| text.len() <= WHOLE_BYTES).map(|text| text.replace("\r\n", "\n"));
@@ -62,7 +61,7 @@ fn editor_diffs(file: &FileDiff, path: &Path, now: Option<&str>, way: Direction)
         let old = Some(old).filter(|old| !(was_missing || way == Direction::Back && old.is_empty() && has_empty_old_side(file)));
         return vec![Diff::new(path, new).old_text(old)];
     }
-    // A file that does not exist yet is new, even if its diff contradicts that.
+    // A file that does not exist yet is new, even if its diff says otherwise.
     let is_new = was_missing || now.is_none() && way == Direction::Forth && has_empty_old_side(file);
     let piece = |hunk: &DiffHunk| {
         let old = (!is_new).then(|| hunk.old_lines().collect::<String>());
@@ -75,8 +74,8 @@ fn has_empty_old_side(file: &FileDiff) -> bool {
     matches!(&file.hunks[..], [hunk] if hunk.old_lines().next().is_none() && hunk.old_start == 0)
 }
 
-/// Converts diffs into the content of a call. Also returns the number of omitted changes. `paths`: names for diffs that
-/// do not name their file.
+/// Converts diffs to the content of a call. Also returns the number of changes that were left out. `paths` provides
+/// names for diffs that do not name a file.
 pub(crate) async fn contents(
     changed: &[FileDiff],
     (paths, directory): (&[PathBuf], &Path),

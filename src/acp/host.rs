@@ -1,4 +1,4 @@
-//! Host of the connection: opens sessions, and provides the files of a session.
+//! Host of a connection, which opens sessions and provides access to their files.
 
 use super::buffers::EditorBuffers;
 use crate::protocol::{Effort, Event, Mode, Query, SessionCommand, SessionId};
@@ -9,45 +9,45 @@ use tokio::sync::{mpsc, watch};
 
 pub(crate) type Answer<T> = BoxFuture<'static, Result<T, Refusal>>;
 
-/// Reason why a request is refused, as a sentence with the solution.
+/// Reason why a request is refused. The message includes what the user can do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is no API key for the model.
+    /// The API key for the model is missing.
     NoKey(String),
     NoSession(String),
     /// Another process owns the session.
     Held(String),
     /// The request is invalid.
     Wrong(String),
-    /// A policy or a setting is invalid.
+    /// A policy or setting is invalid.
     Policy(String),
     Failed(String),
 }
 
-/// Request to open a session.
+/// Request to open a new or stored session.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionOpening {
     pub which: SessionOrigin,
     pub directory: PathBuf,
-    /// Additional directories of the workspace.
+    /// Additional workspace directories.
     pub more: Vec<PathBuf>,
-    /// MCP servers from the editor, for this session.
+    /// MCP servers that the editor configures for this session.
     pub servers: Vec<EditorServer>,
-    /// The editor's unsaved files, if the editor gives access to them.
+    /// Unsaved files in the editor, if the editor gives access to them.
     pub buffers: Option<EditorBuffers>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SessionOrigin {
     New,
-    /// Stored session; `history` requests its whole history.
+    /// Stored session. `history` is whether its complete history is needed.
     Stored {
         id: String,
         history: bool,
     },
 }
 
-/// MCP server as the editor describes it.
+/// MCP server configured by the editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EditorServer {
     pub name: String,
@@ -65,14 +65,14 @@ pub(crate) enum ServerReach {
         url: String,
         headers: Vec<(String, String)>,
     },
-    /// The older transport with server-sent events.
+    /// Older transport that uses server-sent events.
     Events {
         url: String,
         headers: Vec<(String, String)>,
     },
 }
 
-/// Hides the environment and the headers, which may contain keys.
+/// Omits the environment and the headers, because they may contain keys.
 impl std::fmt::Debug for ServerReach {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -83,31 +83,31 @@ impl std::fmt::Debug for ServerReach {
     }
 }
 
-/// Running session.
+/// Session that has been opened and is running.
 pub(crate) struct RunningSession {
     pub id: SessionId,
-    /// Canonical path of its workspace.
+    /// Canonical path of the workspace.
     pub directory: PathBuf,
-    /// Most permissive mode that may be chosen.
+    /// Most permissive approval mode that the user can select.
     pub laxest: Mode,
     pub title: Option<String>,
-    /// The reasoning effort that is set.
+    /// Reasoning effort that is configured.
     pub effort: Option<Effort>,
     pub commands: mpsc::Sender<SessionCommand>,
     pub queries: mpsc::Sender<Query>,
     pub events: mpsc::UnboundedReceiver<Event>,
-    /// History, if it was requested.
+    /// Complete history, if it was requested.
     pub history: Vec<Event>,
-    /// Notices that the user should see first.
+    /// Notices to show to the user first.
     pub notices: Vec<String>,
     pub files: Arc<dyn FileProvider>,
-    /// Receiver that tells whether more streamed text is accepted.
+    /// Reports whether the editor can currently accept more streamed text.
     pub room: watch::Sender<bool>,
-    /// Completes when the session has been saved and is available to other processes.
+    /// Completes once the session has been saved and other processes can open it.
     pub ended: BoxFuture<'static, ()>,
 }
 
-/// A stored session.
+/// Stored session, as listed to the editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub id: SessionId,
@@ -116,45 +116,45 @@ pub(crate) struct Listed {
     pub updated: jiff::Timestamp,
 }
 
-/// Way to authenticate with a model provider.
+/// Way of authenticating with a model provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Authentication {
     pub id: &'static str,
     pub name: &'static str,
     pub description: String,
-    /// Arguments of aye that start the authentication in a terminal.
+    /// Arguments with which to start aye in a terminal for this method. `None` if no terminal is needed.
     pub in_terminal: Option<&'static [&'static str]>,
 }
 
 pub(crate) trait Host: Send + Sync + 'static {
     fn open(&self, asked: SessionOpening) -> Answer<RunningSession>;
 
-    /// Lists the sessions of a directory, or all sessions, most recent first.
+    /// Lists the sessions of a directory, or all sessions, with the most recent first.
     fn list(&self, directory: Option<PathBuf>) -> Answer<Vec<Listed>>;
 
     fn delete(&self, id: String) -> Answer<()>;
 
     fn auth_methods(&self) -> Vec<Authentication>;
 
-    /// Returns an error unless a model is ready for use.
+    /// Returns an error if no model is ready for use.
     fn check_authentication(&self) -> Answer<()>;
 }
 
-/// Files and artifacts of a session.
+/// Access to the files and artifacts of a session.
 pub(crate) trait FileProvider: Send + Sync + 'static {
-    /// Returns the current text of a file in the workspace; `None` if it is outside the workspace, too large or not
-    /// text.
+    /// Returns the current text of a file in the workspace. Returns `None` if the file is outside the workspace, too
+    /// large, or not text.
     fn text(&self, path: &Path) -> BoxFuture<'static, Option<String>>;
 
-    /// Stores an image for the session. Returns the URI by which a prompt refers to it, or the reason why it cannot be
-    /// stored.
+    /// Stores an image for the session. Returns the URI with which prompts refer to the image, or the reason why it
+    /// could not be stored.
     fn keep_image(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<String, String>>;
 
-    /// Stores text for the session, like `keep_image`.
+    /// Stores a text for the session. Returns its URI or a reason, like `keep_image`.
     fn keep_text(&self, name: String, text: String) -> BoxFuture<'static, Result<String, String>>;
 }
 
-/// Implementation without files.
+/// Provider that has no files and stores nothing.
 pub(crate) struct NoFiles;
 
 impl FileProvider for NoFiles {

@@ -1,4 +1,4 @@
-//! Agent Client Protocol: aye sessions in an editor, over stdin and stdout.
+//! Agent Client Protocol, which provides aye sessions in an editor over standard input and output.
 
 mod blocks;
 mod buffers;

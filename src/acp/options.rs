@@ -1,4 +1,4 @@
-//! Options of a session: mode, model and reasoning effort.
+//! Session options that an editor can change: approval mode, model and reasoning effort.
 
 use crate::protocol::{Command, Effort, Mode};
 use agent_client_protocol::v1::schema::{
@@ -10,10 +10,10 @@ pub(crate) const MODE: &str = "mode";
 pub(crate) const MODEL: &str = "model";
 pub(crate) const EFFORT: &str = "effort";
 const BY_ITSELF: &str = "auto";
-/// Maximum number of models in the list; other models are available with `/model NAME`.
+/// Maximum number of models to list. Any others can be selected with `/model NAME`.
 const MAX_MODELS: usize = 100;
 
-/// Modes, with their names and descriptions for the editor.
+/// Approval modes, each with the name and description that the editor displays.
 const MODES: [(Mode, &str, &str); 4] = [
     (Mode::Plan, "Plan", "read-only: no changes"),
     (Mode::Ask, "Ask", "follow the policy; ask if no rule applies"),
@@ -24,11 +24,11 @@ const MODES: [(Mode, &str, &str); 4] = [
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub mode: Mode,
-    /// Most permissive mode that may be chosen.
+    /// Most permissive approval mode that the user can select.
     pub laxest: Mode,
     pub model: String,
     pub effort: Option<Effort>,
-    /// The reasoning efforts that the model supports.
+    /// Reasoning efforts that the current model supports.
     pub efforts: Vec<Effort>,
     /// Models that are ready for use.
     pub models: Vec<String>,
@@ -59,7 +59,7 @@ impl Options {
         let model = SessionConfigOption::select(MODEL, "Model", self.model.clone(), models)
             .description("the model for the next requests".to_owned())
             .category(SessionConfigOptionCategory::Model);
-        // The current value must be in the list, even if the model uses the nearest supported effort.
+        // The current value must be in the list, even if requests use the nearest effort that the model supports.
         let mut efforts: Vec<Effort> = self.efforts.iter().copied().chain(self.effort).collect();
         efforts.sort_unstable();
         efforts.dedup();
@@ -73,7 +73,7 @@ impl Options {
         vec![mode, model, effort]
     }
 
-    /// Returns the command that sets the option, or an error that lists the valid values.
+    /// Returns the command that sets an option. If the value is invalid, returns an error that lists the valid ones.
     pub(crate) fn set(&self, id: &str, value: &SessionConfigOptionValue) -> Result<Command, String> {
         let Some(value) = value.as_value_id() else {
             return Err(format!("`{id}` must be one of the named values, not true or false"));

@@ -1,4 +1,4 @@
-//! Approval prompts as an editor shows them, and the interpretation of its answers.
+//! Approval prompts in the form that editors display, and the interpretation of the editor's response.
 
 use super::calls;
 use super::client::Sanitizers;
@@ -14,25 +14,27 @@ const CLEAN: &str = "clean-context";
 const RUN_AGAIN: &str = "run_again";
 const ALWAYS: &str = "always-session";
 const ALWAYS_HERE: &str = "always-project";
-/// Prefix of an option ID that leaves out one path, followed by the index of the path.
+/// ID prefix of an option that approves everything except one path. It is followed by the index of that path.
 const WITHOUT: &str = "without-";
-/// Maximum number of paths for which each has an option to leave it out.
+/// Maximum number of paths for which to offer options that leave out a single path. With more paths, no such options
+/// are offered.
 const MAX_SELECTABLE: usize = 4;
-/// Maximum number of bytes in the label of an option.
+/// Maximum length of an option's label in bytes.
 const OPTION_BYTES: usize = 160;
 const REASON_BYTES: usize = 2_000;
-/// Maximum number of command parts, and of effects, that are listed individually.
+/// Maximum number of commands, and of effects, to list individually.
 const MAX_LISTED: usize = 40;
 
-/// The outcome of an approval prompt.
+/// Outcome of an approval prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PermissionOutcome {
     Decided(Decision),
-    /// The user stopped the whole prompt.
+    /// The user stopped the entire turn.
     Stopped,
 }
 
-/// Returns the possible answers: allow once, allow always (with the narrowest rule), or deny.
+/// Returns the options for an approval prompt, such as to allow once, to always allow (using the narrowest rule), or to
+/// deny.
 pub(crate) fn options(approval: &Approval, looks: Sanitizers) -> Vec<PermissionOption> {
     let mut options = Vec::new();
     if is_conflict(approval) {
@@ -66,14 +68,15 @@ pub(crate) fn options(approval: &Approval, looks: Sanitizers) -> Vec<PermissionO
     options
 }
 
-/// Returns the paths that can be left out individually; none if there are too many for separate options.
+/// Returns the paths that can be left out individually. Empty if there is only one, or too many to offer an option for
+/// each.
 fn selectable(approval: &Approval) -> Vec<&str> {
     let effects = approval.effects.as_deref().filter(|effects| effects.approval_obstacle().is_none());
     let paths: Vec<&str> = effects.map(|effects| effects.listed_paths().collect()).unwrap_or_default();
     if (2..=MAX_SELECTABLE).contains(&paths.len()) { paths } else { Vec::new() }
 }
 
-/// Returns the decisions for the options that leave out one path, in order.
+/// Returns the decision for each option that leaves out one path, in order.
 pub(crate) fn partial_decisions(approval: &Approval) -> Vec<Decision> {
     let digest = approval.effects.as_ref().map(|effects| effects.digest.clone()).unwrap_or_default();
     let without = |path: &str| {
@@ -83,7 +86,7 @@ pub(crate) fn partial_decisions(approval: &Approval) -> Vec<Decision> {
     selectable(approval).into_iter().map(without).collect()
 }
 
-/// Returns whether effects could not be applied because files changed after the command ran.
+/// Returns whether the effects cannot be applied because files were changed after the command ran.
 fn is_conflict(approval: &Approval) -> bool {
     approval.effects.as_ref().is_some_and(|effects| effects.conflict.is_some())
 }
@@ -95,7 +98,7 @@ fn can_be_kept(offer: &GrantOption, scope: GrantScope) -> bool {
     !asks_still && in_file && offer.refuses(scope).is_none() && !offer.rules_for(scope).is_empty()
 }
 
-/// Returns the details for the user's decision, after the diffs.
+/// Returns the details that the user needs for the decision. They are displayed after the diffs.
 pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallContent> {
     let reveal = |text: &str| (looks.reveal)(text).into_owned();
     let mut contents = Vec::new();
@@ -124,7 +127,7 @@ pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallCo
     }
     if let Some(effects) = approval.effects.as_ref().filter(|effects| effects.conflict.is_none()) {
         lines.push("The command already ran in a preview. Allow applies its changes; it does not run again.".to_owned());
-        // Only files that are listed here are changed.
+        // Only the files listed here are changed.
         lines.extend(effects.files.iter().map(|file| {
             let notes: String = file.notes.iter().flat_map(|note| [" · ".to_owned(), reveal(note)]).collect();
             format!("- {} {}{notes}", file.kind.verb(), calls::title(&reveal(&file.path)))
@@ -155,8 +158,8 @@ pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallCo
     contents
 }
 
-/// Returns the outcome for an answer. An unknown answer is a denial. `partial`: the decisions for the options that
-/// leave out one path.
+/// Determines the outcome from the editor's response. An unrecognized response is treated as a denial. `partial`
+/// contains the decision for each option that leaves out one path.
 pub(crate) fn parse_outcome(result: Result<RequestPermissionResponse, String>, partial: &[Decision]) -> PermissionOutcome {
     let denied = |reason: Option<String>| PermissionOutcome::Decided(Decision::Denied { reason });
     let response = match result {
@@ -189,7 +192,7 @@ fn decision_for<'a>(option: &str, partial: &'a [Decision]) -> Option<&'a Decisio
     partial.get(option.strip_prefix(WITHOUT)?.parse::<usize>().ok()?)
 }
 
-/// Returns the reason for a denial, which some editors let the user enter.
+/// Returns the reason that the user entered for a denial, if the editor supports entering one.
 fn reason(meta: Option<&serde_json::Map<String, Value>>) -> Option<String> {
     let meta = meta?;
     let said = ["reason", "message", "feedback"].into_iter().find_map(|key| meta.get(key)?.as_str());

@@ -2,14 +2,14 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// Location in a file, as specified by an editor: a path and a line range.
+/// Location in a file as given by an editor: a path, optionally with a range of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileLocation {
     pub path: PathBuf,
     pub lines: Option<(u64, u64)>,
 }
 
-/// Parses a URI such as `file:///home/me/a%20b.rs#L10-20`. Returns `None` if it does not name a local file.
+/// Parses a URI such as `file:///home/me/a%20b.rs#L10-20`. Returns `None` if it does not refer to a local file.
 pub(crate) fn parse_uri(uri: &str) -> Option<FileLocation> {
     let rest = uri.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
@@ -20,7 +20,7 @@ pub(crate) fn parse_uri(uri: &str) -> Option<FileLocation> {
         .then(|| FileLocation { path: PathBuf::from(path), lines: lines(fragment) })
 }
 
-/// Parses `L10`, `L10-20`, `L10:20` or `L10-L20`.
+/// Parses a range of lines, such as `L10`, `L10-20`, `L10:20` or `L10-L20`.
 fn lines(fragment: &str) -> Option<(u64, u64)> {
     let fragment = fragment.strip_prefix(['L', 'l'])?;
     let number = |text: &str| text.strip_prefix(['L', 'l']).unwrap_or(text).parse::<u64>().ok().filter(|line| *line > 0);
@@ -45,7 +45,7 @@ fn percent_decode(text: &str) -> Option<String> {
 }
 
 impl FileLocation {
-    /// Returns the mention of this location in a prompt: `@src/main.rs#L10-20`.
+    /// Returns a mention of this location for use in a prompt: `@src/main.rs#L10-20`.
     pub(crate) fn mention(&self, directory: &Path) -> Option<String> {
         let path = relative_path(&self.path, directory);
         if path.contains('"') {
@@ -61,7 +61,7 @@ impl FileLocation {
     }
 }
 
-/// Returns the path, relative if it is in the workspace.
+/// Returns a path as relative to the workspace if it is inside it, and otherwise unchanged.
 pub(crate) fn relative_path(path: &Path, directory: &Path) -> String {
     match path.strip_prefix(directory) {
         Ok(rest) if rest.as_os_str().is_empty() => "./".to_owned(),
@@ -70,7 +70,7 @@ pub(crate) fn relative_path(path: &Path, directory: &Path) -> String {
     }
 }
 
-/// Returns the absolute path for a name in a call or a diff, without reading the disk.
+/// Returns the absolute path for a file name in a call or a diff, without accessing the disk.
 pub(crate) fn absolute(name: &str, directory: &Path) -> PathBuf {
     let mut path = PathBuf::new();
     for part in directory.join(name).components() {

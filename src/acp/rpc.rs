@@ -1,4 +1,4 @@
-//! JSON-RPC responses and errors for requests from an editor.
+//! JSON-RPC responses and errors for an editor's requests.
 
 use super::host::Refusal;
 use agent_client_protocol::Error;
@@ -25,7 +25,7 @@ pub(crate) fn refuse(to: Reply, code: i32, message: impl Into<String>) {
     let _ = to.respond_with_error(error_with_code(code, message));
 }
 
-/// Returns an invalid-parameters error with this message.
+/// Creates an invalid-parameters error with this message.
 pub(crate) fn invalid_params(message: impl Into<String>) -> Error {
     error_with_code(INVALID_PARAMS, message)
 }

@@ -1,4 +1,4 @@
-//! Session of an editor: runs its prompts one at a time, asks for approvals, and sends updates.
+//! Session in an editor, which handles prompts one at a time, requests approvals and sends updates.
 
 mod asking;
 mod setting;
@@ -34,31 +34,31 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Maximum number of queued requests to a session.
+/// Maximum number of requests to a session that can be queued.
 pub(crate) const ASKS: usize = 32;
-/// Interval at which the output of running commands is sent.
+/// Interval at which output of running commands is sent.
 const INTERVAL: Duration = Duration::from_millis(150);
-/// Maximum time to wait at the start for the list of models and similar data. Afterwards, the session starts without
-/// it.
+/// Maximum time to wait for the model list and similar data when a session starts. After that, the session starts
+/// without it.
 const BEGIN: Duration = Duration::from_secs(5);
-/// Maximum time for a session to save itself.
+/// Maximum time for a session to be saved.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Request from an editor to a session.
+/// Request that an editor makes to a session.
 pub(crate) enum Ask {
     Prompt(PromptRequest, Reply),
     Cancel,
     Mode(SetSessionModeRequest, Reply),
     Option(SetSessionConfigOptionRequest, Reply),
-    /// Closes the session. `gone`: whether the client has disconnected; the running task is then saved in its current
-    /// state.
+    /// Close the session. `gone` is whether the client has disconnected, in which case a running task is saved in its
+    /// current state.
     Close {
         gone: bool,
         closed: oneshot::Sender<()>,
     },
 }
 
-/// Completes when the editor withdraws its request.
+/// Completes when the editor withdraws its request. Never completes if the request cannot be withdrawn.
 async fn wait_for_withdrawal(withdrawn: Option<RequestCancellation>) {
     match withdrawn {
         Some(withdrawn) => withdrawn.cancelled().await,
@@ -83,22 +83,22 @@ pub(crate) struct EditorSession {
     layers: Vec<PolicyLayer>,
     sandbox: String,
     running: Vec<RunningCommand>,
-    /// The active goal.
+    /// Active goal, if there is one.
     goal: Option<GoalState>,
     turn: Option<Turn>,
-    /// Prompt that arrived before the stopped one had ended.
+    /// Prompt that arrived while the previous one was still being stopped.
     next: Option<(PromptRequest, Reply)>,
     asking: PendingQuestions,
     setting: PendingSettings,
-    /// Time at which the output of commands is sent next.
+    /// Time at which to send output of running commands next.
     due: Option<Instant>,
     held_back: VecDeque<Event>,
-    /// Number of rewind confirmations so far, used for unique IDs.
+    /// Number of rewind confirmations so far, used to give each a unique ID.
     rewinds: u64,
 }
 
 impl EditorSession {
-    /// Starts the session, and waits until its options are known.
+    /// Starts the session, and returns once its options are known.
     pub(crate) async fn start(
         mut client: Client,
         buffers: Option<EditorBuffers>,
@@ -214,13 +214,13 @@ impl EditorSession {
         }
     }
 
-    /// Sends the history. Calls without a recorded end are closed.
+    /// Sends the history. Calls that have no recorded end are closed.
     pub(crate) async fn send_history(&mut self, history: Vec<Event>) {
         for event in history {
             let (updates, changed) = self.mapper.map(&event, EventTime::Before);
             self.update_all(updates).await;
             if let Some(changed) = changed {
-                // The current file content may differ from the content at that time.
+                // The current file content may differ from the content at the time of the event.
                 let paths = (&changed.proposal.paths[..], self.mapper.directory());
                 let (content, _) = diffs::contents(&changed.proposal.diff, paths, &super::host::NoFiles, Direction::Back).await;
                 self.client.update(&self.id, changed.into_update(content)).await;
@@ -230,7 +230,7 @@ impl EditorSession {
         self.update_all(open).await;
     }
 
-    /// Sends the first updates, once the editor knows the session.
+    /// Sends the first updates. This must happen after the editor has received the session ID.
     pub(crate) async fn introduce(&mut self, notices: Vec<String>) {
         self.advertise().await;
         for notice in notices {
@@ -265,7 +265,7 @@ impl EditorSession {
         let _ = self.commands.send(command.into()).await;
     }
 
-    /// Runs the session until it is closed or ends.
+    /// Runs the session until it ends or is closed.
     pub(crate) async fn run(mut self, mut asks: mpsc::Receiver<Ask>) {
         loop {
             let deadline = self.setting.deadline();
@@ -351,7 +351,8 @@ impl EditorSession {
                 self.turn = Some(Turn::for_command(to, waits));
                 self.send(command).await;
                 if stops {
-                    // The list of background commands shows the outcome, because no event follows if nothing changed.
+                    // The list of background commands shows the outcome, because no event follows if nothing has
+                    // changed.
                     self.finish("stopping; `/ps` lists the commands that are still running").await;
                 }
             }
@@ -414,7 +415,8 @@ impl EditorSession {
         self.running.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// Reports a changed option: in the pending response, or else in an update.
+    /// Reports an option that has changed, either in the response to the request that changed it, or otherwise in an
+    /// update.
     async fn report_option(&mut self, kind: &EventKind) {
         let is_known = self.setting.complete(kind, &self.options);
         if !is_known {
@@ -423,7 +425,7 @@ impl EditorSession {
         }
     }
 
-    /// Declines a form from an MCP server, which the editor cannot show.
+    /// Declines a form requested by an MCP server, because the editor cannot display forms.
     async fn decline(&mut self, asked: &Elicitation) {
         let words = format!(
             "the MCP server `{}` asks: {}\naye declined, because this editor cannot show its forms; run `aye \
@@ -461,7 +463,7 @@ impl EditorSession {
         let (mut updates, changed) = self.mapper.map(&event, EventTime::Now);
         let waited = self.turn.as_ref().and_then(|turn| slash::answer(turn.waits?, &event.kind));
         if waited.is_some() {
-            // The response contains the same text.
+            // The response already contains this text.
             updates.retain(|update| !matches!(update, SessionUpdate::Notice(_) | SessionUpdate::AgentThoughtChunk(_)));
         }
         self.update_all(updates).await;
@@ -502,7 +504,7 @@ impl EditorSession {
         }
     }
 
-    /// Sends the response to a command and ends its turn.
+    /// Sends the output of a slash command, and ends its turn.
     async fn finish(&mut self, text: &str) {
         let update = self.mapper.text_update(text);
         self.client.update(&self.id, update).await;
@@ -527,7 +529,7 @@ impl EditorSession {
         self.asking.withdraw(approval);
     }
 
-    /// Ends the pending requests of a session that has ended.
+    /// Answers all requests that are still pending when the session ends.
     fn end_pending_requests(&mut self, why: &str) {
         self.asking.withdraw_all();
         self.setting.reject(why);

@@ -1,4 +1,4 @@
-//! Slash commands: their requests to the session, and the text of the responses.
+//! Slash commands: the requests that they send to the session, and the text with which they respond.
 
 use super::calls;
 use super::markdown::fence;
@@ -9,19 +9,19 @@ use crate::protocol::{
 };
 use std::path::PathBuf;
 
-/// Maximum size in bytes of a diff in a response.
+/// Maximum size in bytes of a diff in the output.
 const DIFF_BYTES: usize = 24 << 10;
-/// Maximum number of files listed in a response.
+/// Maximum number of files to list in the output.
 const MAX_FILES: usize = 60;
 
-/// Kind of event for which a command waits.
+/// Kind of event that a slash command is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AwaitedEvent {
     Context,
     Summary,
     Budget,
     Changes,
-    /// Plan of a rewind, followed by its outcome.
+    /// Plan for a rewind. Once it has been confirmed, the result of the rewind follows.
     Rewind,
     Model,
     Mode,
@@ -29,27 +29,27 @@ pub(crate) enum AwaitedEvent {
     /// A notice.
     Notice,
     Artifacts,
-    /// End of a review that ran independently of the session's task.
+    /// End of a review, which runs independently of the session's task.
     Review,
-    /// A change of the goal.
+    /// A change to the goal.
     Goal,
 }
 
-/// How a command continues.
+/// What to do next for a slash command.
 pub(crate) enum SlashOutcome {
-    /// The response is ready.
+    /// Send this output, which is already complete.
     Reply(String),
-    /// A command was sent to the session, and its response is pending.
+    /// Send a command to the session, and wait for the event.
     Request(Command, AwaitedEvent),
-    /// A query was sent to the session, and its response is pending.
+    /// Send a query to the session, and wait for the event.
     Query(Query, AwaitedEvent),
-    /// The stopped task continues.
+    /// Continue the task that was stopped.
     Continue,
-    /// A goal was set. The prompt ends when the goal does.
+    /// Set a goal. The prompt ends when the goal does.
     Goal(Command),
 }
 
-/// Session information for commands that need no request.
+/// Session information for commands that do not need to send a request.
 pub(crate) struct SlashContext<'a> {
     pub help: &'a dyn Fn() -> String,
     pub status: &'a dyn Fn() -> String,
@@ -111,7 +111,7 @@ pub(crate) fn start(name: &str, behind: &str, known: &SlashContext<'_>) -> Resul
     }
 }
 
-/// Handles `/goal` and its forms.
+/// Handles `/goal` and its subcommands.
 fn goal(words: Option<&str>, known: &SlashContext<'_>) -> Result<SlashOutcome, String> {
     let Some(words) = words else { return Ok(SlashOutcome::Reply((known.goal)())) };
     match words.split_once(char::is_whitespace).unwrap_or((words, "")) {
@@ -147,7 +147,7 @@ fn models(options: &super::options::Options) -> String {
     format!("Current model: `{}`. Available:\n{}", options.model, lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns the response text for an event, if a prompt waits for it.
+/// Returns the output of a command that is waiting for this event, or `None` if it is waiting for a different one.
 pub(crate) fn answer(waits: AwaitedEvent, event: &EventKind) -> Option<String> {
     match (waits, event) {
         (AwaitedEvent::Context, EventKind::ContextShown(filled)) => Some(context(filled)),
@@ -178,7 +178,7 @@ pub(crate) fn answer(waits: AwaitedEvent, event: &EventKind) -> Option<String> {
             ReviewUpdate::Failed(problem) => Some(problem.text()),
         },
         (AwaitedEvent::Goal, EventKind::GoalChanged(goal)) => goal.message.clone(),
-        // Other events of the session do not concern a review.
+        // Other events of the session are unrelated to a review.
         (AwaitedEvent::Review, _) => None,
         (_, EventKind::Notice { message }) => Some(message.clone()),
         (
@@ -247,7 +247,7 @@ fn changes(changed: &ChangedFiles) -> String {
     lines.join("\n")
 }
 
-/// Returns the findings of a review as a list.
+/// Formats the findings of a review as a list.
 fn review(review: &Review) -> String {
     if review.changes.diffs.is_empty() {
         return review.changes.no_changes_note();
@@ -264,7 +264,7 @@ fn review(review: &Review) -> String {
     lines.join("\n")
 }
 
-/// Describes a planned rewind for its confirmation.
+/// Describes a planned rewind that the user must confirm.
 pub(crate) fn rewind(plan: &RewindPlan) -> String {
     let mut lines = Vec::new();
     if let Some(point) = &plan.point {

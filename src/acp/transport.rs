@@ -1,4 +1,4 @@
-//! Line-based transport: one message per line in both directions, within limits.
+//! Line-based transport that carries one message per line in each direction, within limits.
 
 use crate::text::{self, LineSplitter};
 use agent_client_protocol::{RawJsonRpcMessage, TransportFrame};
@@ -12,34 +12,34 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum size in bytes of a line, enough for some images in base64 and some files.
+/// Maximum size of a line in bytes. It leaves room for several base64-encoded images and files.
 const LINE_BYTES: usize = 32 << 20;
-/// Maximum number of bytes per read.
+/// Maximum number of bytes to read at a time.
 const PIECE_BYTES: usize = 8 << 10;
-/// Maximum number of received lines that have not been parsed.
+/// Maximum number of lines received but not yet parsed.
 const LINES_IN: usize = 2;
-/// Maximum number of messages that have not been handled.
+/// Maximum number of messages received but not yet handled.
 const MESSAGES_IN: usize = 16;
 const LINES_OUT: usize = 16;
-/// Polling interval for free capacity.
+/// Interval at which to check whether more messages can be accepted.
 const INTERVAL: Duration = Duration::from_millis(2);
-/// Time after which an editor that reads nothing counts as disconnected.
+/// Time after which an editor that has stopped reading is considered disconnected.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// Maximum number of updates that have not been written yet.
+/// Maximum number of updates waiting to be written.
 pub(crate) const UPDATES_OUT: usize = 128;
 
 const UPDATE: &str = "session/update";
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 
-/// Destination of received messages.
+/// Destination to which received messages are forwarded.
 pub(crate) type To = UnboundedSender<TransportFrame>;
 
-/// The two ends of the pipes.
+/// Receiver for input lines and sender for output, each connected to a pipe.
 pub(crate) struct Pipes {
     pub lines: mpsc::Receiver<Line>,
     pub out: mpsc::Sender<String>,
-    /// Completes when all output has been written, or when the reader has disconnected.
+    /// Completes once all output has been written or the reader has disconnected.
     pub written: tokio::sync::oneshot::Receiver<()>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Line {
     NotUtf8,
 }
 
-/// Starts threads for reading and writing, because pipes may block.
+/// Starts threads for reading and writing, because operations on pipes may block.
 pub(crate) fn open(input: impl Read + Send + 'static, output: impl Write + Send + 'static) -> Pipes {
     let (read, lines) = mpsc::channel(LINES_IN);
     let (out, mut write) = mpsc::channel::<String>(LINES_OUT);
@@ -72,7 +72,7 @@ pub(crate) fn open(input: impl Read + Send + 'static, output: impl Write + Send 
     Pipes { lines, out, written }
 }
 
-/// Reads the input and passes each line to `take`, until the input ends or `take` returns false.
+/// Reads input and passes each line to `take`, until the input ends or `take` returns `false`.
 fn read_lines(mut input: impl Read, max_bytes: usize, mut take: impl FnMut(Line) -> bool) {
     let mut splitter = LineSplitter::new(max_bytes);
     let mut buffer = vec![0; PIECE_BYTES];
@@ -103,7 +103,7 @@ impl From<text::BoundedLine> for Line {
     }
 }
 
-/// Forwards received messages until the input ends. Responds to invalid messages with an error that does not repeat
+/// Forwards received messages until the input ends. Invalid messages are answered with an error that does not repeat
 /// their content.
 pub(crate) async fn forward_messages(mut lines: mpsc::Receiver<Line>, to: To, out: mpsc::Sender<String>) -> To {
     while let Some(line) = lines.recv().await {
@@ -135,8 +135,8 @@ pub(crate) async fn forward_messages(mut lines: mpsc::Receiver<Line>, to: To, ou
     to
 }
 
-/// Returns the error response to an invalid message. Returns `None` for an invalid response, because otherwise two
-/// programs would exchange errors forever.
+/// Returns the error response to an invalid message. Returns `None` if the message is itself a response, because two
+/// programs could otherwise exchange errors forever.
 fn error_response(text: &str) -> Option<String> {
     match serde_json::from_str::<Value>(text) {
         Err(_) => Some(refusal(&Value::Null, PARSE_ERROR, "the line is not JSON; expected one JSON-RPC message per line")),
@@ -152,7 +152,7 @@ fn refusal(id: &Value, code: i32, message: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}).to_string()
 }
 
-/// Writes messages until all are written or the reader has disconnected.
+/// Writes messages until there are no more or the reader disconnects.
 pub(crate) async fn write_messages(
     mut from: impl Stream<Item = TransportFrame> + Unpin,
     out: mpsc::Sender<String>,
@@ -172,7 +172,7 @@ pub(crate) async fn write_messages(
             room.add_permits(1);
         }
     }
-    // Wake tasks that wait for capacity with an error.
+    // Wake tasks that wait for capacity. They receive an error.
     room.close();
     gone.cancel();
 }

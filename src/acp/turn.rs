@@ -1,4 +1,4 @@
-//! Prompt of an editor, from its request to its response.
+//! Handling of a prompt, from the editor's request to the response.
 
 use super::rpc::{AUTH_REQUIRED, INTERNAL, Reply};
 use super::slash::AwaitedEvent;
@@ -9,20 +9,20 @@ use serde_json::json;
 
 pub(crate) struct Turn {
     pub reply: Reply,
-    /// Task of the prompt, once it has started.
+    /// Task started by the prompt, once it has started.
     task: Option<TaskId>,
-    /// True if the prompt continues the previous task, with any ID.
+    /// Whether the prompt continues a previous task, in which case the task ID is not checked.
     goes_on: bool,
-    /// True if the prompt ends with the goal instead of a task.
+    /// Whether the prompt ends when the goal does, rather than when the task does.
     is_goal: bool,
-    /// Event for which a slash command waits.
+    /// Event that a slash command is waiting for.
     pub waits: Option<AwaitedEvent>,
     pub cancelled: bool,
-    /// Stop reason of the model's last response.
+    /// Reason why the model's last response stopped.
     stop: ModelStop,
 }
 
-/// State of a prompt after an event.
+/// Whether and how an event ended a prompt.
 pub(crate) enum TurnEnd {
     No,
     With(StopReason),
@@ -46,7 +46,8 @@ impl Turn {
         Self { goes_on: true, ..Self::task(reply) }
     }
 
-    /// Returns a token that is cancelled when the editor cancels the request.
+    /// Returns a token that is cancelled when the editor cancels the request. Returns `None` if it has already been
+    /// cancelled.
     pub(crate) fn cancellation(&self) -> Option<RequestCancellation> {
         (!self.cancelled).then(|| self.reply.cancellation())
     }
@@ -56,12 +57,12 @@ impl Turn {
     }
 }
 
-/// Returns whether an event ends the prompt.
+/// Determines whether and how an event ends the prompt.
 pub(crate) fn end_of_turn(turn: &mut Turn, event: &Event) -> TurnEnd {
     match &event.kind {
         EventKind::TaskStarted { .. } if turn.task.is_none() && turn.waits.is_none() => turn.task.clone_from(&event.task_id),
         EventKind::LlmRequestCompleted { stop_reason, .. } => turn.stop = *stop_reason,
-        // This was requested together with the cancellation. A prompt that has not started by now never will.
+        // The budget was requested together with the cancellation. A prompt that has not started by now never will.
         EventKind::BudgetShown { .. } if turn.cancelled && turn.task.is_none() => return TurnEnd::With(StopReason::Cancelled),
         // There was no task to continue.
         EventKind::Notice { .. } if turn.goes_on && !turn.is_goal && event.task_id.is_none() => {

@@ -1,4 +1,4 @@
-//! Conversion of session events into updates for an editor.
+//! Conversion of session events to updates for an editor.
 
 use super::calls::{self, Names};
 use super::client::{EditorCapabilities, Sanitizers};
@@ -15,17 +15,17 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Maximum size in bytes of a session title.
+/// Maximum length of a session title in bytes.
 const TITLE_BYTES: usize = 80;
 
-/// Whether an event is live or in the history.
+/// Whether an event is live or from the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventTime {
     Now,
     Before,
 }
 
-/// Completed call that changed files, shown with its diff.
+/// Completed call that changed files. The editor displays it together with the diff.
 pub(crate) struct ChangedCall {
     name: String,
     fields: ToolCallUpdateFields,
@@ -40,12 +40,12 @@ impl ChangedCall {
 
 struct OpenToolCall {
     kind: ToolKind,
-    /// Most recent output, and whether part of it is unsent.
+    /// Most recent output of the call.
     printed: String,
     pending: bool,
 }
 
-/// State that converts events into updates.
+/// State that is kept while converting events to updates.
 pub(crate) struct UpdateMapper {
     looks: Sanitizers,
     understands: EditorCapabilities,
@@ -94,7 +94,7 @@ impl UpdateMapper {
         ContentChunk::new(text.into()).message_id(Some(format!("m{}", self.message).into()))
     }
 
-    /// Returns an update with aye's own text.
+    /// Creates an update that contains text from aye itself.
     pub(crate) fn text_update(&mut self, text: &str) -> SessionUpdate {
         self.message += 1;
         let update = SessionUpdate::AgentMessageChunk(self.chunk(text));
@@ -102,7 +102,7 @@ impl UpdateMapper {
         update
     }
 
-    /// Returns a notice for the user.
+    /// Creates an update that contains a notice for the user.
     pub(crate) fn notice(&mut self, severity: NoticeSeverity, text: &str) -> SessionUpdate {
         let text = (self.looks.clean)(text).into_owned();
         if self.understands.notices {
@@ -116,7 +116,8 @@ impl UpdateMapper {
         update
     }
 
-    /// Returns the updates for an event, and separately a file change whose diff must be shown.
+    /// Converts an event to updates. If it is a file change whose diff must be displayed, the change is returned
+    /// separately.
     pub(crate) fn map(&mut self, event: &Event, when: EventTime) -> (Vec<SessionUpdate>, Option<ChangedCall>) {
         let kind = &event.kind;
         let updates = match kind {
@@ -163,7 +164,7 @@ impl UpdateMapper {
         (updates, None)
     }
 
-    /// Returns an update with the steps that the model planned. The protocol calls such a list a plan.
+    /// Creates an update that contains the model's planned steps, which the protocol calls a plan.
     fn planned(&self, steps: &[PlannedStep]) -> SessionUpdate {
         let entry = |step: &PlannedStep| {
             let status = match step.status {
@@ -176,7 +177,7 @@ impl UpdateMapper {
         SessionUpdate::Plan(Plan::new(steps.iter().map(entry).collect()))
     }
 
-    /// Returns an update with a user prompt.
+    /// Creates an update that contains a prompt by the user.
     fn prompt(&mut self, text: &str) -> SessionUpdate {
         self.message += 1;
         let update = SessionUpdate::UserMessageChunk(self.chunk(text));
@@ -184,7 +185,7 @@ impl UpdateMapper {
         update
     }
 
-    /// Returns the update for an event of a model request.
+    /// Converts an event that concerns a model request.
     fn response(&mut self, kind: &EventKind, when: EventTime) -> Option<SessionUpdate> {
         match kind {
             EventKind::LlmRequestStarted { .. } => {
@@ -214,7 +215,7 @@ impl UpdateMapper {
         }
     }
 
-    /// Returns the update for an event of a call that has not completed.
+    /// Converts an event that concerns a call that has not been completed.
     fn call(&mut self, kind: &EventKind) -> Option<SessionUpdate> {
         match kind {
             EventKind::ToolRequested { tool_call_id, tool_name, capability, arguments, summary } => {
@@ -254,7 +255,7 @@ impl UpdateMapper {
         }
     }
 
-    /// Returns the update for a summary of older messages.
+    /// Converts an event that concerns the compaction of older messages.
     fn compaction_update(&mut self, kind: &EventKind, when: EventTime) -> Option<SessionUpdate> {
         match kind {
             EventKind::CompactionStarted { messages, .. } => {
@@ -313,7 +314,7 @@ impl UpdateMapper {
         SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(self.names.tool_call_id(call), fields))
     }
 
-    /// Returns updates with the output of running commands since the last call.
+    /// Creates updates with the output of all running commands that have printed anything since the last call.
     pub(crate) fn output_updates(&mut self) -> Vec<SessionUpdate> {
         let mut updates = Vec::new();
         for (call, open) in self.open.iter_mut().filter(|(_, open)| open.pending) {
@@ -330,7 +331,7 @@ impl UpdateMapper {
         self.open.values().any(|open| open.pending)
     }
 
-    /// Closes calls with an unknown outcome, because the process that ran them has ended.
+    /// Closes calls whose outcome is unknown because the process that ran them has ended.
     pub(crate) fn close_open_calls(&mut self) -> Vec<SessionUpdate> {
         let calls: Vec<CallId> = self.open.drain().map(|(call, _)| call).collect();
         let content = || vec![calls::text_content("aye exited here; the outcome is unknown".to_owned())];
@@ -345,7 +346,7 @@ impl UpdateMapper {
         })
     }
 
-    /// Sets the title to the first words of the first prompt.
+    /// If the session has no title yet, sets it to the beginning of the prompt. Returns an update with the new title.
     fn set_title_from_prompt(&mut self, prompt: &str) -> Option<SessionUpdate> {
         if self.title.is_some() {
             return None;
@@ -365,7 +366,7 @@ impl UpdateMapper {
     }
 }
 
-/// Returns the notice for the user about an event, if the event needs a notice.
+/// Returns the notice to show to the user for an event, or `None` if the event needs none.
 fn notice_for(kind: &EventKind, when: EventTime) -> Option<(NoticeSeverity, Cow<'_, str>)> {
     match kind {
         EventKind::ContextTruncated { removed } => {

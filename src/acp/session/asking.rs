@@ -1,4 +1,4 @@
-//! Questions that were sent to the editor and have not been answered.
+//! Questions that have been sent to the editor and not been answered yet.
 
 use super::EditorSession;
 use crate::acp::client::Client;
@@ -19,22 +19,21 @@ use futures_util::stream::FuturesUnordered;
 use std::collections::HashMap;
 use tokio_util::sync::CancellationToken;
 
-/// Prefix of an option ID that answers a question from the model, followed by the index of the
-/// option.
+/// ID prefix of an option that answers a question from the model. It is followed by the index of the option.
 const ANSWER: &str = "answer-";
 const DECLINE: &str = "decline";
 
-/// Subject of a question.
+/// What a question is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// Approval, with the decisions for the options that leave out one path.
+    /// Approval, with the decision for each option that leaves out one path.
     Approval(ApprovalId, Vec<Decision>),
     Rewind(RewindTarget, RewindScope),
-    /// Question from the model, with the labels of its options.
+    /// Question from the model, with its ID and the labels of its options.
     Model(String, Vec<String>),
 }
 
-/// Number of a question and its answer; `None` if the question was withdrawn.
+/// Number of a question and the editor's response to it. The response is `None` if the question was withdrawn.
 type Answer = (u64, Option<Result<RequestPermissionResponse, String>>);
 
 #[derive(Default)]
@@ -53,25 +52,25 @@ impl PendingQuestions {
         let answer = async move {
             tokio::select! {
                 answer = answer => (number, Some(answer)),
-                // Tell the editor that the answer is no longer needed.
+                // Notify the editor that the answer is no longer needed.
                 () = withdrawn.cancelled() => (number, None),
             }
         };
         self.answers.push(answer.boxed());
     }
 
-    /// Returns the next answer. Pends forever if no question is open.
+    /// Waits for the next answer. Returns `None` if there are no open questions.
     pub(crate) async fn next(&mut self) -> Option<Answer> {
         self.answers.next().await
     }
 
-    /// Withdraws a question and notifies the editor.
+    /// Withdraws the question about an approval, and notifies the editor.
     pub(crate) fn withdraw(&mut self, id: &ApprovalId) {
         let own = |_: &u64, (question, _): &mut (Question, CancellationToken)| matches!(question, Question::Approval(asked, _) if asked == id);
         self.open.extract_if(own).for_each(|(_, (_, withdrawn))| withdrawn.cancel());
     }
 
-    /// Withdraws a question from the model that no longer needs an answer.
+    /// Withdraws a question from the model, and notifies the editor.
     pub(crate) fn withdraw_question(&mut self, id: &str) {
         let own = |_: &u64, (question, _): &mut (Question, CancellationToken)| matches!(question, Question::Model(asked, _) if asked == id);
         self.open.extract_if(own).for_each(|(_, (_, withdrawn))| withdrawn.cancel());
@@ -81,8 +80,8 @@ impl PendingQuestions {
         self.open.drain().for_each(|(_, (_, withdrawn))| withdrawn.cancel());
     }
 
-    /// Drops all questions, because the editor stopped the prompt. The editor answers them automatically, and those
-    /// answers are ignored.
+    /// Drops all questions because the editor stopped the prompt. The editor then responds to them on its own, and
+    /// these responses are ignored.
     pub(crate) fn forget_all(&mut self) {
         self.open.clear();
     }
@@ -111,7 +110,7 @@ impl EditorSession {
         self.asking.ask(&self.client, question, request);
     }
 
-    /// Asks whether to rewind, and shows the effects.
+    /// Asks the user to confirm a rewind, showing what it would do.
     pub(super) async fn ask_rewind(&mut self, plan: &RewindPlan) {
         let looks = self.client.looks;
         let paths = (&[][..], self.mapper.directory());
@@ -133,7 +132,8 @@ impl EditorSession {
         self.asking.ask(&self.client, Question::Rewind(plan.target.clone(), plan.scope), request);
     }
 
-    /// Sends a question from the model. An editor shows it like an approval, with one option for each answer.
+    /// Forwards a question from the model to the editor, which displays it like an approval prompt with an option for
+    /// each answer.
     pub(super) fn ask_for_model(&mut self, asked: &Elicitation, options: &[QuestionOption]) {
         let looks = self.client.looks;
         let reveal = |text: &str| (looks.reveal)(text).into_owned();
@@ -156,7 +156,7 @@ impl EditorSession {
         self.asking.ask(&self.client, Question::Model(asked.elicitation_id.clone(), labels), request);
     }
 
-    /// Forwards the answer to a question from the model.
+    /// Passes the answer to a question on to the model.
     async fn model_answered(
         &mut self,
         (elicitation_id, labels): (String, Vec<String>),
@@ -194,7 +194,7 @@ impl EditorSession {
                 self.send(Command::Rewind { target, scope, overwrite: Vec::new() }).await;
             }
             (Question::Rewind(..), PermissionOutcome::Decided(_)) => self.finish("Nothing was changed.").await,
-            // Handled above.
+            // These cases are handled above.
             (Question::Model(..), PermissionOutcome::Decided(_)) => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Option changes by the editor whose outcome is pending.
+//! Option changes that the editor requested and that have not taken effect yet.
 
 use super::EditorSession;
 use crate::acp::options::Options;
@@ -11,15 +11,15 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Maximum time for a change to take effect; a provider may have to be queried.
+/// Maximum time for a change to take effect, which may involve querying a provider.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const MAX: usize = 16;
 
 struct PendingSetting {
     reply: Reply,
-    /// True if the change was requested as an option, false if it was requested as a mode.
+    /// Whether the editor requested the change as an option change. Otherwise, it requested a mode change.
     is_option: bool,
-    /// True if the mode changes.
+    /// Whether the approval mode is being changed.
     mode: bool,
     until: Instant,
 }
@@ -34,8 +34,8 @@ impl PendingSettings {
         self.waiting.front().map(|waiting| waiting.until)
     }
 
-    /// Responds to the pending changes that this event completes. Returns true if these responses already reported the
-    /// change.
+    /// Responds to the pending change that an event completes. Returns whether the response has already told the editor
+    /// the new options.
     pub(crate) fn complete(&mut self, kind: &EventKind, options: &Options) -> bool {
         let mode = matches!(kind, EventKind::ModeChanged { .. });
         let Some(at) = self.waiting.iter().position(|waiting| waiting.mode == mode) else { return false };
@@ -48,7 +48,7 @@ impl PendingSettings {
         waiting.is_option
     }
 
-    /// Reports that the session rejected a change.
+    /// Responds to the oldest pending change with an error, because the session rejected it.
     pub(crate) fn reject(&mut self, message: &str) {
         if let Some(waiting) = self.waiting.pop_front() {
             reply::<SetSessionModeResponse>(waiting.reply, Err(invalid_params(message)));
