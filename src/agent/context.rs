@@ -1,32 +1,35 @@
-//! Context window usage of requests: estimated, then corrected with the token counts that providers report.
+//! Estimates how much of the context window a request uses, and corrects the estimates with the token counts that
+//! providers report.
 
 use super::limits::{BYTES_PER_TOKEN, MAX_IMAGE_TOKENS, MESSAGE_OVERHEAD_TOKENS, PIXELS_PER_TOKEN};
 use crate::protocol::{CallArguments, Image, Part, ToolCall, ToolDefinition, ToolResult};
 use std::collections::HashMap;
 
-/// Accepted ratio of a provider's token count to the estimate. Counts outside this range are ignored: some servers
-/// report arbitrary numbers, and a count that is too small would overfill the context window.
+/// Accepted range for the ratio of a provider's token count to the estimate. Counts outside this range are ignored,
+/// because some servers report arbitrary numbers and a count that is too small would overfill the context window.
 const RATIO_BELIEVED: std::ops::RangeInclusive<f64> = 0.5..=6.0;
-/// Upper limit of a learned ratio.
+/// Upper limit for a learned ratio.
 const RATIO_MAX: f64 = 3.0;
-/// Assumed size of the context window after a request was rejected as too long, in percent of that request.
+/// Assumed size of the context window after a request was rejected as too long, as a percentage of that request's
+/// size.
 const TOO_LONG_PERCENT: u64 = 95;
-/// Smallest assumed context window, in tokens. A smaller request is not rejected because of its length.
+/// Smallest context window that is ever assumed, in tokens. A request smaller than this is not rejected for its
+/// length.
 const MIN_TOO_LONG_TOKENS: u64 = 4_000;
 
-/// Learned token counts of models, and the constant part of requests.
+/// Learned token ratios and input limits for each model, and the token counts of the last request.
 #[derive(Debug, Default)]
 pub(crate) struct TokenCounts {
-    /// Provider tokens per estimated token, by model name.
+    /// Ratio of provider tokens to estimated tokens, by model name.
     ratios: HashMap<String, f64>,
-    /// Known input limit in tokens, by model name.
+    /// Known input limits in tokens, by model name.
     most: HashMap<String, u64>,
-    /// Estimated tokens of the system prompt and the tools.
+    /// Estimated tokens in the system prompt and the tool definitions.
     pub fixed: u64,
-    /// Estimated tokens of the last request, and its model.
+    /// Estimated tokens in the last request, and the model that received it.
     pub asked: u64,
     pub model: String,
-    /// Number of tokens that the provider counted for the resent part of the last request.
+    /// Number of tokens that the provider counted for the part of the last request that will be resent.
     pub counted: u64,
 }
 
@@ -35,17 +38,17 @@ impl TokenCounts {
         self.ratios.get(model).copied().unwrap_or(1.0)
     }
 
-    /// Converts estimated tokens to tokens as this model counts them.
+    /// Converts an estimated token count to the given model's tokens.
     pub(crate) fn to_model_tokens(&self, model: &str, estimated: u64) -> u64 {
         (estimated as f64 * self.ratio(model)).round() as u64
     }
 
-    /// Converts tokens of this model to estimated tokens.
+    /// Converts a count of the given model's tokens to an estimated token count.
     pub(crate) fn to_estimate(&self, model: &str, real: u64) -> u64 {
         (real as f64 / self.ratio(model)) as u64
     }
 
-    /// Updates the ratio from the provider's token count for the last request.
+    /// Updates the model's ratio with the provider's token count for the last request.
     pub(crate) fn learn(&mut self, model: &str, input_tokens: u64) {
         if self.asked == 0 || input_tokens == 0 {
             return;
@@ -60,19 +63,19 @@ impl TokenCounts {
         }
     }
 
-    /// Lowers the input limit of the model after its provider rejected a request of about this size as too long.
+    /// Lowers the model's input limit after its provider rejected a request of about this size as too long.
     pub(crate) fn on_too_long(&mut self, model: &str, tokens: u64) {
         let most = (tokens * TOO_LONG_PERCENT / 100).max(MIN_TOO_LONG_TOKENS);
         self.most.entry(model.to_owned()).and_modify(|known| *known = most.min(*known)).or_insert(most);
     }
 
-    /// Returns the learned input limit of the model.
+    /// Returns the model's learned input limit in tokens, or `u64::MAX` if none is known.
     pub(crate) fn input_limit(&self, model: &str) -> u64 {
         self.most.get(model).copied().unwrap_or(u64::MAX)
     }
 }
 
-/// Estimates the tokens of a message that no provider has counted yet.
+/// Estimates the number of tokens in message content that no provider has counted yet.
 pub(crate) fn estimate(content: &[Part]) -> u64 {
     let bytes: usize = content.iter().map(part_bytes).sum();
     estimate_tokens(bytes) + content.iter().map(image_tokens).sum::<u64>() + MESSAGE_OVERHEAD_TOKENS
@@ -82,12 +85,12 @@ pub(crate) fn estimate_tokens(bytes: usize) -> u64 {
     (bytes / BYTES_PER_TOKEN) as u64
 }
 
-/// Estimates the tokens of the tool definitions.
+/// Estimates the number of tokens in the tool definitions.
 pub(crate) fn tool_tokens(tools: &[ToolDefinition]) -> u64 {
     serde_json::to_vec(tools).map_or(0, |json| estimate_tokens(json.len()))
 }
 
-/// Returns the bytes of text in a part.
+/// Returns the number of bytes of text in a message part.
 pub(crate) fn part_bytes(part: &Part) -> usize {
     match part {
         Part::Text { text } | Part::Reasoning { text, .. } => text.len(),
@@ -112,7 +115,7 @@ fn result_bytes(result: &ToolResult) -> usize {
     result.output_text.len() + result.error.as_ref().map_or(0, |error| error.message.len() + 20)
 }
 
-/// Estimates the tokens of the images in a part.
+/// Estimates the number of tokens for the images in a message part.
 pub(crate) fn image_tokens(part: &Part) -> u64 {
     images(part).iter().map(|image| (pixels(image) / PIXELS_PER_TOKEN).min(MAX_IMAGE_TOKENS)).sum()
 }

@@ -1,4 +1,4 @@
-//! Host of the turn machine: performs its effects in order and feeds back the results.
+//! Host of the turn machine: performs the machine's effects in order and feeds the results back to it.
 
 mod account;
 mod agent_approvals;
@@ -71,9 +71,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tool_runs::ToolRuns;
 
-/// Runs the session until `Command::Quit`, or until the sender of commands is dropped.
+/// Spawns a session that runs until it receives `Command::Quit` or its command sender is dropped.
 ///
-/// The caller creates the channels, so that a front end can be set up before the session.
+/// The caller creates the channels, which allows a front end to be set up before the session.
 pub(crate) fn spawn(
     mut setup: Setup,
     commands: mpsc::Receiver<SessionCommand>,
@@ -95,16 +95,16 @@ pub(crate) fn spawn(
     SessionHandle { ended, queries, account }
 }
 
-/// Running session.
+/// Handle to a running session.
 pub(crate) struct SessionHandle {
     pub ended: JoinHandle<()>,
-    /// Answers queries until the session has ended.
+    /// Handler for queries, which works until the session has ended.
     pub queries: SessionQueries,
-    /// Counts the requests from agents and reviews.
+    /// Account that counts requests made by agents and reviews.
     pub account: Account,
 }
 
-/// Channels that the session shares with its queries and its servers.
+/// Channels that the session shares with its query handler and its servers.
 struct SessionChannels {
     router: watch::Sender<Arc<dyn ToolRouter>>,
     servers: ServerStates,
@@ -130,10 +130,10 @@ struct Host {
     journal: SessionJournal,
     deferred: DeferredEffects,
     sender: EventSender,
-    /// Statistics of completed calls, including earlier runs.
+    /// Statistics about completed calls, including those from earlier runs.
     tool_uses: ToolUses,
     started: Instant,
-    /// Time at which the session ends even if calls are still running; set when the user quits.
+    /// Time at which the session ends even if calls are still running. Set when the user quits.
     deadline: Option<tokio::time::Instant>,
     ending: bool,
 }
@@ -181,12 +181,12 @@ async fn run(mut setup: Setup, commands: mpsc::Receiver<SessionCommand>, links: 
         let occurrence = sources.next(&mut host.model, &mut host.policy, timers).await;
         Box::pin(host.react(occurrence)).await;
     }
-    // Agents and reviews stop waiting for answers.
+    // Unblocks agents and reviews that are waiting for the account.
     drop(sources.charges);
     Box::pin(host.shut_down(sources.inputs, report_changes)).await;
 }
 
-/// Returns the events that begin each session.
+/// Returns the events that every session begins with.
 fn opening_events(setup: &Setup) -> [EventKind; 3] {
     let started = EventKind::SessionStarted {
         model: setup.options.model.name.clone(),
@@ -242,7 +242,7 @@ impl Host {
             }
         };
         let input = match input {
-            // The sandbox of commands follows the rule files, so reload it before the next command.
+            // The command sandbox depends on the rule files, so reload the policy before the next command.
             Input::RuleFiles(kept) if kept.changes_visible_paths() => {
                 self.reload_policy(ReloadRequest::Files).await;
                 Input::RuleFiles(kept)
@@ -253,7 +253,7 @@ impl Host {
         self.on_input(input).await;
     }
 
-    /// Handles a command that does not concern the turn.
+    /// Handles a command that does not concern a turn.
     async fn take_host_command(&mut self, command: HostCommand) {
         if command == HostCommand::Resume {
             self.reload_policy(ReloadRequest::Files).await;
@@ -272,7 +272,7 @@ impl Host {
         }
     }
 
-    /// Counts a request from a review or an agent, and sends the new account state to the requester.
+    /// Counts a request made by a review or an agent, and sends the updated account state to the requester.
     async fn charge(&mut self, Charge { spent, event, answer }: Charge) {
         if let Some((event, agent)) = event {
             if let Some(agent) = agent {
@@ -288,12 +288,12 @@ impl Host {
         let failure = self.machine.request_obstacle(moment());
         let (model, effort, budgets) = self.machine.account();
         let assumed_price = self.machine.assumed_price();
-        // Ignored if the review or the agent has ended.
+        // Fails harmlessly if the review or agent has already ended.
         let _ = answer.send(AccountState { failure, model, effort, assumed_price, budgets });
     }
 
-    /// Applies the policy updates received so far. They precede the input, so that a tool announced by another tool is
-    /// available immediately afterwards.
+    /// Applies all policy updates received so far. They are applied before the next input, which makes a tool
+    /// announced by another tool available immediately.
     async fn apply_policy_updates(&mut self) {
         while let Some(update) = self.policy.take_next() {
             self.apply_policy(update).await;
@@ -311,7 +311,7 @@ impl Host {
             _ => {}
         }
         match input {
-            // Both are boxed: they are large, and every caller of this function would contain them.
+            // Both futures are boxed because they are large and would otherwise be part of every caller's future.
             Input::Command(command) => Box::pin(self.take_command(command)).await,
             input => Box::pin(self.take_input(input)).await,
         }
@@ -328,7 +328,7 @@ impl Host {
             Command::Continue if self.deferred.is_empty() => self.journal.retry_save().await,
             _ => {}
         }
-        // Secrets in user input are neither saved nor sent to the model.
+        // Secrets in user input must neither be saved nor sent to the model.
         let (command, notice) = hide_in_command(&self.context.redactor(), command);
         if let Some(message) = notice {
             self.notify(message);
@@ -345,7 +345,7 @@ impl Host {
         }
     }
 
-    /// Watches the files of the currently pending approvals.
+    /// Watches the files affected by the approvals that are currently pending.
     fn watch_proposals(&mut self) {
         if !self.proposals.is_on(self.machine.pending_changes().map(|(id, _)| id)) {
             let pending = self.machine.pending_changes().map(|(id, places)| (id.clone(), places.to_vec())).collect();
@@ -353,7 +353,7 @@ impl Host {
         }
     }
 
-    /// Saves the last output of running commands, unless earlier records are still unsaved.
+    /// Saves the latest output of running commands, unless earlier records are still unsaved.
     fn save_tails(&mut self) {
         let can_save = self.deferred.is_empty() && !self.journal.is_unsaved();
         for (id, tail) in self.runs.take_due_tails() {
@@ -363,7 +363,7 @@ impl Host {
         }
     }
 
-    /// Requests a reload, and applies its updates before any other input.
+    /// Requests a reload and applies the resulting updates before any other input.
     async fn reload_policy(&mut self, request: impl FnOnce(oneshot::Sender<()>) -> ReloadRequest) {
         let Some(mut reload) = self.policy.reload(request) else { return };
         while let Some(update) = self.policy.next_of(&mut reload).await {
@@ -377,7 +377,7 @@ impl Host {
         }
     }
 
-    /// Applies an update, and returns the part that the turn machine needs.
+    /// Applies a policy update and returns the change that the turn machine needs to know about, if any.
     fn update_policy(&mut self, update: PolicyUpdate) -> Option<Box<PolicyChange>> {
         match update {
             PolicyUpdate::Accepted { change, router, redactor } => {
@@ -413,17 +413,17 @@ impl Host {
         }
     }
 
-    /// Reports changed server states. The tools of a server that became ready are made available first, so that a task
-    /// started in response to the report has them.
+    /// Reports server states that have changed. When a server becomes ready, its tools are made available before the
+    /// report, so a task started in response to the report can use them.
     async fn report_servers(&mut self) {
-        // Read before the tools, so that a server that becomes ready in between is part of the next event.
+        // Read the states before the tools: a server that becomes ready in between is reported in the next event.
         let Some(servers) = self.servers.take_changed() else { return };
         self.machine.set_servers(servers.iter().map(|status| status.name.clone()).collect());
         self.reload_policy(ReloadRequest::ServerTools).await;
         self.emit(EventKind::ServersChanged { servers });
     }
 
-    /// Handles a sampling request. Its result, or the refusal, is returned to the server.
+    /// Handles a sampling request. The server receives either the result or the reason why the request was refused.
     fn sample(&mut self, sampling: Sampling) {
         let asks = self.machine.may_sample(&sampling.server);
         if let Some((elicitation, answer)) = self.sampling.add(sampling, asks, &self.model.facts()) {
@@ -451,22 +451,22 @@ impl Host {
         let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let tools = self.tool_uses.list();
         self.context.kill();
-        // No further input is processed, so its senders must not wait.
+        // No further input will be processed, so do not let senders of input wait.
         drop(inputs);
         self.end_background_work().await;
         if report_changes && let Some(changed) = all_changes(&*self.context.router()).await {
             self.emit(EventKind::ChangedFiles(changed));
         }
-        // A paused session is not completed: its last event says that it is paused.
+        // A paused session is not completed. Its last event already says that it is paused.
         if !self.machine.is_paused() {
             self.emit(EventKind::SessionCompleted { task_count, total_tokens, cost_usd, duration_ms, tools });
         }
     }
 
-    /// Ends all running commands and servers, and discards previews.
+    /// Ends all running commands and servers, and discards all previews.
     async fn end_background_work(&mut self) {
         let router = self.context.router();
-        // Servers waiting for the model receive an error.
+        // Servers that are waiting for the model receive an error.
         self.sampling.clear();
         let ended = async { tokio::join!(router.end_commands(), self.previews.end(), self.servers.end()) };
         if tokio::time::timeout(Duration::from_millis(QUIT_GRACE_MS), ended).await.is_err() {

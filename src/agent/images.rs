@@ -1,4 +1,4 @@
-//! Images of a thread. Messages contain only their names; the content is loaded just before a request.
+//! Images in a thread. Messages contain only image URIs; the content is loaded just before a request.
 
 use super::limits::{IMAGES_DROPPED_AT_ONCE, MAX_IMAGES, MAX_IMAGES_BYTES};
 use crate::ports::{Artifacts, Images};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub(crate) struct ImageCache {
     artifacts: Option<Arc<dyn Artifacts>>,
-    /// Images of the last request.
+    /// Images included in the last request.
     sent: Images,
 }
 
@@ -19,7 +19,7 @@ impl ImageCache {
         Self { artifacts, sent: Images::default() }
     }
 
-    /// Loads the images of these messages for a request. Missing images are skipped.
+    /// Loads the images in these messages for a request. Missing images are skipped.
     pub(crate) async fn load(&mut self, messages: &[Arc<Message>]) -> Images {
         let chosen = newest_images(messages);
         let Some(artifacts) = self.artifacts.clone().filter(|_| !chosen.is_empty()) else {
@@ -53,7 +53,7 @@ fn fetch(artifacts: &dyn Artifacts, uri: &str, bytes: u64) -> Option<Arc<str>> {
     }
 }
 
-/// Returns the newest images, up to the limit of a request.
+/// Returns the newest distinct images, up to the limits for a request.
 fn newest_images(messages: &[Arc<Message>]) -> Vec<&Image> {
     let mut known = HashSet::new();
     let images = messages.iter().rev().flat_map(|message| message.images().rev());

@@ -1,4 +1,4 @@
-//! Mentions in a prompt: `@src/main.rs` for files and lines, and `@server:uri` for resources of an MCP server.
+//! Mentions in a prompt: `@src/main.rs` for files and line ranges, and `@server:uri` for MCP server resources.
 
 use super::limits::MAX_MENTIONS;
 use crate::protocol::{ARTIFACT_SCHEME, CallArguments, CallId, ToolCall, without_input};
@@ -8,14 +8,14 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mention {
     pub path: String,
-    /// First and last line, counted from 1.
+    /// First and last line (1-based).
     pub lines: Option<(u64, u64)>,
-    /// Server of a resource; the path begins with its name.
+    /// Server that provides the resource. The path then begins with the server's name.
     pub server: Option<String>,
 }
 
 impl Mention {
-    /// Returns the call that reads the mentioned file or directory.
+    /// Returns a call that reads the mentioned file or directory.
     pub(crate) fn call(&self, number: usize) -> ToolCall {
         let mut arguments = Map::new();
         arguments.insert("path".to_owned(), Value::String(self.path.clone()));
@@ -31,21 +31,21 @@ impl Mention {
         }
     }
 
-    /// Returns the server and the URI of a resource.
+    /// Returns the server and the URI of a mentioned resource, or `None` if the mention is not a resource.
     pub(crate) fn resource(&self) -> Option<(String, String)> {
         let server = self.server.clone()?;
         let uri = self.path.get(server.len() + 1..)?.to_owned();
         Some((server, uri))
     }
 
-    /// Returns whether the mention can only refer to a file. A bare `@name` may be a user name or a decorator.
+    /// Returns whether the mention can only refer to a file. A bare `@name` could also be a user name or a decorator.
     pub(crate) fn is_a_path(&self) -> bool {
         self.path.contains(['/', '.'])
     }
 }
 
-/// Returns the distinct mentions of a prompt in order, up to a limit. `servers`: servers whose resources may be
-/// mentioned. Mentions in attached input are ignored.
+/// Returns the distinct mentions in a prompt in order, up to a limit. `servers` lists the servers whose resources can
+/// be mentioned. Mentions in attached input are ignored.
 pub(crate) fn mentions(text: &str, servers: &[String]) -> Vec<Mention> {
     let text = without_input(text);
     let mut found: Vec<Mention> = Vec::new();
@@ -96,7 +96,7 @@ fn is_artifact(word: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Splits off a line number or range, as in `src/main.rs:10-20`, or in `src/main.rs:10:5` as compilers print it.
+/// Splits off a line number or range, as in `src/main.rs:10-20`, or in `src/main.rs:10:5` as printed by compilers.
 fn with_colon(word: &str) -> (&str, Option<(u64, u64)>) {
     let is_range = |range: &str| range.split('-').all(|line| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()));
     let parted =
@@ -110,7 +110,7 @@ fn with_colon(word: &str) -> (&str, Option<(u64, u64)>) {
     }
 }
 
-/// Parses a line range: `L10`, `10`, `L10-20`, `10-20`, `L10-L20`.
+/// Parses a line range such as `L10`, `10`, `L10-20`, `10-20` or `L10-L20`.
 fn lines(range: &str) -> Option<(u64, u64)> {
     let number = |text: &str| {
         let digits = text.strip_prefix(['L', 'l']).unwrap_or(text);

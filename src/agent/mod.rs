@@ -1,4 +1,4 @@
-//! Turn machine, its host, and the parts of a session.
+//! The turn machine, its host, and the components of a session.
 
 mod context;
 mod host;

@@ -1,31 +1,31 @@
-//! System prompt, with the facts about the environment.
+//! System prompt, including facts about the environment.
 
 use std::fmt::Write;
 
-/// Environment in which the agent works.
+/// Facts about the environment in which the agent works.
 #[derive(Debug, Clone)]
 pub(crate) struct PromptFacts {
     /// Absolute path of the workspace.
     pub workspace: String,
-    /// Operating system: `linux`, `macos`.
+    /// Operating system, such as `linux`.
     pub system: &'static str,
-    /// Current date, so that the model does not guess it.
+    /// Current date, which the model would otherwise have to guess.
     pub date: String,
-    /// Branch, commit and state of the git repository, if there is one.
+    /// Branch, commit and state of the git repository, if any.
     pub git: Option<String>,
     /// Shell that runs command lines, if it is not `bash`.
     pub shell: Option<&'static str>,
     /// Programs available to commands.
     pub programs: Vec<&'static str>,
-    /// Missing programs, each with the project file that needs it.
+    /// Missing programs, each with the project file that indicates that it is needed.
     pub missing: Vec<(&'static str, &'static str)>,
-    /// Instruction files in order of authority, each with its source.
+    /// Instruction files in order of authority, as pairs of a source and the content.
     pub instructions: Vec<(String, String)>,
-    /// JSON Schema of the final response, if a program reads it.
+    /// JSON Schema for the final response, if a program reads it.
     pub output_schema: Option<String>,
 }
 
-/// Returns the system prompt. It does not change during a session, so that providers can cache it.
+/// Returns the system prompt. It does not change during a session, which allows providers to cache it.
 pub(crate) fn system_prompt(surroundings: &PromptFacts) -> String {
     let PromptFacts { workspace, system, date, git, shell, programs, missing, instructions, output_schema } = surroundings;
     let mut prompt = include_str!("../../assets/system.md").to_owned();

@@ -1,4 +1,4 @@
-//! Redaction of secrets in user input and in requests to the model.
+//! Redacts secrets from user input and from requests to the model.
 
 use crate::policy::redact::Redactor;
 use crate::ports::{ModelError, ModelRequest};
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Redacts secrets in a command, and returns a notice about them for the user.
+/// Redacts secrets from a command. Also returns a notice about them for the user, if any were found.
 pub(crate) fn hide_in_command(redactor: &Redactor, command: Command) -> (Command, Option<String>) {
     match command {
         Command::Prompt { text } => {
@@ -57,14 +57,15 @@ fn without_a_secret(redactor: &Redactor, line: String, shared: bool) -> (Command
     }
 }
 
-/// Returns the kinds of the secrets in a command line; `None` if it contains none.
+/// Returns the kinds of secrets in a command line, or `None` if it contains none.
 fn secret_kinds(redactor: &Redactor, line: &str) -> Option<String> {
     let hidden = redactor.redact(line);
     let kinds: Vec<&str> = hidden.found.iter().map(|found| found.kind.as_str()).collect();
     (!kinds.is_empty()).then(|| kinds.join(", "))
 }
 
-/// Redacts secrets in the text of a goal. A check that contains a secret is removed, so that the goal is not set.
+/// Redacts secrets from the text of a goal. A check that contains a secret is removed, which means that the goal is
+/// not set.
 fn hide_in_goal(redactor: &Redactor, mut goal: Goal) -> (Command, Option<String>) {
     let notice = secret_in_check(redactor, &goal.check);
     if notice.is_some() {
@@ -76,13 +77,13 @@ fn hide_in_goal(redactor: &Redactor, mut goal: Goal) -> (Command, Option<String>
     (Command::SetGoal { goal }, notice)
 }
 
-/// Returns the reason for rejecting a check that contains a secret; `None` if it contains none.
+/// Returns the reason for rejecting a check that contains a secret, or `None` if it contains none.
 fn secret_in_check(redactor: &Redactor, check: &str) -> Option<String> {
     let why = "the check contains a secret, and commands are recorded; put it into a file or an environment variable";
     secret_kinds(redactor, check).map(|kinds| format!("{why} ({kinds})"))
 }
 
-/// Redacts secrets in a user message, and returns a notice about them.
+/// Redacts secrets from a user message. Also returns a notice about them for the user, if any were found.
 fn hide_in_message_text(redactor: &Redactor, text: &str, what: &str) -> (String, Option<String>) {
     let hidden = redactor.redact(text);
     let count: usize = hidden.found.iter().map(|found| found.count).sum();
@@ -92,15 +93,16 @@ fn hide_in_message_text(redactor: &Redactor, text: &str, what: &str) -> (String,
     (hidden.text.into_owned(), notice)
 }
 
-/// Final redaction pass over a request, needed for sessions recorded before redaction existed. It covers text from the
-/// user and the tools. Text from the model, and data that only its provider can read, is sent back unchanged.
+/// Final redaction pass over a request, needed for sessions that were recorded before redaction existed. It redacts
+/// text from the user and from tools. Text from the model, and data that only its provider can read, is sent back
+/// unchanged.
 ///
-/// A request repeats all earlier messages; messages that were already checked are not checked again.
+/// Every request repeats all earlier messages, but messages that were already checked are not checked again.
 #[derive(Default)]
 pub(crate) struct RequestRedactor {
     system: Option<(Arc<str>, Arc<str>)>,
-    /// Messages of the last request in order, each as the original and as sent. They are kept alive, so that no other
-    /// message can have the same address.
+    /// Messages in the last request, in order, as pairs of the original message and the one that was sent. Holding
+    /// references keeps the messages alive, so no other message can have the same address.
     sent: Vec<(Arc<Message>, Arc<Message>)>,
 }
 
@@ -118,7 +120,7 @@ impl RequestRedactor {
             self.sent.push(pair);
         }
         for (message, (_, hidden)) in request.messages.iter_mut().zip(&self.sent) {
-            // Most are sent unchanged, and comparing them is faster than updating their reference counts.
+            // Most messages are sent unchanged, and comparing pointers is cheaper than updating reference counts.
             if !Arc::ptr_eq(message, hidden) {
                 *message = Arc::clone(hidden);
             }
@@ -136,13 +138,13 @@ impl RequestRedactor {
     }
 }
 
-/// Redacts secrets in a provider's error, which may repeat the request, including the key.
+/// Redacts secrets from a provider's error, which may repeat the request, including the API key.
 pub(crate) fn hide_in_failure(redactor: &Redactor, mut error: ModelError) -> ModelError {
     error.failure.message = redactor.redact(&error.failure.message).text.into_owned();
     error
 }
 
-/// Returns the message with its secrets redacted; `None` if it contains none.
+/// Returns the message with its secrets redacted, or `None` if it does not need to change.
 fn hide_in_message(redactor: &Redactor, message: &Message) -> Option<Message> {
     if message.role == Role::Assistant {
         return None;

@@ -1,11 +1,11 @@
-//! Replay of a journal as events, for a front end that was not connected.
+//! Replays a journal as events for a front end that was not connected.
 
 use crate::ports::{GoalChange, Record, TaskEnd};
 use crate::protocol::{CallId, Effort, Event, EventKind, Part, SessionId, StepId, StopReason, TaskId, Usage, WorkspaceId};
 use crate::session::{CallChange, Change, Expense, ModelChoice, Payer, SessionState};
 use jiff::Timestamp;
 
-/// Converts records back into the events that a front end shows. Pending approvals come from the running session.
+/// Converts records back into events for a front end. Pending approvals come from the running session instead.
 pub(crate) fn replay(records: &[Record], workspace: &WorkspaceId, session: &SessionId) -> Vec<Event> {
     let (mut replay, mut state) = (Replay::new(workspace, session), SessionState::default());
     for record in records {
@@ -46,7 +46,7 @@ impl<'a> Replay<'a> {
         });
     }
 
-    /// Shows the text of an interrupted response, marked as discarded.
+    /// Emits the text of an interrupted response, marked as discarded.
     fn show_interrupted(&mut self, text: String, reason: &str) {
         self.emit(EventKind::TextChunk { text });
         self.emit(EventKind::AnswerDiscarded { reason: reason.to_owned() });
@@ -66,7 +66,7 @@ impl<'a> Replay<'a> {
         });
     }
 
-    /// Shows a model choice. The journal records only the choice, and no other facts about the model.
+    /// Emits a notice about a model choice. The journal records only the choice and no other facts about the model.
     fn show_model_choice(&mut self, choice: &ModelChoice, before: Option<&ModelChoice>) {
         let is_new = before.is_none_or(|before| before.model != choice.model);
         let new_effort = before.and_then(|before| before.effort) != choice.effort;
@@ -92,7 +92,7 @@ impl<'a> Replay<'a> {
                 (self.task, self.step) = (Some(prompt.task_id.clone()), None);
                 self.emit(EventKind::TaskStarted { prompt: prompt.typed_text().to_owned(), max_steps });
             }
-            // A replayed part of a session may begin here.
+            // If only part of a session is replayed, that part may begin here.
             Change::StepStarted { task_id, step_id, .. } => {
                 (self.task, self.step) = (Some(task_id.clone()), Some(step_id.clone()));
             }

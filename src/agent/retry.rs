@@ -1,17 +1,18 @@
-//! Delays before a request is retried.
+//! Delays between attempts to send a request.
 
 use std::time::Duration;
 
 /// Exponential backoff with jitter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Backoff {
-    /// Retries after the first attempt.
+    /// Maximum number of retries after the first attempt.
     pub max_retries: u32,
-    /// Delay before the first retry; doubles with each retry.
+    /// Delay before the first retry, in milliseconds. It doubles with each retry.
     pub base_ms: u64,
-    /// Upper limit of computed delays. A provider may request a longer one.
+    /// Upper limit for computed delays, in milliseconds. A provider may request a longer delay.
     pub cap_ms: u64,
-    /// Longest delay that a provider may request. If it requests more, the request is not retried.
+    /// Longest delay that a provider may request, in milliseconds. If the provider requests a longer one, the request
+    /// is not retried.
     pub patience_ms: u64,
 }
 
@@ -22,8 +23,9 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Returns the milliseconds before retry `attempt` (1-based); `None` if there are no more retries. `jitter` is in
-    /// 0..1: the delay is between half and all of the doubled base. A delay requested by the provider is a lower bound.
+    /// Returns the delay in milliseconds before retry `attempt` (1-based), or `None` if there are no retries left or
+    /// the provider requests too long a delay. `jitter` is in 0..1 and selects a delay between half of the doubled
+    /// base and all of it. A delay requested by the provider is a lower bound.
     pub(crate) fn delay_ms(&self, attempt: u32, retry_after: Option<Duration>, jitter: f64) -> Option<u64> {
         if attempt > self.max_retries {
             return None;

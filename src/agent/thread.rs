@@ -1,4 +1,4 @@
-//! Thread of a session, and selection of the part that fits a request.
+//! Thread of a session, and the selection of messages that fit into a request.
 
 mod packed;
 #[cfg(test)]
@@ -9,53 +9,53 @@ use crate::protocol::{Message, MessageId, Part, Role, StepId, TaskId};
 use packed::PackedMessage;
 use std::sync::Arc;
 
-/// Message to the model after a response reached its output limit; not written by the user.
+/// Message sent to the model after its response reached the output limit. Not written by the user.
 pub(crate) const CUT: &str = "[The response was cut off by the output limit. Continue exactly where it stopped.]";
-/// Message to the model after its provider paused a long turn.
+/// Message sent to the model after its provider paused a long turn.
 pub(crate) const GO_ON: &str = "[Continue.]";
-/// Message to the model after a response that the user interrupted.
+/// Message sent to the model after the user interrupted its response.
 pub(crate) const INTERRUPTED: &str = "[The user interrupted your response here.]";
-/// Wording of `CUT` and `GO_ON` in sessions of earlier versions.
+/// Wording of `CUT` and `GO_ON` in sessions recorded by earlier versions.
 const EARLIER: [&str; 2] = ["[The answer was cut by the output limit. Go on exactly where it stopped.]", "[Go on.]"];
 
-/// Messages that are sent (shared with the requests), and messages that are no longer sent.
+/// Messages that are sent to the model, which are shared with the requests, and messages that are no longer sent.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Thread {
     messages: Vec<Arc<Message>>,
-    /// Estimated tokens of the messages.
+    /// Estimated number of tokens in the messages.
     tokens: u64,
-    /// Ranges removed from the front, latest last.
+    /// Ranges removed from the front of the thread, latest last.
     folds: Vec<RemovedRange>,
     /// Number of messages dropped without a summary.
     dropped: u64,
-    /// First message as sent, if it has a marker about dropped messages.
+    /// First message as it is sent, if it starts with a marker about dropped messages.
     marked: Option<Arc<Message>>,
 }
 
-/// Messages removed from the front.
+/// Range of messages removed from the front of the thread.
 #[derive(Debug, Clone)]
 struct RemovedRange {
     removed: PackedMessage,
-    /// Number of messages that replaced the removed ones.
+    /// Number of messages that replace the removed ones.
     standing: usize,
-    /// Number of messages dropped before.
+    /// Number of messages dropped without a summary before this range was removed.
     dropped: u64,
     summary: bool,
 }
 
-/// Planned extent of a summary.
+/// Planned extent of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CompactionPoint {
     /// End of the summarized range (exclusive).
     pub index: usize,
-    /// User messages for the running task in that range; they are preserved.
+    /// User messages for the running task within that range, which are preserved.
     pub verbatim: Vec<MessageId>,
-    /// Number of tokens that are no longer sent, not counting the summary.
+    /// Number of tokens that will no longer be sent, not counting the summary.
     pub freed: u64,
 }
 
 impl CompactionPoint {
-    /// Returns the number of summarized messages.
+    /// Returns the number of messages that will be summarized.
     pub(crate) fn summarized_count(&self) -> usize {
         self.index - self.verbatim.len()
     }
@@ -71,12 +71,12 @@ impl Thread {
         self.messages.last().map(Arc::as_ref)
     }
 
-    /// Changes the last message.
+    /// Modifies the last message.
     pub(crate) fn amend_last(&mut self, change: impl FnOnce(&mut Message)) {
         let Some(last) = self.messages.last_mut() else { return };
         let mut amended = Message::clone(last);
         change(&mut amended);
-        // The message gets a new ID, so that data cached under its old ID is not used for it.
+        // The message gets a new ID, so data cached under the old ID is not used for it.
         amended.message_id = MessageId::new(format!("{}+", last.message_id));
         amended.token_count = super::context::estimate(&amended.content);
         self.tokens = self.tokens.saturating_sub(last.token_count) + amended.token_count;
@@ -84,7 +84,7 @@ impl Thread {
         self.mark();
     }
 
-    /// Returns all messages ever added, including removed ones.
+    /// Returns the IDs of all messages ever added to the thread, including those that are no longer sent.
     #[cfg(test)]
     pub(crate) fn all_ids(&mut self) -> Vec<MessageId> {
         for fold in std::mem::take(&mut self.folds).into_iter().rev() {
@@ -93,12 +93,12 @@ impl Thread {
         self.messages.iter().map(|message| message.message_id.clone()).collect()
     }
 
-    /// Returns the messages that are sent.
+    /// Returns the messages that are currently sent.
     pub(crate) fn messages(&self) -> &[Arc<Message>] {
         &self.messages
     }
 
-    /// Returns the estimated tokens; a provider may count them differently.
+    /// Returns the estimated number of tokens. A provider's count may differ.
     pub(crate) fn tokens(&self) -> u64 {
         self.tokens
     }
@@ -107,12 +107,12 @@ impl Thread {
         self.folds.iter().any(|fold| fold.summary)
     }
 
-    /// Returns the summary at the start, if there is one.
+    /// Returns the summary at the start of the thread, if any.
     pub(crate) fn summary(&self) -> Option<&Message> {
         self.messages.first().filter(|_| self.has_summary()).map(Arc::as_ref)
     }
 
-    /// Returns the messages of the next request.
+    /// Returns the messages for the next request.
     pub(crate) fn window(&self) -> Vec<Arc<Message>> {
         let mut window = self.messages.clone();
         if let (Some(first), Some(marked)) = (window.first_mut(), &self.marked) {
@@ -121,11 +121,11 @@ impl Thread {
         window
     }
 
-    /// Drops the oldest messages until the thread has at most `budget` tokens. Returns the total number of dropped
-    /// messages if it grew.
+    /// Drops the oldest messages if the thread has more than `budget` tokens, until it has at most
+    /// `WINDOW_FILL_PERCENT` of that budget. Returns the total number of dropped messages if more were dropped.
     ///
-    /// A summary and the user's latest request stay. A response is never separated from the results of its calls, and
-    /// messages that were not sent yet are never dropped.
+    /// A summary and the user's latest request are never dropped, and neither are messages that have not been sent
+    /// yet. A response is never separated from the results of its calls.
     pub(crate) fn fit(&mut self, budget: u64) -> Option<u64> {
         if self.tokens <= budget {
             return None;
@@ -160,8 +160,8 @@ impl Thread {
         Some(self.dropped)
     }
 
-    /// Returns the messages before `index` for the summary request: the newest that fit into `budget`, after a marker
-    /// if others are left out.
+    /// Returns the newest messages before `index` that fit into `budget`, for use in a summary request. If older
+    /// messages are left out, a marker precedes the remaining ones.
     pub(crate) fn messages_before(&self, index: usize, budget: u64) -> Vec<Arc<Message>> {
         let mut window = self.window();
         window.truncate(index);
@@ -188,8 +188,8 @@ impl Thread {
         window
     }
 
-    /// Plans a summary that preserves about `keep` tokens of the newest messages and the user's messages for `task`.
-    /// `None` if nothing is left to summarize.
+    /// Plans a compaction that preserves about `keep` tokens of the newest messages and the user's messages for
+    /// `task`. Returns `None` if there is nothing to summarize.
     pub(crate) fn plan_compaction(&self, keep: u64, task: Option<&TaskId>) -> Option<CompactionPoint> {
         let latest = self.latest();
         let (mut index, mut tail) = (latest, 0);
@@ -206,7 +206,7 @@ impl Thread {
         let summary = usize::from(self.has_summary()).min(index);
         let mut said: Vec<&Arc<Message>> =
             older.iter().skip(summary).filter(|message| is_prompt(message) && Some(&message.task_id) == task).collect();
-        // The request itself stays regardless of its size; messages added to it stay if they fit.
+        // The request itself is preserved regardless of its size. Messages added to it are preserved if they fit.
         let mut room = keep;
         let request = said.first().map(|message| message.message_id.clone());
         said.reverse();
@@ -223,21 +223,22 @@ impl Thread {
         (cut.summarized_count() > summary).then_some(cut)
     }
 
-    /// Replaces the messages up to `until` with a summary, except for the `verbatim` messages. Returns whether anything
-    /// changed.
+    /// Replaces the messages up to and including `until` with a summary, except for the `verbatim` messages. Returns
+    /// whether anything changed.
     pub(crate) fn compact(&mut self, until: &MessageId, verbatim: &[MessageId], summary: Message) -> bool {
         if summary.content.is_empty() || self.messages.first().is_some_and(|first| first.message_id == summary.message_id) {
             return false;
         }
         let named = self.messages.iter().position(|message| message.message_id == *until);
-        // If its record is missing, the summary ends at the last message before it, because IDs are numbered.
+        // If the record of this message is missing, the summary extends to the last message before it. IDs are
+        // numbered, so the order is known.
         let older = |message: &Arc<Message>| number(&message.message_id) <= number(until);
         let first = usize::from(self.has_summary());
         let place = named.or_else(|| self.messages.iter().skip(first).rposition(older).map(|at| at + first));
         let end = match place {
             Some(place) => place + 1 + self.messages[place + 1..].iter().take_while(|message| message.role == Role::Tool).count(),
             None if self.messages.is_empty() => return false,
-            // All messages that it summarizes were dropped before; it includes any earlier summary.
+            // All messages summarized here were already dropped. The new summary includes any earlier one.
             None => first,
         };
         let stays = |message: &&Arc<Message>| message.role == Role::User && verbatim.contains(&message.message_id);
@@ -249,8 +250,8 @@ impl Thread {
         true
     }
 
-    /// Undoes the last summary: restores the messages that it replaced, including those dropped since. Returns whether
-    /// there was a summary.
+    /// Undoes the last compaction by restoring the messages that its summary replaced, including those dropped since
+    /// then. Returns whether there was a summary to undo.
     pub(crate) fn undo(&mut self) -> bool {
         let Some(last) = self.folds.iter().rposition(|fold| fold.summary) else { return false };
         let opened: Option<Vec<_>> = self.folds[last..].iter().map(|fold| fold.removed.open()).collect();
@@ -265,12 +266,13 @@ impl Thread {
         true
     }
 
-    /// Removes this message and all later ones, along with a summary that covers them. Returns their number.
+    /// Removes the given message and all later ones, restoring messages removed by a summary or a cut if necessary.
+    /// Returns the number of removed messages, or `None` if the thread does not contain the message.
     pub(crate) fn truncate_from(&mut self, from: &MessageId) -> Option<u64> {
         loop {
             let standing = self.folds.last().map_or(0, |fold| fold.standing);
             let found = self.messages.iter().position(|message| message.message_id == *from);
-            // A summary may cover later messages.
+            // A summary may have replaced messages after this one.
             if let Some(place) = found.filter(|place| *place >= standing) {
                 let gone = self.messages.split_off(place).len() as u64;
                 self.tokens = self.messages.iter().map(|message| message.token_count).sum();
@@ -285,7 +287,7 @@ impl Thread {
         }
     }
 
-    /// Returns the response of a step.
+    /// Returns the ID of the message that contains a step's response.
     pub(crate) fn response_id(&self, step: &StepId) -> Option<MessageId> {
         let of_it = |message: &&Arc<Message>| message.role == Role::Assistant && message.step_id.as_ref() == Some(step);
         let name = |message: &Arc<Message>| message.message_id.clone();
@@ -296,7 +298,8 @@ impl Thread {
         self.messages.iter().find(of_it).map(name).or_else(packed)
     }
 
-    /// Returns the index of the newest message, or of the response whose results it contains.
+    /// Returns the index of the newest message or, if that message contains tool results, of the response that
+    /// requested them.
     fn latest(&self) -> usize {
         self.messages.iter().rposition(|message| message.role != Role::Tool).unwrap_or(0)
     }
@@ -315,30 +318,30 @@ impl Thread {
     }
 }
 
-/// Returns whether the user wrote the message.
+/// Returns whether the message was written by the user.
 pub(crate) fn is_prompt(message: &Message) -> bool {
     message.role == Role::User
         && ![CUT, GO_ON, INTERRUPTED].contains(&message.typed_text())
         && !EARLIER.contains(&message.typed_text())
 }
 
-/// Returns whether the message only marks an interruption.
+/// Returns whether the message merely marks an interruption.
 pub(crate) fn is_interruption(message: &Message) -> bool {
     message.role == Role::User && matches!(message.content.as_slice(), [Part::Text { text }] if text == INTERRUPTED)
 }
 
-/// Returns the number in an ID.
+/// Returns the number contained in an ID, or 0 if there is none.
 fn number(id: &MessageId) -> u64 {
     let digits = id.as_str().trim_start_matches(|letter: char| !letter.is_ascii_digit());
     let end = digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len());
     digits[..end].parse().unwrap_or(0)
 }
 
-/// Returns a message with the marker about dropped messages before its own text.
+/// Returns the message with a marker about dropped messages inserted before its own text.
 fn with_cut_marker(message: &Message, dropped: u64) -> Message {
     let mut content = vec![Part::Text { text: format!("[Earlier conversation truncated — {dropped} messages removed]\n\n") }];
     content.extend(message.content.iter().cloned());
-    // The message gets a new ID, so that data cached under its old ID is not used for it.
+    // The message gets a new ID, so data cached under the old ID is not used for it.
     let message_id = MessageId::new(format!("{}+{dropped}", message.message_id));
     Message { message_id, content, ..message.clone() }
 }

@@ -1,14 +1,15 @@
-//! Pending approvals of agents, each decided in the session of its agent.
+//! Pending approvals requested by agents. Each is decided in the session of its agent.
 
 use crate::protocol::{ApprovalId, Command, EventKind, SessionId};
 use std::collections::HashMap;
 
-/// Pending approvals of agents, with the session of each agent.
+/// Pending approvals, each with the session of the agent that requested it.
 #[derive(Debug, Default)]
 pub(super) struct AgentApprovals(HashMap<ApprovalId, SessionId>);
 
 impl AgentApprovals {
-    /// Updates the pending approvals from an event that an agent reports. It is about a call of this agent, or of an agent below it.
+    /// Updates the pending approvals with an event that `agent` reports about its own call or about a call made by
+    /// one of its agents.
     pub(super) fn note(&mut self, kind: &EventKind, agent: &SessionId) {
         match kind {
             EventKind::ApprovalRequested(approval) => {
@@ -21,7 +22,7 @@ impl AgentApprovals {
         }
     }
 
-    /// Returns the session of the agent that a command addresses; `None` if it addresses this session.
+    /// Returns the session of the agent that a command is addressed to, or `None` if the command is for this session.
     pub(super) fn agent_of(&self, command: &Command) -> Option<&SessionId> {
         self.0.get(command.approval_id()?)
     }

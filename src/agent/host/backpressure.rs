@@ -1,8 +1,8 @@
-//! Backpressure from a slow front end: only streaming waits for it.
+//! Backpressure for slow front ends. Only streamed output waits for the front end.
 
 use tokio::sync::watch;
 
-/// Whether the front end accepts more streamed data.
+/// Signals whether the front end currently accepts streamed data.
 #[derive(Clone, Default)]
 pub(super) struct Backpressure(Option<watch::Receiver<bool>>);
 
@@ -11,7 +11,7 @@ impl Backpressure {
         Self(room)
     }
 
-    /// Returns whether the front end accepts more; a closed front end never delays output.
+    /// Returns whether the front end accepts more streamed data. A closed front end never delays output.
     pub(super) fn is_there(&self) -> bool {
         self.0.as_ref().is_none_or(|room| *room.borrow() || room.has_changed().is_err())
     }

@@ -1,4 +1,5 @@
-//! Context of calls: the current tools, the tokens that stop calls, and the channel for their results.
+//! Execution context for calls: the current tools, the tokens that stop calls, and the channel that receives the
+//! results.
 
 use super::backpressure::Backpressure;
 use super::call_timeout::{CallTimeout, with_timeout};
@@ -11,15 +12,15 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-/// State shared by the calls of a session.
+/// State shared by all calls in a session.
 pub(super) struct CallContext {
-    /// Current tools, also used by the queries of the session.
+    /// Current tools, shared with the session's query handler.
     router: watch::Sender<Arc<dyn ToolRouter>>,
     redactor: Arc<Redactor>,
     room: Backpressure,
     inputs: mpsc::Sender<Input>,
     kill: CancellationToken,
-    /// Cancelled on `kill`, and when the user interrupts the task.
+    /// Cancelled when the user interrupts the task, and whenever `kill` is cancelled.
     interrupt: CancellationToken,
 }
 
@@ -50,34 +51,35 @@ impl CallContext {
         self.room.clone()
     }
 
-    /// Returns the token that is cancelled when all calls are killed.
+    /// Returns a token that is cancelled when all calls are killed.
     pub(crate) fn kill_token(&self) -> CancellationToken {
         self.kill.clone()
     }
 
-    /// Returns the token that is cancelled when calls are interrupted or killed.
+    /// Returns a token that is cancelled when calls are interrupted or killed.
     pub(crate) fn interrupt_token(&self) -> CancellationToken {
         self.interrupt.clone()
     }
 
-    /// Replaces the tools and the redactor for later calls.
+    /// Replaces the tools and the redactor for subsequent calls.
     pub(crate) fn replace(&mut self, router: Arc<dyn ToolRouter>, redactor: Arc<Redactor>) {
         self.router.send_replace(router);
         self.redactor = redactor;
     }
 
-    /// Kills the running calls. Calls that start later are unaffected.
+    /// Kills all running calls. Calls that start later are not affected.
     pub(crate) fn kill(&mut self) {
         std::mem::replace(&mut self.kill, CancellationToken::new()).cancel();
         self.interrupt = self.kill.child_token();
     }
 
-    /// Interrupts the running calls, except for file changes.
+    /// Interrupts all running calls except those that change files.
     pub(crate) fn interrupt(&mut self) {
         std::mem::replace(&mut self.interrupt, self.kill.child_token()).cancel();
     }
 
-    /// Spawns planning. Planning only reads, so it is abandoned on a timeout, and a panic becomes an ordinary error.
+    /// Spawns the planning of a call. Because planning only reads, it is abandoned on a timeout, and a panic becomes
+    /// an ordinary error.
     pub(crate) fn spawn_plan<T>(&self, work: T) -> impl Future<Output = Result<Plan, ToolError>> + use<T>
     where
         T: Future<Output = Result<Plan, ToolError>> + Send + 'static,
@@ -89,8 +91,8 @@ impl CallContext {
         }
     }
 
-    /// Returns the channel for a call's output to the session. `stopped`: cancelled when the result must no longer wait
-    /// for the front end.
+    /// Returns a relay that sends a call's output to the session. `stopped` is cancelled when the result must no
+    /// longer wait for the front end.
     pub(crate) fn output(&self, index: usize, stopped: CancellationToken) -> OutputRelay {
         OutputRelay { index, stopped, redactor: self.redactor(), room: self.backpressure(), inputs: self.inputs() }
     }
@@ -112,7 +114,7 @@ fn planning_error(error: JoinError) -> Result<Plan, ToolError> {
     Err(ToolError::new(ErrorCode::ToolExecutionFailed, "the tool crashed before it changed anything. Try another way."))
 }
 
-/// Channel for a call's output to the session.
+/// Relay that sends a call's output to the session.
 pub(super) struct OutputRelay {
     index: usize,
     stopped: CancellationToken,
@@ -122,7 +124,7 @@ pub(super) struct OutputRelay {
 }
 
 impl OutputRelay {
-    /// Forwards the output of a command, with secrets redacted, until the command ends.
+    /// Forwards a command's output with secrets redacted until the command ends.
     pub(crate) async fn forward(self, mut chunks: mpsc::Receiver<String>) {
         let Self { index, stopped, redactor, mut room, inputs } = self;
         let mut stream = Stream::new(redactor);

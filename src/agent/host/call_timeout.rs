@@ -1,4 +1,4 @@
-//! Timeouts of calls, and the results of calls that are abandoned.
+//! Call timeouts, and the results of calls that are abandoned.
 
 use crate::agent::limits::{CHANGE_SECONDS, KILL_GRACE_MS, READ_SECONDS, TREE_SECONDS};
 use crate::policy::Permit;
@@ -9,18 +9,18 @@ use std::time::Duration;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-/// Timeout of a call.
+/// Timeout that applies to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallTimeout {
-    /// Calls that only read; they are abandoned.
+    /// For calls that only read. They are abandoned on a timeout.
     Short,
-    /// Calls that wait for the user; they are abandoned only when they are stopped.
+    /// For calls that wait for the user. They are abandoned only when they are stopped.
     User,
-    /// Calls that change files; aye signals them to stop, then allows a short grace period.
+    /// For calls that change files. On a timeout, they are signalled to stop and then given a short grace period.
     Change,
-    /// Like `Change`, for copying, moving or deleting a directory tree.
+    /// Like `Change`, but for copying, moving or deleting a directory tree.
     Tree,
-    /// Calls that enforce their own timeout.
+    /// For calls that enforce a timeout of their own.
     Own,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum CallTimeout {
 pub(crate) enum Abandoned {
     /// A read timed out.
     Late,
-    /// A file change timed out and did not end after the signal to stop.
+    /// A file change timed out and did not end after being signalled to stop.
     LateChange { seconds: u64 },
     /// A read was stopped.
     Stopped,
@@ -38,7 +38,7 @@ pub(crate) enum Abandoned {
 }
 
 impl CallTimeout {
-    /// Returns the timeout for a plan.
+    /// Returns the timeout that applies to a planned call.
     pub(crate) fn for_plan(plan: &Plan) -> Self {
         match (plan.changes, plan.timeout_seconds) {
             (false, _) if plan.waits_for_user => Self::User,
@@ -49,7 +49,7 @@ impl CallTimeout {
         }
     }
 
-    /// Returns whether the call has no effects, so that it can be abandoned.
+    /// Returns whether the call has no effects and can therefore be abandoned.
     fn only_reads(self) -> bool {
         matches!(self, Self::Short | Self::User)
     }
@@ -97,8 +97,8 @@ impl Abandoned {
     }
 }
 
-/// Waits for a call. A read is abandoned when it times out or is killed. A change that times out is signalled through
-/// `stop`; after the signal or a kill, only a grace period remains.
+/// Waits for a call to finish. A read is abandoned when it times out or is killed. A change that times out is
+/// signalled through `stop`. After that signal or a kill, the change has only a grace period left.
 pub(crate) async fn with_timeout<T>(
     work: impl Future<Output = T>,
     patience: CallTimeout,
@@ -133,8 +133,8 @@ pub(crate) async fn with_timeout<T>(
     }
 }
 
-/// Returns the result of a call, or the known state of a crashed or abandoned call. `late`: aye stopped the call
-/// because it timed out.
+/// Returns a call's result, or an error that describes the known state of a call that crashed or was abandoned.
+/// `late` is set if aye stopped the call because it timed out.
 pub(crate) fn outcome(
     done: Result<Result<ToolResult, JoinError>, Abandoned>,
     (id, name): (CallId, String),
@@ -160,7 +160,7 @@ pub(crate) fn outcome(
     ToolResult::from_error(id, name, error)
 }
 
-/// Marks a result as timed out instead of stopped by the user.
+/// Marks a result as timed out rather than stopped by the user.
 fn mark_timed_out(mut result: ToolResult, patience: CallTimeout) -> ToolResult {
     if let (Some(error), Some(seconds)) = (&mut result.error, patience.seconds())
         && error.code == ErrorCode::Cancelled
@@ -171,10 +171,10 @@ fn mark_timed_out(mut result: ToolResult, patience: CallTimeout) -> ToolResult {
     result
 }
 
-/// Plans one call outside a session, with the same timeout as in a session.
+/// Plans a single call outside a session, with the same timeout as within a session.
 ///
 /// # Errors
-/// Returns an error if the call cannot be planned, or planning times out.
+/// Returns an error if the call cannot be planned or planning times out.
 pub(crate) async fn plan_with_timeout(router: Arc<dyn ToolRouter>, call: ToolCall) -> Result<Plan, ToolError> {
     let work = tokio::spawn(async move { router.plan(call).await });
     let done = with_timeout(work, CallTimeout::Short, &CancellationToken::new(), &CancellationToken::new()).await;
@@ -184,7 +184,8 @@ pub(crate) async fn plan_with_timeout(router: Arc<dyn ToolRouter>, call: ToolCal
     })
 }
 
-/// Runs one call outside a session, with the same timeout as in a session. `context.kill` ends it.
+/// Runs a single call outside a session, with the same timeout as within a session. Cancelling `context.kill` stops
+/// the call.
 pub(crate) async fn run(router: Arc<dyn ToolRouter>, plan: Plan, permit: Permit, context: RunContext) -> ToolResult {
     let (patience, killed) = (CallTimeout::for_plan(&plan), context.kill.clone());
     let named = (plan.call.tool_call_id.clone(), plan.tool_name.clone());

@@ -1,4 +1,4 @@
-//! File changes of the session: attributed to tasks and steps, and listed at the end.
+//! Tracks file changes in a session: attributes them to tasks and steps, and lists them at the end.
 
 use super::call_context::CallContext;
 use crate::agent::turn::Input;
@@ -6,10 +6,10 @@ use crate::ports::ToolRouter;
 use crate::protocol::{ChangedFiles, StepId, TaskId};
 use std::time::Duration;
 
-/// Maximum time that the end of a session, or of a goal's check, waits for the list.
+/// Maximum time that the end of a session or of a goal's check waits for the list of changed files.
 const LIST_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// Task to which the tools attribute changes.
+/// Task to which the tools currently attribute changes.
 #[derive(Default)]
 pub(super) struct ChangeTracker {
     task: Option<TaskId>,
@@ -20,7 +20,7 @@ impl ChangeTracker {
         self.task.clone()
     }
 
-    /// Notifies the tools when another task or step begins.
+    /// Notifies the tools when a different task or step begins.
     pub(crate) fn note(&mut self, router: &dyn ToolRouter, task: &TaskId, step: Option<&StepId>) {
         if self.task.as_ref() != Some(task) {
             self.task = Some(task.clone());
@@ -32,7 +32,7 @@ impl ChangeTracker {
     }
 }
 
-/// Lists the changed files since a task, for the goal of the session.
+/// Lists the files changed since the given task started, for the session's goal. The list is sent as an input.
 pub(super) fn list(context: &CallContext, ticket: u64, since: Option<TaskId>) {
     let (router, inputs) = (context.router(), context.inputs());
     tokio::spawn(async move {
@@ -44,7 +44,7 @@ pub(super) fn list(context: &CallContext, ticket: u64, since: Option<TaskId>) {
     });
 }
 
-/// Returns the changed files, if there are any.
+/// Returns the files changed during the session, or `None` if there are none or listing them times out.
 pub(super) async fn all_changes(router: &dyn ToolRouter) -> Option<ChangedFiles> {
     let Ok(changed) = tokio::time::timeout(LIST_TIMEOUT, router.changed_files(None)).await else {
         tracing::warn!("the check for changed files took too long");

@@ -1,11 +1,11 @@
-//! Queue of effects that follow a failed commit, in order. Effects that are no longer needed are cancelled.
+//! Ordered queue of the effects that follow a failed commit. Effects that are no longer needed are cancelled.
 
 use crate::agent::turn::{Effect, RuleFileResult};
 use crate::ports::{Plan, Record};
 use crate::protocol::{ErrorCode, ToolError, ToolResult};
 use std::collections::VecDeque;
 
-/// Effects deferred because a commit failed; empty while everything is saved.
+/// Effects deferred because a commit failed. Empty while all records are saved.
 #[derive(Default)]
 pub(super) struct DeferredEffects(VecDeque<Effect>);
 
@@ -26,13 +26,13 @@ impl DeferredEffects {
         std::mem::take(&mut self.0)
     }
 
-    /// Cancels a preview that has not started.
+    /// Cancels a preview that has not started yet.
     pub(crate) fn cancel_preview(&mut self, ticket: u64) {
         self.0.retain(|effect| !matches!(effect, Effect::Preview { ticket: begun, .. } if *begun == ticket));
     }
 
-    /// Cancels the calls for which `why` returns an error, and returns their results by call index. These calls never
-    /// run.
+    /// Cancels the calls for which `why` returns an error, and returns their results by call index. These calls are
+    /// never run.
     pub(crate) fn cancel_runs(&mut self, why: impl Fn(&Plan) -> Option<ToolError>) -> Vec<(usize, ToolResult)> {
         let mut cancelled = Vec::new();
         for effect in self.take() {
@@ -49,7 +49,8 @@ impl DeferredEffects {
         cancelled
     }
 
-    /// Cancels pending rules whose approval cannot be saved before the end, and returns their results.
+    /// Cancels pending rule changes whose approval cannot be saved before the session ends, and returns their
+    /// results.
     pub(crate) fn cancel_rules(&mut self) -> Vec<RuleFileResult> {
         let why = || Err("aye exited before this session could be saved".to_owned());
         let mut cancelled = Vec::new();
@@ -63,7 +64,7 @@ impl DeferredEffects {
         cancelled
     }
 
-    /// Removes all effects, and returns the records that are not saved.
+    /// Removes all effects and returns the unsaved records.
     pub(crate) fn take_records(&mut self) -> Vec<Record> {
         let commits = self.take().into_iter().filter_map(|effect| match effect {
             Effect::Commit(records, _) => Some(records),
@@ -73,7 +74,7 @@ impl DeferredEffects {
     }
 }
 
-/// Returns the result of a call that the user stopped before it ran, while saving failed.
+/// Returns the error for a call that the user stopped before it ran, while records could not be saved.
 pub(super) fn stopped_error() -> ToolError {
     ToolError::new(ErrorCode::Cancelled, "stopped before it ran")
 }

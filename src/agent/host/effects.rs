@@ -1,5 +1,5 @@
-//! Performs the effects of the turn machine in order. Records are saved first; while saving fails, effects are
-//! deferred.
+//! Performs the turn machine's effects in order. Records are saved first; as long as they cannot be saved, effects
+//! are deferred.
 
 use super::clock::moment;
 use super::deferred_effects::stopped_error;
@@ -11,11 +11,12 @@ use crate::protocol::{CallId, Command, ErrorCode, EventKind, StepId, TaskId, Too
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Notice about input that arrives while saving fails.
+/// Notice shown for input that arrives while records cannot be saved.
 const QUEUED: &str = "queued until the session can be saved";
 
 impl Host {
-    /// Performs effects in order, except that events about unsaved records are sent only after the records are saved.
+    /// Performs effects in order, except that events about unsaved records are held back until those records are
+    /// saved.
     pub(super) async fn perform(&mut self, effects: impl Into<VecDeque<Effect>>) {
         let mut effects = effects.into();
         let mut commits = effects.iter().filter(|effect| matches!(effect, Effect::Commit(..))).count();
@@ -43,7 +44,7 @@ impl Host {
 
     pub(super) async fn execute(&mut self, effect: Effect) {
         match effect {
-            // Saved by `perform`.
+            // `perform` has already saved these records.
             Effect::Commit(..) => {}
             Effect::Emit { task_id, step_id, kind } => self.emit_and_follow(task_id, step_id, kind),
             Effect::Request(request) => self.model.request(self.context.redactor(), request).await,
@@ -62,8 +63,8 @@ impl Host {
             }
             Effect::StopPreview { ticket } => self.previews.stop(ticket),
             Effect::Run { index, plan, permit, max_bytes } => {
-                // Directory access that is allowed for the project is saved before the command runs again, so that
-                // later commands have it too.
+                // If directory access was allowed for the project, save the rule before the command runs again, so
+                // later commands have the access too.
                 let after = if plan.opens.is_empty() { None } else { Some(self.rules.changes_done()) };
                 self.runs.start(&self.context, RunRequest { index, plan, permit, max_bytes, after });
             }
@@ -80,7 +81,7 @@ impl Host {
                     self.servers.set_window(self.model.facts().context_window);
                     self.context.router().model_changed(self.model.web_search());
                     self.model.query_facts();
-                    // The user may have entered the missing key.
+                    // The user may have entered an API key that was missing.
                     self.model.open_summary_model();
                 }
             }
@@ -125,8 +126,8 @@ impl Host {
         let router = self.context.router();
         hooks::follow(&self.context, &kind);
         match &mut kind {
-            // Set the capability of the tool even if its call could not be planned. An edit reads first, and is still
-            // `File.Write`.
+            // Set the tool's capability even if its call could not be planned. An edit first reads the file, but is
+            // still `File.Write`.
             EventKind::ToolRequested { tool_name, capability, .. } => {
                 *capability = router.capability(tool_name).map(str::to_owned).or(capability.take());
             }
@@ -153,8 +154,8 @@ impl Host {
         self.sender.send(task_id, step_id, self.rules.with_places(kind));
     }
 
-    /// Handles an input while saving fails. Nothing continues before earlier decisions are saved; user input retries
-    /// the save.
+    /// Handles an input while records cannot be saved. Nothing continues until earlier decisions are saved, and user
+    /// input triggers another attempt to save.
     pub(super) async fn take_unsaved(&mut self, input: Input) {
         match input {
             Input::Command(Command::Continue) => self.retry().await,
@@ -180,8 +181,8 @@ impl Host {
         }
     }
 
-    /// Retries the save, then carries out the command: immediately if the save succeeds, otherwise once a later one
-    /// does.
+    /// Retries saving and then carries out the command: immediately if saving succeeds, and otherwise once it
+    /// succeeds later. A command that stops work takes effect before the retry.
     async fn retry_and_take(&mut self, command: Command) {
         let stops = matches!(command, Command::Cancel | Command::Kill | Command::Finish);
         if !stops {
@@ -200,7 +201,7 @@ impl Host {
     }
 
     pub(super) async fn retry(&mut self) {
-        // The calls were allowed, but another policy or a later time may deny them now.
+        // The calls were allowed, but since then the policy may have changed or rules may have expired.
         let at = moment();
         let machine = &self.machine;
         let denied = |plan: &Plan| {
@@ -228,7 +229,7 @@ impl Host {
         }
     }
 
-    /// Queues effects that follow the failed commit, but stops calls immediately.
+    /// Queues effects behind the failed commit, but stops calls immediately.
     fn defer(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match &effect {
@@ -240,7 +241,7 @@ impl Host {
                     self.deferred.cancel_preview(*ticket);
                     self.previews.stop(*ticket);
                 }
-                // These effects change no saved state.
+                // These effects do not change any saved state.
                 Effect::Background { tool_call_id } => {
                     self.move_to_background(tool_call_id.as_ref());
                     continue;
@@ -255,8 +256,8 @@ impl Host {
         }
     }
 
-    /// Reports the session state when saving starts to fail or works again. While the user is quitting, no such report
-    /// asks the user to wait.
+    /// Reports the session's state when saving starts to fail or works again. Once the user has quit, failures are no
+    /// longer reported.
     fn report_saving(&mut self, stalled: bool) {
         if self.deadline.is_some() && stalled {
             return;
@@ -266,7 +267,7 @@ impl Host {
         }
     }
 
-    /// Retries all unsaved records at the end. If that fails, the session has failed.
+    /// Makes a final attempt to save all unsaved records when the session ends. If it fails, the session has failed.
     pub(super) async fn save_the_rest(&mut self) {
         let deferred = self.deferred.take_records();
         let records: Vec<Record> = self.journal.take_unsaved().into_iter().chain(deferred).collect();

@@ -1,4 +1,4 @@
-//! Event log: one line for each event, without message content.
+//! Event log, which contains one line per event without message content.
 
 use crate::protocol::{
     Event, EventKind, FailedRequest, FailureKind, PlannedStep, ServerStatus, SessionId, StepId, TaskId, WorkspaceId,
@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Log target of events. Their lines are written as JSON without changes.
+/// Log target for events. Their lines are already JSON and are written unchanged.
 pub(crate) const EVENTS: &str = "aye::events";
-/// Maximum number of bytes of a provider's error message that are logged.
+/// Maximum size of an error message or server name in the log, in bytes.
 const MESSAGE_BYTES: usize = 500;
-/// Size of the buffer for the start of an event's JSON, which contains its name, in bytes.
+/// Size of the buffer for the start of an event's JSON, which contains the event name, in bytes.
 const HEAD_BYTES: usize = 96;
 
 pub(super) fn log(event: &Event) {
@@ -23,7 +23,7 @@ pub(super) fn log(event: &Event) {
             | EventKind::ToolOutputChunk { .. }
             | EventKind::EffectsProgress { .. }
     ) {
-        // They are frequent and contain little information.
+        // Output chunks are frequent and contain little information.
         if tracing::enabled!(target: EVENTS, tracing::Level::DEBUG) {
             tracing::debug!(target: EVENTS, line = line(event, "DEBUG"));
         }
@@ -46,8 +46,8 @@ struct LogEntry<'a> {
     payload: Value,
 }
 
-/// Formats the log line of an event: its IDs, and the names, numbers and outcomes in its payload, but no text from the
-/// user, the model or a tool.
+/// Formats the log line for an event. The line contains the event's IDs and the names, numbers and outcomes in its
+/// payload, but no text from the user, the model or a tool.
 fn line(event: &Event, level: &'static str) -> String {
     let mut head = [0; HEAD_BYTES];
     let logged = LogEntry {
@@ -64,22 +64,22 @@ fn line(event: &Event, level: &'static str) -> String {
     serde_json::to_string(&logged).unwrap_or_default()
 }
 
-/// Returns the name of an event, which is at the start of its JSON. The rest, possibly the whole output of a command,
-/// is not serialized.
+/// Returns an event's name, which appears at the start of its JSON. The rest of the event, which may contain a
+/// command's entire output, is not serialized.
 fn event_name<'a>(kind: &EventKind, head: &'a mut [u8; HEAD_BYTES]) -> &'a str {
-    // Fails when the buffer is full.
+    // Serialization fails once the buffer is full, but by then the name has been written.
     let _ = serde_json::to_writer(&mut head[..], kind);
     let name = head.split(|byte| *byte == b'"').nth(3);
     name.and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
 }
 
-/// Returns the logged part of an event. Events that are not listed here are logged with an empty payload.
+/// Returns the data to log for an event. Events not handled below are logged with an empty payload.
 fn payload(kind: &EventKind) -> Value {
     let parts = [session_payload, model_payload, call_payload, context_payload, server_payload];
     parts.iter().find_map(|part| part(kind)).unwrap_or_else(|| json!({}))
 }
 
-/// Returns the logged part of an event about the session, its tasks and its steps.
+/// Returns the data to log for an event that concerns the session, its tasks or its steps.
 fn session_payload(kind: &EventKind) -> Option<Value> {
     let payload = match kind {
         EventKind::SessionStarted { model, mode, resumed, .. } => {
@@ -120,7 +120,7 @@ fn session_payload(kind: &EventKind) -> Option<Value> {
     Some(payload)
 }
 
-/// Returns the logged part of an event about the model and its response.
+/// Returns the data to log for an event that concerns the model or its response.
 fn model_payload(kind: &EventKind) -> Option<Value> {
     let payload = match kind {
         EventKind::LlmRequestStarted { model, estimated_input_tokens } => {
@@ -154,7 +154,7 @@ fn model_payload(kind: &EventKind) -> Option<Value> {
     Some(payload)
 }
 
-/// Returns the logged part of an event about a call.
+/// Returns the data to log for an event that concerns a tool call.
 fn call_payload(kind: &EventKind) -> Option<Value> {
     let payload = match kind {
         EventKind::ToolOutputChunk { tool_call_id, text } => json!({"toolCallId": tool_call_id, "bytes": text.len()}),
@@ -193,7 +193,7 @@ fn call_payload(kind: &EventKind) -> Option<Value> {
     Some(payload)
 }
 
-/// Returns the logged part of an event about the conversation.
+/// Returns the data to log for an event that concerns the conversation.
 fn context_payload(kind: &EventKind) -> Option<Value> {
     let payload = match kind {
         EventKind::CompactionStarted { trigger, messages, tokens } => {
@@ -213,7 +213,7 @@ fn context_payload(kind: &EventKind) -> Option<Value> {
     Some(payload)
 }
 
-/// Returns the logged part of an event about MCP servers.
+/// Returns the data to log for an event that concerns MCP servers.
 fn server_payload(kind: &EventKind) -> Option<Value> {
     let payload = match kind {
         EventKind::ServersChanged { servers } => {
@@ -231,7 +231,7 @@ fn server_payload(kind: &EventKind) -> Option<Value> {
     Some(payload)
 }
 
-/// Returns the name and state of a server, without its own error text.
+/// Returns a server's name and state without the error text that the server supplied.
 fn server_summary(server: &ServerStatus) -> Value {
     let state = serde_json::to_value(&server.state).ok().and_then(|mut state| state.get_mut("state").map(Value::take));
     json!({"name": shorten(&server.name), "state": state, "tools": server.tools})
@@ -241,7 +241,7 @@ fn full_payload(kind: &EventKind) -> Value {
     serde_json::to_value(kind).ok().and_then(|mut kind| kind.get_mut("payload").map(Value::take)).unwrap_or_default()
 }
 
-/// Returns the error message, unless the provider may be quoting the request in it.
+/// Returns the error message, or `None` if the provider may be quoting the request in it.
 fn loggable_message(kind: FailureKind, message: &str) -> Option<&str> {
     (!matches!(kind, FailureKind::InvalidRequest | FailureKind::GuardrailBlocked)).then(|| shorten(message))
 }

@@ -1,11 +1,11 @@
-//! Delivery of each event to the front end and to the log.
+//! Delivers each event to the front end and to the log.
 
 use super::event_log::log;
 use crate::protocol::{Event, EventKind, SessionId, StepId, TaskId, WorkspaceId};
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
-/// Sender of events, which adds the session to each event.
+/// Sends events, adding the session to each of them.
 #[derive(Clone)]
 pub(super) struct EventSender {
     pub workspace_id: WorkspaceId,
@@ -24,7 +24,7 @@ impl EventSender {
             kind,
         };
         log(&event);
-        // A missing front end does not stop the work.
+        // Work continues even if there is no front end.
         let _ = self.events.send(event);
     }
 }

@@ -1,4 +1,4 @@
-//! Hooks that run in the background; their outcomes become inputs of the turn machine.
+//! Runs hooks in the background. Their outcomes become inputs for the turn machine.
 
 use super::call_context::CallContext;
 use crate::agent::limits::HOOKED_CALLS;
@@ -8,7 +8,7 @@ use crate::protocol::{CallHooks, CompactionTrigger, EventHooks, EventKind, ToolC
 use futures_util::StreamExt;
 use futures_util::stream;
 
-/// Runs the hooks before calls that are not planned yet.
+/// Runs the pre-call hooks for calls that have not been planned yet.
 pub(super) fn before_calls(context: &CallContext, calls: Vec<(usize, ToolCall)>) {
     let (inputs, hooks, stop) = (context.inputs(), context.router().hooks(), context.interrupt_token());
     tokio::spawn(async move {
@@ -26,7 +26,7 @@ pub(super) fn before_calls(context: &CallContext, calls: Vec<(usize, ToolCall)>)
     });
 }
 
-/// Runs the hooks of an event that can block it or add context.
+/// Runs the hooks for an event that they may block or add context to.
 pub(super) fn on_occasion(context: &CallContext, ticket: u64, occasion: HookTrigger) {
     let (inputs, hooks, stop) = (context.inputs(), context.router().hooks(), context.interrupt_token());
     tokio::spawn(async move {
@@ -38,7 +38,7 @@ pub(super) fn on_occasion(context: &CallContext, ticket: u64, occasion: HookTrig
     });
 }
 
-/// Runs the hooks of an event that no hook can change. The session does not wait for them.
+/// Runs the hooks for an event that hooks cannot influence. The session does not wait for them.
 pub(super) fn follow(context: &CallContext, kind: &EventKind) {
     let occasion = match kind {
         EventKind::ApprovalRequested(approval) => HookTrigger::Notification {

@@ -1,4 +1,4 @@
-//! Files and resources mentioned in a prompt: their reads are planned and performed in the background.
+//! Reads the files and resources mentioned in a prompt in the background.
 
 use super::call_context::CallContext;
 use super::call_timeout::{CallTimeout, outcome, with_timeout};
@@ -24,7 +24,8 @@ pub(super) fn plan(context: &CallContext, ticket: u64, calls: Vec<ToolCall>) {
     });
 }
 
-/// Reads the files. `resources`: the content of the mentioned server resources, which follows that of the files.
+/// Reads the mentioned files. `resources` resolves to the content of the mentioned server resources, which is placed
+/// after the content of the files.
 pub(super) fn read(
     context: &CallContext,
     ticket: u64,
@@ -36,11 +37,11 @@ pub(super) fn read(
         let results = runs.into_iter().map(|(plan, permit)| {
             let (router, killed) = (router.clone(), kill.clone());
             let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
-            // Reads produce no output while they run, so the receiver is dropped.
+            // Reads do not produce output while they run, so the receiver is dropped.
             let (output, _) = mpsc::channel(CHANNEL_DEPTH);
             let kill = killed.child_token();
             let stop = kill.clone();
-            // Overlong content is cut after all files are read.
+            // Overlong content is truncated once all files have been read.
             let max_bytes = usize::MAX;
             let background = CancellationToken::new();
             let (progress, interrupt) = (ProgressSender::default(), kill.child_token());

@@ -1,4 +1,4 @@
-//! Model client of the session: the current model and its response, the summary model, and a model that is being
+//! Client for the session's models: the current model and its response, the model for summaries, and any model being
 //! opened.
 
 use super::event_sender::EventSender;
@@ -14,21 +14,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Maximum number of models that remain open after the user switches to another one.
+/// Maximum number of models that stay open after the user has switched away from them.
 const EARLIER_MODELS: usize = 8;
 
-/// Current model and the available ones.
+/// The current model, and those that can replace it.
 pub(super) struct ModelClient {
     current: Arc<dyn Model>,
     all: Arc<dyn Models>,
     summary: SummaryClient,
-    /// Response to the current request.
+    /// Response to the current request, while it is being streamed.
     response: Option<ModelStream>,
     request_redactor: RequestRedactor,
     images: ImageCache,
-    /// Previously used models, newest last, for switching back.
+    /// Previously used models that the user can switch back to, newest last.
     earlier: Vec<Arc<dyn Model>>,
-    /// Model that was opened last. It is used once the policy allows it and the journal has recorded it.
+    /// Most recently opened model. It is used once the policy has allowed it and the journal has recorded it.
     opened: Arc<Mutex<Option<Arc<dyn Model>>>>,
     opens: Option<JoinHandle<()>>,
     looks_up: Option<JoinHandle<()>>,
@@ -36,12 +36,12 @@ pub(super) struct ModelClient {
     sender: EventSender,
 }
 
-/// Model for summaries.
+/// Model used for summaries.
 #[derive(Default)]
 struct SummaryClient {
-    /// Model name in the settings, if they name one.
+    /// Model name in the settings, if they set one.
     name: Option<String>,
-    /// `None` until the model has been opened.
+    /// The opened model; `None` until it has been opened.
     model: Arc<Mutex<Option<Arc<dyn Model>>>>,
 }
 
@@ -79,18 +79,18 @@ impl ModelClient {
         self.current.facts()
     }
 
-    /// Returns the web search of the current model's provider.
+    /// Returns the web search of the current model's provider, if it has one.
     pub(crate) fn web_search(&self) -> Option<Arc<dyn SearchEngine>> {
         self.current.web_search()
     }
 
-    /// Sends the request of a step with secrets redacted and images loaded. `next` returns the response.
+    /// Sends a step's request with secrets redacted and images loaded. The response is returned by `next`.
     pub(crate) async fn request(&mut self, redactor: Arc<Redactor>, request: ModelRequest) {
         let model = Arc::clone(&self.current);
         self.send(model, redactor, request).await;
     }
 
-    /// Sends a request to the summary model, like `request`.
+    /// Like `request`, but sends the request to the summary model.
     pub(crate) async fn request_summary(&mut self, redactor: Arc<Redactor>, request: ModelRequest) {
         let model = self.summary.model().unwrap_or_else(|| Arc::clone(&self.current));
         self.send(model, redactor, request).await;
@@ -104,15 +104,16 @@ impl ModelClient {
         self.response = Some(stream(&*model, redactor, request));
     }
 
-    /// Sends a sampling request from a server, with secrets redacted.
+    /// Sends a server's sampling request with secrets redacted.
     pub(crate) fn sample(&self, redactor: Arc<Redactor>, request: ModelRequest) -> ModelStream {
-        // It has its own redaction cache, because it would evict the messages of the thread from theirs.
+        // The request uses a separate redaction cache, because it would evict the thread's messages from the shared
+        // one.
         let request = RequestRedactor::default().hide_in_request(&redactor, request);
         stream(&*self.current, redactor, request)
     }
 
-    /// Waits for the next part of the response; never completes while no response is streaming. A stream that ends
-    /// without a completion is reported as cut off.
+    /// Waits for the next part of the response. Never completes while no response is being streamed. A stream that
+    /// ends without a completion is reported as cut off.
     pub(crate) async fn next(&mut self) -> Input {
         let Some(open) = &mut self.response else { return std::future::pending().await };
         let next = open.next().await;
@@ -136,13 +137,13 @@ impl ModelClient {
         self.response = None;
     }
 
-    /// Clears the redaction cache, because a new redactor may hide more than the old one.
+    /// Clears the redaction cache, because a new redactor may redact more than the old one.
     pub(crate) fn forget_redactions(&mut self) {
         self.request_redactor = RequestRedactor::default();
     }
 
-    /// Saves the API key, if one is given, and opens another model. Both may access a keyring, which may prompt the
-    /// user.
+    /// Saves the API key, if one is given, and opens a different model. Both steps may access a keyring, which may
+    /// prompt the user.
     pub(crate) fn open(&mut self, name: String, key: Option<SecretString>) {
         let (models, inputs, slot) = (self.all.clone(), self.inputs.clone(), self.opened.clone());
         let sender = self.sender.clone();
@@ -165,13 +166,14 @@ impl ModelClient {
             });
             let _ = inputs.send(Input::ModelOpened(facts)).await;
         });
-        // If the user chooses again in the meantime, the last choice is used.
+        // If the user chooses yet another model in the meantime, the last choice wins.
         if let Some(before) = self.opens.replace(opens) {
             before.abort();
         }
     }
 
-    /// Switches to the model that was opened last, or to an earlier one. Returns whether a model of this name exists.
+    /// Switches to the most recently opened model or a previously used one. Returns whether a model with this name
+    /// was found.
     pub(crate) fn switch_to(&mut self, name: &str) -> bool {
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
         let earlier = || self.earlier.iter().find(|model| model.name() == name).cloned();
@@ -185,7 +187,7 @@ impl ModelClient {
         true
     }
 
-    /// Queries the current model's server for the model's facts in the background.
+    /// Asks the current model's server for facts about the model in the background.
     pub(crate) fn query_facts(&mut self) {
         let (asked, inputs) = (self.current.query_facts(), self.inputs.clone());
         let looks_up = tokio::spawn(async move {
@@ -198,12 +200,12 @@ impl ModelClient {
         }
     }
 
-    /// Opens the model for summaries in the background, if that has not succeeded yet.
+    /// Opens the summary model in the background, unless it is already open.
     pub(crate) fn open_summary_model(&self) {
         let Some(name) = self.summary.name.clone().filter(|_| self.summary.model().is_none()) else { return };
         let (models, slot, inputs) = (self.all.clone(), self.summary.model.clone(), self.inputs.clone());
         tokio::spawn(async move {
-            // The reason why it could not be opened was reported when the session began.
+            // The reason why the model could not be opened was reported when the session started.
             let Ok(Ok(model)) = tokio::task::spawn_blocking(move || models.open(&name)).await else { return };
             let facts = model.facts();
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(model);
@@ -211,7 +213,7 @@ impl ModelClient {
         });
     }
 
-    /// Queries the summary model's server for the model's facts in the background.
+    /// Asks the summary model's server for facts about the model in the background.
     pub(crate) fn query_summary_facts(&self) {
         let Some(model) = self.summary.model() else { return };
         let (asked, inputs) = (model.query_facts(), self.inputs.clone());

@@ -1,4 +1,4 @@
-//! Instructions for parts of a project, delivered with the first result that concerns such a part.
+//! Instructions for parts of a project. They are delivered with the first tool result that concerns the part.
 
 use crate::policy::redact::Redactor;
 use crate::ports::{InstructionSource, Instructions};
@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Instructions that the model has already received. Cheap to clone.
+/// Tracks the instructions that the model has already received. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct NestedInstructions {
     guidance: Option<Arc<dyn InstructionSource>>,
@@ -20,12 +20,13 @@ impl NestedInstructions {
         Self { guidance, delivered: Arc::default() }
     }
 
-    /// Forgets which instructions were delivered. Called when the model's context no longer contains them.
+    /// Forgets the instructions delivered so far. Called when the model's context no longer contains them.
     pub(crate) fn forget(&self) {
         self.delivered.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Adds the instructions for these files to the result of a call that read or changed them. Reads the disk.
+    /// Adds the instructions that apply to these files to the result of a call that read or changed them. Reads from
+    /// disk.
     pub(crate) fn add(&self, mut result: ToolResult, actions: &[Action], redactor: &Redactor) -> ToolResult {
         let Some(guidance) = self.guidance.as_ref().filter(|_| result.status == ToolStatus::Succeeded) else { return result };
         for action in actions {
@@ -34,7 +35,7 @@ impl NestedInstructions {
                 continue;
             }
             for Instructions { file, part, text } in guidance.instructions_for(&target.real) {
-                // A call that reads the instruction file itself has shown it.
+                // A call that reads the instruction file itself has already returned its content.
                 let own = file == target.real;
                 if self.delivered.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone()) && !own {
                     let text = redactor.redact(text.trim_end()).text;

@@ -1,4 +1,4 @@
-//! Planning of calls in the background; the plans become inputs of the turn machine.
+//! Plans calls in the background. The plans become inputs for the turn machine.
 
 use super::call_context::CallContext;
 use super::call_timeout::{CallTimeout, with_timeout};
@@ -8,7 +8,7 @@ use crate::protocol::{Amendment, SandboxAccess, ToolCall, ToolError};
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
-/// Plans the calls of a response.
+/// Plans the calls in a response.
 pub(super) fn plan(context: &CallContext, calls: Vec<(usize, ToolCall)>) {
     let (inputs, router) = (context.inputs(), context.router());
     let plans = calls.into_iter().map(|(index, call)| {
@@ -18,7 +18,7 @@ pub(super) fn plan(context: &CallContext, calls: Vec<(usize, ToolCall)>) {
         let (killed, nobody) = (context.interrupt_token(), CancellationToken::new());
         async move {
             let plan = with_hooks(plan.await, &*hooks, &stopped).await;
-            // The plan of a change lists everything it touches.
+            // The plan of a changing call already lists every path that the call touches.
             let scope = if plan.as_ref().is_ok_and(|plan| plan.changes) {
                 Vec::new()
             } else {
@@ -35,7 +35,7 @@ pub(super) fn plan(context: &CallContext, calls: Vec<(usize, ToolCall)>) {
     });
 }
 
-/// Runs the hooks after a call on its proposal. Hooks have their own timeouts.
+/// Runs the post-call hooks on the call's proposal. The hooks have timeouts of their own.
 async fn with_hooks(
     plan: Result<Plan, ToolError>,
     router: &dyn ToolRouter,
@@ -47,7 +47,7 @@ async fn with_hooks(
     }
 }
 
-/// Plans a call again with additional access and with the user's amendments.
+/// Plans a call again with additional access and the user's amendments.
 pub(super) fn replan_with_access(
     context: &CallContext,
     index: usize,
@@ -57,7 +57,7 @@ pub(super) fn replan_with_access(
 ) {
     let (router, hooks) = (context.router(), amendments.is_empty());
     plan_one(context, index, hooks, async move {
-        // Without access, this plans only; the last amendment asks the language servers.
+        // `plan` also queries the language servers. If the call is amended, the last amendment does so instead.
         let mut plan = if opens.is_empty() && amendments.is_empty() {
             router.plan(call).await?
         } else {
@@ -70,14 +70,14 @@ pub(super) fn replan_with_access(
     });
 }
 
-/// Plans the proposal of an approval with an amendment applied.
+/// Plans an approval's proposal again with an amendment applied.
 pub(super) fn amend(context: &CallContext, index: usize, plan: Plan, amendment: Amendment) {
     let router = context.router();
     plan_one(context, index, false, async move { router.amend(plan, amendment).await });
 }
 
-/// Plans one call. `has_hooks`: whether the hooks after the call run on the proposal. Hooks do not change the user's
-/// edits.
+/// Plans a single call. `has_hooks` says whether the post-call hooks run on the proposal. They do not run on the
+/// user's own edits, so they cannot change them.
 fn plan_one(
     context: &CallContext,
     index: usize,

@@ -1,4 +1,4 @@
-//! Policy updates while a session runs, and requests for them.
+//! Policy updates for a running session, and requests to reload the policy.
 
 use crate::agent::limits::RELOAD_SECONDS;
 use crate::agent::turn::PolicyChange;
@@ -12,31 +12,31 @@ use tokio::time::Instant;
 
 pub(crate) type ReloadRequests = mpsc::UnboundedSender<ReloadRequest>;
 
-/// Request to the watcher of the policy files. Each sender is notified once the resulting updates have been sent.
+/// Request to the policy file watcher. The given sender is notified once all resulting updates have been sent.
 pub(crate) enum ReloadRequest {
-    /// Reload the files.
+    /// Reload the policy files.
     Files(oneshot::Sender<()>),
-    /// Apply the current tools of MCP servers.
+    /// Apply the current MCP server tools.
     ServerTools(oneshot::Sender<()>),
 }
 
-/// Policy updates while a session runs.
+/// Channels for policy updates while a session runs.
 pub(crate) struct PolicyUpdates {
     pub updates: mpsc::Receiver<PolicyUpdate>,
-    /// Requests a reload of the files.
+    /// Sender for reload requests.
     pub reload: ReloadRequests,
-    /// Mode in effect, on which the sandbox of commands depends.
+    /// Sender for the mode in effect, which determines the command sandbox.
     pub modes: watch::Sender<Mode>,
 }
 
 pub(crate) enum PolicyUpdate {
-    /// The new policy, and a router whose tools follow its limits.
+    /// New policy, with a router whose tools respect its limits.
     Accepted {
         change: Box<PolicyChange>,
         router: Arc<dyn ToolRouter>,
         redactor: Arc<Redactor>,
     },
-    /// A file is invalid; the current policy stays in effect.
+    /// A policy file is invalid. The current policy remains in effect.
     Rejected {
         message: String,
     },
@@ -45,10 +45,10 @@ pub(crate) enum PolicyUpdate {
     },
 }
 
-/// Source of policy updates; empty if the session's policy is fixed.
+/// Source of policy updates; empty if the session's policy cannot change.
 pub(super) struct PolicySource(Option<PolicyUpdates>);
 
-/// A requested reload.
+/// Reload in progress. It ends once all of its updates have been sent, or at the deadline.
 pub(super) struct Reload {
     is_read: oneshot::Receiver<()>,
     deadline: Instant,
@@ -59,7 +59,7 @@ impl PolicySource {
         Self(updates)
     }
 
-    /// Waits for the next update; never completes without a source.
+    /// Waits for the next update. Never completes if there is no source.
     pub(crate) async fn next(&mut self) -> Option<PolicyUpdate> {
         match &mut self.0 {
             Some(source) => source.updates.recv().await,
@@ -67,35 +67,36 @@ impl PolicySource {
         }
     }
 
-    /// Returns an update that has arrived.
+    /// Returns the next update if one has already arrived.
     pub(crate) fn take_next(&mut self) -> Option<PolicyUpdate> {
         self.0.as_mut().and_then(|source| source.updates.try_recv().ok())
     }
 
-    /// Reports the mode in effect to the source.
+    /// Informs the source of the mode in effect.
     pub(crate) fn set_mode(&self, mode: Mode) {
         if let Some(source) = &self.0 {
             source.modes.send_replace(mode);
         }
     }
 
-    /// Requests a reload of the files without waiting for it. Returns whether the session has a source.
+    /// Requests a reload of the policy files without waiting for it. Returns whether the session has a source of
+    /// updates.
     pub(crate) fn reload_later(&self) -> bool {
         if let Some(source) = &self.0 {
-            // A closed channel means that there are no further reloads.
+            // If the channel is closed, the policy can no longer be reloaded.
             let _ = source.reload.send(ReloadRequest::Files(oneshot::channel().0));
         }
         self.0.is_some()
     }
 
-    /// Requests a reload whose updates `next_of` returns; `None` if nothing handles reloads.
+    /// Requests a reload, whose updates are returned by `next_of`. Returns `None` if nothing handles reload requests.
     pub(crate) fn reload(&self, request: impl FnOnce(oneshot::Sender<()>) -> ReloadRequest) -> Option<Reload> {
         let (read, is_read) = oneshot::channel();
         self.0.as_ref()?.reload.send(request(read)).ok()?;
         Some(Reload { is_read, deadline: Instant::now() + Duration::from_secs(RELOAD_SECONDS) })
     }
 
-    /// Returns the next update of a reload; `None` after the last one.
+    /// Returns the next update that a reload produces, or `None` once the reload has ended.
     pub(crate) async fn next_of(&mut self, reload: &mut Reload) -> Option<PolicyUpdate> {
         tokio::select! {
             biased;

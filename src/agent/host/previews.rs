@@ -1,4 +1,4 @@
-//! Previews in the background. Each can be stopped separately, and none outlives the session.
+//! Runs previews in the background. Each preview can be stopped individually, and none outlives the session.
 
 use super::call_context::CallContext;
 use crate::agent::limits::CHANNEL_DEPTH;
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Running previews by ticket.
+/// Running previews, by ticket.
 #[derive(Default)]
 pub(super) struct Previews {
     tokens: HashMap<u64, CancellationToken>,
@@ -48,7 +48,7 @@ impl Previews {
                     }
                 }
             });
-            // Output of an abandoned preview would be attributed to another call.
+            // Any further output from an abandoned preview would be attributed to another call.
             tokio::select! {
                 () = relay.forward(chunks) => {}
                 () = stopped.cancelled() => {}
@@ -61,7 +61,7 @@ impl Previews {
         });
     }
 
-    /// Opens the layer in which a call of an earlier process ran.
+    /// Opens the layer that a call in an earlier process left behind.
     pub(crate) fn reopen(&mut self, context: &CallContext, index: usize, call: ToolCall, digest: String, ticket: u64) {
         let (router, inputs) = (context.router(), context.inputs());
         self.work.spawn(async move {

@@ -1,4 +1,4 @@
-//! Watch on the files of pending approvals, so that the user learns about changes before deciding.
+//! Watches the files affected by pending approvals, so the user learns about changes before deciding.
 
 use super::call_context::CallContext;
 use crate::agent::turn::Input;
@@ -7,12 +7,12 @@ use crate::protocol::ApprovalId;
 use futures_util::StreamExt as _;
 use tokio::sync::watch;
 
-/// Watched proposals; `None` before the first approval.
+/// List of watched proposals; `None` until the first approval.
 #[derive(Default)]
 pub(super) struct ProposalWatch(Option<watch::Sender<PendingPlans>>);
 
 impl ProposalWatch {
-    /// Returns whether the watch covers exactly these proposals.
+    /// Returns whether exactly these proposals are being watched.
     pub(crate) fn is_on<'a>(&self, pending: impl Iterator<Item = &'a ApprovalId>) -> bool {
         match &self.0 {
             Some(list) => pending.eq(list.borrow().iter().map(|(id, _)| id)),
@@ -20,7 +20,7 @@ impl ProposalWatch {
         }
     }
 
-    /// Watches these proposals instead of the earlier ones.
+    /// Watches these proposals instead of the previous ones.
     pub(crate) fn set(&mut self, context: &CallContext, pending: PendingPlans) {
         if let Some(list) = &self.0 {
             list.send_replace(pending);

@@ -1,4 +1,4 @@
-//! Queries about a running session: its changes, its artifacts, and the resources and prompts of its servers.
+//! Handles queries about a running session: its changes and artifacts, and the resources and prompts of its servers.
 
 use super::event_sender::EventSender;
 use super::server_queries::ServerQueries;
@@ -8,7 +8,7 @@ use crate::protocol::{Event, EventKind, HostResponse, RequestedList, SessionId, 
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
-/// Answers queries until the session has ended. Does not keep the event channel open.
+/// Handles queries about a session until the session has ended. Does not keep the event channel open.
 #[derive(Clone)]
 pub(crate) struct SessionQueries {
     workspace_id: WorkspaceId,
@@ -29,8 +29,8 @@ impl SessionQueries {
         Self { workspace_id: workspace_id.clone(), session_id: session_id.clone(), events: events.downgrade(), router, servers }
     }
 
-    /// Answers a query with an event. Returns immediately; the work may wait for a disk or a server in the background.
-    /// After the session has ended, no event is emitted.
+    /// Answers a query by emitting an event. Returns immediately; the work may wait for a disk or a server in the
+    /// background. Once the session has ended, no event is emitted.
     pub(crate) fn answer(&self, query: SessionQuery) {
         let Some(events) = self.events.upgrade() else { return };
         let sender = EventSender { workspace_id: self.workspace_id.clone(), session_id: self.session_id.clone(), events };

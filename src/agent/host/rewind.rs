@@ -1,4 +1,4 @@
-//! Rewinds of files: the tools plan and restore them, and the result is reported as an event or an input.
+//! File rewinds. The tools plan them and restore the files, and the result is reported as an event or an input.
 
 use super::call_context::CallContext;
 use super::event_sender::EventSender;
@@ -6,7 +6,7 @@ use crate::agent::turn::Input;
 use crate::ports::{FileRewind, FileRewindPlan, RewindStart};
 use crate::protocol::{EventKind, RewindPlan, RewindPoint};
 
-/// Reports the rewind points from a background task, because collecting them may wait for a disk.
+/// Reports the rewind points from a background task, because collecting them may have to wait for a disk.
 pub(super) fn report_points(context: &CallContext, sender: EventSender, mut points: Vec<RewindPoint>, can_redo: bool) {
     let router = context.router();
     tokio::spawn(async move {
@@ -19,7 +19,7 @@ pub(super) fn report_points(context: &CallContext, sender: EventSender, mut poin
     });
 }
 
-/// Adds the effects on files to a rewind plan, and reports the plan.
+/// Adds the effects on files to a rewind plan and reports the plan.
 pub(super) fn report_plan(context: &CallContext, sender: EventSender, mut plan: RewindPlan, since: Option<RewindStart>) {
     let router = context.router();
     tokio::spawn(async move {
@@ -39,7 +39,7 @@ pub(super) fn report_plan(context: &CallContext, sender: EventSender, mut plan: 
     });
 }
 
-/// Restores files. A restoration that has started is always completed.
+/// Restores files. Once the restoration has started, it always runs to completion.
 pub(super) fn restore_files(context: &CallContext, rewind: FileRewind) {
     let (router, inputs, number) = (context.router(), context.inputs(), rewind.number);
     tokio::spawn(async move {

@@ -1,4 +1,5 @@
-//! The user's rule files: finds the file for a rule, and saves or removes rules. Only `Rules` accesses the files.
+//! The user's rule files: determines which file a rule belongs to, and saves or removes rules. Only `Rules` accesses
+//! the files themselves.
 
 use crate::agent::turn::{Effect, Input, RuleFileResult};
 use crate::ports::Rules;
@@ -7,15 +8,15 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Number of recent commands that are checked to estimate the effect of a rule.
+/// Number of recent commands examined to estimate what a rule would affect.
 const RECENT: usize = 200;
 
-/// User's rule files, and their pending changes.
+/// The user's rule files and any pending changes to them.
 pub(super) struct RuleFiles {
     port: Arc<dyn Rules>,
-    /// Serializes changes, so that they are reported in the order of the requests.
+    /// Serializes changes so that they are reported in the order in which they were requested.
     in_turn: Arc<tokio::sync::Mutex<()>>,
-    /// Cancelled once the last change is done and its outcome has been sent as an input.
+    /// Cancelled once the most recent change is complete and its outcome has been sent as an input.
     saved: CancellationToken,
     inputs: mpsc::Sender<Input>,
 }
@@ -27,12 +28,13 @@ impl RuleFiles {
         Self { port, in_turn: Arc::default(), saved, inputs }
     }
 
-    /// Returns a token that is cancelled once the pending changes are done.
+    /// Returns a token that is cancelled once all pending changes are complete.
     pub(crate) fn changes_done(&self) -> CancellationToken {
         self.saved.clone()
     }
 
-    /// Adds the file locations of the offered rules to an approval. Only the files can determine them.
+    /// Adds to an approval the locations at which the offered rules would be saved. The turn machine cannot do this,
+    /// because it does not access the files.
     pub(crate) fn with_places(&self, mut kind: EventKind) -> EventKind {
         match &mut kind {
             EventKind::ApprovalRequested(approval) => {
@@ -46,7 +48,7 @@ impl RuleFiles {
         kind
     }
 
-    /// Reads or changes the files in the background; the outcome becomes an input.
+    /// Reads or changes the rule files in the background. The outcome becomes an input.
     pub(crate) fn start(&mut self, effect: Effect) {
         let saved = matches!(effect, Effect::Remember { .. } | Effect::Forget(_)).then(|| {
             self.saved = CancellationToken::new();

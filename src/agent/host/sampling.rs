@@ -1,5 +1,5 @@
-//! Sampling requests from MCP servers to the session's model. The policy must allow them and can require approval by
-//! the user. They run one at a time, without tools and without the thread.
+//! Sampling requests from MCP servers to the session's model. Every request must be allowed by the policy, which may
+//! also require the user's approval. Requests run one at a time, without tools and without the thread.
 
 mod request;
 
@@ -22,16 +22,16 @@ pub(crate) struct Sampling {
     pub server: String,
     /// Parameters of `sampling/createMessage`.
     pub request: Value,
-    /// Whether a user is present to approve the request.
+    /// Whether a user is available to approve the request.
     pub person: bool,
     pub answer: oneshot::Sender<Result<Value, String>>,
 }
 
-/// Phase of a sampling request.
+/// Phase that a sampling request has entered.
 pub(super) enum SamplingPhase {
-    /// Approved, and waiting for the requests before it.
+    /// Approved, and waiting for earlier requests to finish.
     Approved(ApprovedSampling),
-    /// Ended, with its usage, if any.
+    /// Ended. Contains the usage, if any.
     Over(Option<SamplingUsage>),
 }
 
@@ -46,7 +46,7 @@ impl ApprovedSampling {
         self.conversation.tokens()
     }
 
-    /// Returns the maximum number of output tokens that the server requests.
+    /// Returns the maximum number of output tokens requested by the server.
     pub(super) fn most_tokens(&self) -> u64 {
         self.conversation.most_tokens
     }
@@ -56,8 +56,8 @@ impl ApprovedSampling {
     }
 }
 
-/// Queue of sampling requests. One is sent at a time: its estimate is checked against the remaining budget after the
-/// previous request is counted.
+/// Queue of sampling requests. Requests are sent one at a time, because each estimate is checked against the budget
+/// that remains after the previous request has been counted.
 pub(super) struct SamplingQueue {
     waiting: VecDeque<ApprovedSampling>,
     busy: bool,
@@ -65,14 +65,14 @@ pub(super) struct SamplingQueue {
 }
 
 impl SamplingQueue {
-    /// Returns the queue and the phases of its requests.
+    /// Creates a queue and the receiver for the phases of its requests.
     pub(super) fn new() -> (Self, mpsc::Receiver<SamplingPhase>) {
         let (phases, receive) = mpsc::channel(CHANNEL_DEPTH);
         (Self { waiting: VecDeque::new(), busy: false, phases }, receive)
     }
 
-    /// Queues or refuses a request. `asks`: whether the policy requires approval, or why it denies the request. If the
-    /// user has to approve it, returns the approval request and the channel for the answer.
+    /// Queues or refuses a request. `asks` says whether the policy requires approval, or why it denies the request.
+    /// If the user has to approve the request, returns the approval prompt and the channel for the user's answer.
     pub(super) fn add(
         &mut self,
         sampling: Sampling,
@@ -94,7 +94,8 @@ impl SamplingQueue {
         None
     }
 
-    /// Parses a request. Returns its messages and the text that the user has to approve, or the reason for refusing it.
+    /// Parses a request. Returns its messages and, if approval is required, the text to show to the user. Returns an
+    /// error with the reason if the request is refused.
     fn prepare(
         server: &str,
         request: &Value,
@@ -118,7 +119,7 @@ impl SamplingQueue {
         self.waiting.push_back(approved);
     }
 
-    /// Drops the waiting requests and notifies their servers.
+    /// Drops all waiting requests, which sends an error to their servers.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
     }
@@ -128,13 +129,13 @@ impl SamplingQueue {
         self.busy = false;
     }
 
-    /// Removes and returns the next request, unless another one is in progress.
+    /// Removes and returns the next request, or returns `None` if another one is still in progress.
     pub(super) fn take_next(&mut self) -> Option<ApprovedSampling> {
         if self.busy { None } else { self.waiting.pop_front() }
     }
 
-    /// Sends a request with `stream` and sends its response to the server, until `kill` is cancelled. `model` and
-    /// `most_tokens`: the model and the maximum number of output tokens that the budgets allow.
+    /// Sends a request with `stream` and forwards the response to the server, unless `kill` is cancelled first.
+    /// `model` and `most_tokens` are the model and the maximum number of output tokens that the budgets permit.
     pub(super) fn start(
         &mut self,
         approved: ApprovedSampling,
@@ -183,7 +184,7 @@ async fn wait(mut allowed: ApprovedSampling, answered: oneshot::Receiver<Elicita
     }
 }
 
-/// Running sampling request.
+/// Sampling request in progress.
 struct RunningSampling {
     server: String,
     model: ModelFacts,
@@ -192,7 +193,7 @@ struct RunningSampling {
 }
 
 impl RunningSampling {
-    /// Reads the response until it is complete or no longer needed, and returns its usage.
+    /// Reads the response until it is complete or no longer needed. Returns its usage, if any.
     async fn read_response(
         self,
         mut stream: ModelStream,
@@ -227,7 +228,7 @@ impl RunningSampling {
         Some(self.to_sampled(told.or(guessed)?, told.is_none(), stop_reason))
     }
 
-    /// Returns the usage, estimated where the provider did not report it.
+    /// Returns the usage, with estimates for anything that the provider did not report.
     fn estimate_usage(&self, completion: &Completion) -> SamplingUsage {
         let mut usage = completion.usage;
         if usage.input_tokens == 0 {
@@ -247,7 +248,7 @@ impl RunningSampling {
     }
 }
 
-/// Returns the response as `CreateMessageResult`.
+/// Converts the response to a `CreateMessageResult`.
 fn sampling_result(completion: Completion, asked: &str) -> Result<Value, String> {
     let text: String = completion
         .content

@@ -1,4 +1,4 @@
-//! Queries about MCP servers: their resources, which are cached briefly, and their prompts.
+//! Handles queries about MCP servers: their resources, which are cached briefly, and their prompts.
 
 use crate::agent::limits::{MAX_OFFERED, RESOURCE_CACHE_SECONDS, SERVER_PROMPT_BYTES, SERVER_SECONDS};
 use crate::ports::{RemoteError, RemoteServers};
@@ -9,15 +9,15 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
-/// Cached list of resources, and the time of its query.
+/// Cached list of resources, with the time at which it was retrieved.
 type CachedResources = (Instant, Vec<ServerResource>);
 
-/// Cache of server resources, shared by a session and its queries.
+/// Cache of server resources, shared by a session and its query handler.
 #[derive(Clone, Default)]
 pub(super) struct ResourceCache(Arc<std::sync::Mutex<Arc<Mutex<Option<CachedResources>>>>>);
 
 impl ResourceCache {
-    /// Empties the cache. A query in progress no longer fills it.
+    /// Empties the cache. A query that is still in progress will no longer fill it.
     pub(super) fn forget(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::default();
     }
@@ -27,7 +27,7 @@ impl ResourceCache {
     }
 }
 
-/// Access to the servers of a session, for queries.
+/// Access to a session's servers for queries.
 #[derive(Clone)]
 pub(super) struct ServerQueries {
     remote: Arc<dyn RemoteServers>,
@@ -43,7 +43,7 @@ impl ServerQueries {
         with_timeout(self.remote.prompts()).await.unwrap_or_default()
     }
 
-    /// Returns the text of a prompt with these arguments.
+    /// Expands a server's prompt with the given arguments and returns its text.
     pub(super) async fn prompt(&self, server: &str, name: &str, arguments: BTreeMap<String, String>) -> Result<String, String> {
         let arguments: Map<String, Value> = arguments.into_iter().map(|(name, value)| (name, Value::String(value))).collect();
         let response: Option<Result<String, RemoteError>> = with_timeout(self.remote.prompt(server, name, arguments)).await;
@@ -55,19 +55,21 @@ impl ServerQueries {
     }
 
     pub(super) async fn resources(&self, words: &str) -> Vec<ServerResource> {
-        // The cache is looked up here, because the resources may differ with the states of the servers.
+        // Get the cache before a server starts. A change to a server's state replaces the cache, which ensures that a
+        // list from before the change is not reused.
         let offers = self.offers.current();
         if let Some((name, _)) = words.split_once(':') {
             let is_asleep = |state: &ServerState| *state == ServerState::Asleep;
             if self.remote.statuses().iter().any(|status| status.name == name && is_asleep(&status.state)) {
-                // A server that is named explicitly is started; its resources are listed below with the others.
+                // A query that names a sleeping server starts that server. Its resources are then included in the
+                // list below.
                 let _ = with_timeout(self.remote.resources(Some(name))).await;
             }
         }
         matching(self.all_resources(&offers).await, words)
     }
 
-    /// Lists all resources. The list is cached briefly, because every keystroke requests it.
+    /// Lists all resources. The list is cached briefly because it is requested on every keystroke.
     async fn all_resources(&self, offers: &Mutex<Option<CachedResources>>) -> Vec<ServerResource> {
         // Concurrent callers wait for the same query.
         let mut kept = offers.lock().await;
@@ -76,15 +78,15 @@ impl ServerQueries {
         {
             return all.clone();
         }
-        // Cache failures too, so that a server that does not respond does not delay every keystroke.
+        // Failures are cached too, so a server that does not respond does not delay every keystroke.
         let all = with_timeout(self.remote.resources(None)).await.and_then(Result::ok).unwrap_or_default();
         *kept = Some((Instant::now(), all.clone()));
         all
     }
 }
 
-/// Returns the resources whose server, URI or name contains all words. A complete server name restricts the result to
-/// that server.
+/// Returns the resources, up to a limit, whose `SERVER:URI` or name contains every word of the query, ignoring case.
+/// Resources whose `SERVER:URI` starts with the whole query come first.
 fn matching(all: Vec<ServerResource>, words: &str) -> Vec<ServerResource> {
     let words = words.to_lowercase();
     let fits = |resource: &ServerResource| {

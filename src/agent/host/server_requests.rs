@@ -1,5 +1,5 @@
-//! Requests from MCP servers to the session: the handler that receives them, and the events for which the session
-//! waits.
+//! Requests from MCP servers to the session: the handler that receives them, and the events that the session waits
+//! for.
 
 use super::sampling::{Sampling, SamplingPhase};
 use crate::agent::limits::CHANNEL_DEPTH;
@@ -9,23 +9,23 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Request from a server, with the channel for its answer.
+/// Request from a server, with the channel for its response.
 pub(crate) enum ServerRequest {
     Elicitation(Elicitation, oneshot::Sender<ElicitationAnswer>),
     Sampling(Sampling),
 }
 
-/// Selects the servers to which aye announces sampling support.
+/// Returns whether sampling support is announced to the given server.
 pub(crate) type SamplingFilter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// Servers of a session, and their requests.
+/// A session's servers, and the requests they send.
 pub(crate) struct ServerConnections {
     pub servers: Arc<dyn RemoteServers>,
     pub asked: mpsc::Receiver<ServerRequest>,
 }
 
-/// Creates the handler of server requests, and the receiver through which the session gets them. Without a user, all
-/// requests are declined. `roots`: directories, as `file:` URIs with names.
+/// Creates the handler for server requests, and the receiver through which the session obtains them. Without a user,
+/// all requests are declined. `roots` lists directories as pairs of a `file:` URI and a name.
 pub(crate) fn request_handler(
     person: bool,
     roots: Vec<(String, String)>,
@@ -49,7 +49,7 @@ impl RemoteAsks for RequestHandler {
                 return ElicitationAnswer::Decline;
             }
             let (send, answer) = oneshot::channel();
-            // The queue of the session is full, so the server sends too many requests.
+            // The session's queue is full because the servers send too many requests.
             if self.session.try_send(ServerRequest::Elicitation(elicitation, send)).is_err() {
                 return ElicitationAnswer::Cancel;
             }
@@ -62,7 +62,7 @@ impl RemoteAsks for RequestHandler {
     }
 
     fn samples(&self, server: &str) -> bool {
-        // Without a session there is no model.
+        // Without a session, there is no model to sample from.
         !self.session.is_closed() && (self.samples)(server)
     }
 
@@ -78,12 +78,12 @@ impl RemoteAsks for RequestHandler {
     }
 }
 
-/// Source of server events, and of questions from the model.
+/// Source of server events and of the model's questions.
 #[derive(Default)]
 pub(super) struct ServerEvents {
     changed: Option<watch::Receiver<u64>>,
     asked: Option<mpsc::Receiver<ServerRequest>>,
-    /// Questions from the model; absent without a user.
+    /// Questions from the model; `None` without a user.
     pub questions: Option<mpsc::Receiver<UserQuestion>>,
     steps: Option<mpsc::Receiver<SamplingPhase>>,
 }
@@ -103,7 +103,7 @@ impl ServerEvents {
         Self { changed: Some(servers.changed()), asked: Some(asked), questions: None, steps: Some(phases) }
     }
 
-    /// Waits for the next event; never completes without servers and questions.
+    /// Waits for the next event. Never completes if there are neither servers nor questions.
     pub(super) async fn next(&mut self) -> ServerEvent {
         tokio::select! {
             () = next_change(&mut self.changed) => ServerEvent::Changed,

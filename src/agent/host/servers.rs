@@ -1,4 +1,4 @@
-//! MCP servers of a session: their reported states, their pending requests to the user, and their resources.
+//! A session's MCP servers: their reported states, their pending requests to the user, and their resources.
 
 use super::event_sender::EventSender;
 use super::server_queries::{ResourceCache, ServerQueries, timeout_message, with_timeout};
@@ -19,16 +19,16 @@ use tokio_util::sync::CancellationToken;
 /// Tool name under which resource reads are recorded.
 const RESOURCE: &str = "ReadResource";
 
-/// Servers of a session.
+/// A session's servers.
 pub(super) struct ServerStates {
     remote: Option<Arc<dyn RemoteServers>>,
-    /// States reported last.
+    /// States included in the last report.
     reported: Vec<ServerStatus>,
     /// Pending requests to the user.
     open: HashMap<String, oneshot::Sender<ElicitationAnswer>>,
-    /// Number of requests to the user so far.
+    /// Number of requests sent to the user so far.
     asked: u64,
-    /// Whether the session is ending; if so, no further requests reach the user.
+    /// Whether the session is ending, in which case no further requests are shown to the user.
     has_ended: bool,
     offers: ResourceCache,
     sender: EventSender,
@@ -47,7 +47,7 @@ impl ServerStates {
         }
     }
 
-    /// Passes the context window to the servers, so that they can offer tools that fit the model.
+    /// Informs the servers of the context window, so they can offer tools that fit the model.
     pub(crate) fn set_window(&self, tokens: u64) {
         if let Some(remote) = &self.remote {
             remote.set_context_window(tokens);
@@ -58,10 +58,10 @@ impl ServerStates {
         self.remote.as_ref().map(|remote| ServerQueries::new(Arc::clone(remote), self.offers.clone()))
     }
 
-    /// Returns the states of the servers if they have changed since the last report.
+    /// Returns the servers' states if they have changed since the last report.
     pub(crate) fn take_changed(&mut self) -> Option<Vec<ServerStatus>> {
         let now = self.remote.as_ref()?.statuses();
-        // The offered resources may change with the states.
+        // The offered resources may change together with the states.
         self.offers.forget();
         if now == self.reported {
             return None;
@@ -70,8 +70,8 @@ impl ServerStates {
         Some(now)
     }
 
-    /// Asks the user on behalf of a server. A request that is too large or exceeds the limit on requests is cancelled,
-    /// and aye reports the reason to the user.
+    /// Asks the user on behalf of a server. If the request is too large or too many requests are already open, it is
+    /// cancelled and the reason is reported to the user.
     pub(crate) fn ask(&mut self, mut elicitation: Elicitation, answer: oneshot::Sender<ElicitationAnswer>) {
         if self.has_ended {
             return;
@@ -90,7 +90,7 @@ impl ServerStates {
             return self.notify(message);
         }
         self.asked += 1;
-        // Servers may choose the same names.
+        // aye assigns the IDs, because several servers may choose the same one.
         elicitation.elicitation_id = format!("elicitation_{}", self.asked);
         let (send, answered) = oneshot::channel();
         self.open.insert(elicitation.elicitation_id.clone(), send);
@@ -99,7 +99,7 @@ impl ServerStates {
         tokio::spawn(wait(id, answer, answered, self.sender.clone()));
     }
 
-    /// Passes the user's answer to the waiting server.
+    /// Passes the user's answer on to the waiting server.
     pub(crate) fn answer(&mut self, elicitation_id: &str, answer: ElicitationAnswer) {
         if self.open.remove(elicitation_id).is_none_or(|open| open.send(answer).is_err()) {
             self.notify("aye is no longer waiting for this answer".to_owned());
@@ -113,8 +113,9 @@ impl ServerStates {
         }
     }
 
-    /// Reads the resources mentioned in a prompt, in order, as truncated text with secrets redacted. If the policy
-    /// requires approval, aye asks the user first. `kill`: cancelled when the session no longer needs them.
+    /// Reads the resources mentioned in a prompt, in order. The content is truncated text with secrets redacted. If
+    /// the policy requires approval, the user is asked first. `kill` is cancelled when the session no longer needs
+    /// the content.
     pub(crate) fn read_resources(
         &mut self,
         resources: Vec<Resource>,
@@ -142,7 +143,7 @@ impl ServerStates {
         }
     }
 
-    /// Asks the user if approval is required, and returns the receiver of the answer.
+    /// Asks the user to approve reading a resource, if required, and returns the receiver for the answer.
     fn ask_first(&mut self, resource: &Resource) -> Option<oneshot::Receiver<ElicitationAnswer>> {
         let why = resource.asks.as_deref()?;
         let message = format!(
@@ -156,7 +157,7 @@ impl ServerStates {
         Some(answer)
     }
 
-    /// Cancels all pending requests from the servers, and ends their processes.
+    /// Cancels all pending server requests and ends the server processes.
     pub(crate) async fn end(&mut self) {
         self.has_ended = true;
         self.open.clear();
@@ -188,7 +189,8 @@ async fn wait(
     sender.send(None, None, EventKind::ElicitationEnded { elicitation_id: id, outcome });
 }
 
-/// Describes the part of a request that is too large for the user to review; `None` if there is none.
+/// Describes the part of a request that is too large for the user to review. Returns `None` if every part is small
+/// enough.
 fn oversized_part(elicitation: &Elicitation) -> Option<String> {
     let fields = match &elicitation.wanted {
         ElicitationKind::Form { fields } => fields,
@@ -216,7 +218,7 @@ fn size(elicitation: &Elicitation) -> usize {
     serde_json::to_string(elicitation).map_or(usize::MAX, |json| json.len())
 }
 
-/// Returns all text of a resource, with a placeholder for other content.
+/// Returns all of a resource's text, with placeholders for any other content.
 async fn resource_text(
     remote: Option<&dyn RemoteServers>,
     server: &str,

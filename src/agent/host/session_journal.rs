@@ -1,4 +1,4 @@
-//! Session journal: its commits, and the ordered buffer of a session that continues while saving fails.
+//! Session journal: commits records, and buffers them in order for a session that continues while saving fails.
 
 use super::event_sender::EventSender;
 use crate::agent::limits::UNSAVED_BYTES;
@@ -7,7 +7,7 @@ use crate::protocol::{CallId, EventKind, Failure, FailureKind, Remedy, size};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Records that a crash would lose.
+/// Records that would be lost in a crash.
 #[derive(Default)]
 struct UnsavedRecords {
     batches: VecDeque<UnsavedBatch>,
@@ -39,12 +39,12 @@ impl UnsavedRecords {
     }
 }
 
-/// Returns the approximate length in bytes of a record in the journal.
+/// Returns the approximate size of a record in the journal, in bytes.
 fn length(record: &Record) -> usize {
     serde_json::to_string(record).map_or(0, |json| json.len())
 }
 
-/// Returns the failure that pauses a session that cannot be saved. `also`: continuation of its first sentence.
+/// Returns the failure that pauses a session which cannot be saved. `also` continues the failure's first sentence.
 fn save_failure(error: &JournalError, also: &str) -> Failure {
     tracing::error!(%error, "cannot write the journal");
     if error.lost {
@@ -59,11 +59,11 @@ fn save_failure(error: &JournalError, also: &str) -> Failure {
     Failure::new(FailureKind::NotSaved, message, "free some space or fix the data directory").with_remedy(Remedy::Continue)
 }
 
-/// Journal of the session, and the buffer used while the user continues unsaved.
+/// The session's journal, with the buffer used while the user continues without saving.
 pub(super) struct SessionJournal {
     port: Arc<dyn Journal>,
     unsaved: Option<UnsavedRecords>,
-    /// Whether another process owns the session; if so, nothing continues in this process.
+    /// Whether another process owns the session, in which case nothing continues in this process.
     lost: bool,
     sender: EventSender,
 }
@@ -73,7 +73,7 @@ impl SessionJournal {
         Self { port, unsaved: None, lost: false, sender }
     }
 
-    /// Returns whether the user continues without saving.
+    /// Returns whether the session currently continues without being saved.
     pub(crate) fn is_unsaved(&self) -> bool {
         self.unsaved.is_some()
     }
@@ -96,14 +96,14 @@ impl SessionJournal {
         }
     }
 
-    /// Queues a save of the last output of a command, without waiting.
+    /// Queues a save of a command's latest output without waiting for it.
     pub(crate) fn save_tail(&self, id: CallId, tail: SavedTail) {
-        // The write is queued before the outcome can be, so nothing waits for it.
+        // The write is queued before the call's outcome is recorded, so nothing has to wait for it.
         drop(self.port.save_tail(id, tail));
     }
 
-    /// Continues without saving. A crash loses everything recorded until saving works again. `stalled`: whether records
-    /// are waiting to be saved. Returns whether to retry the save.
+    /// Continues the session without saving it. A crash loses everything recorded until saving works again. `stalled`
+    /// says whether records are waiting to be saved. Returns whether the save should be retried.
     pub(crate) fn continue_unsaved(&mut self, stalled: bool) -> bool {
         if self.lost {
             let message = "cannot continue unsaved: another process owns this session now";
@@ -132,8 +132,8 @@ impl SessionJournal {
         true
     }
 
-    /// Saves the records after all buffered ones; if that fails, buffers them too. Returns an error if the buffer is
-    /// full.
+    /// Saves the records after all buffered records. If that fails, buffers them as well. Returns an error if the
+    /// buffer is full or another process owns the session.
     async fn commit_in_memory(&mut self, records: &[Record]) -> Result<(), Failure> {
         let Some(unsaved) = &mut self.unsaved else { return Ok(()) };
         unsaved.push(records.to_vec());
@@ -150,7 +150,7 @@ impl SessionJournal {
         Err(save_failure(&error, &format!(", and the {} buffered in memory have reached the limit", size(unsaved.bytes as u64))))
     }
 
-    /// Retries the save at the user's request, and reports the result.
+    /// Retries the save at the user's request and reports a failure.
     pub(crate) async fn retry_save(&mut self) {
         if let Err(error) = self.save_in_order().await {
             let message = format!("{error}; the session is still unsaved, and a crash would lose it");
@@ -158,7 +158,7 @@ impl SessionJournal {
         }
     }
 
-    /// Removes and returns the buffered records.
+    /// Removes and returns all buffered records.
     pub(crate) fn take_unsaved(&mut self) -> Vec<Record> {
         self.unsaved.take().map(UnsavedRecords::into_records).unwrap_or_default()
     }
@@ -166,7 +166,7 @@ impl SessionJournal {
     async fn save_in_order(&mut self) -> Result<(), JournalError> {
         let Some(unsaved) = &mut self.unsaved else { return Ok(()) };
         while let Some(batch) = unsaved.batches.front() {
-            // Syncing the last batch syncs all batches before it.
+            // Syncing the last batch also syncs all earlier batches.
             let last = unsaved.batches.len() == 1;
             let durability = if last { Durability::Power } else { Durability::Process };
             self.port.append(batch.records.clone(), durability).await?;

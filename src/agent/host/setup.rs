@@ -1,4 +1,4 @@
-//! Setup of a session: its components, and its connections while it runs.
+//! Session setup: the components of a session, and its connections while it runs.
 
 use super::policy_updates::PolicyUpdates;
 use super::server_requests::ServerConnections;
@@ -11,12 +11,12 @@ use crate::protocol::{Mode, RunningCommand, SessionId, ToolResult, WorkspaceId};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
-/// Summary model, as configured.
+/// Configuration of the model for summaries.
 #[derive(Clone, Default)]
 pub(crate) struct SummaryModelSetup {
-    /// Model name in the settings; `None` if the model in use writes summaries.
+    /// Configured model name; `None` if the current model writes the summaries.
     pub name: Option<String>,
-    /// Absent if the model cannot be opened yet, for example without an API key.
+    /// Opened model; `None` if it cannot be opened yet, for example because the API key is missing.
     pub model: Option<Arc<dyn Model>>,
 }
 
@@ -39,45 +39,45 @@ pub(crate) struct PolicySetup {
 
 /// State of a session before it starts, from its journal.
 pub(crate) struct RestoredSession {
-    /// Records in the journal; empty for a new session.
+    /// Records read from the journal; empty for a new session.
     pub records: Vec<Record>,
     pub unfinished: ResumePolicy,
     /// Known outcomes of calls that were running when the previous process exited.
     pub settled: Vec<ToolResult>,
-    /// Recovery information about the remaining interrupted calls, from the disk and their saved output.
+    /// Recovery information about the other interrupted calls, taken from the disk and from their saved output.
     pub known: RecoveredCalls,
 }
 
-/// Components and settings of a session.
+/// Components and settings from which a session is created.
 pub(crate) struct Setup {
     pub policy: PolicySetup,
     pub options: AgentOptions,
     pub models: ModelSetup,
     pub router: Arc<dyn ToolRouter>,
-    /// Instructions for parts of the project, if it is trusted.
+    /// Source of instructions for parts of the project, if the project is trusted.
     pub guidance: Option<Arc<dyn InstructionSource>>,
-    /// Storage of the images in results.
+    /// Storage for images in tool results.
     pub artifacts: Option<Arc<dyn Artifacts>>,
     pub journal: Arc<dyn Journal>,
     pub rules: Arc<dyn Rules>,
     pub workspace_id: WorkspaceId,
     pub session_id: SessionId,
-    /// Workspace path, for `session_started`.
+    /// Workspace path to report in `session_started`.
     pub workspace: String,
     pub mode: Mode,
     pub restored: RestoredSession,
-    /// Sandbox of commands.
+    /// Status of the command sandbox.
     pub sandbox_status: SandboxStatus,
-    /// Background commands, if the tools support them.
+    /// Receiver for the list of background commands, if the tools support them.
     pub running: Option<watch::Receiver<Vec<RunningCommand>>>,
-    /// Whether the changed files are reported at the end without a request.
+    /// Whether to report the changed files at the end of the session without being asked.
     pub tell_changes: bool,
-    /// Hides secrets in user input and in the output of running commands.
+    /// Redactor for secrets in user input and in the output of running commands.
     pub redactor: Arc<Redactor>,
-    /// Whether the front end accepts more streamed data; `None` if it always does.
+    /// Signals whether the front end accepts more streamed data; `None` if it always does.
     pub room: Option<watch::Receiver<bool>>,
     /// MCP servers, if any.
     pub remote: Option<ServerConnections>,
-    /// Questions from the model; absent if no user can answer them.
+    /// Questions from the model; `None` if no user can answer them.
     pub questions: Option<mpsc::Receiver<UserQuestion>>,
 }

@@ -1,4 +1,4 @@
-//! Input sources of a session: commands, results of background work, the response, servers and timers.
+//! A session's input sources: commands, results of background work, the model's response, servers and timers.
 
 use super::account::Charge;
 use super::backpressure::Backpressure;
@@ -12,28 +12,28 @@ use tokio::time::{Instant, sleep_until};
 
 /// Sources that no other part of the host owns.
 pub(super) struct InputSources {
-    /// Commands of the front end; `None` once it has disconnected.
+    /// Commands from the front end; `None` once it has disconnected.
     pub commands: Option<mpsc::Receiver<SessionCommand>>,
     /// Results of background work.
     pub inputs: mpsc::Receiver<Input>,
-    /// Background commands.
+    /// List of background commands.
     pub running: Option<watch::Receiver<Vec<RunningCommand>>>,
     pub servers: ServerEvents,
-    /// Requests from reviews and agents to be counted.
+    /// Requests made by reviews and agents, to be counted towards the session.
     pub charges: mpsc::Receiver<Charge>,
     pub room: Backpressure,
 }
 
-/// Deadlines of the session.
+/// A session's deadlines.
 #[derive(Clone, Copy)]
 pub(super) struct Timers {
-    /// Time of the next save of a command's last output.
+    /// Time at which a command's latest output is next saved.
     pub tail: Option<Instant>,
-    /// Time at which the session ends after the user quits.
+    /// Time at which the session ends after the user has quit.
     pub deadline: Option<Instant>,
 }
 
-/// Event that the host handles.
+/// Event for the host to handle.
 pub(super) enum Occurrence {
     Input(Input),
     Command(HostCommand),
@@ -54,7 +54,8 @@ impl InputSources {
                 command = next_command(&mut self.commands) => {
                     if command.is_none() {
                         self.commands = None;
-                        // After a quit, a dropped sender is not a second quit, which would not wait for running calls.
+                        // After the user has quit, a dropped sender must not count as a second quit, which would not
+                        // wait for running calls.
                         if timers.deadline.is_some() {
                             continue;
                         }
@@ -85,7 +86,7 @@ async fn wait_until(time: Option<Instant>) {
     }
 }
 
-/// Waits for the next command; never completes without a front end.
+/// Waits for the next command. Never completes if there is no front end.
 async fn next_command(commands: &mut Option<mpsc::Receiver<SessionCommand>>) -> Option<SessionCommand> {
     match commands {
         Some(open) => open.recv().await,
@@ -93,7 +94,7 @@ async fn next_command(commands: &mut Option<mpsc::Receiver<SessionCommand>>) -> 
     }
 }
 
-/// Waits until the list changes; never completes without a list.
+/// Waits until the list of background commands changes and returns it. Never completes if there is no such list.
 async fn next_list(list: &mut Option<watch::Receiver<Vec<RunningCommand>>>) -> Vec<RunningCommand> {
     if let Some(open) = list
         && open.changed().await.is_ok()

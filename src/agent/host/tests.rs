@@ -1,4 +1,5 @@
-//! Sessions whose store cannot be written: nothing happens unsaved, no message is lost, and the session can continue.
+//! Tests of sessions whose store cannot be written: nothing happens unsaved, no message is lost, and the session can
+//! continue.
 
 use super::*;
 use crate::agent::turn::{AgentOptions, ApprovalOptions, Approver, OfferedTools, PriceOptions, SandboxStatus};
@@ -33,7 +34,7 @@ const POLICY: &str = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequire
 #[derive(Default)]
 struct Disk {
     full: AtomicBool,
-    /// Whether another process owns the session too.
+    /// Whether another process also owns the session.
     taken: AtomicBool,
     batches: Mutex<Vec<Vec<Record>>>,
     refused: Mutex<Vec<Vec<Record>>>,
@@ -57,7 +58,7 @@ impl Journal for Disk {
     }
 }
 
-/// Model that calls a command first, then returns one word per request.
+/// Model that first calls a command and then returns one word per request.
 struct Script(Mutex<VecDeque<Completion>>);
 
 impl Model for Script {
@@ -85,7 +86,7 @@ fn said(text: &str, stop_reason: StopReason, call: Option<&str>) -> Completion {
     Completion { content, stop_reason, usage: Usage::default(), model: None }
 }
 
-/// Tools that make the disk full when a call is planned, and record which calls ran.
+/// Tools that fill the disk when a call is planned, and record the calls that ran.
 struct Tools {
     disk: Arc<Disk>,
     fills: AtomicBool,
@@ -114,7 +115,7 @@ impl ToolRouter for Tools {
     }
 }
 
-/// Returns a plan for a call of `make`.
+/// Returns the plan of a call that runs `make`.
 fn make(call: ToolCall) -> Plan {
     let cwd = Target { given: String::new(), real: PathBuf::from("/w"), place: Place::Directory };
     Plan {
@@ -157,7 +158,7 @@ fn only_file_changes_finish_after_an_interrupt() {
     assert!(finishes(&Plan { effects, ..make(call()) }), "effects that are kept");
 }
 
-/// Rule storage that saves nothing.
+/// Rule storage that does not save anything.
 struct NoRules;
 
 impl Rules for NoRules {
@@ -198,7 +199,7 @@ struct Session {
     status: SessionStatus,
 }
 
-/// Model list without other models.
+/// Model list that contains no other models.
 struct NoModels;
 
 impl Models for NoModels {
@@ -274,7 +275,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
     }
 }
 
-/// Returns a session with the prompt `go`, and a command call whose start could not be saved.
+/// Returns a session that received the prompt `go`, with a command call whose start could not be saved.
 async fn stalled() -> Session {
     let disk = Arc::new(Disk::default());
     let tools = Arc::new(Tools { disk: disk.clone(), fills: AtomicBool::new(true), ran: Mutex::default() });

@@ -1,4 +1,4 @@
-//! Running calls: they run in the background, and their outcomes become inputs.
+//! Runs calls in the background. Their outcomes become inputs for the turn machine.
 
 use super::call_context::CallContext;
 use super::call_timeout::{CallTimeout, outcome, with_timeout};
@@ -14,16 +14,16 @@ use std::time::Instant;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Running calls of the session.
+/// The session's running calls.
 pub(super) struct ToolRuns {
-    /// Calls by their index in the response.
+    /// Running calls, by their index in the response.
     runs: HashMap<usize, ToolRun>,
     instructions: NestedInstructions,
 }
 
 struct ToolRun {
     id: CallId,
-    /// Whether the call is a command, which can move to the background.
+    /// Whether the call is a command, which can be moved to the background.
     is_command: bool,
     since: Instant,
     background: CancellationToken,
@@ -36,7 +36,7 @@ pub(super) struct RunRequest {
     pub plan: Plan,
     pub permit: Permit,
     pub max_bytes: usize,
-    /// Token that must be cancelled before the call starts.
+    /// Token that must be cancelled before the call may start.
     pub after: Option<CancellationToken>,
 }
 
@@ -51,7 +51,7 @@ impl ToolRuns {
         let (redactor, instructions) = (context.redactor(), self.instructions.clone());
         let (id, name) = (plan.call.tool_call_id.clone(), plan.tool_name.clone());
         let patience = CallTimeout::for_plan(&plan);
-        // When the user interrupts, file changes finish and all other calls end.
+        // When the user interrupts, file changes run to completion and all other calls end.
         let killed = if must_finish(&plan) { context.kill_token() } else { context.interrupt_token() };
         let (kill, interrupt) = (context.kill_token().child_token(), context.interrupt_token().child_token());
         let stop = kill.clone();
@@ -97,13 +97,13 @@ impl ToolRuns {
         });
     }
 
-    /// Removes a finished call.
+    /// Removes a call that has finished.
     pub(crate) fn remove(&mut self, index: usize) {
         self.runs.remove(&index);
     }
 
-    /// Moves a running command to the background; without an ID, the one that has run the longest. Returns whether
-    /// there is such a command.
+    /// Moves the command with the given ID to the background or, without an ID, the command that has been running
+    /// longest. Returns whether there was such a command.
     pub(crate) fn move_to_background(&self, id: Option<&CallId>) -> bool {
         let with_id = |id: &CallId| self.runs.values().find(|run| run.is_command && run.id == *id);
         let longest = || {
@@ -123,12 +123,12 @@ impl ToolRuns {
         }
     }
 
-    /// Returns when the next save is due for any command.
+    /// Returns the time at which a command's output is next due to be saved.
     pub(crate) fn tail_due(&self) -> Option<tokio::time::Instant> {
         self.runs.values().filter(|run| run.is_command).map(|run| run.tail.due()).min()
     }
 
-    /// Returns the last output of the commands whose save is due, and schedules their next save.
+    /// Returns the latest output of the commands whose save is due, and schedules their next save.
     pub(crate) fn take_due_tails(&mut self) -> Vec<(CallId, SavedTail)> {
         let now = tokio::time::Instant::now();
         let due = self.runs.values_mut().filter(|run| run.is_command && run.tail.due() <= now);
@@ -139,13 +139,13 @@ impl ToolRuns {
         tails.collect()
     }
 
-    /// Allows all instructions to be delivered again. Called when the model's context no longer contains them.
+    /// Allows instructions to be delivered again. Called when the model's context no longer contains them.
     pub(crate) fn forget_instructions(&self) {
         self.instructions.forget();
     }
 }
 
-/// Returns whether the call changes files; such a call is never interrupted midway.
+/// Returns whether the call changes files. Such a call is never interrupted halfway.
 pub(super) fn must_finish(plan: &Plan) -> bool {
     let of_files = |action: &Action| matches!(action, Action::Read { .. } | Action::Write { .. } | Action::Delete { .. });
     plan.effects.is_some() || (plan.changes && plan.timeout_seconds == 0 && plan.actions.iter().all(of_files))

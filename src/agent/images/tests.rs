@@ -3,7 +3,7 @@ use crate::ports::{ArtifactError, ArtifactWriter, NewArtifact, StoredArtifact};
 use crate::protocol::{CallId, MessageId, Part, Role, TaskId, ToolResult};
 use std::sync::Mutex;
 
-/// Artifact store that has every artifact except `artifact:gone`, and records the requests.
+/// Artifact store that contains every artifact except `artifact:gone`, and records the requests it receives.
 #[derive(Default)]
 struct Shelf(Mutex<Vec<String>>);
 

@@ -1,10 +1,10 @@
-//! Compressed storage for messages that are no longer sent. A session may have thousands of steps.
+//! Compressed storage for messages that are no longer sent, because a session may have thousands of steps.
 
 use crate::protocol::Message;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use std::sync::Arc;
 
-/// Number of bytes by which the buffer grows if the compressed data does not fit.
+/// Number of bytes by which the buffer grows when the compressed data does not fit.
 const MORE: usize = 64 << 10;
 
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ impl PackedMessage {
         small(&messages).unwrap_or(Self::Plain(messages))
     }
 
-    /// Decompresses the messages; `None` on an error.
+    /// Decompresses the messages. Returns `None` if this fails.
     pub(crate) fn open(&self) -> Option<Vec<Arc<Message>>> {
         match self {
             Self::Small { bytes, length } => {

@@ -37,7 +37,7 @@ fn summary(index: usize, token_count: u64) -> Message {
     Message { content, ..message(index, User, token_count, "task_001") }
 }
 
-/// Checks the requirements of all providers.
+/// Asserts that the messages meet the requirements of all providers.
 fn check(messages: &[Arc<Message>]) {
     assert_eq!(messages[0].role, User);
     for pair in messages.windows(2) {
@@ -156,8 +156,8 @@ fn dropped_messages_are_packed_to_save_memory() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Steps, compactions, cuts and undos in any order: every thread is valid for providers, and every message can be
-    /// restored.
+    /// Tests steps, compactions, cuts and undos in any order: every thread is valid for all providers, and every
+    /// message can be restored.
     #[test]
     fn any_sequence_of_cuts_leaves_a_valid_thread_and_can_be_undone(happenings in prop::collection::vec(any::<[u8; 2]>(), 1..60)) {
         let mut thread = Thread::default();

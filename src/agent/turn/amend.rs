@@ -1,26 +1,26 @@
-//! Amendments: the user changes a proposal, which is planned and judged again, and the changes are reported to the
-//! model.
+//! Amendments, with which the user changes a proposal. The call is then planned and judged again, and the changes are
+//! reported to the model.
 
 use crate::ports::Plan;
 use crate::protocol::{Action, Amendment, DiscardedEffect, EffectPart, Effects, ErrorCode, HunkChoice, ToolResult};
 
-/// User's changes to a call.
+/// Changes that the user made to a call.
 #[derive(Debug, Default)]
 pub(super) struct AppliedAmendments {
-    /// Changes in order.
+    /// Amendments, in the order in which they were made.
     pub by: Vec<Amendment>,
-    /// Approved actions, if the user approved the result of the last amendment.
+    /// Approved actions, if the user approved the result of the last amendment in advance.
     pub yes: Option<Vec<Action>>,
-    /// Note for the model, added to the result.
+    /// Note for the model, added to the call's result.
     pub told: Option<String>,
-    /// Whether the call was planned again because its files had changed before it ran.
+    /// Whether the call was planned again because its files changed before it ran.
     pub renewed: bool,
-    /// Whether a different command line was started for this call earlier.
+    /// Whether a different command line has already been started for this call.
     pub began: bool,
 }
 
 impl AppliedAmendments {
-    /// Adds the note for the model to the result; no note is added if the call did not run.
+    /// Adds the note for the model to the result, unless the call did not run.
     pub(super) fn annotate(&self, result: &mut ToolResult) {
         let nothing = result.error.as_ref().is_some_and(|error| {
             matches!(
@@ -39,7 +39,7 @@ impl AppliedAmendments {
     }
 }
 
-/// Returns the reason why a selection of the effects cannot be applied; `None` if it can.
+/// Returns the reason why a selection of effects cannot be applied, or `None` if it can.
 fn no_selection(effects: Option<&Effects>, parts: &[EffectPart], digest: &str, discarded: &[DiscardedEffect]) -> Option<String> {
     let Some(effects) = effects else { return Some("the call has no effects to select".to_owned()) };
     if let Some(obstacle) = effects.approval_obstacle() {
@@ -64,7 +64,7 @@ fn no_selection(effects: Option<&Effects>, parts: &[EffectPart], digest: &str, d
     nothing.then(|| "nothing was selected; deny the call instead".to_owned())
 }
 
-/// Returns the reason why an amendment cannot be applied to a plan; `None` if it can.
+/// Returns the reason why an amendment cannot be applied to a plan, or `None` if it can.
 pub(super) fn no_amendment(plan: &Plan, amendment: &Amendment) -> Option<String> {
     let offer = &plan.amends.offer;
     match amendment {

@@ -1,4 +1,4 @@
-//! Approval requests for calls, and their decisions.
+//! Approval requests for calls, and the decisions about them.
 
 use super::amend::no_amendment;
 use super::call::{Call, CallState, Pending};
@@ -22,18 +22,18 @@ use std::path::Path;
 use std::time::Duration;
 
 const DISCARDED: &str = "; the command ran in a copy, its changes there were discarded, and its output is withheld";
-/// Maximum number of rules that the user may write for one approval.
+/// Maximum number of rules that the user may write for a single approval.
 const OFFERS: usize = 32;
 
 impl CallRunner<'_> {
-    /// Returns the notes about a call for its approval: the changes and requests of hooks, and a conflict with the
-    /// plan.
+    /// Returns the notes to show with a call's approval: changes and approval requests made by hooks, and any
+    /// conflict with the approved task plan.
     fn call_notes(&self, call: &Call, plan: &Plan) -> impl Iterator<Item = String> {
         let outside = self.grants.outside_mandate(plan, &self.cx.policy).map(str::to_owned);
         call.rewriting().into_iter().chain(call.hook_question()).chain(outside)
     }
 
-    /// Returns the advice for the model after a call that requires approval in a session without a user.
+    /// Returns advice for the model after a call that requires approval in a session without a user.
     fn advice_without_user(&self, call: &Call) -> &'static str {
         match self.repetition_warning(call) {
             Some(_) => "the result is already in your context: do something else, or say what you cannot do",
@@ -90,7 +90,7 @@ impl CallRunner<'_> {
     }
 
     /// Returns whether the approval service may approve a call under the current policy. Only the user can approve
-    /// plans, which allow further actions, and access outside the sandbox.
+    /// access outside the sandbox, and task plans, which allow further actions.
     fn may_service_approve(&self, plan: &Plan, question: &Question) -> bool {
         let is_for_user = plan.task_plan.is_some() || !plan.opens.is_empty();
         !is_for_user && !question.critical && self.cx.policy.service_risk().is_some_and(|most| question.risk <= most)
@@ -118,7 +118,7 @@ impl CallRunner<'_> {
         if self.cx.options.approvals.agent.is_some() { always.only_in_files() } else { always }
     }
 
-    /// Asks for approval even if a rule would allow the call.
+    /// Asks for approval even if a rule allows the call.
     pub(super) fn ask_anyway(
         &mut self,
         call: &mut Call,
@@ -134,7 +134,8 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Asks for approval of a plan. The mandate of an earlier plan ends here, because the model no longer follows it.
+    /// Asks the user to approve a task plan. This ends the mandate of any earlier plan, because the model no longer
+    /// follows it.
     pub(super) fn ask_about_plan(
         &mut self,
         verdict: Verdict,
@@ -168,7 +169,7 @@ impl CallRunner<'_> {
         self.cx.policy.mode() == Mode::Plan && self.cx.options.laxest >= Mode::Ask
     }
 
-    /// Starts the mandate of the proposed plan, and leaves plan mode.
+    /// Starts the mandate of the approved task plan and leaves plan mode, if it is on.
     fn approve_plan(&mut self, plan: &mut Plan, at: InputTime) {
         let Some(TaskPlanProposal { plan: task_plan, shown: Some(shown) }) = plan.task_plan.take().map(|proposal| *proposal)
         else {
@@ -182,7 +183,7 @@ impl CallRunner<'_> {
         plan.amends.told = Some(approved(&shown, stays, plan.amends.told.take()));
     }
 
-    /// Asks to run a command once outside the sandbox. No rule can allow this; only the user can.
+    /// Asks to run a command once outside the sandbox. Only the user can allow this, never a rule.
     pub(super) fn ask_unsandboxed(
         &mut self,
         call: &mut Call,
@@ -206,14 +207,14 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Returns whether the user may be offered a run of the command outside the sandbox.
+    /// Returns whether the user may be offered to run the command outside the sandbox.
     fn may_run_unsandboxed(&self, plan: &Plan, at: InputTime) -> bool {
         let person = self.cx.options.approvals.approver == Approver::User;
         let commands: Vec<Action> = plan.actions.iter().filter(|action| matches!(action, Action::Exec { .. })).cloned().collect();
         person && plan.effects.is_none() && self.cx.policy.ask_unsandboxed(&plan.tool_name, &commands, at.now).is_ok()
     }
 
-    /// Asks to allow additional access for one run. No rule can allow this; only the user can.
+    /// Asks to allow additional access for a single run. Only the user can allow this, never a rule.
     pub(super) fn ask_to_open(&mut self, call: &mut Call, index: usize, plan: Plan, batch: &mut FollowUpActions, at: InputTime) {
         if plan.opens.is_empty() && call.layer.has_started {
             return self.ask_before(call, index);
@@ -236,8 +237,8 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Returns the rules that may be saved for blocked access: directories that commands may read, and hosts that this
-    /// command may connect to in a layer.
+    /// Returns the rules that can be saved for blocked access: directories that commands may read, and hosts that
+    /// this command may connect to in a layer.
     fn always_open(&self, call: &Call, plan: &Plan, at: InputTime) -> GrantOptions {
         if plan.opens.iter().all(SandboxAccess::is_network) && call.runs_again_in_layer(plan) && plan.doubts.by_name.is_none() {
             return self.cx.policy.always_hosts(&plan.actions, &plan.opens, at.now);
@@ -271,23 +272,24 @@ impl CallRunner<'_> {
         })
     }
 
-    /// Returns whether the policy allows the call and only the state of the disk requires an approval.
+    /// Returns whether the policy itself allows the call and approval is required only because of facts on disk.
     fn is_doubted(&self, plan: &Plan, at: InputTime) -> bool {
         let allowed = matches!(self.cx.policy.judge_call(&plan.tool_name, &plan.actions, at.now), Verdict::Allow(_));
         allowed && !self.is_allowed_by_rule(plan, at)
     }
 
-    /// Returns whether only repetition makes the call require approval.
+    /// Returns whether the policy allows the call, in which case only repetition can make it require approval.
     pub(super) fn is_allowed_by_rule(&self, plan: &Plan, at: InputTime) -> bool {
         matches!(plan.judge(&self.cx.policy, at.now), Verdict::Allow(_))
     }
 
-    /// Returns whether the user already approved the command by typing it.
+    /// Returns whether the user has already approved the command by typing it.
     pub(super) fn is_typed_by_user(&self, plan: &Plan, question: &Question) -> bool {
         self.typed && plan.effects.is_none() && question.risk < Risk::High && !question.critical
     }
 
-    /// Returns the timer after which a pending approval is denied.
+    /// Returns the effect that starts the timeout of an approval, or `None` if approvals do not time out or this one is
+    /// not pending.
     pub(super) fn end_of_wait(&self, calls: &[Call], approval_id: &ApprovalId) -> Option<Effect> {
         let after = self.cx.options.approvals.timeout?;
         let ticket = calls.iter().find_map(|call| match &call.state {
@@ -326,7 +328,7 @@ impl CallRunner<'_> {
         let Pending { mut plan, question, always, approval_id, since, ticket: _ } = *pending;
         self.resolve_approval(call, &approval_id, decision.clone(), at.millis_since(since));
         let no = matches!(decision, Decision::Denied { .. });
-        // The policy may have changed since the approval was requested.
+        // The policy may have changed since approval was requested.
         if !no && let Some(denial) = self.current_denial(&plan, at) {
             return self.refuse_by_policy(call, &denial);
         }
@@ -367,7 +369,7 @@ impl CallRunner<'_> {
             Decision::Amended { amendment } => self.amend(call, index, plan, amendment),
             Decision::Renewed => self.replan(call, index),
             Decision::Previewed => {
-                // After a conflict, it runs in the same kind of copy as before.
+                // After a conflict, the command runs in the same kind of layer as before.
                 let layer = question.layer().filter(|_| call.preview.conflict.is_some() && call.layer.has_started);
                 let unasked = layer.is_some();
                 let permit = layer.unwrap_or_else(|| question.preview());
@@ -379,8 +381,8 @@ impl CallRunner<'_> {
         self.commit_and_dispatch(calls, batch);
     }
 
-    /// Denies an approval that has timed out. Starting a preview counts as an answer; the approval after it has its own
-    /// timer.
+    /// Denies an approval that has timed out. Starting a preview counts as an answer, and the approval that follows
+    /// it has a timer of its own.
     pub(super) fn time_out(&mut self, call: &mut Call, timeout: Duration, at: InputTime) {
         let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
         let Pending { approval_id, since, plan, .. } = *pending;
@@ -394,7 +396,7 @@ impl CallRunner<'_> {
         self.report(call, 0);
     }
 
-    /// Ends the approval of a call without a decision.
+    /// Ends a call's approval without a decision by the user.
     pub(super) fn withdraw_question(&mut self, call: &Call, at: InputTime) {
         if let CallState::Asking(pending) = &call.state {
             let decision = Decision::Denied { reason: Some(CANCELLED.to_owned()) };
@@ -412,7 +414,7 @@ impl CallRunner<'_> {
         self.cx.out.event(EventKind::ApprovalResolved { approval_id: approval_id.clone(), tool_call_id, decision, latency_ms });
     }
 
-    /// Records the amendment in the journal, then plans the call with it.
+    /// Records the amendment in the journal and then plans the call with it.
     pub(super) fn amend(&mut self, call: &mut Call, index: usize, plan: Plan, amendment: Amendment) {
         call.amended.yes = amendment.is_yes().then(|| plan.actions.clone());
         call.amended.by.push(amendment.clone());
@@ -421,7 +423,8 @@ impl CallRunner<'_> {
         self.cx.out.effect(Effect::Amend { index, plan, amendment });
     }
 
-    /// Returns whether the user approved exactly this call. If so, only the policy can still deny it.
+    /// Returns whether the user approved exactly this call while amending it. If so, only the policy can still deny
+    /// it.
     pub(super) fn is_answered(call: &mut Call, plan: &Plan) -> bool {
         let yes = call.amended.yes.take();
         yes.is_some_and(|asked| plan.actions.iter().all(|action| asked.contains(action)))
@@ -446,7 +449,7 @@ impl CallRunner<'_> {
     }
 }
 
-/// Returns the reason why a decision is not possible for a call.
+/// Returns the reason why a decision is not possible for a call, or `None` if it is possible.
 fn no_such_decision(call: &Call, plan: &Plan, decision: &Decision) -> Option<String> {
     match decision {
         Decision::Previewed => no_preview(plan).map(|why| format!("no preview: {why}")),
@@ -461,7 +464,7 @@ fn no_such_decision(call: &Call, plan: &Plan, decision: &Decision) -> Option<Str
     }
 }
 
-/// Returns the note for the model about discarded effects of a plan; empty if it did not run.
+/// Returns a note that tells the model about a plan's discarded effects. Empty if the plan did not run.
 fn discarded_note(plan: &Plan) -> String {
     let is_conflict = plan.effects.as_ref().is_some_and(|effects| effects.conflict.is_some());
     if !is_conflict && !matches!(plan.layer, LayerRun::Ended(_)) {
@@ -471,13 +474,14 @@ fn discarded_note(plan: &Plan) -> String {
     format!("{DISCARDED}{rest}")
 }
 
-/// Returns the note for the model about an earlier run in a copy whose changes were discarded; empty if there was none.
+/// Returns a note that tells the model about an earlier run in a layer whose changes were discarded. Empty if there
+/// was no such run.
 fn earlier_run(call: &Call) -> String {
     let why = call.layer.discard_reason.as_ref().filter(|_| call.layer.has_started && call.held.is_none());
     why.map(|why| format!("; {why}")).unwrap_or_default()
 }
 
-/// Offers the first commands of a line on their own if they are less risky than the whole line.
+/// Offers to run only the first commands of a line if they are less risky than the whole line.
 fn offer_first(plan: &mut Plan, question: &Question) {
     let Some(line) = plan.amends.offer.command.as_ref().filter(|_| plan.effects.is_none()) else { return };
     let worst = |parts: &[CommandPart]| parts.iter().map(|part| (part.critical, part.risk)).max();
@@ -488,7 +492,7 @@ fn offer_first(plan: &mut Plan, question: &Question) {
     plan.amends.offer.first = first.map(|(line, count)| FirstParts { count, line: line.to_owned() });
 }
 
-/// Returns a description of the call's effect, based on its actions.
+/// Describes what the call would do, based on its actions.
 fn details(plan: &Plan, command: Option<&CommandLine>) -> Details {
     let path = |target: &Target| target.real.display().to_string();
     let mut details = Details {
@@ -514,7 +518,7 @@ fn details(plan: &Plan, command: Option<&CommandLine>) -> Details {
     details
 }
 
-/// Returns the approval request as shown to the user.
+/// Returns the approval request as presented to the user.
 fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: &str) -> Approval {
     let sandbox = plan.sandbox.as_deref().unwrap_or(sandbox);
     let command = plan.actions.iter().find_map(|action| {

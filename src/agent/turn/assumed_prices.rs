@@ -1,4 +1,4 @@
-//! Prices that the user assumes for models whose price is unknown, so that a budget in dollars can be enforced.
+//! Prices that the user assumes for models whose actual price is unknown, so a budget in dollars can be enforced.
 
 use super::options::{AgentOptions, PriceAssumption};
 use super::turn_context::TurnContext;
@@ -6,15 +6,16 @@ use crate::ports::{Durability, Record};
 use crate::protocol::{AssumedPrice, EventKind, ModelFacts};
 use std::collections::BTreeMap;
 
-/// Assumed prices: per model from this session, from the session above it, and for any model from the settings.
+/// Assumed prices from three sources: the session itself (per model), the parent session (for one model), and the
+/// settings (for any model).
 #[derive(Debug)]
 pub(super) struct AssumedPrices {
     general: Option<PriceAssumption>,
-    /// Name of a model, and the price that the session above this one assumes for it.
+    /// Name of a model, and the price that the parent session assumes for it.
     of_parent: Option<(String, AssumedPrice)>,
-    /// By name of the model.
+    /// Prices that the user assumed during this session, by model name.
     of_session: BTreeMap<String, AssumedPrice>,
-    /// Prices in the journal, by model name.
+    /// Prices recorded in the journal, by model name.
     recorded: BTreeMap<String, AssumedPrice>,
 }
 
@@ -28,7 +29,7 @@ impl AssumedPrices {
         }
     }
 
-    /// Adds the assumed price to facts without a price.
+    /// Adds the assumed price to model facts that lack a price.
     pub(crate) fn apply_to(&self, facts: ModelFacts) -> ModelFacts {
         if facts.price.is_some() && !facts.price_is_assumed {
             return facts;
@@ -37,7 +38,7 @@ impl AssumedPrices {
         ModelFacts { price, price_is_assumed: price.is_some(), ..facts }
     }
 
-    /// Returns the price assumed for a model.
+    /// Returns the price assumed for a model, if any.
     pub(crate) fn find(&self, model: &str) -> Option<AssumedPrice> {
         let general = |for_this_run| self.general.filter(|one| one.for_this_run == for_this_run).map(|one| one.price);
         let of_parent = self.of_parent.as_ref().filter(|(name, _)| name == model).map(|(_, price)| *price);
@@ -49,7 +50,7 @@ impl AssumedPrices {
         cx.options.model = self.apply_to(cx.options.model.clone());
     }
 
-    /// Assumes a price for the model in use. The error is the reason for the rejection.
+    /// Assumes a price for the model in use. Returns an error with the reason if the price is rejected.
     pub(crate) fn assume(&mut self, price: AssumedPrice, cx: &mut TurnContext) -> Result<(), String> {
         let facts = &cx.options.model;
         if facts.name.is_empty() {
@@ -62,7 +63,7 @@ impl AssumedPrices {
             return Err("no price was assumed: expected US dollars per million tokens".to_owned());
         }
         self.of_session.insert(facts.name.clone(), price);
-        // The user's last word also overrides an option.
+        // The user's latest choice also overrides a command-line option.
         self.of_parent = None;
         self.general = self.general.map(|general| PriceAssumption { for_this_run: false, ..general });
         self.apply(cx);
@@ -74,8 +75,8 @@ impl AssumedPrices {
         Ok(())
     }
 
-    /// Records the assumed price that applies to a request to this model, so that later runs of the session use the
-    /// same price.
+    /// Records the assumed price that applies to a request to this model, so later runs of the session use the same
+    /// price.
     pub(crate) fn record(&mut self, facts: &ModelFacts, cx: &mut TurnContext) {
         let price = self.find(&facts.name).filter(|_| facts.price_is_assumed);
         let Some(price) = price.filter(|price| self.recorded.get(&facts.name) != Some(price)) else { return };
@@ -85,7 +86,7 @@ impl AssumedPrices {
         cx.out.commit(Durability::Process);
     }
 
-    /// Restores an assumption from the journal.
+    /// Restores an assumed price from the journal.
     pub(crate) fn restore(&mut self, model: &str, price: AssumedPrice, cx: &mut TurnContext) {
         self.of_session.insert(model.to_owned(), price);
         self.recorded.insert(model.to_owned(), price);

@@ -1,6 +1,6 @@
-//! Budgets of the session and of its tasks, in tokens, steps and money. They are checked before every request,
-//! including retries and summary requests. When a step exceeds a limit, the step is finished, but the next request is
-//! not sent.
+//! Budgets for the session and its tasks, in tokens, steps and money. They are checked before every request,
+//! including retries and summary requests. A step that exceeds a limit is completed, but the next request is not
+//! sent.
 
 use super::super::limits::{BUDGET_FACTOR, BUDGET_WARNING_PERCENT};
 use super::turn_context::TurnContext;
@@ -11,14 +11,14 @@ use crate::session::Totals;
 use BudgetScope::{Session, Task};
 use BudgetUnit::{CostUsd, Steps, Tokens};
 
-/// Source name of limits that the user sets during the session.
+/// Source shown for limits that the user sets during the session.
 const SET_BY_USER: &str = "you";
 
-/// Checked limits, in the order of the checks. The step limit of a task is handled separately.
+/// Limits to check, in this order. A task's step limit is handled separately.
 const KINDS: [(BudgetScope, BudgetUnit); 5] =
     [(Session, CostUsd), (Session, Tokens), (Session, Steps), (Task, CostUsd), (Task, Tokens)];
 
-/// Limit in effect.
+/// Limit that is currently in effect.
 struct ActiveLimit {
     scope: BudgetScope,
     unit: BudgetUnit,
@@ -27,14 +27,14 @@ struct ActiveLimit {
     most: Option<LowestLimit>,
 }
 
-/// Budgets set by the user in the session, and the warnings given about them.
+/// Budgets set by the user during the session, and the warnings issued about them.
 #[derive(Debug, Default)]
 pub(super) struct Budgets {
-    /// Last limit of each kind.
+    /// Most recent limit of each kind.
     set: Vec<BudgetLimit>,
-    /// Limits that the user was warned about.
+    /// Limits that the user has already been warned about.
     warned: Vec<(BudgetScope, BudgetUnit)>,
-    /// Whether the task is paused because of an exhausted budget.
+    /// Whether the task is paused because a budget is exhausted.
     is_paused: bool,
 }
 
@@ -63,23 +63,23 @@ impl Budgets {
     }
 }
 
-/// Check of the budgets against usage.
+/// Checks budgets against actual usage.
 pub(super) struct BudgetCheck<'a> {
     pub budgets: &'a Budgets,
     pub cx: &'a TurnContext,
-    /// Usage of the session.
+    /// Usage of the whole session.
     pub session: Totals,
-    /// Usage of the current or last task.
+    /// Usage of the current or most recent task.
     pub task: Option<TaskUsage>,
 }
 
 impl BudgetCheck<'_> {
-    /// Returns the limits and their usage.
+    /// Returns the limits in effect, with their usage.
     pub(crate) fn list(&self) -> Vec<Budget> {
         self.limits().map(|limit| self.to_budget(&limit)).collect()
     }
 
-    /// Returns the limits and their usage, including the steps of a task.
+    /// Returns the limits in effect, with their usage, including a task's step limit.
     pub(crate) fn list_with_steps(&self) -> Vec<Budget> {
         let mut budgets = self.list();
         let max_steps = self.task.map_or(self.cx.options.max_steps, |task| task.max_steps);
@@ -94,7 +94,7 @@ impl BudgetCheck<'_> {
         budgets
     }
 
-    /// Checks whether this limit may be set. The error is the reason for the rejection.
+    /// Checks whether a limit may be set. Returns an error with the reason if it is rejected.
     pub(crate) fn validate(&self, limit: BudgetLimit) -> Result<(), String> {
         let BudgetLimit { scope, unit, limit: amount } = limit;
         if !amount.is_finite() || amount < 0.0 || (unit != CostUsd && amount < 1.0) {
@@ -111,7 +111,7 @@ impl BudgetCheck<'_> {
         }
     }
 
-    /// Returns budgets that are nearly used up and have not been warned about.
+    /// Returns budgets that are nearly exhausted and that the user has not been warned about yet.
     pub(crate) fn nearly_exhausted(&self) -> Vec<Budget> {
         let near = |budget: &Budget| budget.limit > 0.0 && budget.used * 100.0 >= budget.limit * BUDGET_WARNING_PERCENT;
         let mut budgets = self.list();
@@ -119,7 +119,7 @@ impl BudgetCheck<'_> {
         budgets
     }
 
-    /// Returns the reason why a request with this estimated usage may not be sent to this model.
+    /// Returns the reason why a request with this estimated usage may not be sent to the model, or `None` if it may.
     pub(crate) fn request_failure(&self, next: &Usage, model: &ModelFacts) -> Option<Failure> {
         let tokens = (next.input_tokens + next.output_tokens) as f64;
         let cost = model.cost_usd(next);
@@ -131,7 +131,7 @@ impl BudgetCheck<'_> {
                     Some(cost) => cost,
                     None => return Some(unpriced_failure(&limit, &model.name)),
                 },
-                // A started step is already counted.
+                // The step that has started is already counted.
                 Steps => continue,
             };
             // A free request is always allowed.
@@ -142,7 +142,7 @@ impl BudgetCheck<'_> {
         None
     }
 
-    /// Returns the reason why no further step may start.
+    /// Returns the reason why no further step may start, or `None` if one may.
     pub(crate) fn step_failure(&self) -> Option<Failure> {
         let limit = self.limits().find(|limit| limit.unit == Steps)?;
         let used = self.usage(limit.scope, limit.unit);
@@ -164,7 +164,7 @@ impl BudgetCheck<'_> {
         })
     }
 
-    /// Returns the limit that was set last, before or during the session, and its source.
+    /// Returns the limit that was set most recently, before or during the session, with its source.
     fn set_by(&self, scope: BudgetScope, unit: BudgetUnit) -> Option<(f64, String)> {
         let same = |limit: &BudgetLimit| limit.scope == scope && limit.unit == unit;
         let said = self.budgets.set.iter().find(|limit| same(limit)).map(|limit| (limit.limit, SET_BY_USER.to_owned()));
@@ -204,7 +204,7 @@ impl BudgetCheck<'_> {
     }
 }
 
-/// Returns the failure for a dollar limit that cannot be enforced because the price of the model is unknown.
+/// Returns the failure for a dollar limit that cannot be enforced because the model's price is unknown.
 fn unpriced_failure(limit: &ActiveLimit, model: &str) -> Failure {
     let (amount, place) = (worth(CostUsd, limit.limit), &limit.set_by);
     let whose = scope_name(limit.scope);
@@ -231,7 +231,7 @@ fn exceeded_failure(limit: &ActiveLimit, used: f64, more: f64) -> Failure {
     Failure::new(FailureKind::BudgetExceeded, message, hint).with_remedy(remedy)
 }
 
-/// Returns how to continue: raise the budget if the policy allows it, or change the policy.
+/// Returns the hint and the remedy: to raise the budget if the policy permits it, and otherwise to change the policy.
 fn continuation_hint(limit: &ActiveLimit, least: f64) -> (String, Remedy) {
     let most = limit.most.as_ref();
     if let Some(most) = most.filter(|most| limit.limit >= most.limit || least > most.limit) {
@@ -256,7 +256,7 @@ fn scope_name(scope: BudgetScope) -> &'static str {
     }
 }
 
-/// Formats an amount: `$4.87`, `$0.0026`, `1,300,000 tokens`.
+/// Formats an amount, such as `$4.87`, `$0.0026` or `1,300,000 tokens`.
 fn worth(unit: BudgetUnit, amount: f64) -> String {
     match unit {
         CostUsd if amount > 0.0 && amount < 0.0001 => "less than $0.0001".to_owned(),
@@ -283,11 +283,11 @@ fn group_digits(amount: f64) -> String {
     text
 }
 
-/// Rounds up to two significant digits, so that the value is quick to type.
+/// Rounds an amount up to two significant digits, which makes it quick to type.
 fn round_up(unit: BudgetUnit, amount: f64) -> f64 {
     let least = if unit == CostUsd { 0.01 } else { 1.0 };
     let unit_of = 10f64.powf(amount.max(least).log10().floor() - 1.0).max(least);
-    // Formatting avoids values like 0.30000000000000004.
+    // Formatting avoids values such as 0.30000000000000004.
     let rounded = (amount / unit_of).ceil() * unit_of;
     format!("{rounded:.2}").parse().unwrap_or(rounded)
 }

@@ -1,4 +1,4 @@
-//! One call of a response, with its plan, its approval and its result.
+//! A single call in a response, with its plan, approval and result.
 
 use super::amend::AppliedAmendments;
 use super::hooked_call::HookedCall;
@@ -16,44 +16,44 @@ use jiff::Timestamp;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of paths listed for a call with an unknown outcome; further ones are only counted.
+/// Maximum number of paths listed for a call whose outcome is unknown. Any further paths are only counted.
 const NAMED_PATHS: usize = 10;
 /// Maximum number of leftover files listed in a message.
 const NAMED_LEFT: usize = 5;
 
-/// One call of a response.
+/// A single call in a response.
 #[derive(Debug)]
 pub(super) struct Call {
     pub call: ToolCall,
     pub summary: String,
-    /// Paths that the call touches, known after planning. `changes`: whether the call changes them.
+    /// Paths that the call touches, known once it is planned. `changes` says whether the call changes them.
     pub touches: Vec<PathBuf>,
     pub changes: bool,
-    /// Actions based on the arguments alone.
+    /// Actions derived from the arguments alone.
     pub scope: Vec<Action>,
-    /// Order relative to earlier calls.
+    /// The call's order relative to earlier calls.
     pub order: CallOrder,
-    /// Effects that a rewind cannot undo.
+    /// Effects of the call that a rewind cannot undo.
     pub ran: SideEffects,
-    /// Proposed change, for displaying the result.
+    /// Proposed change, used to display the result.
     pub proposal: Option<Proposal>,
-    /// Announced and recorded form of the call: as the model proposed it, or as edited.
+    /// The call as it was announced and recorded, either as proposed by the model or as edited by the user.
     pub announced: Option<EditedCommand>,
-    /// Whether an approval was already requested. If so, the call requires one even if a rule allows it in the
-    /// meantime.
+    /// Whether approval was already requested. If so, the call still requires approval even if a rule allows it in
+    /// the meantime.
     pub asked: bool,
     pub preview: PreviewAttempt,
     pub layer: LayerAttempt,
-    /// Explanation for the user of why the call required no approval.
+    /// Note that explains to the user why the call did not require approval.
     pub note: Option<String>,
     /// Result of a run in which the sandbox blocked access.
     pub held: Option<BlockedRun>,
     pub row: RepeatCount,
     pub interrupted: InterruptedRun,
     pub amended: AppliedAmendments,
-    /// Outcome of the hooks before the call, once they have run.
+    /// Outcome of the pre-call hooks, once they have run.
     pub hooked: Option<HookedCall>,
-    /// Whether the call only polls for the end of other work.
+    /// Whether the call merely polls for the end of other work.
     pub polls: bool,
     pub state: CallState,
 }
@@ -65,7 +65,7 @@ pub(super) struct PreviewAttempt {
     pub has_started: bool,
     /// Reason why an attempted preview failed.
     pub failure: Option<String>,
-    /// Reason why the effects of the last run could not be applied. The call runs again only if the user approves it.
+    /// Reason why the last run's effects could not be applied. The call runs again only if the user approves it.
     pub conflict: Option<String>,
 }
 
@@ -89,31 +89,31 @@ pub(super) struct InterruptedRun {
     pub partly: Option<String>,
     /// Last saved output.
     pub tail: Option<SavedTail>,
-    /// Temporary files left by an earlier, failed run.
+    /// Temporary files left behind by an earlier run that failed.
     pub leftover_files: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
 pub(super) enum CallState {
-    /// Waits for an earlier call on the same path.
+    /// Waiting for an earlier call on the same path.
     Deferred,
     Planning,
-    /// Waits for the user's decision.
+    /// Waiting for the user's decision.
     Asking(Box<Pending>),
-    /// Runs in a preview; its effects are not applied.
+    /// Running in a preview, whose effects have not been applied.
     Previewing(Box<ActivePreview>),
     Running,
-    /// The outcome is unknown after a crash; waits for the user.
+    /// Unknown outcome after a crash; waiting for the user.
     Unknown,
     Done(ToolResult),
 }
 
-/// Planned call with its pending approval.
+/// Planned call that is waiting for approval.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub plan: Plan,
     pub question: Question,
-    /// Offered rules.
+    /// Rules that the user can choose to save.
     pub always: GrantOptions,
     pub approval_id: ApprovalId,
     pub since: Timestamp,
@@ -147,7 +147,7 @@ impl Call {
         }
     }
 
-    /// Returns the effects of a run in a copy that are applied without approval.
+    /// Returns the effects of a run in a layer that are applied without approval, if any.
     pub(super) fn unasked_effects(&self, plan: &Plan) -> Option<Effects> {
         let effects = plan.effects.as_deref().filter(|_| !self.asked)?;
         Some(Effects { output: String::new(), ..effects.clone() })
@@ -160,8 +160,8 @@ impl Call {
         }
     }
 
-    /// Returns whether the plan is another run, with more access, of a command that ran in a layer. Such a command runs
-    /// in a layer again.
+    /// Returns whether the plan runs a command again with more access after it ran in a layer. Such a command runs in
+    /// a layer again.
     pub(crate) fn runs_again_in_layer(&self, plan: &Plan) -> bool {
         let is_possible = matches!(plan.layer, LayerRun::Possible) && self.preview.failure.is_none();
         self.layer.has_started && !plan.opens.is_empty() && is_possible
@@ -171,7 +171,8 @@ impl Call {
         matches!(self.state, CallState::Done(_))
     }
 
-    /// Sets the result of a call that is not carried out. If it ran in a copy, the model gets nothing of that run.
+    /// Sets the result of a call that will not be carried out. If the call ran in a layer, the model receives none of
+    /// that run's output.
     pub(crate) fn refuse(&mut self, code: ErrorCode, message: impl Into<String>) {
         self.forget_hook_runs_after();
         let error = ToolError::new(code, message);
@@ -179,7 +180,7 @@ impl Call {
         self.set_result(refused);
     }
 
-    /// Sets the result. An empty result does not replace an earlier one.
+    /// Sets the result. If an earlier run was blocked by the sandbox, its result is included.
     pub(crate) fn set_result(&mut self, result: ToolResult) {
         let mut result = ToolResult { tool_call_id: self.call.tool_call_id.clone(), ..result };
         if !self.interrupted.leftover_files.is_empty() {
@@ -196,15 +197,16 @@ impl Call {
         self.state = CallState::Done(self.held.as_ref().map_or_else(|| result.clone(), |held| held.result_or(result.clone())));
     }
 
-    /// Returns the command line to run if it differs from the proposed or started one; `None` if the user restored that
-    /// line.
+    /// Returns the command line to run if it differs from the one proposed or started. Returns `None` if the user
+    /// restored that line.
     pub(crate) fn edited_command(&self, plan: &Plan) -> Option<EditedCommand> {
         let runs = EditedCommand { summary: plan.summary.clone(), actions: plan.actions.clone() };
         let is_another = self.has_another_line() && self.announced.as_ref() != Some(&runs);
         (self.amended.began || is_another).then_some(runs)
     }
 
-    /// Returns whether the last edit restored the proposed command line, so that no edit is reported.
+    /// Returns whether the last amendment set a command line. If [`Self::edited_command`] then returns `None`, the
+    /// amendment restored the proposed line.
     pub(crate) fn is_line_again(&self) -> bool {
         self.amended.by.last().is_some_and(Amendment::is_another_line)
     }
@@ -213,13 +215,13 @@ impl Call {
         self.amended.by.iter().any(Amendment::is_another_line)
     }
 
-    /// Uses the edited command, and reports the call in this form from now on.
+    /// Adopts the edited command. From now on, the call is reported in this form.
     pub(crate) fn set_edited_command(&mut self, edited: &EditedCommand) {
         self.amended.began = true;
         self.plan_as(edited);
     }
 
-    /// Sets the actions and paths of the call as planned or edited.
+    /// Sets the call's actions and paths, as planned or edited.
     pub(crate) fn plan_as(&mut self, EditedCommand { summary, actions }: &EditedCommand) {
         self.summary.clone_from(summary);
         self.touches = actions.iter().filter_map(touched_path).collect();
@@ -230,7 +232,7 @@ impl Call {
         self.changes && self.proposal.as_ref().is_some_and(|proposal| !proposal.paths.is_empty())
     }
 
-    /// Marks the plan as edited or renewed, for the approval.
+    /// Marks the plan as edited or renewed for the approval.
     pub(crate) fn marks(&self, plan: &mut Plan) {
         plan.amends.offer.renewed = self.amended.renewed;
         if self.has_another_line() {
@@ -238,18 +240,18 @@ impl Call {
         }
     }
 
-    /// Returns whether the call must wait until an earlier call has finished.
+    /// Returns whether the call must wait for an earlier call to finish.
     pub(crate) fn waits_for_earlier(&self, before: &[Call]) -> bool {
         before.iter().any(|earlier| !earlier.is_done() && self.order.waits_for(&earlier.order))
     }
 
-    /// Defers the call until after an earlier one. It is then planned and judged again, because the effect may have
-    /// changed.
+    /// Defers the call until an earlier call has finished. It is then planned and judged again, because its effect
+    /// may have changed.
     pub(crate) fn defer(&mut self) {
         self.state = CallState::Deferred;
     }
 
-    /// Returns the result, once there is one.
+    /// Returns the result, if there is one yet.
     pub(crate) fn result(&self) -> Option<ToolResult> {
         match &self.state {
             CallState::Done(result) => Some(result.clone()),
@@ -262,7 +264,7 @@ impl Call {
         }
     }
 
-    /// Sets a result with an unknown outcome.
+    /// Sets a result that says that the outcome is unknown.
     pub(crate) fn outcome_unknown(&mut self) {
         let mut message = match &self.interrupted.partly {
             Some(words) => {
@@ -289,8 +291,8 @@ impl Call {
         self.refuse(ErrorCode::OutcomeUnknown, message);
     }
 
-    /// Describes where an unfinished file change may have left files: next to the file, under another name. If there
-    /// are several files, each is either old or new.
+    /// Describes where an unfinished file change may have left files, which is next to the changed file under another
+    /// name. If the call changes several files, each of them has either its old or its new content.
     pub(crate) fn leftovers(&self) -> String {
         match self.touches.as_slice() {
             [] => String::new(),
@@ -309,9 +311,9 @@ impl Call {
     }
 }
 
-/// Hooks.
+/// Hook outcomes.
 impl Call {
-    /// Applies the outcome of the hooks, including arguments that they changed.
+    /// Applies the outcome of the pre-call hooks, including any arguments that they changed.
     pub(super) fn use_hooks(&mut self, hooks: CallHooks) {
         let requested = self.call.arguments.clone();
         if let Some(arguments) = &hooks.arguments {
@@ -320,7 +322,7 @@ impl Call {
         self.hooked = Some(HookedCall { hooks, requested });
     }
 
-    /// Adds the runs of the hooks after the call on its proposal. Returns the outcome of all hooks.
+    /// Adds the runs of the post-call hooks on the call's proposal. Returns the outcome of all hooks.
     pub(super) fn add_hook_runs(&mut self, runs: Vec<HookRun>) -> CallHooks {
         let requested = self.call.arguments.clone();
         let hooked = self.hooked.get_or_insert_with(|| HookedCall { hooks: CallHooks::default(), requested });
@@ -328,14 +330,14 @@ impl Call {
         hooked.hooks.clone()
     }
 
-    /// Returns whether hooks after the call have run on its proposal or its effects.
+    /// Returns whether the post-call hooks have already run on the call's proposal or effects.
     pub(super) fn has_hook_runs_after(&self) -> bool {
         self.hooked.as_ref().is_some_and(|hooked| hooked.hooks.has_runs_after())
     }
 
-    /// Discards the runs of the hooks after a command in a copy, because its output is withheld or it runs again.
-    /// Returns the other hooks if there were such runs. Hooks on a proposal have seen no output, so their runs are
-    /// kept.
+    /// Discards the runs of the hooks that followed a command in a layer, because its output is withheld or the
+    /// command runs again. Returns the remaining hook outcome if there were such runs. Hooks that ran on a proposal
+    /// have not seen any output, so their runs are kept.
     pub(super) fn forget_hook_runs_after(&mut self) -> Option<CallHooks> {
         let hooked = self.hooked.as_mut().filter(|hooked| hooked.hooks.has_runs_after())?;
         if !self.preview.has_started && !self.layer.has_started {
@@ -352,18 +354,18 @@ impl Call {
         }
     }
 
-    /// Returns the reason for which a hook requires approval.
+    /// Returns the reason why a hook requires approval, if one does.
     pub(super) fn hook_question(&self) -> Option<String> {
         self.hooked.as_ref().and_then(|hooked| hooked.hooks.question())
     }
 
-    /// Returns the sentence about a rewritten call, for the user.
+    /// Returns a sentence that tells the user how hooks rewrote the call, if they did.
     pub(super) fn rewriting(&self) -> Option<String> {
         self.hooked.as_ref().and_then(|hooked| hooked.hooks.rewriting())
     }
 }
 
-/// Returns a note about leftover files, which are in the directories of the call's files.
+/// Returns a note about leftover files, which are in the same directories as the call's files.
 pub(super) fn leftover_note(left: &[PathBuf]) -> String {
     if left.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! Calls of one response: planning, judgement, approval and execution. Results are in the order of the calls.
+//! Calls in a response: planning, judgement, approval and execution. Results are in the same order as the calls.
 
 use super::call::{Call, CallState, Pending};
 use super::call_runner::{CallRunner, FollowUpActions};
@@ -20,10 +20,10 @@ pub(super) struct CallBatch {
     calls: Vec<Call>,
 }
 
-/// Requested calls, and queries about them.
+/// Construction and queries.
 impl CallBatch {
-    /// Returns the calls of a response. `rows`: repetition count of each call; `cut`: whether the response reached its
-    /// output limit.
+    /// Creates a batch from the calls in a response. `rows` contains each call's repetition count, and `cut` says
+    /// whether the response reached its output limit.
     pub(crate) fn from_response(calls: Vec<ToolCall>, rows: Vec<RepeatCount>, cut: bool) -> Self {
         let call = |(call, row): (ToolCall, RepeatCount)| {
             let state = match &call.arguments {
@@ -35,7 +35,7 @@ impl CallBatch {
         Self { calls: calls.into_iter().zip(rows).map(call).collect() }
     }
 
-    /// Returns a batch with the call for a command that the user typed.
+    /// Creates a batch with the call for a command typed by the user.
     pub(crate) fn from_user_command(call: ToolCall) -> Self {
         Self { calls: vec![Call::new(call, CallState::Planning)] }
     }
@@ -58,7 +58,7 @@ impl CallBatch {
         self.calls.iter().any(|call| call.call.tool_call_id == *id && is_active(call))
     }
 
-    /// Returns the calls that are not planned yet, with their indexes.
+    /// Returns the calls that have not been planned yet, with their indexes.
     pub(crate) fn to_plan(&self) -> Vec<(usize, ToolCall)> {
         let open = self.calls.iter().enumerate().filter(|(_, call)| matches!(call.state, CallState::Planning));
         open.map(|(index, call)| (index, call.call.clone())).collect()
@@ -73,17 +73,17 @@ impl CallBatch {
         self.calls.iter().any(|call| call.changes && matches!(call.state, CallState::Running))
     }
 
-    /// Returns whether a pending approval waits for the user.
+    /// Returns whether an approval is pending.
     pub(crate) fn is_asking(&self) -> bool {
         self.calls.iter().any(|call| matches!(call.state, CallState::Asking(_)))
     }
 
-    /// Returns whether an approval, or a call that a crash interrupted, waits for the user.
+    /// Returns whether the user has to decide about an approval or about a call interrupted by a crash.
     pub(crate) fn waits_for_user(&self) -> bool {
         self.calls.iter().any(|call| matches!(call.state, CallState::Asking(_) | CallState::Unknown))
     }
 
-    /// Returns whether all calls wait for the user's decision.
+    /// Returns whether nothing can proceed without a decision by the user.
     pub(crate) fn only_waits_for_user(&self) -> bool {
         let still = |call: &Call| {
             matches!(call.state, CallState::Unknown | CallState::Asking(_) | CallState::Deferred | CallState::Done(_))
@@ -104,7 +104,7 @@ impl CallBatch {
         }
     }
 
-    /// Returns the pending approvals, each with the path states recorded by its plan.
+    /// Returns the pending approvals, each with the path states recorded in its plan.
     pub(crate) fn approvals(&self) -> impl Iterator<Item = (&ApprovalId, &[PlaceChange])> {
         self.calls.iter().filter_map(|call| match &call.state {
             CallState::Asking(pending) if !pending.plan.places.is_empty() => {
@@ -114,12 +114,13 @@ impl CallBatch {
         })
     }
 
-    /// Returns the ID of the call that waits for this approval.
+    /// Returns the ID of the call that is waiting for the given approval.
     pub(crate) fn call_awaiting(&self, approval_id: &ApprovalId) -> Option<&CallId> {
         self.calls.iter().find(|call| waits_for(call, approval_id)).map(|call| &call.call.tool_call_id)
     }
 
-    /// Returns the proposed text of a file.
+    /// Returns the proposed text of the file with the given index, or `None` if the approval or the text does not
+    /// exist.
     pub(crate) fn proposed_text(&self, approval_id: &ApprovalId, file: usize) -> Option<String> {
         self.calls.iter().find_map(|call| match &call.state {
             CallState::Asking(pending) if pending.approval_id == *approval_id => pending.plan.amends.texts.get(file).cloned(),
@@ -127,14 +128,14 @@ impl CallBatch {
         })
     }
 
-    /// Returns the results in order, once all calls have one.
+    /// Returns the results in order, or `None` if any call is still unfinished or there are no calls.
     fn finished_results(&self, options: &AgentOptions) -> Option<Vec<Part>> {
         let max_bytes = options.result_bytes(self.calls.len());
         let fitted = |call: &Call| call.result().map(|result| Part::ToolResult(result.truncate_to(max_bytes)));
         self.calls.iter().map(fitted).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
     }
 
-    /// Returns the results in order. A call without a result gets an unknown outcome.
+    /// Returns the results in order. Any call without a result is given one that says that its outcome is unknown.
     pub(crate) fn results(&mut self, options: &AgentOptions) -> Vec<Part> {
         let max_bytes = options.result_bytes(self.calls.len());
         let result = |call: &mut Call| {
@@ -158,7 +159,7 @@ impl CallBatch {
         runner.commit_and_dispatch(&self.calls, batch);
     }
 
-    /// Applies the outcome of the hooks before these calls. Returns the calls to plan next.
+    /// Applies the outcome of these calls' pre-call hooks. Returns the calls to plan next.
     pub(crate) fn on_hooks(&mut self, hooked: Vec<(usize, CallHooks)>, runner: &mut CallRunner<'_>) -> Vec<(usize, ToolCall)> {
         let mut to_plan = Vec::new();
         for (index, hooks) in hooked {
@@ -172,14 +173,14 @@ impl CallBatch {
         to_plan
     }
 
-    /// Handles the result of a run; only a running call can have one.
+    /// Handles the result of a run. A result for a call that is not running is ignored.
     pub(crate) fn on_result(&mut self, index: usize, result: ToolResult, latency_ms: u64, runner: &mut CallRunner<'_>) {
         if let Some(call) = self.calls.get_mut(index).filter(|call| matches!(call.state, CallState::Running)) {
             runner.settle_run(call, index, result, latency_ms);
         }
     }
 
-    /// Handles the result of a preview. A preview that is no longer needed is dropped.
+    /// Handles the result of a preview. If the preview is no longer needed, it is dropped.
     pub(crate) fn on_preview(
         &mut self,
         index: usize,
@@ -203,7 +204,7 @@ impl CallBatch {
                 let is_reopened = call.layer.digest.is_some();
                 runner.note_layer(call, &plan);
                 runner.record_hooks_after(call, &plan);
-                // Hooks that ran in a layer of an earlier process do not run again.
+                // Hooks that ran in an earlier process's layer do not run again.
                 plan.hook_runs = plan.hook_runs.or_else(|| (is_reopened && call.has_hook_runs_after()).then(Vec::new));
                 let verdict = plan.judge(&runner.cx.policy, at.now);
                 call.proposal.clone_from(&plan.proposal);
@@ -227,9 +228,9 @@ impl CallBatch {
         runner.commit_and_dispatch(&self.calls, batch);
     }
 
-    /// Plans calls that waited for an earlier one. Returns the results when all calls are done.
+    /// Plans calls that were waiting for an earlier call. Returns the results once all calls are done.
     pub(crate) fn advance(&mut self, runner: &mut CallRunner<'_>) -> Option<Vec<Part>> {
-        // A response may have thousands of calls, and this runs whenever one of them ends.
+        // A response may contain thousands of calls, and this function runs whenever one of them ends.
         let Some(open) = self.calls.iter().position(|call| !call.is_done()) else {
             return self.finished_results(&runner.cx.options);
         };
@@ -246,12 +247,12 @@ impl CallBatch {
         None
     }
 
-    /// Withdraws calls that wait for the user or for another call. `first`: the task, if it was not being stopped
-    /// already.
+    /// Withdraws calls that are waiting for the user or for another call. `first` is the task, or `None` if it was
+    /// already being stopped.
     pub(crate) fn stop(&mut self, first: Option<TaskId>, runner: &mut CallRunner<'_>, at: InputTime) {
         for call in &mut self.calls {
             match call.state {
-                // The model gets the output so far.
+                // The call is not withdrawn, so the model still receives the output produced so far.
                 CallState::Previewing(_) if call.layer.has_started => {}
                 CallState::Deferred | CallState::Asking(_) | CallState::Previewing(_) => {
                     runner.stop_preview(call);
@@ -273,9 +274,9 @@ impl CallBatch {
         runner.cx.out.commit(Durability::Process);
     }
 
-    /// Discards the layer of a running command, and asks whether to run the command in the background instead. Without
-    /// an ID, this applies to the first command in a layer, unless another call is running. Returns whether there is
-    /// such a layer.
+    /// Discards a running command's layer and asks whether to run the command in the background instead. Without an
+    /// ID, this applies to the first command running in a layer, unless another call is running. Returns whether
+    /// there was such a layer.
     pub(crate) fn leave_layer(&mut self, id: Option<&CallId>, runner: &mut CallRunner<'_>) -> bool {
         let is_in_front = |call: &Call| matches!(call.state, CallState::Running);
         if runner.cancelling || (id.is_none() && self.calls.iter().any(is_in_front)) {
@@ -291,15 +292,15 @@ impl CallBatch {
         true
     }
 
-    /// Stops the previews. Their effects are not applied, and their approvals are requested again.
+    /// Stops all previews. Their effects are not applied, and their approvals are requested again.
     pub(crate) fn stop_previews(&self, runner: &mut CallRunner<'_>) {
         self.calls.iter().for_each(|call| runner.stop_preview(call));
     }
 }
 
-/// Decisions by the user and the policy.
+/// Decisions made by the user or the policy.
 impl CallBatch {
-    /// Carries out the user's decision about an approval. Returns whether a call waits for this approval.
+    /// Carries out the user's decision about an approval. Returns whether a call was waiting for this approval.
     pub(crate) fn decide(
         &mut self,
         approval_id: &ApprovalId,
@@ -312,8 +313,8 @@ impl CallBatch {
         true
     }
 
-    /// Denies the approval whose timer has this ticket, and returns whether there is one. Each approval has its own
-    /// timer, which starts when the approval is shown.
+    /// Denies the approval whose timer has the given ticket. Returns whether there was such an approval. Each
+    /// approval has a timer of its own, which starts when the approval is shown.
     pub(crate) fn time_out(&mut self, ticket: u64, runner: &mut CallRunner<'_>, at: InputTime) -> bool {
         let Some(timeout) = runner.cx.options.approvals.timeout else { return false };
         let waits = |call: &&mut Call| matches!(&call.state, CallState::Asking(pending) if pending.ticket == Some(ticket));
@@ -322,7 +323,7 @@ impl CallBatch {
         true
     }
 
-    /// Carries out the user's decision about a call with an unknown outcome. Returns whether there is such a call.
+    /// Carries out the user's decision about a call whose outcome is unknown. Returns whether there was such a call.
     pub(crate) fn resolve(&mut self, id: &CallId, resolution: Resolution, runner: &mut CallRunner<'_>) -> bool {
         let waits = |call: &Call| call.call.tool_call_id == *id && matches!(call.state, CallState::Unknown);
         let Some(index) = self.calls.iter().position(waits) else { return false };
@@ -346,8 +347,8 @@ impl CallBatch {
         true
     }
 
-    /// Denies pending approvals that the new policy denies. Approvals that it no longer requires stay pending, because
-    /// the user was already asked.
+    /// Denies pending approvals that the new policy denies. Approvals that it no longer requires remain pending,
+    /// because the user has already been asked.
     pub(crate) fn judge_again(&mut self, runner: &mut CallRunner<'_>, at: InputTime) {
         for call in &mut self.calls {
             let Some(denial) = current_denial(call, runner, at) else { continue };
@@ -361,8 +362,8 @@ impl CallBatch {
         }
     }
 
-    /// Handles a request about a rule. A valid rule becomes another option of the approval. `Err`: the recent commands
-    /// have to be read first.
+    /// Handles a request about a rule. A valid rule becomes an additional option of the approval. Returns `Err` with
+    /// the index of an offer if recent commands must be read first to estimate the rule's effect.
     pub(crate) fn ask_rule(
         &mut self,
         approval_id: &ApprovalId,
@@ -378,8 +379,8 @@ impl CallBatch {
         }
     }
 
-    /// Returns the recent commands that required approval but would not with this rule; `None` if the approval was
-    /// decided in the meantime.
+    /// Returns the recent commands that required approval but would no longer require it under this rule. Returns
+    /// `None` if the approval has been decided in the meantime.
     pub(crate) fn reach(
         &mut self,
         approval_id: &ApprovalId,
@@ -404,7 +405,7 @@ impl CallBatch {
         })
     }
 
-    /// Returns the reply to a rule request whose approval was decided in the meantime.
+    /// Returns the reply to a rule request whose approval has been decided in the meantime.
     pub(crate) fn already_decided() -> RuleInfo {
         refuse_rule("this approval was already decided")
     }
@@ -425,7 +426,8 @@ fn waits_for(call: &Call, approval_id: &ApprovalId) -> bool {
     matches!(&call.state, CallState::Asking(pending) if pending.approval_id == *approval_id)
 }
 
-/// Returns the reason why the policy now denies a call that waits for the user.
+/// Returns the reason why the policy now denies a call that is waiting for the user or running in a preview, if it
+/// does.
 fn current_denial(call: &Call, runner: &CallRunner<'_>, at: InputTime) -> Option<Denial> {
     match &call.state {
         CallState::Asking(pending) => runner.current_denial(&pending.plan, at),

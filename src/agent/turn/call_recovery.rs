@@ -1,4 +1,4 @@
-//! Recovery of an earlier process's calls, based on the journal, the disk and their saved output.
+//! Recovers calls from an earlier process, based on the journal, the disk and the calls' saved output.
 
 use super::amend::AppliedAmendments;
 use super::call::{Call, CallState, leftover_note};
@@ -12,9 +12,9 @@ use crate::ports::{CallOrder, Durability, RecoveredCalls, RecoveredState};
 use crate::protocol::{CallArguments, ErrorCode, ToolResult};
 use crate::session::{CallStage, OpenCall};
 
-/// Calls of a step that an earlier process started.
+/// Calls in a step that an earlier process started.
 impl CallBatch {
-    /// Ends all open calls with a result, so that no call in the thread lacks one.
+    /// Ends every open call with a result, so no call in the thread lacks one.
     pub(crate) fn close(&mut self, runner: &mut CallRunner<'_>) {
         for call in self.calls_mut().iter_mut().filter(|call| !call.is_done()) {
             runner.announce(call, &[]);
@@ -27,7 +27,7 @@ impl CallBatch {
         }
     }
 
-    /// Discards the layers of calls that were not applied yet.
+    /// Discards the layers of calls whose effects have not been applied yet.
     pub(crate) fn discard_layers(&mut self, runner: &mut CallRunner<'_>) {
         let in_a_layer = |call: &&mut Call| {
             call.preview.has_started && call.layer.has_started && !call.is_done() && !matches!(call.state, CallState::Running)
@@ -35,7 +35,7 @@ impl CallBatch {
         self.calls_mut().iter_mut().filter(in_a_layer).for_each(|call| runner.discard_layer(call, None));
     }
 
-    /// Handles the recovery result of effects that were being applied when the process exited.
+    /// Handles the recovery results for effects that were being applied when the process exited.
     pub(crate) fn settle_commits(&mut self, settled: Vec<ToolResult>, runner: &mut CallRunner<'_>) {
         for result in settled {
             let under_way = |call: &&mut Call| {
@@ -50,8 +50,8 @@ impl CallBatch {
         }
     }
 
-    /// Settles calls based on the state of the disk: completed calls are marked as done, and calls without effect are
-    /// planned and judged again.
+    /// Settles calls based on the state of the disk. Completed calls are marked as done, and calls that had no effect
+    /// are planned and judged again.
     pub(crate) fn settle_by_disk(
         &mut self,
         RecoveredCalls { mut found, mut tails }: RecoveredCalls,
@@ -94,7 +94,8 @@ impl CallBatch {
         }
     }
 
-    /// Resumes calls. Calls that may have had effects are shown to the user; all others are planned and judged again.
+    /// Resumes the calls. Those that may have had effects are shown to the user; all others are planned and judged
+    /// again.
     pub(crate) fn resume(&mut self, runner: &mut CallRunner<'_>) {
         let (mut plans, mut reopened, mut layers) = (Vec::new(), Vec::new(), Vec::new());
         let mut hooked = Vec::new();
@@ -132,16 +133,16 @@ impl CallBatch {
     }
 }
 
-/// How a call without an outcome continues.
+/// Next action for a call that has no outcome.
 enum Resumption {
     Plan,
     /// Plan the call again with its previous access and amendments.
     PlanAgain,
-    /// Reopen the layer whose effects have this digest.
+    /// Reopen the layer whose effects have the given digest.
     ReopenLayer(String),
 }
 
-/// Prepares a call that did not run; `None` if it now has a result.
+/// Prepares to resume a call that has not run. Returns `None` if the call now has a result.
 fn resume_call(call: &mut Call, runner: &mut CallRunner<'_>) -> Option<Resumption> {
     if call.preview.has_started && call.layer.has_started {
         if let Some(digest) = call.layer.digest.clone() {
@@ -171,7 +172,7 @@ fn resume_call(call: &mut Call, runner: &mut CallRunner<'_>) -> Option<Resumptio
     }
 }
 
-/// Restores the calls of a step. Calls without a response that requested them are ignored.
+/// Restores the calls of a step. Calls whose requesting response is missing are ignored.
 pub(super) fn restore_calls(calls: Vec<OpenCall>, rows: &[RepeatCount]) -> Vec<Call> {
     let rows = rows.iter().copied().chain(std::iter::repeat(RepeatCount::default()));
     calls.into_iter().zip(rows).filter_map(|(call, row)| Call::from_open(call, row)).collect()

@@ -1,6 +1,6 @@
-//! Call runner: carries out the calls of a step, from planning to results.
+//! Call runner, which carries out the calls of a step, from planning to results.
 //!
-//! It borrows the state of the calls for the duration of one input.
+//! The runner borrows the state of the calls while it handles a single input.
 
 use super::super::limits::SAME_POLLS;
 use super::amend::AppliedAmendments;
@@ -23,11 +23,11 @@ use crate::protocol::{
     ToolResult,
 };
 
-/// Rule name of denials in plan mode, and the alternative suggested to the model.
+/// Rule name for denials in plan mode, and the alternative suggested to the model.
 const PLAN_MODE: &str = "plan mode";
 const PLAN_FIRST: &str = "; propose a plan with ProposePlan, and make changes once the user approves it";
 
-/// Actions to perform for a batch of plans once its records are committed.
+/// Actions to perform for a batch of plans once their records are committed.
 #[derive(Default)]
 pub(super) struct FollowUpActions {
     pub asks: Vec<Approval>,
@@ -35,30 +35,30 @@ pub(super) struct FollowUpActions {
     pub runs: Vec<(usize, Plan, Permit)>,
 }
 
-/// Notices about layers that were already shown. Each is shown once.
+/// Notices about layers that have already been shown. Each is shown only once.
 #[derive(Debug, Default)]
 pub(super) struct LayerNotices {
-    /// Whether the user was informed that commands run in a layer first.
+    /// Whether the user has been told that commands run in a layer first.
     pub explained_layers: bool,
-    /// Whether the user was informed why commands do not run in a layer first.
+    /// Whether the user has been told why commands do not run in a layer first.
     pub explained_no_layers: bool,
-    /// Whether the user was informed why the check of a goal does not run in a copy.
+    /// Whether the user has been told why a goal's check does not run in a layer.
     pub explained_check: bool,
-    /// Commands that ran without an approval.
+    /// Commands that ran without approval.
     pub unasked: UnaskedRuns,
 }
 
-/// Parts of the session that the calls of a step need.
+/// Parts of the session that are needed to carry out a step's calls.
 pub(super) struct CallRunner<'a> {
     pub cx: &'a mut TurnContext,
     pub grants: &'a mut Grants,
-    /// Side effects of the calls that start.
+    /// Side effects of the calls that are started.
     pub started: &'a mut Vec<SideEffects>,
     pub guard: &'a mut LoopGuard,
     pub step_id: Option<StepId>,
-    /// Whether the user typed the running command.
+    /// Whether the running command was typed by the user.
     pub typed: bool,
-    /// Whether the running command is the check of the goal.
+    /// Whether the running command is the goal's check.
     pub check: bool,
     /// Whether the task is being stopped.
     pub cancelling: bool,
@@ -67,9 +67,9 @@ pub(super) struct CallRunner<'a> {
     pub layers: &'a mut LayerNotices,
 }
 
-/// Handling of planned calls.
+/// Planned calls.
 impl CallRunner<'_> {
-    /// Decides how to continue with one planned call.
+    /// Decides how to proceed with a planned call.
     pub(super) fn settle_plan(
         &mut self,
         before: &[Call],
@@ -110,7 +110,7 @@ impl CallRunner<'_> {
                 call.order = CallOrder::for_plan(&plan, &call.scope).with_turn(self.turn_kind(&verdict));
                 let waits = !cancelling && call.waits_for_earlier(before);
                 if waits && !plan.changes && call.scope.iter().any(writes) {
-                    // It finds nothing to change yet. It is recorded once its effect is known.
+                    // The call finds nothing to change yet. It is recorded once its effect is known.
                     return call.defer();
                 }
                 self.narrow_offer(call, &mut plan);
@@ -119,7 +119,7 @@ impl CallRunner<'_> {
                 call.changes = plan.changes;
                 call.polls = !plan.changes && plan.actions.is_empty();
                 self.record_hooks_after(call, &plan);
-                // Protected content is not recorded either.
+                // The proposal of a denied call is not recorded, because it may contain protected content.
                 call.proposal = plan.proposal.clone().filter(|_| !matches!(verdict, Verdict::Deny(_)));
                 self.announce(call, &plan.actions);
                 if cancelling {
@@ -134,7 +134,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Announces a call that could not be fully planned, based on its arguments.
+    /// Announces a call that could not be fully planned, using only its arguments.
     pub(super) fn announce_scope(&mut self, call: &mut Call) {
         let scope = std::mem::take(&mut call.scope);
         self.announce(call, &scope);
@@ -215,7 +215,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Restricts the options that the tool offers to those that the policy and earlier attempts allow.
+    /// Withdraws the offer of a preview if the policy or an earlier attempt rules it out.
     pub(super) fn narrow_offer(&self, call: &Call, plan: &mut Plan) {
         if plan.preview != PreviewOffer::Possible {
             return;
@@ -227,14 +227,14 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Returns the permit for a preview that the policy requires before an approval.
+    /// Returns the permit for a preview that the policy requires before approval, if any.
     pub(super) fn required_preview(&self, verdict: &Verdict, plan: &Plan) -> Option<PreviewPermit> {
         let wanted =
             self.cx.policy.preview() == Preview::Always && plan.preview == PreviewOffer::Possible && plan.effects.is_none();
         match verdict {
             // A call that cannot write has no effects to preview.
             Verdict::Allow(permit) if wanted && !permit.reads_only() => Some(permit.preview()),
-            // Without a user, nobody can review the effects.
+            // Without an approver, nobody can review the effects.
             Verdict::Ask(question) if wanted && self.cx.options.approvals.approver != Approver::Nobody => {
                 Some(question.preview())
             }
@@ -242,7 +242,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Returns the reason why a call requires approval although a rule allows it.
+    /// Returns the reason why a call requires approval even though a rule allows it, if there is one.
     pub(super) fn approval_reason(&self, call: &Call, plan: &Plan) -> Option<String> {
         self.repetition_warning(call).or_else(|| self.must_ask(call, plan)).or_else(|| Self::edit_warning(call))
     }
@@ -261,13 +261,13 @@ impl CallRunner<'_> {
         (call.asked || !is_quiet(effects)).then(|| "the command's changes are applied only with your approval".to_owned())
     }
 
-    /// Returns the reason why an edited call requires approval although a rule allows it.
+    /// Returns the reason why an edited call requires approval even though a rule allows it, if it does.
     pub(super) fn edit_warning(call: &Call) -> Option<String> {
         let asks = call.amended.by.last().is_some_and(Amendment::needs_approval);
         asks.then(|| "you edited the call".to_owned())
     }
 
-    /// Returns the reason why an allowed call requires approval because of repetition.
+    /// Returns the reason why repetition makes an allowed call require approval, if it does.
     pub(super) fn repetition_warning(&self, call: &Call) -> Option<String> {
         let times = self.guard.excessive_repeats(call.row)?;
         if call.polls && times < SAME_POLLS {
@@ -276,7 +276,7 @@ impl CallRunner<'_> {
         Some(format!("the same call for the {} time in a row, with the same arguments", ordinal(times)))
     }
 
-    /// Adds the repetition to the reason of an approval.
+    /// Adds the repetition to the reason given in an approval request.
     pub(super) fn with_repetition_reason(&self, call: &Call, mut question: Question) -> Question {
         if let Some(why) = self.repetition_warning(call) {
             question.reason = format!("{why}; {}", question.reason);
@@ -284,7 +284,7 @@ impl CallRunner<'_> {
         question
     }
 
-    /// Plans a call again, with the requested access.
+    /// Plans a call again with the access that was requested for it.
     pub(super) fn plan_again(&mut self, call: &mut Call, index: usize) {
         call.state = CallState::Planning;
         let effect = match &call.held {
@@ -297,8 +297,8 @@ impl CallRunner<'_> {
         self.cx.out.effect(effect);
     }
 
-    /// Handles an amendment that could not be planned. Returns whether approval of the original proposal is requested
-    /// again.
+    /// Handles an amendment that could not be planned. Returns whether approval of the original proposal will be
+    /// requested again.
     pub(super) fn on_amend_error(&mut self, call: &mut Call, index: usize, error: &ToolError) -> bool {
         if call.amended.by.is_empty() {
             return false;
@@ -311,39 +311,41 @@ impl CallRunner<'_> {
     }
 }
 
-/// Hooks.
+/// Hooks for calls.
 impl CallRunner<'_> {
-    /// Returns the effect that plans a call, or the effect that first runs its hooks if they have not run yet.
+    /// Returns the effect that plans a call or, if its pre-call hooks have not run yet, the effect that runs them
+    /// first.
     pub(super) fn plan_effect(&self, call: &Call, index: usize) -> Effect {
         let planned = vec![(index, call.call.clone())];
         if self.hooks_run_before(call) { Effect::HookCalls(planned) } else { Effect::Plan(planned) }
     }
 
-    /// Returns whether hooks have to run before the call is planned. User commands have no hooks.
+    /// Returns whether hooks have to run before the call is planned. Hooks do not apply to user commands.
     pub(super) fn hooks_run_before(&self, call: &Call) -> bool {
         call.hooked.is_none() && !self.typed && self.cx.options.hooks.contains(HookEvent::PreToolUse)
     }
 
-    /// Records how the hooks after the call changed its proposal.
+    /// Records how the post-call hooks changed the call's proposal.
     pub(super) fn record_hooks_after(&mut self, call: &mut Call, plan: &Plan) {
         let Some(runs) = plan.hook_runs.clone().filter(|runs| !runs.is_empty() && !self.cancelling) else { return };
         let hooks = call.add_hook_runs(runs);
         self.cx.out.record(Record::Hooked { tool_call_id: call.call.tool_call_id.clone(), hooks });
     }
 
-    /// Discards the runs of the hooks after a command in a copy, also for a process that resumes the session.
+    /// Discards the runs of the hooks that followed a command in a layer, and records this for a process that later
+    /// resumes the session.
     pub(super) fn forget_hooks_after(&mut self, call: &mut Call) {
         if let Some(hooks) = call.forget_hook_runs_after() {
             self.cx.out.record(Record::Hooked { tool_call_id: call.call.tool_call_id.clone(), hooks });
         }
     }
 
-    /// Applies the outcome of the hooks before a call. Returns whether the call can be planned now.
+    /// Applies the outcome of a call's pre-call hooks. Returns whether the call can be planned now.
     pub(super) fn settle_hooks(&mut self, call: &mut Call, hooks: CallHooks) -> bool {
         if !matches!(call.state, CallState::Planning) {
             return false;
         }
-        // Hooks that run again replace what they did before.
+        // If hooks run again, their new outcome replaces the earlier one.
         if !self.cancelling && (!hooks.runs.is_empty() || call.announced.is_some()) {
             let tool_call_id = call.call.tool_call_id.clone();
             self.cx.out.record(Record::Hooked { tool_call_id, hooks: hooks.clone() });
@@ -360,7 +362,7 @@ impl CallRunner<'_> {
     }
 }
 
-/// Runs, previews and their results.
+/// Runs and previews, and their results.
 impl CallRunner<'_> {
     pub(super) fn permit(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut FollowUpActions) {
         if self.check
@@ -423,7 +425,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Drops the preview of the call, so that its effects can no longer be applied.
+    /// Drops a call's preview, after which its effects can no longer be applied.
     pub(super) fn drop_preview(&mut self, call: &mut Call) {
         self.forget_hooks_after(call);
         call.preview.has_started = false;
@@ -431,9 +433,9 @@ impl CallRunner<'_> {
         self.cx.out.record(Record::PreviewDropped { tool_call_id: call.call.tool_call_id.clone() });
     }
 
-    /// Commits the intents of the batch, then performs its actions.
+    /// Commits the batch's intents and then performs its actions.
     pub(super) fn commit_and_dispatch(&mut self, calls: &[Call], batch: FollowUpActions) {
-        // A question from the model may stay open for a long time, so it must survive the process.
+        // A question from the model may stay open for a long time, so it must survive a restart of the process.
         let waits_for_user = batch.runs.iter().any(|(_, plan, _)| plan.waits_for_user);
         if batch.runs.iter().any(|(_, plan, _)| plan.changes) {
             self.cx.out.commit(Durability::Power);
@@ -448,7 +450,7 @@ impl CallRunner<'_> {
             }
         }
         for (ticket, PreviewRequest { index, mut plan, permit, approval_id, unasked: _ }) in batch.previews {
-            // Hooks apply only to the model's calls.
+            // Hooks apply only to calls made by the model.
             plan.hook_runs = plan.hook_runs.or_else(|| self.check.then(Vec::new));
             let tool_call_id = calls[index].call.tool_call_id.clone();
             self.cx.out.event(EventKind::PreviewStarted { approval_id, tool_call_id });
@@ -464,7 +466,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Handles the result of a run; only a running call can have one.
+    /// Handles the result of a running call.
     pub(super) fn settle_run(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
         if call.held.is_none() && self.can_escalate(call, &result) {
             return self.defer_result(call, index, result, latency_ms);
@@ -473,7 +475,7 @@ impl CallRunner<'_> {
             return;
         }
         if result.error.as_ref().is_some_and(|error| error.code == ErrorCode::Conflict) {
-            // Nothing was applied, so the changes of the hooks were not either.
+            // Nothing was applied, including the changes made by hooks.
             self.forget_hooks_after(call);
         }
         call.set_result(result);
@@ -483,7 +485,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Returns whether aye asks the user to allow blocked access before it sends this result to the model.
+    /// Returns whether the user is asked to allow the blocked access before this result is sent to the model.
     pub(super) fn can_escalate(&self, call: &Call, result: &ToolResult) -> bool {
         let stopping = self.quitting || self.cancelling;
         let person = self.cx.options.approvals.approver == Approver::User && self.cx.policy.mode() != Mode::Plan;
@@ -491,24 +493,24 @@ impl CallRunner<'_> {
         person && !stopping && !offline && !result.denied.is_empty()
     }
 
-    /// Records a result, and withholds it from the model until the user decides.
+    /// Records a result and withholds it from the model until the user has decided.
     pub(super) fn defer_result(&mut self, call: &mut Call, index: usize, result: ToolResult, latency_ms: u64) {
         let mut result = ToolResult { tool_call_id: call.call.tool_call_id.clone(), ..result };
-        // Another run also needs the access that the last one had.
+        // If the command runs again, it also needs the access that the last run had.
         let had = call.held.as_ref().map_or_else(|| call.layer.hosts.clone(), |held| held.requested_access().to_vec());
         result.denied.retain(|denied| !had.contains(denied));
         result.denied.splice(0..0, had);
         self.cx.out.record(Record::KeptFrom { result: result.clone(), latency_ms });
         self.cx.out.commit(Durability::Process);
         call.held = Some(BlockedRun::new(result, latency_ms));
-        // The effects of a preview have been applied.
+        // The preview's effects have been applied.
         call.preview.has_started = false;
         call.preview.failure = None;
         self.plan_again(call, index);
     }
 
-    /// Plans a change again, once, if its files no longer match those that the user reviewed. Nothing was written, and
-    /// the new change requires approval.
+    /// Plans a change again if its files no longer match those that the user reviewed. This happens at most once.
+    /// Nothing was written, and the new change requires approval. Returns whether the change is being planned again.
     pub(super) fn replan_if_stale(&mut self, call: &mut Call, index: usize, result: &ToolResult) -> bool {
         let conflict = result.error.as_ref().is_some_and(|error| error.code == ErrorCode::Conflict);
         let stopping = self.quitting || self.cancelling;
@@ -519,7 +521,7 @@ impl CallRunner<'_> {
         true
     }
 
-    /// Plans the call again for the current files, and requires a new approval.
+    /// Plans a call again based on the current files. It then requires a new approval.
     pub(super) fn replan(&mut self, call: &mut Call, index: usize) {
         call.amended = AppliedAmendments { renewed: true, ..AppliedAmendments::default() };
         let tool_call_id = call.call.tool_call_id.clone();
@@ -539,7 +541,7 @@ impl CallRunner<'_> {
         self.report(call, 0);
     }
 
-    /// Returns the reason why the current policy would deny an allowed call.
+    /// Returns the reason why the current policy would deny a call that was allowed earlier, if it would.
     pub(super) fn current_denial(&self, plan: &Plan, at: InputTime) -> Option<Denial> {
         denial_for(&self.cx.policy, &plan.tool_name, &plan.actions, at.now)
     }
@@ -567,7 +569,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Records and reports the result of a call.
+    /// Records and reports a call's result.
     pub(super) fn report(&mut self, call: &Call, latency_ms: u64) {
         let CallState::Done(result) = &call.state else { return };
         let latency_ms = call.held.as_ref().and_then(BlockedRun::latency_ms).unwrap_or(latency_ms);

@@ -1,4 +1,4 @@
-//! Tool calls: the calls of the current step, their approvals, and the grants that outlive them.
+//! Tool calls: those of the current step, their approvals, and the grants that outlive them.
 
 use super::call_batch::CallBatch;
 use super::call_runner::{CallRunner, LayerNotices};
@@ -14,21 +14,21 @@ use crate::protocol::{
 };
 use crate::session::Mandate;
 
-/// Notice about a proposal without text.
+/// Notice shown if a proposal has no text.
 const NO_TEXT: &str = "this proposal has no text to show";
 
-/// State of tool calls that outlives a step. The calls of the current step belong to the task.
+/// State of tool calls that outlives a step. The calls of the current step are part of the task.
 #[derive(Debug, Default)]
 pub(super) struct TurnCalls {
     grants: Grants,
     layers: LayerNotices,
 }
 
-/// Input of the tool calls.
+/// Input to the tool calls.
 #[derive(Debug)]
 pub(super) enum CallsInput {
     Planned(Vec<PlanResult>),
-    /// The hooks before these calls have run.
+    /// The pre-call hooks of these calls have run.
     Hooked(Vec<(usize, CallHooks)>),
     Previewed {
         index: usize,
@@ -49,71 +49,71 @@ pub(super) enum CallsInput {
         result: ToolResult,
         latency_ms: u64,
     },
-    /// Other inputs are handled, so that waiting calls may continue.
+    /// All other inputs have been handled, so waiting calls may continue.
     Due,
     Approval(ApprovalInput),
-    /// The user decides about a call with an unknown outcome.
+    /// The user chose how to proceed with a call whose outcome is unknown.
     Resolved {
         tool_call_id: CallId,
         resolution: Resolution,
     },
-    /// The user moves a running command to the background.
+    /// The user moved a running command to the background.
     BackgroundRequested {
         tool_call_id: Option<CallId>,
     },
     /// The policy or the mode changed.
     PolicyChanged,
-    /// The task is being stopped; its ID, unless that was known before.
+    /// The task is being stopped. `first` is its ID, or `None` if it was already being stopped.
     Stopped {
         first: Option<TaskId>,
     },
-    /// The task ends, so that every call needs a result.
+    /// The task is ending, so every call needs a result.
     Closed,
-    /// The step ends with the results available so far.
+    /// The step is ending with the results available so far.
     StepClosed,
-    /// The session ends.
+    /// The session is ending.
     SessionEnding,
-    /// The calls of the previous process are restored, with the outcomes that are known.
+    /// Calls from the previous process were restored, together with any known outcomes.
     Recovered {
         settled: Vec<ToolResult>,
         known: RecoveredCalls,
     },
-    /// The calls of the previous process continue.
+    /// Calls from the previous process continue.
     Resumed,
-    /// The layers of calls that were not applied yet are discarded.
+    /// The layers of calls whose effects have not been applied must be discarded.
     LayersDiscarded,
-    /// The mandate of the approved plan is restored.
+    /// The approved plan's mandate was restored.
     MandateRestored(Mandate),
 }
 
-/// Input about a pending approval.
+/// Input that concerns a pending approval.
 #[derive(Debug)]
 pub(super) enum ApprovalInput {
     Decided {
         approval_id: ApprovalId,
         decision: Decision,
     },
-    /// The timer of an approval may have expired.
+    /// An approval's timer may have expired.
     Woken {
         ticket: u64,
     },
-    /// The user asks about a rule for an approval.
+    /// The user asked about a rule for an approval.
     RuleQueried {
         approval_id: ApprovalId,
         query: RuleQuery,
     },
-    /// Recent commands, to determine which of them a rule would have allowed.
+    /// Recent commands were read, to determine which of them a rule would have allowed.
     RecentFound {
         approval_id: ApprovalId,
         offer: usize,
         commands: Result<Vec<String>, String>,
     },
-    /// The files of a proposal no longer match its plan, or match again.
+    /// A proposal's files no longer match its plan, or match it again.
     Outdated {
         approval_id: ApprovalId,
         outdated: bool,
     },
-    /// The user wants to see the proposed text of a file.
+    /// The user requested the proposed text of a file.
     ProposalRequested {
         approval_id: ApprovalId,
         file: usize,
@@ -123,17 +123,17 @@ pub(super) enum ApprovalInput {
 /// Output of the tool calls.
 #[derive(Debug, Default)]
 pub(super) struct CallsOutput {
-    /// Whether the input concerned a call that waits for it.
+    /// Whether a call was waiting for the input.
     pub is_known: bool,
-    /// Results of all calls, in their order, once each has one.
+    /// Results of all calls, in call order, once every call has one.
     pub results: Option<Vec<Part>>,
-    /// Side effects of the calls that started.
+    /// Side effects of the calls that were started.
     pub started: Vec<SideEffects>,
 }
 
 impl TurnCalls {
-    /// Handles an input. `current`: the calls of the current step, if there are any; `quitting`: whether the session is
-    /// ending.
+    /// Handles an input. `current` contains the calls of the current step, if any, and `quitting` says whether the
+    /// session is ending.
     pub(crate) fn handle(
         &mut self,
         input: CallsInput,
@@ -163,12 +163,12 @@ impl TurnCalls {
         output
     }
 
-    /// Handles an input about the saved rules and the mandate of the task.
+    /// Handles an input that concerns saved rules or the task's mandate.
     pub(crate) fn handle_grant(&mut self, input: GrantInput, cx: &mut TurnContext) {
         self.grants.handle(input, cx);
     }
 
-    /// Handles an input about calls while there are no calls.
+    /// Handles an input that concerns calls while there are none.
     fn handle_without_calls(&mut self, input: CallsInput, cx: &mut TurnContext, at: InputTime) {
         match input {
             CallsInput::Approval(ApprovalInput::Decided { approval_id, .. }) => report_unknown_approval(&approval_id, cx),
@@ -183,19 +183,19 @@ impl TurnCalls {
         }
     }
 
-    /// Returns whether a change of the policy files is pending.
+    /// Returns whether a change to the policy files is pending.
     pub(crate) fn is_saving(&self) -> bool {
         self.grants.is_saving()
     }
 
-    /// Returns the commands that ran without approval, one line each, for the user.
+    /// Returns a list for the user of the commands that ran without approval, one per line.
     pub(crate) fn unasked_runs(&self) -> RequestedList {
         self.layers.unasked.list()
     }
 }
 
-/// Passes an input to the calls of the step. Returns whether a call waited for it, and the results if the input
-/// completes them.
+/// Passes an input to the step's calls. Returns whether a call was waiting for it, and all results if the input
+/// completed the last call.
 fn pass(input: CallsInput, batch: &mut CallBatch, runner: &mut CallRunner<'_>, at: InputTime) -> (bool, Option<Vec<Part>>) {
     match input {
         CallsInput::Planned(plans) => batch.on_plans(plans, runner, at),
@@ -205,7 +205,7 @@ fn pass(input: CallsInput, batch: &mut CallBatch, runner: &mut CallRunner<'_>, a
                 runner.cx.out.effect(Effect::Plan(to_plan));
                 return (true, None);
             }
-            // Reports the calls that need no plan.
+            // Reports the calls that do not need to be planned.
             batch.on_plans(Vec::new(), runner, at);
             return (false, None);
         }
@@ -250,7 +250,7 @@ fn pass(input: CallsInput, batch: &mut CallBatch, runner: &mut CallRunner<'_>, a
     (true, None)
 }
 
-/// Passes an input to the approval that it concerns. Returns whether a call waited for it.
+/// Passes an input to the approval that it concerns. Returns whether a call was waiting for it.
 fn pass_to_approval(input: ApprovalInput, batch: &mut CallBatch, runner: &mut CallRunner<'_>, at: InputTime) -> bool {
     match input {
         ApprovalInput::Decided { approval_id, decision } => {
@@ -283,7 +283,8 @@ fn pass_to_approval(input: ApprovalInput, batch: &mut CallBatch, runner: &mut Ca
     true
 }
 
-/// Moves a running command to the background. A command in a layer starts again there, once the user approves it.
+/// Moves a running command to the background. A command that is running in a layer is stopped instead, and starts
+/// again in the background once the user approves it.
 fn move_to_background(tool_call_id: Option<CallId>, batch: &mut CallBatch, runner: &mut CallRunner<'_>) {
     if runner.check {
         runner.cx.out.notice("the check of a goal cannot run in the background");

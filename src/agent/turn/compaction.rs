@@ -1,8 +1,8 @@
-//! Compaction: a summary replaces older messages, or the oldest messages are dropped.
+//! Compaction, in which a summary replaces older messages or the oldest messages are dropped.
 //!
-//! The summary request has the same system prompt, tools and messages as other requests. This allows the provider to
-//! use its cache, and some providers refuse a thread with calls if no tools are offered. Tool calls in the response are
-//! not run.
+//! A summary request has the same system prompt, tools and messages as any other request. This lets the provider use
+//! its cache, and some providers reject a thread that contains calls if no tools are offered. Tool calls in the
+//! response are not run.
 
 mod summary;
 
@@ -25,38 +25,39 @@ use crate::session::Expense;
 use jiff::Timestamp;
 use std::sync::Arc;
 
-/// Requested compaction, and the running one.
+/// Requested compaction, and the compaction in progress.
 #[derive(Debug, Default)]
 pub(super) struct Compactor {
-    /// Compaction that the user requested during a step; it runs before the next request.
+    /// Compaction that the user requested during a step. It runs before the next request.
     wanted: Option<SummaryRequest>,
     work: Option<RunningSummary>,
 }
 
-/// Input of the compaction.
+/// Input to the compactor.
 #[derive(Debug)]
 pub(super) enum CompactionInput {
-    /// The user requests a compaction.
+    /// The user requested a compaction.
     Requested {
         focus: Option<String>,
         when: CompactionTime,
     },
-    /// The task has ended, so that a requested compaction runs before the next one. `forbidden`: why no request may be
-    /// sent.
+    /// The task has ended. A requested compaction runs before the next task. `forbidden` is the reason why no request
+    /// may be sent, if any.
     TaskCompleted {
         forbidden: Option<Failure>,
     },
-    /// A request of the task is about to be sent, after this many attempts.
+    /// A task's request is about to be sent, after this many attempts.
     RequestDue {
         attempt: u32,
     },
-    /// The provider rejected the request of the task as too long.
+    /// The provider rejected the task's request as too long.
     RequestTooLong,
     /// The user sent a prompt.
     PromptQueued,
-    /// The user continues the paused task.
+    /// The user continued the paused task.
     Continued,
-    /// The summary request may be sent. `obstacle`: why the summary model cannot write the summary.
+    /// The summary request may be sent. `obstacle` is the reason why the summary model cannot write the summary, if
+    /// any.
     Allowed {
         obstacle: Option<String>,
     },
@@ -67,8 +68,8 @@ pub(super) enum CompactionInput {
         stop_reason: StopReason,
         spent: Expense,
     },
-    /// The summary request failed. `delay_ms`: the delay of the next attempt, if there is one; `wasted`: the counted
-    /// usage.
+    /// The summary request failed. `wasted` is the usage counted for the request, and `delay_ms` is the delay before
+    /// the next attempt in milliseconds, if there will be one.
     Failed {
         error: ModelError,
         wasted: Option<Expense>,
@@ -80,44 +81,44 @@ pub(super) enum CompactionInput {
     FallbackOpening {
         ticket: u64,
     },
-    /// There is no fallback model after this failure.
+    /// No fallback model is available after this failure.
     NoFallback(Failure),
-    /// Another model is in use now, and writes the summary.
+    /// A different model is now in use and writes the summary.
     ModelReplaced,
-    /// The messages of a request may have at most this many estimated tokens.
+    /// The messages in a request may now have at most this many estimated tokens.
     BudgetChanged(u64),
-    /// The user stops the compaction.
+    /// The user stopped the compaction.
     Stopped,
-    /// The task that needs the compaction ends.
+    /// The task that needs the compaction is ending.
     TaskEnded,
 }
 
 /// Time at which a requested compaction can run.
 #[derive(Debug)]
 pub(super) enum CompactionTime {
-    /// Now, unless no request may be sent for this reason.
+    /// Immediately. `forbidden` is the reason why no request may be sent, if any.
     Now { forbidden: Option<Failure> },
-    /// Before the next step.
+    /// Before the next step starts.
     BeforeStep,
-    /// Not while a rewind restores files.
+    /// Not now, because a rewind is restoring files.
     AfterRewind,
 }
 
-/// State of the other sub-machines that the compaction reads.
+/// State of the other sub-machines that the compactor needs.
 pub(super) struct CompactionFacts<'a> {
     pub window: &'a ContextWindow,
-    /// Task that is running or may be continued.
+    /// Task that is running or can be continued.
     pub task: Option<TaskId>,
-    /// Model that writes the next summary, if it is not the model in use.
+    /// Model that will write the next summary, if it is not the current model.
     pub model: Option<ModelFacts>,
 }
 
-/// Output of the compaction.
+/// Output of the compactor.
 #[derive(Debug)]
 pub(super) enum CompactionOutput {
     /// A compaction has begun, and its request may be sent.
     Begun,
-    /// The summary request may be retried, if it is not forbidden.
+    /// The summary request may be retried, unless that is forbidden.
     Ready,
     Send(Box<SummaryCall>),
     /// A summary replaces these messages.
@@ -126,21 +127,21 @@ pub(super) enum CompactionOutput {
         verbatim: Vec<MessageId>,
         message: Message,
     },
-    /// No automatic compaction starts until the thread has grown.
+    /// No automatic compaction may start until the thread has grown.
     AutomaticPaused,
-    /// The older half of the messages is dropped.
+    /// The older half of the messages must be dropped.
     HalfDropped,
-    /// A fallback model has to write the summary after this failure.
+    /// After this failure, a fallback model has to write the summary.
     FallbackNeeded(Failure),
-    /// The task cannot continue without the summary, and waits for the user.
+    /// The task cannot continue without the summary and waits for the user.
     TaskPaused(Failure),
-    /// The task cannot continue without the summary, whose request is forbidden.
+    /// The task cannot continue without the summary, and the summary request is forbidden.
     TaskForbidden(Failure),
     /// The compaction has ended.
     Ended(AfterSummary),
 }
 
-/// Requested compaction.
+/// Compaction requested by the user.
 #[derive(Debug)]
 struct SummaryRequest {
     focus: Option<String>,
@@ -152,25 +153,25 @@ struct RunningSummary {
     trigger: CompactionTrigger,
     focus: Option<String>,
     cut: CompactionPoint,
-    /// Estimated tokens available for the messages to summarize.
+    /// Estimated number of tokens available for the messages to summarize.
     budget: u64,
     halvings: u32,
     attempt: u32,
     since: Timestamp,
-    /// Ticket of a retry, while the request waits for one.
+    /// Ticket of the retry timer, while the request waits for it.
     ticket: Option<u64>,
     /// Whether the request waits for a fallback model to be opened.
     waits_for_model: bool,
-    /// Model that writes the summary, if it is not the model in use.
+    /// Model that writes the summary, if it is not the current model.
     model: Option<ModelFacts>,
     then: AfterSummary,
 }
 
-/// Action after a compaction, whether it succeeded or not.
+/// Action to take after a compaction, whether or not it succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterSummary {
     Nothing,
-    /// Send the request for which space was needed.
+    /// Send the request that needed the space.
     Request {
         attempt: u32,
     },
@@ -184,55 +185,56 @@ pub(super) enum AfterSummary {
 #[derive(Debug)]
 pub(super) struct SummaryCall {
     pub request: ModelRequest,
-    /// Model that receives the request, if it is not the model in use.
+    /// Model that receives the request, if it is not the current model.
     pub model: Option<ModelFacts>,
     pub estimated_input_tokens: u64,
 }
 
-/// Result of a response to a summary request.
+/// Result of a summary response.
 #[derive(Debug)]
 enum SummaryOutcome {
-    /// The summary that replaces the messages.
+    /// Summary that replaces the messages.
     Done(CompactionOutput),
-    /// The messages to summarize do not fit the context window.
+    /// The messages to summarize do not fit into the context window.
     TooLong,
-    /// No summary was written, for this reason.
+    /// No summary was written, for the given reason.
     Failed(&'static str),
 }
 
-/// Queries about the compaction.
+/// Queries.
 impl Compactor {
     /// Returns whether a compaction is in progress.
     pub(crate) fn is_running(&self) -> bool {
         self.work.is_some()
     }
 
-    /// Returns whether the task sends its request after the compaction in progress.
+    /// Returns whether a task's request will be sent after the compaction in progress.
     pub(crate) fn precedes_request(&self) -> bool {
         self.work.as_ref().is_some_and(|work| matches!(work.then, AfterSummary::Request { .. }))
     }
 
-    /// Returns when the summary was requested; `None` while the request waits for a retry.
+    /// Returns the time at which the summary request was sent, or `None` if no request is in progress.
     pub(crate) fn requested_at(&self) -> Option<Timestamp> {
         self.work.as_ref().filter(|work| work.ticket.is_none()).map(|work| work.since)
     }
 
-    /// Returns the number of the attempt in progress; `None` while no summary is requested.
+    /// Returns the number of the attempt in progress, or `None` if no request is in progress.
     pub(crate) fn attempt(&self) -> Option<u32> {
         self.work.as_ref().filter(|work| work.ticket.is_none()).map(|work| work.attempt + 1)
     }
 
-    /// Returns the model that writes the summary, if it is not the model in use.
+    /// Returns the model that writes the summary, if it is not the current model.
     pub(crate) fn model(&self) -> Option<&ModelFacts> {
         self.work.as_ref().and_then(|work| work.model.as_ref())
     }
 
-    /// Returns whether the request for the summary waits for a fallback model.
+    /// Returns whether the summary request is waiting for a fallback model.
     pub(crate) fn waits_for_model(&self) -> bool {
         self.work.as_ref().is_some_and(|work| work.waits_for_model)
     }
 
-    /// Returns the estimated tokens of all messages to summarize, including the instructions for the summary.
+    /// Returns the estimated number of tokens in all messages to summarize, including the instructions for the
+    /// summary.
     pub(crate) fn message_tokens(&self, window: &ContextWindow) -> u64 {
         let Some(work) = &self.work else { return 0 };
         let messages = window.thread().messages_before(work.cut.index, u64::MAX);
@@ -240,15 +242,16 @@ impl Compactor {
         tokens + estimate(&[summary::question(work.focus.as_deref())])
     }
 
-    /// Returns the ticket of the pending summary request.
+    /// Returns the ticket of the retry timer that the summary request is waiting for, if any.
     pub(crate) fn ticket(&self) -> Option<u64> {
         self.work.as_ref().and_then(|work| work.ticket)
     }
 }
 
-/// Inputs.
+/// Input handling.
 impl Compactor {
-    /// Handles an input. Records and events go to the context; the outputs are for the other sub-machines.
+    /// Handles an input. Records and events are written to the context; the returned outputs are for the other
+    /// sub-machines.
     pub(crate) fn handle(
         &mut self,
         input: CompactionInput,
@@ -314,7 +317,7 @@ impl Compactor {
         Vec::new()
     }
 
-    /// Starts a requested compaction, or reports why there is none.
+    /// Starts a requested compaction, or reports why it cannot start.
     fn begin_now(
         &mut self,
         focus: Option<String>,
@@ -356,7 +359,7 @@ impl Compactor {
         begun.unwrap_or_else(|_| vec![CompactionOutput::AutomaticPaused])
     }
 
-    /// Starts the next queued message after the compaction in progress.
+    /// Arranges for the next queued message to start after the compaction in progress.
     fn start_next_after(&mut self) -> Vec<CompactionOutput> {
         if let Some(work) = self.work.as_mut().filter(|work| work.then == AfterSummary::Nothing) {
             work.then = AfterSummary::NextTask;
@@ -364,7 +367,7 @@ impl Compactor {
         Vec::new()
     }
 
-    /// Continues a paused task after the compaction in progress.
+    /// Arranges for a paused task to continue after the compaction in progress.
     fn continue_after(&mut self, cx: &mut TurnContext) -> Vec<CompactionOutput> {
         if let Some(work) = self.work.as_mut().filter(|work| !matches!(work.then, AfterSummary::Request { .. })) {
             work.then = AfterSummary::Continue;
@@ -374,9 +377,9 @@ impl Compactor {
     }
 }
 
-/// Beginning of a compaction, and its requests.
+/// Start of a compaction, and its requests.
 impl Compactor {
-    /// Starts a compaction; the error explains why a compaction would not help.
+    /// Starts a compaction. Returns an error with the reason if a compaction would not help.
     fn begin(
         &mut self,
         (trigger, focus, then): (CompactionTrigger, Option<String>, AfterSummary),
@@ -386,7 +389,8 @@ impl Compactor {
     ) -> Result<Vec<CompactionOutput>, String> {
         let (thread, budget) = (window.thread(), window.message_budget(cx));
         let recent = budget * RECENT_PERCENT / 100;
-        // A requested compaction ignores the free space; after an overlong request, the real window size is unknown.
+        // A requested compaction ignores the free space; after an overlong request, the actual size of the context
+        // window is unknown.
         let of_thread = thread.tokens() * RECENT_PERCENT / 100;
         let (keep, least) = match trigger {
             CompactionTrigger::Asked => (recent.min(of_thread), MIN_COMPACT_TOKENS),
@@ -414,7 +418,7 @@ impl Compactor {
         Ok(vec![CompactionOutput::Begun])
     }
 
-    /// Sends the summary request. `obstacle`: why the summary model cannot write the summary.
+    /// Sends the summary request. `obstacle` is the reason why the summary model cannot write the summary, if any.
     fn send(
         &mut self,
         obstacle: Option<String>,
@@ -429,7 +433,7 @@ impl Compactor {
         call.map(|call| CompactionOutput::Send(Box::new(call))).into_iter().collect()
     }
 
-    /// Lets the model in use write the summary, and reports why.
+    /// Makes the current model write the summary and reports why it replaces the summary model.
     fn replace_model(&mut self, why: &str, cx: &mut TurnContext) {
         if let Some(name) = self.model().map(|model| model.name.clone()) {
             report_replacement(&name, why, cx);
@@ -437,8 +441,8 @@ impl Compactor {
         }
     }
 
-    /// Handles a request that may not be sent. A task that needs the summary waits or fails; in other cases, the reason
-    /// is reported.
+    /// Handles a summary request that must not be sent. If a task needs the summary, the task waits or fails;
+    /// otherwise, the reason is reported.
     fn on_forbidden(&mut self, failure: Failure, cx: &mut TurnContext) -> Vec<CompactionOutput> {
         if self.precedes_request() {
             self.work = None;
@@ -449,7 +453,7 @@ impl Compactor {
         self.finish()
     }
 
-    /// Handles a failed request: it is retried, with another model if necessary, or the compaction ends.
+    /// Handles a failed summary request. It is retried, with another model if necessary, or the compaction ends.
     fn on_error(
         &mut self,
         error: ModelError,
@@ -484,8 +488,8 @@ impl Compactor {
         Vec::new()
     }
 
-    /// Ends a summary whose retries are used up. A task that needs it waits for the user, because its request would
-    /// fail too.
+    /// Ends a compaction whose retries are exhausted. If a task needs the summary, the task waits for the user,
+    /// because its own request would fail too.
     fn on_no_fallback(&mut self, failure: Failure, cx: &mut TurnContext) -> Vec<CompactionOutput> {
         if !self.precedes_request() {
             return self.give_up(&failure.message, cx);
@@ -494,14 +498,15 @@ impl Compactor {
         vec![CompactionOutput::TaskPaused(failure)]
     }
 
-    /// Selects the model that writes the summary; `None` for the model in use. Attempts are counted from zero again.
+    /// Selects the model that writes the summary, or the current model if `None`. The attempts are counted from zero
+    /// again.
     fn write_with(&mut self, model: Option<ModelFacts>) {
         if let Some(work) = &mut self.work {
             (work.model, work.attempt, work.halvings) = (model, 0, 0);
         }
     }
 
-    /// Returns the request for the summary. A model other than the current one receives all messages.
+    /// Builds the summary request. A model other than the current one receives all messages.
     fn request(&mut self, window: &ContextWindow, cx: &TurnContext, at: InputTime) -> Option<SummaryCall> {
         let all = self.message_tokens(window);
         let work = self.work.as_mut()?;
@@ -523,13 +528,13 @@ impl Compactor {
             tools: cx.options.tools.definitions.clone(),
             max_output_tokens,
             images: None,
-            // The effort is chosen for the model in use.
+            // The user chose the effort for the current model, not for the summary model.
             effort: cx.options.effort.filter(|_| other.is_none()),
         };
         Some(SummaryCall { request, model: work.model.clone().filter(|_| other.is_some()), estimated_input_tokens })
     }
 
-    /// Limits the messages to summarize after the context window changed.
+    /// Lowers the limit on the messages to summarize after the context window has changed.
     fn limit_budget(&mut self, budget: u64) -> Vec<CompactionOutput> {
         if let Some(work) = &mut self.work {
             work.budget = work.budget.min(budget);
@@ -537,14 +542,14 @@ impl Compactor {
         Vec::new()
     }
 
-    /// Waits for this timer before the request is retried.
+    /// Makes the request wait for a timer before it is retried.
     fn wait_for(&mut self, ticket: u64) {
         if let Some(work) = &mut self.work {
             work.ticket = Some(ticket);
         }
     }
 
-    /// Waits for a fallback model before the request is retried.
+    /// Makes the request wait for a fallback model before it is retried.
     fn wait_for_model(&mut self, ticket: u64) -> Vec<CompactionOutput> {
         self.wait_for(ticket);
         if let Some(work) = &mut self.work {
@@ -553,7 +558,7 @@ impl Compactor {
         Vec::new()
     }
 
-    /// Shortens a summary request that does not fit, so that it can be retried.
+    /// Shortens a summary request that did not fit, so it can be retried.
     fn shorten(&mut self, window: &ContextWindow, cx: &mut TurnContext) -> Vec<CompactionOutput> {
         let Some(work) = &mut self.work else { return Vec::new() };
         work.halvings += 1;
@@ -569,7 +574,7 @@ impl Compactor {
     }
 }
 
-/// End of a compaction.
+/// Handling of the response, and the end of a compaction.
 impl Compactor {
     /// Handles the response to the summary request.
     fn on_response(
@@ -613,7 +618,7 @@ impl Compactor {
         }
     }
 
-    /// Replaces the older messages with the summary, unless that would not make the thread shorter.
+    /// Replaces the older messages with the summary, unless that would not shorten the thread.
     fn apply(
         &self,
         text: String,
@@ -669,7 +674,8 @@ impl Compactor {
         self.work.take().map(|work| CompactionOutput::Ended(work.then)).into_iter().collect()
     }
 
-    /// Cancels the compaction without changing the conversation. If space is needed, the oldest messages are dropped.
+    /// Cancels the compaction. The conversation remains unchanged, except after an overlong request, in which case
+    /// its older half is dropped.
     fn give_up(&mut self, why: &str, cx: &mut TurnContext) -> Vec<CompactionOutput> {
         let Some(work) = &self.work else { return Vec::new() };
         let follows = match work.trigger {
@@ -683,7 +689,7 @@ impl Compactor {
         std::iter::once(CompactionOutput::AutomaticPaused).chain(drops).chain(self.finish()).collect()
     }
 
-    /// Stops the compaction without changes.
+    /// Stops the compaction without changing anything.
     fn stop(&mut self, cx: &mut TurnContext) -> Vec<CompactionOutput> {
         let is_requested = self.requested_at().is_some();
         if self.work.take().is_none() {

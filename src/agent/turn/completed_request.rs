@@ -1,10 +1,10 @@
-//! Result of a request: its usage, its duration, and how it ended.
+//! Result of a completed request: its usage, its duration and how it ended.
 
 use crate::ports::Record;
 use crate::protocol::{Message, StopReason};
 use crate::session::Expense;
 
-/// Result of a request, apart from its content.
+/// Result of a completed request, excluding its content.
 #[derive(Debug)]
 pub(super) struct CompletedRequest {
     pub spent: Expense,

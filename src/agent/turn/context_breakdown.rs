@@ -1,4 +1,4 @@
-//! Breakdown of the context window, shown to the user.
+//! Breakdown of the context window's content for the user.
 
 use super::super::context::{TokenCounts, estimate_tokens, image_tokens, images, part_bytes, tool_tokens};
 use super::super::limits::MESSAGE_OVERHEAD_TOKENS;
@@ -6,10 +6,10 @@ use super::super::thread::Thread;
 use super::options::AgentOptions;
 use crate::protocol::{ContextShare, Message, Part, Role};
 
-/// Heading of instructions in the system prompt.
+/// Heading that introduces instructions in the system prompt.
 const INSTRUCTIONS: &str = "\n## Instructions from ";
 
-/// Estimated tokens and number of items.
+/// Estimated number of tokens, and number of items.
 #[derive(Default, Clone, Copy)]
 struct Sum {
     tokens: u64,
@@ -63,7 +63,7 @@ impl Sums {
     }
 }
 
-/// Returns the shares of the context window. Empty shares are left out.
+/// Returns how the context window is shared between kinds of content. Empty shares are omitted.
 pub(super) fn shares(thread: &Thread, counting: &TokenCounts, options: &AgentOptions) -> Vec<ContextShare> {
     let mut sums = Sums::default();
     let mut messages = thread.messages().iter();

@@ -1,4 +1,4 @@
-//! Context window: the thread, the part of it that fits a request, and the conditions for shortening it.
+//! Context window: the thread, the part of it that fits into a request, and the conditions for shortening it.
 
 use super::super::context::{TokenCounts, estimate_tokens, tool_tokens};
 use super::super::limits::{
@@ -14,62 +14,62 @@ use crate::protocol::{
     ContextUse, EventKind, Failure, FailureKind, Message, MessageId, ModelFacts, Role, TaskId, Usage, format_count,
 };
 
-/// Thread of the session, with its measured or estimated size.
+/// The session's thread, with its measured or estimated size.
 #[derive(Debug, Default)]
 pub(super) struct ContextWindow {
     thread: Thread,
     counting: TokenCounts,
-    /// Number of request tokens below which no automatic compaction starts.
+    /// Input size of a request, in tokens, below which no automatic compaction starts.
     quiet_until: u64,
-    /// Whether the request of this step was already found too long.
+    /// Whether the provider has already rejected this step's request as too long.
     too_long: bool,
 }
 
-/// Input of the context window.
+/// Input to the context window.
 #[derive(Debug)]
 pub(super) enum ContextInput<'a> {
-    /// A message is added to the thread.
+    /// A message must be added to the thread.
     Added(Message),
-    /// A summary replaces the messages until this one, apart from those that stay verbatim.
+    /// A summary replaces the messages up to `until`, except for the `verbatim` messages.
     Summarized {
         until: &'a MessageId,
         verbatim: &'a [MessageId],
         message: Message,
     },
-    /// The journal contains the undo of a summary.
+    /// The journal contains an undone compaction.
     SummaryRemoved,
-    /// The user undoes the last compaction.
+    /// The user undid the last compaction.
     UndoRequested,
     Rewound(ThreadChange),
-    /// The conversation is too long, and there is no summary.
+    /// The conversation is too long, and no summary is available.
     HalfDropped,
-    /// The user approved a plan in a clean context.
+    /// The user approved a plan that will run in a clean context.
     EarlierDropped,
-    /// The journal contains a cut to this many tokens.
+    /// The journal contains a cut to this number of tokens.
     CutRestored(u64),
     /// The journal contains a response with this usage.
     ResponseRestored(Usage),
     /// The system prompt or the tools may have changed.
     ToolsChanged,
-    /// The thread has to fit a request.
+    /// The thread must fit into a request.
     RequestDue,
     RequestSent,
-    /// A response with this usage arrived.
+    /// A response with this usage was received.
     Responded(Usage),
-    /// The request was not too long, because the step received its response or another step begins.
+    /// The request was not too long, because its response was received or another step begins.
     RequestFitted,
-    /// The provider found the request too long.
+    /// The provider rejected the request as too long.
     RequestTooLong,
-    /// An automatic compaction failed, or was stopped.
+    /// An automatic compaction failed or was stopped.
     AutomaticPaused,
-    /// The model, or its known context window, changed.
+    /// The model or its known context window changed.
     ModelChanged,
 }
 
 /// Output of the context window.
 #[derive(Debug)]
 pub(super) enum ContextOutput {
-    /// The thread cannot be made to fit.
+    /// The thread cannot be shortened enough.
     Failed(Failure),
     /// Messages were dropped.
     Shortened,
@@ -79,14 +79,14 @@ pub(super) enum ContextOutput {
 /// Request that the provider rejected as too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OverlongRequest {
-    /// The request was sent to a model that has been replaced since.
+    /// The request was sent to a model that has since been replaced.
     OtherModel,
     First,
-    /// The request was already shortened.
+    /// The request had already been shortened.
     Repeated,
 }
 
-/// Inputs.
+/// Input handling.
 impl ContextWindow {
     /// Handles an input.
     pub(crate) fn handle(&mut self, input: ContextInput<'_>, cx: &mut TurnContext) -> Option<ContextOutput> {
@@ -107,14 +107,14 @@ impl ContextWindow {
             ContextInput::RequestFitted => self.too_long = false,
             ContextInput::RequestTooLong => return Some(ContextOutput::TooLong(self.on_overlong_request(cx))),
             ContextInput::AutomaticPaused => self.pause_auto_compaction(cx),
-            // A compaction may be possible now.
+            // A compaction may now be possible.
             ContextInput::ModelChanged => self.quiet_until = 0,
         }
         None
     }
 }
 
-/// Thread.
+/// Thread changes.
 impl ContextWindow {
     pub(crate) fn thread(&self) -> &Thread {
         &self.thread
@@ -124,7 +124,7 @@ impl ContextWindow {
         &mut self.thread
     }
 
-    /// Replaces messages with a summary; also used when restoring a journal.
+    /// Replaces messages with a summary. Also used to restore a journal.
     fn summarize(&mut self, until: &MessageId, verbatim: &[MessageId], message: Message, cx: &TurnContext) {
         if self.thread.compact(until, verbatim, message) {
             self.counting.counted = 0;
@@ -132,11 +132,11 @@ impl ContextWindow {
         }
     }
 
-    /// Removes the last summary; also used when restoring a journal.
+    /// Removes the last summary. Also used to restore a journal.
     fn undo_summary(&mut self, cx: &TurnContext) {
         if self.thread.undo() {
             self.counting.counted = 0;
-            // After an undo, no automatic compaction should follow at once.
+            // An undo must not be followed immediately by an automatic compaction.
             self.pause_auto_compaction(cx);
         }
     }
@@ -160,7 +160,7 @@ impl ContextWindow {
         }
     }
 
-    /// Applies the change of the thread by a rewind. The provider's count no longer applies.
+    /// Applies a rewind's change to the thread. The provider's token count no longer applies afterwards.
     fn rewind(&mut self, change: ThreadChange) {
         match change {
             ThreadChange::CutFrom(from) => {
@@ -171,14 +171,14 @@ impl ContextWindow {
         self.counting.counted = 0;
     }
 
-    /// Drops the oldest messages that do not fit. `Err`: the remaining messages do not fit either.
+    /// Drops the oldest messages until the rest fits. Returns an error if the remaining messages do not fit either.
     fn fit(&mut self, cx: &mut TurnContext) -> Result<(), Failure> {
         let budget = self.message_budget(cx);
         self.drop_to(budget, cx);
         let counting = &self.counting;
         let (window, name) = (cx.window(), cx.model_name());
         let hopeless = |tokens| counting.to_model_tokens(name, tokens) * 100 > window * MAX_PROMPT_PERCENT;
-        // A single message is not too long if all of them together are not.
+        // If all messages together are not too long, no single message is.
         if !hopeless(self.thread.tokens()) {
             return Ok(());
         }
@@ -202,7 +202,7 @@ impl ContextWindow {
     }
 
     /// Drops the older half of the thread after the provider rejected it as too long and no summary is available. The
-    /// cut is recorded, so that other processes apply the same one.
+    /// cut is recorded so that other processes make the same cut.
     fn drop_half(&mut self, cx: &mut TurnContext) -> bool {
         let tokens = self.thread.tokens() / 2;
         let Some(removed) = self.drop_to(tokens, cx) else { return false };
@@ -211,7 +211,8 @@ impl ContextWindow {
         true
     }
 
-    /// Drops all messages before the latest response, apart from a summary and the prompt. Recorded like `drop_half`.
+    /// Drops all messages before the latest response except for a summary and the prompt. The cut is recorded as in
+    /// `drop_half`.
     fn drop_earlier(&mut self, cx: &mut TurnContext) {
         if let Some(removed) = self.drop_to(0, cx) {
             cx.out.record(Record::Truncated { tokens: 0, removed });
@@ -233,7 +234,7 @@ impl ContextWindow {
         }
     }
 
-    /// Restores the size of the thread at this response of the journal.
+    /// Restores the thread's size as of a response in the journal.
     fn restore_response(&mut self, usage: Usage, cx: &TurnContext) {
         let budget = self.message_budget(cx);
         self.thread.fit(budget);
@@ -242,14 +243,14 @@ impl ContextWindow {
     }
 }
 
-/// Sizes.
+/// Sizes and limits.
 impl ContextWindow {
-    /// Converts estimated tokens to tokens as the current model counts them.
+    /// Converts an estimated token count to the current model's tokens.
     pub(crate) fn to_model_tokens(&self, estimated: u64, cx: &TurnContext) -> u64 {
         self.counting.to_model_tokens(cx.model_name(), estimated)
     }
 
-    /// Returns the estimated tokens of the system prompt and the tools.
+    /// Returns the estimated number of tokens in the system prompt and the tools.
     pub(crate) fn fixed_tokens(&self) -> u64 {
         self.counting.fixed
     }
@@ -259,28 +260,31 @@ impl ContextWindow {
         cx.response_limit().min(cx.options.model.context_window * RESERVED_PERCENT / 100)
     }
 
-    /// Returns the output limit for an input of this size. Servers reject requests that exceed their context window.
+    /// Returns the output limit for the next request, in tokens. The limit is needed because servers reject requests
+    /// that exceed their context window.
     pub(crate) fn output_limit(&self, cx: &TurnContext) -> u64 {
         let left = cx.options.model.context_window.saturating_sub(self.next_input_tokens(cx));
         cx.response_limit().min(left.max(Self::reserved_tokens(cx)))
     }
 
-    /// Returns the maximum number of input tokens of a request.
+    /// Returns the maximum number of input tokens in a request.
     pub(crate) fn input_limit(&self, cx: &TurnContext) -> u64 {
         let beside_the_answer = cx.options.model.context_window - Self::reserved_tokens(cx);
         cx.window().min(beside_the_answer).min(self.counting.input_limit(cx.model_name()))
     }
 
-    /// Returns the size of the next request in tokens of this model: thread, system prompt and tools.
+    /// Returns the input size of the next request in the current model's tokens, including the thread, the system
+    /// prompt and the tools.
     pub(crate) fn next_input_tokens(&self, cx: &TurnContext) -> u64 {
         self.to_model_tokens(self.counting.fixed + self.thread.tokens(), cx)
     }
 
-    /// Returns the input tokens of a request to another model, and the output limit of its summary. `messages`: the
-    /// estimated tokens of its messages. `None`: the request does not fit the model.
+    /// Returns the number of input tokens of a summary request to a different model, and the request's output limit.
+    /// Returns `None` if the request does not fit the model. `messages` is the estimated number of tokens in the
+    /// request's messages.
     pub(crate) fn summary_input(&self, model: &ModelFacts, messages: u64, cx: &TurnContext) -> Option<(u64, u64)> {
         let estimated = self.counting.fixed + messages;
-        // Little is known about the other model's token counts, so the larger estimate applies.
+        // Little is known about how the other model counts tokens, so use the larger estimate.
         let input = self.counting.to_model_tokens(&model.name, estimated).max(self.to_model_tokens(estimated, cx));
         let own = model.max_output_tokens.unwrap_or(u64::MAX).min(model.context_window * RESERVED_PERCENT / 100);
         let of_policy = cx.policy.llm().filter_map(|limits| limits.max_output_tokens);
@@ -290,20 +294,20 @@ impl ContextWindow {
         (input <= most).then_some((input, output))
     }
 
-    /// Returns the estimated tokens available for messages. Messages always get a minimum share, because only the
-    /// provider can determine the exact size.
+    /// Returns the estimated number of tokens available for messages. Messages always get a minimum share, because
+    /// only the provider can determine the exact size.
     pub(crate) fn message_budget(&self, cx: &TurnContext) -> u64 {
         let all = self.counting.to_estimate(cx.model_name(), self.input_limit(cx));
         all.saturating_sub(self.counting.fixed).max(all * RESERVED_PERCENT / 100)
     }
 
-    /// Estimates the size of the system prompt and the tools; called again when the tools change.
+    /// Estimates the size of the system prompt and the tools. Called again when the tools change.
     fn count_fixed(&mut self, cx: &TurnContext) {
         self.counting.fixed = estimate_tokens(cx.options.system.len()) + tool_tokens(&cx.options.tools.definitions);
     }
 
-    /// Returns the reason why no request can be sent: the token limit of the policy is smaller than the system prompt
-    /// and the tools.
+    /// Returns the reason why no request can be sent: the policy's token limit is smaller than the system prompt and
+    /// the tools. Returns `None` if that is not the case.
     pub(crate) fn window_failure(&self, cx: &TurnContext) -> Option<Failure> {
         let most = cx.policy.most_input_tokens()?;
         let needed = self.to_model_tokens(self.counting.fixed, cx);
@@ -321,20 +325,20 @@ impl ContextWindow {
         ))
     }
 
-    /// Stores the estimated size of the request, to be compared with the provider's count.
+    /// Stores the estimated size of the request for comparison with the provider's count.
     fn begin_request(&mut self, cx: &TurnContext) {
         self.counting.asked = self.counting.fixed + self.thread.tokens();
         self.counting.model.clone_from(&cx.options.model.name);
     }
 
-    /// Updates the estimate with the provider's count of the request.
+    /// Updates the estimates with the provider's count for the request.
     fn learn(&mut self, usage: Usage) {
-        // Another model may have been chosen since the request was sent.
+        // A different model may have been chosen since the request was sent.
         let name = self.counting.model.clone();
         self.counting.learn(&name, usage.input_tokens);
     }
 
-    /// Records that the provider rejected the request as too long.
+    /// Handles the provider's rejection of the request as too long.
     fn on_overlong_request(&mut self, cx: &TurnContext) -> OverlongRequest {
         let name = self.counting.model.clone();
         let tokens = self.counting.to_model_tokens(&name, self.counting.asked);
@@ -359,7 +363,8 @@ impl ContextWindow {
         Failure { hint, ..failure }
     }
 
-    /// Returns the number of input tokens at which an automatic compaction starts.
+    /// Returns the number of input tokens at which an automatic compaction starts, or `None` if automatic compactions
+    /// are disabled.
     pub(crate) fn threshold(&self, cx: &TurnContext) -> Option<u64> {
         let percent = cx.options.compact_at_percent.filter(|percent| *percent > 0)?;
         Some((cx.window() * percent / 100).min(self.input_limit(cx) * MAX_COMPACT_PERCENT / 100))
@@ -376,14 +381,15 @@ impl ContextWindow {
         self.quiet_until = self.next_input_tokens(cx) + cx.window() * COMPACT_GROWTH_PERCENT / 100;
     }
 
-    /// Returns the number of tokens that a compaction would free, as the model counts them.
+    /// Returns how many of the current model's tokens a compaction would free.
     fn compactable(&self, task: Option<&TaskId>, cx: &TurnContext) -> u64 {
         let keep = (self.message_budget(cx).min(self.thread.tokens())) * RECENT_PERCENT / 100;
         let cut = self.thread.plan_compaction(keep, task).filter(|cut| cut.freed >= MIN_COMPACT_TOKENS);
         cut.map_or(0, |cut| self.to_model_tokens(cut.freed, cx))
     }
 
-    /// Returns the breakdown for the user. `task`: the task that is running or can be continued.
+    /// Returns the breakdown of the context window for the user. `task` is the task that is running or can be
+    /// continued, if any.
     pub(crate) fn breakdown(&self, task: Option<&TaskId>, cx: &TurnContext) -> ContextUse {
         let shares = shares(&self.thread, &self.counting, &cx.options);
         let used: u64 = shares.iter().map(|share| share.tokens).sum();

@@ -7,11 +7,11 @@ const MAX_ERROR_ROWS: usize = 10;
 
 /// Prefix of the denial reason after a timeout.
 pub(super) const NO_ANSWER: &str = "no answer within";
-/// Denial reason when the task ends.
+/// Denial reason if the task was cancelled.
 pub(super) const CANCELLED: &str = "the task was cancelled";
 
-/// Returns the error for a denied call: denied by the user, timed out, cancelled with the task, or not approvable
-/// because there is no user.
+/// Returns the error for a denied call. The call was denied by the user, timed out, was cancelled with its task, or
+/// could not be approved because there is no user.
 pub(super) fn denial(reason: Option<&str>) -> (ErrorCode, String) {
     match reason {
         Some(reason) if reason.starts_with(NO_ANSWER) => {
@@ -25,7 +25,8 @@ pub(super) fn denial(reason: Option<&str>) -> (ErrorCode, String) {
     }
 }
 
-/// Returns the errors that a denied change would have added according to the language servers; empty if there are none.
+/// Returns the errors that a denied change would have caused according to the language servers, as a note for the
+/// model. Empty if there are none.
 pub(super) fn new_errors_note(proposal: Option<&Proposal>) -> String {
     let files = proposal.into_iter().flat_map(|proposal| &proposal.diagnostics).filter(|file| file.has_new_errors());
     let rows: Vec<String> = files.flat_map(FileDiagnostics::rows).take(MAX_ERROR_ROWS).collect();

@@ -1,29 +1,29 @@
-//! Fallback models: the model that continues a task while the provider of the chosen model is overloaded. The user's
-//! choice is unchanged: the next task, and a later run of the session, begin with the chosen model again.
+//! Fallback models, which continue a task while the chosen model's provider is overloaded. They do not change the
+//! user's choice: the next task and any later run of the session begin with the chosen model again.
 
 use super::options::AgentOptions;
 use super::turn_context::TurnContext;
 use crate::protocol::{Failure, FailureKind, ModelFacts};
 
-/// Fallback models of a session.
+/// A session's fallback models.
 #[derive(Debug)]
 pub(super) struct FallbackModels {
-    /// Names, in order of preference.
+    /// Model names, in order of preference.
     names: Vec<String>,
-    /// Models that failed since the chosen model was last used.
+    /// Models that have failed since the chosen model was last used.
     failed: Vec<String>,
-    /// Model chosen by the user, while a fallback replaces it.
+    /// Model chosen by the user; set while a fallback model replaces it.
     chosen: Option<ModelFacts>,
-    /// Name of the fallback being opened, and the failure that it should handle.
+    /// Name of the fallback model being opened, with the failure that made it necessary.
     opening: Option<(String, Failure)>,
 }
 
-/// Result of opening a model, as far as it concerns a fallback.
+/// Result of opening a model that may be a fallback model.
 pub(super) enum OpenedFallback {
-    /// Result for a model that is not a fallback.
+    /// The result concerns a model that is not a fallback model.
     Other(Result<ModelFacts, Failure>),
     Ready(ModelFacts, Failure),
-    /// Reason why the fallback cannot be used, and the failure that it should have handled.
+    /// Reason why the fallback model cannot be used, with the failure that made it necessary.
     Unusable(String, Failure),
 }
 
@@ -32,7 +32,8 @@ impl FallbackModels {
         Self { names: options.fallback_models.clone(), failed: Vec::new(), chosen: None, opening: None }
     }
 
-    /// Returns the next model to open after this failure of the current one, if the failure allows a fallback.
+    /// Returns the next model to open after the current model failed. Returns `None` if the failure does not call for
+    /// a fallback or no model is left.
     pub(crate) fn next(&mut self, failure: &Failure, cx: &TurnContext) -> Option<String> {
         let is_overloaded = matches!(failure.kind, FailureKind::RateLimited | FailureKind::Overloaded)
             || failure.status.is_some_and(|status| status >= 500);
@@ -48,12 +49,12 @@ impl FallbackModels {
         Some(name)
     }
 
-    /// Handles the result of opening a model, if that model is a fallback.
+    /// Handles the result of opening a model that may be a fallback model.
     pub(crate) fn on_opened(&mut self, opened: Result<ModelFacts, Failure>) -> OpenedFallback {
         let Some((name, failure)) = self.opening.take() else { return OpenedFallback::Other(opened) };
         match opened {
             Ok(facts) if facts.name == name => OpenedFallback::Ready(facts, failure),
-            // Facts about another model say nothing about this one.
+            // The fallback model is still being opened; these facts concern a different model.
             Ok(_) => {
                 self.opening = Some((name, failure));
                 OpenedFallback::Other(opened)
@@ -66,12 +67,12 @@ impl FallbackModels {
         }
     }
 
-    /// Records that a fallback replaces this model.
+    /// Records that a fallback model replaces this model.
     pub(crate) fn replace(&mut self, model: ModelFacts) {
         self.chosen.get_or_insert(model);
     }
 
-    /// Returns the chosen model if it should be used again, and clears all failures.
+    /// Returns the chosen model if a fallback model had replaced it, and forgets all failures.
     pub(crate) fn take_chosen(&mut self) -> Option<ModelFacts> {
         self.failed.clear();
         self.opening = None;

@@ -1,7 +1,7 @@
-//! Files that may affect a check, recognized by name: tests, configuration of builds and test runners, and files named
-//! in the command.
+//! Recognizes files that may affect a check by their names: tests, configuration of builds and test runners, and
+//! files named in the check's command.
 
-/// Names of directories that contain tests or the configuration of continuous integration.
+/// Names of directories that contain tests or continuous integration settings.
 const DIRECTORIES: &[&str] = &[
     "test",
     "tests",
@@ -65,11 +65,11 @@ const FILES: &[&str] = &[
     ".travis.yml",
 ];
 
-/// Prefixes of names of configuration files, up to a dot: `jest.config.js`, `.mocharc.yml`.
+/// Names of configuration files up to the extension, as in `jest.config.js` and `.mocharc.yml`.
 const STEMS: &[&str] =
     &["jest.config", "vitest.config", "vite.config", "playwright.config", "cypress.config", "karma.conf", ".mocharc"];
 
-/// Returns whether the check may read the file at this path, relative to the workspace.
+/// Returns whether the check may read the file at this workspace-relative path.
 pub(super) fn may_read(check: &str, path: &str) -> bool {
     let mut parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let Some(name) = parts.pop() else { return false };
@@ -92,7 +92,7 @@ fn is_by_name(name: &str) -> bool {
     FILES.contains(&name) || is_test || has_part("test") || has_part("spec") || is_configuration
 }
 
-/// Returns whether the command names the file, or a directory that contains it.
+/// Returns whether the command names the file or a directory that contains it.
 fn is_named(check: &str, path: &str, name: &str) -> bool {
     let words =
         check.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';' | '|' | '&' | '(' | ')' | '=' | '<' | '>'));

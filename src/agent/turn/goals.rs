@@ -1,4 +1,4 @@
-//! Goal of the session: its rounds, its limits, and its state. A round is one task followed by one run of the check.
+//! The session's goal: its rounds, limits and state. A round consists of a task followed by a run of the check.
 
 use super::super::limits::{GOAL_OUTPUT_BYTES, SAME_CHECK_FAILURES};
 use super::goal_files;
@@ -13,78 +13,78 @@ use crate::protocol::{Goal, Usage};
 use crate::session::{GoalProgress, GoalStage};
 use jiff::Timestamp;
 
-/// Exit codes of the shell for a program that is not executable or not found.
+/// Shell exit codes for a program that is not executable or was not found.
 const NOT_RUNNABLE: [&str; 2] = ["126", "127"];
 /// Maximum number of files listed by name.
 const MAX_NAMED_FILES: usize = 20;
 
-/// Goal of the session, if one was set.
+/// The session's goal, if one was set.
 #[derive(Debug, Default)]
 pub(super) struct Goals {
     progress: Option<GoalProgress>,
     /// Time of the current input.
     now: Timestamp,
-    /// Start of the period that is not recorded yet; absent while the goal is paused.
+    /// Start of the period that has not been recorded yet; `None` while the goal is paused.
     since: Option<Timestamp>,
-    /// Ticket of the timer that ends the goal when its time is used up.
+    /// Ticket of the timer that ends the goal when its time limit is reached.
     timer: Option<u64>,
-    /// Whether the user set the check in this process. If so, it is treated as a typed command.
+    /// Whether the user set the check in this process, in which case it is treated like a typed command.
     is_typed: bool,
-    /// Ticket of the file comparison after a check.
+    /// Ticket of the file comparison that follows a check.
     comparison: Option<u64>,
-    /// Time at which the last call started: the check, while it runs.
+    /// Start time of the last call. While the check is running, this is the check's start time.
     call_since: Timestamp,
-    /// Run time of the last check in milliseconds.
+    /// How long the last check took, in milliseconds.
     check_ms: u64,
-    /// Report that follows once the records before it are committed.
+    /// Report to send once the preceding records are committed.
     report: Option<GoalReport>,
 }
 
-/// Input of the goal.
+/// Input to the goal.
 #[derive(Debug)]
 pub(super) enum GoalInput<'a> {
-    /// The user sets a goal. `obstacle`: why that is impossible now.
+    /// The user set a goal. `obstacle` is the reason why this is currently impossible, if any.
     Set {
         goal: Goal,
         obstacle: Option<String>,
     },
-    /// The user replaces the check. `is_checking`: whether the old one runs.
+    /// The user replaced the check. `is_checking` says whether the old check is running.
     CheckReplaced {
         check: &'a str,
         is_checking: bool,
     },
-    /// The user ends the goal.
+    /// The user ended the goal.
     Stopped,
-    /// The user continues the goal or its task.
+    /// The user continued the goal or its task.
     Continued,
-    /// The user interrupts the work before or after the task.
+    /// The user interrupted work that precedes or follows the task.
     Interrupted,
     TaskStarted(&'a TaskId),
     TaskContinued,
     TaskPaused,
     TaskEnded(&'a TaskEnd),
-    /// A task of the previous process has ended.
+    /// A task from the previous process has ended.
     TaskEndRestored,
-    /// A hook blocked the prompt of the goal.
+    /// A hook blocked the goal's prompt.
     PromptBlocked,
-    /// A call starts, without the time that its approval took.
+    /// A call is starting. Any time before this, such as the wait for an approval, does not count as run time.
     CallStarted,
-    /// Work on the goal continues. `next`: estimated usage of the next request.
+    /// Work on the goal is about to continue. `next` is the estimated usage of the next request, if there is one.
     WorkDue {
         next: Option<Usage>,
     },
-    /// The check starts.
+    /// The check is starting.
     CheckStarted,
     CheckEnded(CheckOutcome),
-    /// The files after the check are compared; without a list if the changes are unknown.
+    /// The files were compared after the check. `files` contains the changed files, or is `None` if they are unknown.
     FilesCompared {
         ticket: u64,
         outcome: CheckOutcome,
         files: Option<&'a ChangedFiles>,
     },
-    /// The journal contains a change of the goal.
+    /// The journal contains a change to the goal.
     ChangeRestored(&'a GoalChange),
-    /// The session is resumed. `continues`: whether its work continues immediately.
+    /// The session was resumed. `continues` says whether its work continues immediately.
     SessionResumed {
         continues: bool,
     },
@@ -93,19 +93,19 @@ pub(super) enum GoalInput<'a> {
 /// Output of the goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GoalOutput {
-    /// The goal is set, and its first task starts.
+    /// The goal was set, and its first task starts.
     Begun,
-    /// The next action of the goal starts, if nothing else runs.
+    /// The goal's next action may start if nothing else is running.
     Due,
-    /// The running work for the goal is interrupted.
+    /// Any work in progress for the goal must be interrupted.
     WorkStopped,
     /// The goal reached a limit.
     LimitReached,
-    /// The round of the check has ended.
+    /// The check's round has ended.
     RoundEnded,
 }
 
-/// Report of the goal for the user.
+/// Report about the goal for the user.
 #[derive(Debug)]
 struct GoalReport {
     message: Option<String>,
@@ -116,7 +116,7 @@ struct GoalReport {
 pub(super) enum CheckOutcome {
     Passed,
     Failed {
-        /// Outcome as text: `exit 101`.
+        /// Exit status, such as `exit 101`.
         ended: String,
         output: String,
     },
@@ -125,7 +125,7 @@ pub(super) enum CheckOutcome {
 }
 
 impl CheckOutcome {
-    /// Determines the outcome from the result of the command.
+    /// Derives the outcome from the command's result.
     pub(crate) fn from_result(result: &ToolResult) -> Self {
         if let Some(error) = &result.error {
             return match error.code {
@@ -160,9 +160,9 @@ pub(super) enum NextRound {
     Check,
 }
 
-/// Inputs.
+/// Input handling.
 impl Goals {
-    /// Handles an input. `cost`: session cost so far.
+    /// Handles an input. `cost` is the session cost so far.
     pub(crate) fn handle(&mut self, input: GoalInput<'_>, cost: Option<f64>, cx: &mut TurnContext) -> Option<GoalOutput> {
         match input {
             GoalInput::Set { goal, obstacle } => return self.set(goal, obstacle, cost, cx),
@@ -204,14 +204,14 @@ impl Goals {
         None
     }
 
-    /// Reports a change that was waiting for its commit. `cost`: session cost so far.
+    /// Reports a change that was waiting to be committed. `cost` is the session cost so far.
     pub(crate) fn poll_report(&mut self, cost: Option<f64>, cx: &mut TurnContext) {
         if let Some(GoalReport { message }) = self.report.take() {
             self.report_now(message, cost, cx);
         }
     }
 
-    /// Reports the goal, if one was set.
+    /// Reports the goal's state, if a goal was set.
     fn report_now(&self, message: Option<String>, cost: Option<f64>, cx: &mut TurnContext) {
         if let Some(state) = self.state(cost, message) {
             cx.out.event(EventKind::GoalChanged(state));
@@ -233,7 +233,7 @@ impl Goals {
         Some(GoalOutput::Begun)
     }
 
-    /// Replaces the check. A paused goal continues with it.
+    /// Replaces the check. If the goal is paused, it continues with the new check.
     fn replace_check(&mut self, check: &str, is_checking: bool, cost: Option<f64>, cx: &mut TurnContext) -> Option<GoalOutput> {
         if !self.is_active() {
             cx.out.notice("no goal is active");
@@ -266,7 +266,7 @@ impl Goals {
         was_running.then_some(GoalOutput::WorkStopped)
     }
 
-    /// Records the end of a task. The goal waits for the user unless the model has finished.
+    /// Records the end of a task. Unless the task was completed, the goal waits for the user.
     fn end_task(&mut self, end: &TaskEnd, cx: &mut TurnContext) {
         self.note_task_end();
         match end {
@@ -290,7 +290,7 @@ impl Goals {
         }
     }
 
-    /// Ends the goal if its time or its budget is used up.
+    /// Ends the goal if its time or budget is exhausted.
     fn end_at_limit(&mut self, next: Option<Usage>, cost: Option<f64>, cx: &mut TurnContext) -> Option<GoalOutput> {
         let (reason, why) = self.limit_reached(cost, next, cx)?;
         let message = self.end(reason, why, None, cx);
@@ -299,7 +299,7 @@ impl Goals {
         Some(GoalOutput::LimitReached)
     }
 
-    /// Pauses the goal of an earlier process, unless it continues immediately, and reports it.
+    /// Pauses the goal of an earlier process, unless it continues immediately, and reports its state.
     fn resume_session(&mut self, continues: bool, cost: Option<f64>, cx: &mut TurnContext) {
         if !self.is_active() {
             return;
@@ -313,9 +313,9 @@ impl Goals {
     }
 }
 
-/// Check.
+/// Checks.
 impl Goals {
-    /// Handles the end of the check. Its outcome and the changed files determine how the goal continues.
+    /// Handles the end of the check. The outcome and the changed files determine how the goal continues.
     fn end_check(&mut self, outcome: CheckOutcome, cx: &mut TurnContext) -> Option<GoalOutput> {
         match outcome {
             CheckOutcome::Passed | CheckOutcome::Failed { .. } if self.is_running() => {
@@ -333,7 +333,7 @@ impl Goals {
         GoalOutput::RoundEnded
     }
 
-    /// Records the result of the check. Returns the sentence for the user.
+    /// Records the check's result. Returns a sentence for the user, if there is something to report.
     fn settle_check(&mut self, outcome: CheckOutcome, files: Option<&ChangedFiles>, cx: &mut TurnContext) -> Option<String> {
         let check = self.check().unwrap_or_default().to_owned();
         let (reason, why) = match outcome {
@@ -354,7 +354,7 @@ impl Goals {
         Some(why)
     }
 
-    /// Returns how long the check took.
+    /// Formats how long the check took.
     fn check_time(&self) -> String {
         format!(" in {:.1} s", self.check_ms as f64 / 1_000.0)
     }
@@ -362,7 +362,8 @@ impl Goals {
 
 /// Queries.
 impl Goals {
-    /// Returns why a goal cannot be set now. `is_busy`: whether a task is running.
+    /// Returns the reason why a goal cannot be set now, or `None` if it can. `is_busy` says whether a task is
+    /// running.
     pub(crate) fn obstacle(&self, goal: &Goal, is_busy: bool, cx: &TurnContext) -> Option<String> {
         if let Err(why) = goal.validate() {
             return Some(why);
@@ -396,12 +397,12 @@ impl Goals {
         self.progress.as_ref().map(|goal| goal.goal.check.as_str())
     }
 
-    /// Returns the first task for the goal.
+    /// Returns the first task that worked towards the goal.
     fn first_task(&self) -> Option<&TaskId> {
         self.progress.as_ref()?.first_task.as_ref()
     }
 
-    /// Returns the next action of the goal once nothing else runs.
+    /// Returns the goal's next action, to be taken once nothing else is running.
     pub(crate) fn next(&self) -> Option<NextRound> {
         let goal = self.progress.as_ref().filter(|goal| goal.is_running())?;
         match goal.stage {
@@ -411,7 +412,7 @@ impl Goals {
         }
     }
 
-    /// Returns the goal for front ends. `cost`: cost of the session so far.
+    /// Returns the goal's state for front ends. `cost` is the session cost so far.
     fn state(&self, cost: Option<f64>, message: Option<String>) -> Option<GoalState> {
         self.progress.as_ref().map(|goal| goal.state(cost, self.elapsed_ms(), message))
     }
@@ -422,13 +423,13 @@ impl Goals {
         before.saturating_add(u64::try_from(passed).unwrap_or(0))
     }
 
-    /// Returns the note about the check that is added to the first task of the goal.
+    /// Returns the note about the check that is added to the goal's first task.
     pub(crate) fn introduction(&self) -> Option<Part> {
         let goal = self.progress.as_ref().filter(|goal| goal.is_running() && goal.first_task.is_none())?;
         Some(Part::Text { text: introduction(&goal.goal.check) })
     }
 
-    /// Returns the content of the next prompt: one line for the user, and the output of the last check for the model.
+    /// Returns the content of the next prompt: one line for the user, and the last check's output for the model.
     pub(crate) fn prompt(&self) -> Option<Vec<Part>> {
         let goal = self.progress.as_ref()?;
         let (check, round) = (&goal.goal.check, goal.failures + 1);
@@ -445,7 +446,7 @@ impl Goals {
     }
 }
 
-/// Returns the note about the check for the model.
+/// Returns the note that explains the check to the model.
 fn introduction(check: &str) -> String {
     format!(
         "\n\n[This is a goal. Whenever you end your turn, aye runs the check `{check}` in a fresh copy of the workspace. The \
@@ -454,7 +455,7 @@ fn introduction(check: &str) -> String {
     )
 }
 
-/// Changes. Each is recorded, and applied in the same way as a record from the journal.
+/// Goal changes. Each is recorded and then applied in the same way as a record from the journal.
 impl Goals {
     /// Sets the time of the current input.
     pub(crate) fn set_time(&mut self, now: Timestamp) {
@@ -472,7 +473,7 @@ impl Goals {
         self.change(GoalChange::Paused { reason, explanation, elapsed_ms }, cx);
     }
 
-    /// Continues a paused goal. Returns whether a goal was paused.
+    /// Continues a paused goal. Returns whether the goal was paused.
     fn resume(&mut self, cx: &mut TurnContext) -> bool {
         let is_paused = self.progress.as_ref().is_some_and(|goal| goal.is_active() && goal.paused.is_some());
         if is_paused {
@@ -484,7 +485,7 @@ impl Goals {
         is_paused
     }
 
-    /// Ends the goal. Returns the sentence for the user.
+    /// Ends the goal. Returns a sentence for the user.
     fn end(
         &mut self,
         reason: GoalReason,
@@ -509,7 +510,7 @@ impl Goals {
         message
     }
 
-    /// Records a failed check. Returns the reason why the goal does not continue.
+    /// Records a failed check. Returns the reason why the goal does not continue, or `None` if it does.
     fn fail(
         &mut self,
         ended: &str,
@@ -564,20 +565,20 @@ impl Goals {
         });
     }
 
-    /// Stops the clock, and returns the elapsed time.
+    /// Stops the clock and returns the elapsed time in milliseconds.
     fn stop_time(&mut self) -> u64 {
         let elapsed_ms = self.elapsed_ms();
         (self.since, self.timer) = (None, None);
         elapsed_ms
     }
 
-    /// Returns whether this ticket belongs to the timer that ends the goal.
+    /// Returns whether a ticket belongs to the timer that ends the goal.
     pub(crate) fn is_timer(&self, ticket: u64) -> bool {
         self.timer == Some(ticket) && self.is_running()
     }
 
-    /// Returns the reason why work on the goal must stop. `cost`: cost of the session so far; `next`: estimated usage
-    /// of the next request.
+    /// Returns the reason why work on the goal must stop, or `None` if it may continue. `cost` is the session cost so
+    /// far, and `next` is the estimated usage of the next request.
     fn limit_reached(&self, cost: Option<f64>, next: Option<Usage>, cx: &TurnContext) -> Option<(GoalReason, String)> {
         let goal = self.progress.as_ref().filter(|goal| goal.is_running())?;
         if let Some(limit) = goal.goal.time_ms.filter(|limit| self.elapsed_ms() >= *limit) {
@@ -604,9 +605,9 @@ impl Goals {
     }
 }
 
-/// Comparison of the files after a check.
+/// File comparison after a check.
 impl Goals {
-    /// Starts the comparison of the files, unless one is running.
+    /// Starts comparing the files, unless a comparison is already running.
     fn begin_comparison(&mut self, cx: &mut TurnContext) {
         if self.comparison.is_none() {
             let (ticket, since) = (cx.numbers.next_ticket(), self.first_task().cloned());
@@ -617,13 +618,13 @@ impl Goals {
     }
 }
 
-/// Returns the end of an output.
+/// Returns at most the last `GOAL_OUTPUT_BYTES` bytes of an output.
 fn tail(output: &str) -> &str {
     let start = output.len().saturating_sub(GOAL_OUTPUT_BYTES);
     &output[cut_position_after(output, start)..]
 }
 
-/// Returns a digest of an output that ignores numbers, such as times.
+/// Returns a digest of an output. Numbers, such as durations, are ignored.
 fn output_digest(ended: &str, output: &str) -> String {
     let words = output.split(|c: char| c.is_ascii_digit()).filter(|word| !word.is_empty());
     let mut hasher = blake3::Hasher::new();
@@ -635,7 +636,7 @@ fn output_digest(ended: &str, output: &str) -> String {
     short(&hasher)
 }
 
-/// Returns a digest of the changed files and the shown part of their content.
+/// Returns a digest of the changed files, based on the part of their diffs that is shown.
 fn files_digest(files: &ChangedFiles) -> String {
     let mut hasher = blake3::Hasher::new();
     for file in &files.files {

@@ -11,21 +11,21 @@ use crate::protocol::{
 };
 use crate::session::Mandate;
 
-/// Rules that the user saved in this run.
+/// Rules that the user saved during this run.
 #[derive(Debug, Default)]
 pub(super) struct Grants {
     /// Saved rules, oldest first.
     saved: Vec<RuleGrant>,
-    /// Number of pending changes of the policy files.
+    /// Number of pending changes to the policy files.
     changes: usize,
-    /// Actions named by the approved plan of the running task.
+    /// Actions covered by the running task's approved plan.
     mandate: Mandate,
 }
 
-/// Input of the grants.
+/// Input to the grants.
 #[derive(Debug)]
 pub(super) enum GrantInput {
-    /// The user removes the rule saved last.
+    /// The user removed the most recently saved rule.
     Undone,
     /// The user's policy files were changed or read.
     FilesChanged(RuleFileResult),
@@ -42,7 +42,7 @@ impl Grants {
         }
     }
 
-    /// Returns whether a change of the policy files is pending.
+    /// Returns whether a change to the policy files is pending.
     pub(crate) fn is_saving(&self) -> bool {
         self.changes > 0
     }
@@ -75,7 +75,7 @@ impl Grants {
                 out.notice(format!("no rule was saved: {why}; allowed this once"));
             }
             (GrantScope::Project | GrantScope::Everywhere, None) => {
-                // The decision is in the journal before the file is changed.
+                // The journal must contain the decision before the policy file changes.
                 out.commit(Durability::Process);
                 self.changes += 1;
                 out.effect(Effect::Remember { grant, until: remember.until });
@@ -83,7 +83,7 @@ impl Grants {
         }
     }
 
-    /// Removes the rule that was saved last.
+    /// Removes the most recently saved rule.
     fn undo(&mut self, TurnContext { policy, out, .. }: &mut TurnContext) {
         match self.saved.pop() {
             None => out.notice("no rule was saved in this session; `aye policy grants list` shows rules saved in other sessions"),
@@ -98,7 +98,7 @@ impl Grants {
         }
     }
 
-    /// Starts the mandate of a plan: the covered actions, and the actions that still require approval.
+    /// Starts the mandate of a plan, given the actions that it allows and those that still require approval.
     pub(crate) fn begin_mandate(
         &mut self,
         shown: &ProposedPlan,
@@ -122,7 +122,7 @@ impl Grants {
         self.mandate = mandate;
     }
 
-    /// Ends the mandate while the task continues.
+    /// Ends the mandate while its task continues.
     pub(crate) fn end_mandate(&mut self, cx: &mut TurnContext) {
         if self.mandate != Mandate::default() {
             cx.out.record(Record::MandateSet { digest: None, actions: Vec::new(), asks: Vec::new() });
@@ -131,13 +131,14 @@ impl Grants {
         self.drop_mandate(cx);
     }
 
-    /// Drops the mandate of a task whose end is recorded in the journal.
+    /// Drops the mandate of a task whose end is already in the journal.
     fn drop_mandate(&mut self, cx: &mut TurnContext) {
         self.mandate = Mandate::default();
         cx.policy.end_mandate();
     }
 
-    /// Returns the note about a call that requires approval because the approved plan does not cover it.
+    /// Returns a note for the approval of a call that the approved plan does not allow. Returns `None` if there is no
+    /// such plan or the call proposes a plan itself.
     pub(crate) fn outside_mandate(&self, plan: &Plan, policy: &Enforcer) -> Option<&'static str> {
         if !policy.has_mandate() || plan.task_plan.is_some() {
             return None;
@@ -147,7 +148,7 @@ impl Grants {
         Some(if is_named { "the plan lists this call, but it needs its own approval" } else { "not in the plan" })
     }
 
-    /// Handles the result of a change to the policy files.
+    /// Handles the result of reading or changing the policy files.
     fn on_outcome(&mut self, outcome: RuleFileResult, TurnContext { policy, out, .. }: &mut TurnContext) {
         if matches!(outcome, RuleFileResult::Saved(..) | RuleFileResult::Removed(..)) {
             self.changes = self.changes.saturating_sub(1);
@@ -181,7 +182,7 @@ impl Grants {
                 self.saved.push(grant);
                 out.notice(format!("{names} was not removed: {why}"));
             }
-            // Handled where the time is known.
+            // The turn machine handles this result, because it requires the current time.
             RuleFileResult::Recent { .. } => {}
             RuleFileResult::Listed(Err(why)) => out.notice(format!("the saved rules cannot be read: {why}")),
             RuleFileResult::Listed(Ok(saved)) => {
@@ -198,7 +199,8 @@ impl Grants {
     }
 }
 
-/// Returns whether a plan names the action, regardless of what is at its path now.
+/// Returns whether an action named by a plan is the same as a call's action. The current state of the path is
+/// ignored.
 fn is_same(named: &Action, action: &Action) -> bool {
     match (named, action) {
         (Action::Write { target: named }, Action::Write { target }) => named.real == target.real,

@@ -1,8 +1,9 @@
-//! Guardrail blocks of a provider: the task fails, and the next request informs the model, so that it tries another
-//! approach.
+//! Handling of a provider's guardrail blocks. The task fails, and the next request informs the model of the block so
+//! that it tries another approach.
 //!
-//! The note exists only in the thread and is derived from the record of the task's end. It is placed after the text of
-//! the next prompt, or after the last result if the same task continues. All providers accept text in these positions.
+//! The note exists only in the thread and is derived from the record of the task's end. It is inserted after the text
+//! of the next prompt or, if the same task continues, after the last result. All providers accept text in these
+//! positions.
 
 use super::super::context::estimate;
 use super::super::limits::BLOCKED_CHARS;
@@ -10,12 +11,12 @@ use super::super::thread::Thread;
 use crate::ports::TaskEnd;
 use crate::protocol::{FailureKind, Message, Part, Role};
 
-/// Guardrail message that ended the last task; sent to the model with the next request.
+/// Guardrail message that ended the last task, sent to the model with the next request.
 #[derive(Debug, Default)]
 pub(super) struct GuardrailNote(Option<String>);
 
 impl GuardrailNote {
-    /// Stores the message if a guardrail ended the task, until the next request.
+    /// If a guardrail ended the task, stores its message until the next request.
     pub(crate) fn on_task_end(&mut self, end: &TaskEnd) {
         self.0 = match end {
             TaskEnd::Failed { failure } if failure.kind == FailureKind::GuardrailBlocked => {
@@ -29,7 +30,7 @@ impl GuardrailNote {
         self.0 = None;
     }
 
-    /// Adds the note to the next prompt, for the thread.
+    /// Adds the note to the next prompt as stored in the thread.
     pub(crate) fn add_to_prompt(&mut self, mut prompt: Message) -> Message {
         if let Some(why) = self.0.take() {
             insert_after_prompt(&mut prompt, &guardrail_text(&why));
@@ -43,7 +44,7 @@ impl GuardrailNote {
         let Some(why) = self.0.take() else { return };
         let note = guardrail_text(&why);
         thread.amend_last(|message| match (message.role, message.content.last_mut()) {
-            // The model's own text stays unchanged.
+            // The model's own text is never changed.
             (Role::Assistant, _) => {}
             (Role::User | Role::Tool, Some(Part::ToolResult(result))) => {
                 result.output_text = format!("{}\n\n{note}", result.output_text);
@@ -53,7 +54,7 @@ impl GuardrailNote {
     }
 }
 
-/// Inserts the note after the typed text, which remains the first part.
+/// Inserts the note after the typed text, which remains the first part of the message.
 pub(super) fn insert_after_prompt(message: &mut Message, note: &str) {
     let place = message.content.len().min(1);
     message.content.insert(place, Part::Text { text: format!("\n\n{note}") });

@@ -1,17 +1,17 @@
-//! Outcome of the hooks before a call, with the model's original arguments.
+//! Outcome of a call's hooks, together with the model's original arguments.
 
 use crate::protocol::{CallArguments, CallHooks, ToolResult};
 
-/// Call after its hooks.
+/// Outcome of a call's hooks.
 #[derive(Debug)]
 pub(super) struct HookedCall {
     pub hooks: CallHooks,
-    /// The model's original arguments.
+    /// Arguments as originally written by the model.
     pub requested: CallArguments,
 }
 
 impl HookedCall {
-    /// Adds the notes for the model to the result.
+    /// Adds the hooks' notes for the model to the result.
     pub(super) fn annotate(&self, result: &mut ToolResult) {
         if let Some(note) = self.hooks.note() {
             let gap = if result.output_text.is_empty() { "" } else { "\n" };

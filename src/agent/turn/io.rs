@@ -14,7 +14,7 @@ use crate::protocol::{
 use crate::session::Expense;
 use jiff::Timestamp;
 
-/// Time of an input; `jitter` is a random number in 0..1.
+/// Time of an input. `jitter` is a random number in 0..1.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InputTime {
     pub now: Timestamp,
@@ -22,7 +22,7 @@ pub(crate) struct InputTime {
 }
 
 impl InputTime {
-    /// Returns the milliseconds since `then`; 0 if the clock was set back.
+    /// Returns the number of milliseconds since `then`, or 0 if the clock was set back.
     pub(crate) fn millis_since(self, then: Timestamp) -> u64 {
         u64::try_from(self.now.as_millisecond() - then.as_millisecond()).unwrap_or(0)
     }
@@ -33,7 +33,7 @@ impl InputTime {
 pub(crate) struct Resource {
     pub server: String,
     pub uri: String,
-    /// Reason for which approval is required before the resource is read.
+    /// Reason why reading the resource requires approval; `None` if it does not.
     pub asks: Option<String>,
 }
 
@@ -41,26 +41,26 @@ pub(crate) struct Resource {
 #[derive(Debug)]
 pub(crate) struct PlanResult {
     pub index: usize,
-    /// Actions derived from the arguments alone; empty if the arguments name nothing, or if the plan lists all actions.
+    /// Actions derived from the arguments alone. Empty if the arguments name nothing or the plan lists all actions.
     pub scope: Vec<Action>,
     pub plan: Result<Plan, ToolError>,
 }
 
-/// Input of the turn machine.
+/// Input to the turn machine.
 #[derive(Debug)]
 pub(crate) enum Input {
     Command(Command),
     Delta(Delta),
     ModelFailed(ModelError),
     Planned(Vec<PlanResult>),
-    /// Result of `Effect::HookCalls`, by the index of each call.
+    /// Result of `Effect::HookCalls`, with the index of each call.
     CallsHooked(Vec<(usize, CallHooks)>),
     /// Result of `Effect::Hook`.
     Hooked {
         ticket: u64,
         outcome: EventHooks,
     },
-    /// Result of `Effect::Preview`, by its ticket.
+    /// Result of `Effect::Preview`, with its ticket.
     Previewed {
         index: usize,
         ticket: u64,
@@ -79,7 +79,7 @@ pub(crate) enum Input {
         result: ToolResult,
         latency_ms: u64,
     },
-    /// The files of a proposal no longer match its plan, or match again.
+    /// A proposal's files no longer match its plan, or match it again.
     Outdated {
         approval_id: ApprovalId,
         outdated: bool,
@@ -88,7 +88,7 @@ pub(crate) enum Input {
     PolicyChanged(Box<PolicyChange>),
     /// The user's policy files were changed or read.
     RuleFiles(RuleFileResult),
-    /// The delay of `Effect::Wake` has elapsed.
+    /// The delay of an `Effect::Wake` has elapsed.
     Woken {
         ticket: u64,
     },
@@ -105,13 +105,13 @@ pub(crate) enum Input {
         ticket: u64,
         results: Vec<ToolResult>,
     },
-    /// A server used the model.
+    /// A server or a tool used the model.
     Sampled(SamplingUsage),
-    /// A review alongside the conversation used the model.
+    /// A review that runs alongside the conversation used the model.
     Reviewed(Expense),
-    /// An agent started by a call of the session used the model.
+    /// An agent started by one of the session's calls used the model.
     AgentSpent(Expense),
-    /// Result of `Effect::ListChanges`; without a list if the changes are unknown.
+    /// Result of `Effect::ListChanges`. `changes` is `None` if the changes are unknown.
     ChangesListed {
         ticket: u64,
         changes: Option<ChangedFiles>,
@@ -123,7 +123,7 @@ pub(crate) enum Input {
     },
 }
 
-/// Effect for the host to perform.
+/// Effect to be performed by the host.
 #[derive(Debug)]
 pub(crate) enum Effect {
     Commit(Vec<Record>, Durability),
@@ -137,21 +137,21 @@ pub(crate) enum Effect {
     RequestSummary(ModelRequest),
     StopModel,
     Plan(Vec<(usize, ToolCall)>),
-    /// Runs the hooks before calls that are not planned yet.
+    /// Runs the pre-call hooks of calls that have not been planned yet.
     HookCalls(Vec<(usize, ToolCall)>),
-    /// Runs the hooks of an event that can block it or add context.
+    /// Runs the hooks for an event that they may block or add context to.
     Hook {
         ticket: u64,
         occasion: HookTrigger,
     },
-    /// Plans a call again with additional access and with the user's amendments; answered like `Plan`.
+    /// Plans a call again with additional access and the user's amendments. The result is the same as for `Plan`.
     PlanOpened {
         index: usize,
         call: ToolCall,
         opens: Vec<SandboxAccess>,
         amendments: Vec<Amendment>,
     },
-    /// Plans an approval's proposal with an amendment; answered like `Plan`.
+    /// Plans an approval's proposal again with an amendment applied. The result is the same as for `Plan`.
     Amend {
         index: usize,
         plan: Plan,
@@ -163,8 +163,8 @@ pub(crate) enum Effect {
         permit: PreviewPermit,
         ticket: u64,
     },
-    /// Opens the layer in which a call of an earlier process ran, if its effects still have this digest; answered like
-    /// `Preview`.
+    /// Reopens the layer in which a call of an earlier process ran, provided its effects still have the given digest.
+    /// The result is the same as for `Preview`.
     ReopenLayer {
         index: usize,
         call: ToolCall,
@@ -179,13 +179,13 @@ pub(crate) enum Effect {
         index: usize,
         plan: Plan,
         permit: Permit,
-        /// Maximum number of bytes of output that are kept for the conversation.
+        /// Maximum size of the output in the conversation, in bytes.
         max_bytes: usize,
     },
-    /// Interrupts the running calls, except for file changes, which finish.
+    /// Interrupts all running calls except file changes, which run to completion.
     InterruptTools,
     KillTools,
-    /// Moves a running command to the background; without an ID, the one that has run the longest.
+    /// Moves the given command to the background or, without an ID, the command that has been running longest.
     Background {
         tool_call_id: Option<CallId>,
     },
@@ -198,7 +198,7 @@ pub(crate) enum Effect {
     },
     Forget(RuleGrant),
     ListGrants,
-    /// Finds the recent commands that this rule would have allowed.
+    /// Finds the recent commands, to determine which of them the offered rule would have allowed.
     Recent {
         approval_id: ApprovalId,
         offer: usize,
@@ -208,12 +208,12 @@ pub(crate) enum Effect {
         ticket: u64,
     },
     SaveDraft(String),
-    /// Lists the files that differ from their state before this task first changed them.
+    /// Lists the files that differ from their state before the given task first changed them.
     ListChanges {
         ticket: u64,
         since: Option<TaskId>,
     },
-    /// Plans the reads of the files that a prompt mentions.
+    /// Plans the calls that read the files mentioned in a prompt.
     PlanMentions {
         ticket: u64,
         calls: Vec<ToolCall>,
@@ -221,12 +221,12 @@ pub(crate) enum Effect {
     ReadMentions {
         ticket: u64,
         runs: Vec<(Plan, Permit)>,
-        /// Server resources to read; their results follow the results of the files.
+        /// Server resources to read. Their results follow those of the files.
         resources: Vec<Resource>,
     },
-    /// Opens this model; answered by `Input::ModelOpened`.
+    /// Opens the named model. The result is `Input::ModelOpened`.
     OpenModel {
-        /// API key to save before the model is opened.
+        /// API key to save before the model is opened, if any.
         key: Option<SecretString>,
         name: String,
     },
@@ -238,12 +238,12 @@ pub(crate) enum Effect {
         ask: bool,
     },
     ReloadPolicy,
-    /// Adds the file changes of each task to the rewind points, and emits the event.
+    /// Adds each task's file changes to the rewind points and emits the event.
     TellRewindPoints {
         points: Vec<RewindPoint>,
         can_redo: bool,
     },
-    /// Adds the effects on files to the plan, and emits the event.
+    /// Adds the effects on files to the rewind plan and emits the event.
     PlanRewind {
         plan: RewindPlan,
         since: Option<RewindStart>,

@@ -1,4 +1,5 @@
-//! Commands approved by their effects: each runs in a layer first, and its changes require approval.
+//! Commands that are approved by their effects. Each runs in a layer first, and the resulting changes require
+//! approval.
 
 use super::call::{Call, CallState};
 use super::call_runner::{CallRunner, FollowUpActions};
@@ -17,7 +18,7 @@ const INTERRUPTED: &str = "interrupted by the user; the command ran in a copy of
                            discarded; the output so far follows";
 
 impl CallRunner<'_> {
-    /// Returns the permit to run a command in a layer before an approval.
+    /// Returns the permit to run a command in a layer before it is approved, if this is possible.
     pub(super) fn layer_permit(&self, verdict: &Verdict, call: &Call, plan: &Plan) -> Option<PreviewPermit> {
         let wanted = match verdict {
             Verdict::Ask(question) => question.layer(),
@@ -30,11 +31,12 @@ impl CallRunner<'_> {
         let may = matches!(plan.layer, LayerRun::Possible) && plan.preview == PreviewOffer::Possible;
         let may = may && plan.doubts.hook.is_none();
         let permit = wanted.filter(|_| is_first && is_asked && may)?;
-        // A rule identifies a program by its name, so a different program of that name must not run.
+        // A rule identifies a program by its name, and a different program with the same name must not connect to the
+        // rule's hosts.
         Some(if plan.doubts.by_name.is_some() { permit.without_hosts() } else { permit })
     }
 
-    /// Records a command's effects in its layer before they are used.
+    /// Records the effects that a command had in its layer before they are used.
     pub(super) fn note_layer(&mut self, call: &mut Call, plan: &Plan) {
         let is_recorded = call.layer.digest.take().is_some();
         let (LayerRun::Ended(end), Some(effects), false) = (&plan.layer, &plan.effects, is_recorded) else { return };
@@ -47,8 +49,8 @@ impl CallRunner<'_> {
         });
     }
 
-    /// Decides how to handle the effects: apply them, ask for their approval, or discard them and ask about the
-    /// command.
+    /// Decides how to handle the effects: apply them, request approval for them, or discard them and request approval
+    /// for the command instead.
     pub(super) fn settle_layer(
         &mut self,
         verdict: Verdict,
@@ -67,7 +69,7 @@ impl CallRunner<'_> {
         if end.stopped {
             return self.end_killed(call, end, effects);
         }
-        // A run that was given access and is blocked again is complete, unless further access can be allowed.
+        // A run that was already given access and is blocked again is complete, unless further access can be allowed.
         let is_blocked = call.held.as_ref().map_or(!effects.denied.is_empty(), |held| held.is_extended_by(&effects.denied));
         // If nobody can allow further access, a command that the mode allows is complete.
         if is_blocked && (!Self::is_by_mode(&verdict) || self.can_escalate(call, &blocked_result(call, effects))) {
@@ -94,7 +96,7 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Returns whether only the mode, and no rule, allows a command.
+    /// Returns whether a command is allowed by the mode alone and not by a rule.
     fn is_by_mode(verdict: &Verdict) -> bool {
         matches!(verdict, Verdict::Allow(permit) if permit.layer().is_some())
     }
@@ -119,8 +121,8 @@ impl CallRunner<'_> {
         self.ask(call, index, plan, question, batch, at);
     }
 
-    /// Returns whether the effects need no approval: they are only build output, or the mode allows file tools to make
-    /// the same changes.
+    /// Returns whether the effects need no approval, because they consist only of build output or the mode allows
+    /// file tools to make the same changes.
     fn can_apply_unasked(&self, effects: &Effects, end: &LayerEnd, at: InputTime) -> bool {
         if effects.is_build_output() {
             return true;
@@ -134,7 +136,8 @@ impl CallRunner<'_> {
         effects.unlisted_reason().is_none() && self.cx.policy.applies_effects(actions, at.now)
     }
 
-    /// Asks whether to run a command again if its approved effects could not be applied. Nothing was written.
+    /// If a command's approved effects could not be applied, asks whether to run the command again. Nothing was
+    /// written. Returns whether the user is asked.
     pub(super) fn conflicts(&mut self, call: &mut Call, index: usize, result: &ToolResult) -> bool {
         let error = result.error.as_ref().filter(|error| error.code == ErrorCode::Conflict);
         let stopping = self.quitting || self.cancelling;
@@ -150,7 +153,7 @@ impl CallRunner<'_> {
         true
     }
 
-    /// Asks for approval of another run in a copy. Its effects are decided afterwards.
+    /// Asks for approval to run a command in a layer again. Its effects then require a separate decision.
     pub(super) fn ask_to_run_again(
         &mut self,
         verdict: Verdict,
@@ -179,14 +182,14 @@ impl CallRunner<'_> {
         self.ask(call, index, plan, question, batch, at);
     }
 
-    /// Discards the layer, and asks for approval before the command runs without one.
+    /// Discards the layer and asks for approval before the command runs without one.
     pub(super) fn ask_before(&mut self, call: &mut Call, index: usize) {
         call.held = None;
         self.drop_preview(call);
         self.plan_again(call, index);
     }
 
-    /// Discards the layer of a command that was killed. The model receives the output so far.
+    /// Discards the layer of a command that was killed. The model receives the output produced so far.
     fn end_killed(&mut self, call: &mut Call, end: &LayerEnd, effects: &Effects) {
         self.drop_preview(call);
         let (code, how) = match &end.error {
@@ -199,7 +202,7 @@ impl CallRunner<'_> {
         self.report(call, 0);
     }
 
-    /// Discards the layer of a running command, and plans it to run in the background.
+    /// Discards a running command's layer and plans the command to run in the background.
     pub(super) fn ask_for_background(&mut self, call: &mut Call, index: usize) {
         self.stop_preview(call);
         call.held = None;
@@ -211,7 +214,7 @@ impl CallRunner<'_> {
         self.plan_again(call, index);
     }
 
-    /// Discards the layer of a command that the user interrupted. The model receives the output so far.
+    /// Discards the layer of a command that the user interrupted. The model receives the output produced so far.
     pub(super) fn interrupt_layer(&mut self, call: &mut Call, outcome: Result<Plan, ToolError>) {
         let (output_text, rest) = match outcome {
             Ok(plan) => {
@@ -227,7 +230,8 @@ impl CallRunner<'_> {
         self.report(call, 0);
     }
 
-    /// Asks for approval of the effects that a call of an earlier process left in its layer, if they are unchanged.
+    /// Reopens the layer in which a call of an earlier process left effects, so that they can be approved if they are
+    /// unchanged.
     pub(super) fn reopen_layer(&mut self, call: &mut Call, index: usize, digest: String) {
         let ticket = self.cx.numbers.next_ticket();
         let (tool_name, actions) = (call.call.tool_name.clone(), call.announced.as_ref().map(|planned| planned.actions.clone()));
@@ -236,8 +240,8 @@ impl CallRunner<'_> {
         self.cx.out.effect(Effect::ReopenLayer { index, call: call.call.clone(), digest, ticket });
     }
 
-    /// Discards a layer that was open when aye exited, and informs the model. No command runs again. `why`: the reason
-    /// why effects that waited for approval cannot be shown again.
+    /// Discards a layer that was open when aye exited, and informs the model. The command does not run again. `why`
+    /// is the reason why effects that were waiting for approval cannot be shown again, if any.
     pub(super) fn discard_layer(&mut self, call: &mut Call, why: Option<&str>) {
         let waited = call.layer.digest.is_some();
         self.drop_preview(call);
@@ -258,7 +262,7 @@ impl CallRunner<'_> {
         self.cx.out.notice(format!("`{}`: aye exited, and {seen}{because}; nothing was applied", call.summary));
     }
 
-    /// Adds the reason why the command did not run in a layer first to the approval.
+    /// Adds the reason why the command did not run in a layer first to the approval request.
     pub(super) fn with_layer_reason(&mut self, call: &Call, plan: &Plan, mut question: Question) -> Question {
         if question.layer().is_none() {
             return question;
@@ -273,7 +277,7 @@ impl CallRunner<'_> {
         question
     }
 
-    /// Reports once to the user that a command ran without approval.
+    /// Adds a note that the command ran without approval. The note is added only once.
     fn report_layers(&mut self, call: &mut Call, effects: &Effects) {
         if call.asked || std::mem::replace(&mut self.layers.explained_layers, true) {
             return;
@@ -287,11 +291,12 @@ impl CallRunner<'_> {
             [] => "without network".to_owned(),
             hosts => format!("with access to {}", format_access(hosts)),
         };
-        // One row of a narrow terminal.
+        // The note fits into one row of a narrow terminal.
         call.note = Some(format!("ran in a copy {access}; {what}"));
     }
 
-    /// Returns how a call is ordered relative to others; `None` if commands are approved before they run.
+    /// Returns the kind that determines a call's order relative to other calls, or `None` if commands are approved
+    /// before they run.
     pub(super) fn turn_kind(&self, verdict: &Verdict) -> Option<TurnKind> {
         let reads = matches!(verdict, Verdict::Allow(permit) if permit.reads_only());
         let in_a_copy = Self::is_by_mode(verdict) || matches!(verdict, Verdict::Ask(question) if question.layer().is_some());
@@ -303,9 +308,9 @@ impl CallRunner<'_> {
     }
 }
 
-/// Check of a goal: it runs in a layer that is always discarded.
+/// A goal's check, which runs in a layer that is always discarded.
 impl CallRunner<'_> {
-    /// Returns the permit to run the check in a copy. If a copy is not possible, the user is informed of the reason.
+    /// Returns the permit to run the check in a layer. If that is not possible, informs the user of the reason.
     pub(super) fn check_permit(&mut self, plan: &Plan, permit: &Permit) -> Option<PreviewPermit> {
         if permit.reads_only() || permit.is_unsandboxed() || plan.effects.is_some() {
             return None;
@@ -322,8 +327,8 @@ impl CallRunner<'_> {
         }
     }
 
-    /// Ends the check with the output of its run in a copy, which is discarded. Returns whether the check has ended;
-    /// otherwise it has to run without a copy.
+    /// Ends the check with the output of its run in a layer, which is discarded. Returns `false` if the check has to
+    /// run again without a layer.
     pub(super) fn settle_check_run(&mut self, call: &mut Call, outcome: &Result<Plan, ToolError>) -> bool {
         let (id, name) = (call.call.tool_call_id.clone(), call.call.tool_name.clone());
         let result = match outcome {
@@ -354,15 +359,15 @@ impl CallRunner<'_> {
     }
 }
 
-/// Returns a clause about build output that the command wrote directly, to be appended to another clause; empty if
-/// there is none.
+/// Returns a clause about build output that the command wrote directly, to be appended to another clause. Empty if
+/// there is no such output.
 pub(super) fn build_output_clause(effects: &Effects) -> String {
     let direct = effects.counted.iter().filter(|counted| counted.direct).map(|counted| format!("`{}/`", counted.path));
     let direct: Vec<String> = direct.collect();
     if direct.is_empty() { String::new() } else { format!("; its build output in {} remains", direct.join(", ")) }
 }
 
-/// Returns the result of a command that was blocked in its layer.
+/// Returns the result of a command that was blocked while it ran in its layer.
 fn blocked_result(call: &Call, effects: &Effects) -> ToolResult {
     let output = if effects.is_build_output() { effects.output.as_str() } else { "[its output is withheld too]" };
     let access = match &call.held {

@@ -1,7 +1,7 @@
-//! Loop guard: consecutive identical calls with identical outcomes require approval.
+//! Loop guard: requires approval for consecutive identical calls that have identical outcomes.
 //!
-//! A different outcome is progress and resets the count. Polling for a result and repeating a check after each change
-//! are therefore not loops. Times of day and durations in outcomes are ignored.
+//! A different outcome counts as progress and resets the count, so polling for a result or repeating a check after
+//! each change is not a loop. Times of day and durations within outcomes are ignored.
 
 use super::super::limits::SAME_CALLS;
 use crate::protocol::{CallArguments, ErrorCode, ToolCall, ToolResult};
@@ -9,34 +9,34 @@ use regex::Regex;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
-/// Times and durations to ignore in outcomes: `12:04:33`, `0.34s`, `12 ms`, `1m 03s`.
+/// Times and durations to ignore in outcomes, such as `12:04:33`, `0.34s`, `12 ms` and `1m 03s`.
 static TIMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"\d{1,2}:\d\d(:\d\d([.,]\d+)?)?|\d+([.,]\d+)?\s?(ns|us|µs|ms|s|secs?|seconds?|m|min|mins|minutes?)\b").ok()
 });
 
-/// Consecutive identical calls at the end of a task.
+/// Identical calls at the end of the calls made so far in a task.
 #[derive(Debug, Default)]
 pub(super) struct LoopGuard {
     last: Option<(String, CallArguments)>,
-    /// Outcome of the last call.
+    /// Outcome of the most recent call.
     outcome: Option<u64>,
     row: RepeatCount,
 }
 
-/// Position of a call in a run of identical calls.
+/// Position of a call within a series of identical calls.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RepeatCount {
-    /// Number of the run; a different call starts the next run.
+    /// Number of the series. A different call starts the next series.
     number: u64,
-    /// Number of calls in the run so far.
+    /// Number of calls in the series so far.
     times: u32,
-    /// Number of calls allowed without approval; each approval raises it.
+    /// Number of calls allowed without approval. Each approval raises it.
     free: u32,
 }
 
 impl LoopGuard {
-    /// Returns the position of each call of a response in its run of identical calls. Arguments are equal if their JSON
-    /// values are, regardless of key order.
+    /// Returns the position of each call in a response within its series of identical calls. Arguments are equal if
+    /// their JSON values are equal, regardless of key order.
     pub(super) fn count(&mut self, calls: &[ToolCall]) -> Vec<RepeatCount> {
         let mut rows = Vec::with_capacity(calls.len());
         for (index, call) in calls.iter().enumerate() {
@@ -57,10 +57,10 @@ impl LoopGuard {
         rows
     }
 
-    /// Records the outcomes of a step's calls, in order. A denied call has no outcome and changes nothing.
+    /// Records the outcomes of a step's calls, in order. A denied call has no outcome and does not change anything.
     pub(super) fn on_results<'a>(&mut self, results: impl Iterator<Item = &'a ToolResult>) {
         let outcomes: Vec<Option<u64>> = results.map(outcome).collect();
-        // Calls at the end that repeat the last one.
+        // Number of calls at the end that repeat the last call.
         let times = usize::try_from(self.row.times).unwrap_or(usize::MAX);
         let repeated = outcomes.len().min(times);
         if repeated == times {
@@ -77,13 +77,13 @@ impl LoopGuard {
         }
     }
 
-    /// Returns the number of calls in the run if it requires approval.
+    /// Returns the number of calls in the series if that number requires approval.
     pub(super) fn excessive_repeats(&self, row: RepeatCount) -> Option<u32> {
         let free = if row.number == self.row.number { self.row.free } else { row.free };
         (row.times > free).then_some(row.times)
     }
 
-    /// Records that the call runs. Approval of a repeated call raises the limit.
+    /// Records that a call runs. If it is a repeated call that was approved, this raises the limit.
     pub(super) fn allow(&mut self, row: RepeatCount) {
         if row.number == self.row.number && row.times > self.row.free {
             self.row.free = row.times.saturating_add(SAME_CALLS - 1);
@@ -91,7 +91,7 @@ impl LoopGuard {
     }
 }
 
-/// Returns a hash of a result without times and durations; `None` if the call was denied.
+/// Returns a hash of a result that ignores times and durations, or `None` if the call was denied.
 fn outcome(result: &ToolResult) -> Option<u64> {
     let code = result.error.as_ref().map(|error| error.code);
     if matches!(
@@ -191,7 +191,7 @@ mod tests {
             .collect()
     }
 
-    /// Returns the length of the run after each of these steps.
+    /// Returns the length of the current series after each of these steps.
     fn rows(steps: &[(&[ToolCall], &[&str])]) -> Vec<u32> {
         let mut guard = LoopGuard::default();
         let after = |(calls, outputs): &(&[ToolCall], &[&str])| {
@@ -209,7 +209,7 @@ mod tests {
         let thrice = vec![poll[0].clone(); 3];
         assert_eq!(rows(&[(poll, &["10 %"]), (poll, &["20 %"]), (poll, &["20 %"]), (poll, &["30 %"])]), [1, 1, 2, 1]);
         assert_eq!(rows(&[(&thrice, &["a", "a", "b"]), (&thrice, &["b", "b", "b"])]), [1, 4]);
-        // Another call in between resets the count, regardless of its result.
+        // A different call in between resets the count, regardless of its result.
         let other = [call("Stat", "{}"), poll[0].clone()];
         assert_eq!(rows(&[(poll, &["a"]), (&other, &["x", "a"]), (poll, &["a"])]), [1, 1, 2]);
         // A denial is not an outcome.

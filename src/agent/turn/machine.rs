@@ -1,4 +1,4 @@
-//! Turn machine: passes each input to the sub-machines concerned, and connects their outputs.
+//! Turn machine, which passes each input to the sub-machines that it concerns and connects their outputs.
 
 use super::call_batch::CallBatch;
 use super::calls::{ApprovalInput, CallsInput, CallsOutput, TurnCalls};
@@ -39,7 +39,7 @@ use crate::protocol::{
 use crate::session::Expense;
 use std::path::PathBuf;
 
-/// Turn machine of one session.
+/// Turn machine for a single session.
 pub(crate) struct TurnMachine {
     pub(super) cx: TurnContext,
     pub(super) requests: Requests,
@@ -53,13 +53,13 @@ pub(crate) struct TurnMachine {
     pub(super) calls: TurnCalls,
     /// Recovery information, available until the session is restored.
     pub(super) known: RecoveredCalls,
-    /// Whether the user ended the session. Running calls finish, and no new work starts.
+    /// Whether the user ended the session. Running calls finish, and no new work is started.
     pub(super) quitting: bool,
-    /// Work that remains for the current input.
+    /// Work that remains to be done for the current input.
     pub(super) work: WorkQueue,
 }
 
-/// Inputs.
+/// Input handling.
 impl TurnMachine {
     pub(crate) fn new(policy: Enforcer, options: AgentOptions) -> Self {
         let mut machine = Self {
@@ -132,7 +132,7 @@ impl TurnMachine {
         self.cx.out.take()
     }
 
-    /// Does the work that follows an input, until none remains.
+    /// Does the work that follows from an input until none remains.
     pub(super) fn finish_work(&mut self, at: InputTime) {
         while let Some(item) = self.work.take_next() {
             match item {
@@ -208,16 +208,16 @@ impl TurnMachine {
         }
     }
 
-    /// Handles the inputs that are still relevant while the session ends.
+    /// Handles those inputs that are still relevant while the session is ending.
     fn wind_down(&mut self, input: Input, at: InputTime) {
         match input {
             Input::ToolFinished { index, result, latency_ms } => {
                 self.report_calls(CallsInput::Finished { index, result, latency_ms }, at);
-                // A step whose calls all have results is completed, even if no other step follows.
+                // A step whose calls all have results is complete, even if no other step follows.
                 if self.tasks.calls().is_none_or(CallBatch::is_done) {
                     self.close_step(at);
                     self.cx.out.commit(Durability::Process);
-                    // The end of the session pauses the task, and records that.
+                    // The end of the session pauses the task and records the pause.
                     self.report_task(TaskInput::Phase(Phase::Working(CallBatch::default())));
                 }
                 self.end_if_nothing_runs();
@@ -227,7 +227,7 @@ impl TurnMachine {
                 self.report_calls(CallsInput::Progressed { tool_call_id, progress }, at);
             }
             Input::Command(Command::SaveDraft { text }) => self.cx.out.effect(Effect::SaveDraft(text)),
-            // Prompts are too late to start, but are kept.
+            // It is too late to start a prompt, so new prompts remain in the queue.
             Input::Command(Command::Prompt { text }) => self.pass_to_prompts(PromptInput::Queued { text, steer: false }, at),
             Input::Command(Command::Steer { text }) => self.pass_to_prompts(PromptInput::Queued { text, steer: true }, at),
             Input::Command(Command::EditWaiting { id, text }) => self.pass_to_prompts(PromptInput::Edited { id, text }, at),
@@ -262,16 +262,16 @@ impl TurnMachine {
     }
 }
 
-/// Session state, and queries by its host.
+/// Session state, and queries by the host.
 impl TurnMachine {
-    /// Starts the session; call this once, before any input.
+    /// Starts the session. Must be called exactly once, before any input.
     pub(crate) fn begin_session(&mut self) -> Vec<Effect> {
         self.report_task(TaskInput::SessionStatus(SessionStatus::Running));
         self.cx.out.take()
     }
 
-    /// Ends the session. A session with an unfinished task is paused: the task continues when the session is resumed.
-    /// `saved`: whether everything was saved.
+    /// Ends the session. A session with an unfinished task is paused, and the task continues when the session is
+    /// resumed. `saved` says whether everything was saved.
     pub(crate) fn end_session(&mut self, saved: bool) -> Vec<Effect> {
         let is_done = (self.tasks.current().is_none() || self.tasks.is_user_command()) && !self.tasks.has_task_set_aside();
         if !saved {
@@ -291,12 +291,12 @@ impl TurnMachine {
         self.cx.out.take()
     }
 
-    /// Returns whether the session has ended or is paused with an unfinished task.
+    /// Returns whether the session is paused.
     pub(crate) fn is_paused(&self) -> bool {
         self.tasks.session_status() == SessionStatus::Paused
     }
 
-    /// Sets whether decisions can be saved. While they cannot, the session is paused.
+    /// Sets whether saving is currently impossible. While decisions cannot be saved, the session is paused.
     pub(crate) fn set_stalled(&mut self, stalled: bool) -> Option<EventKind> {
         match self.pass_to_tasks(TaskInput::Stalled(stalled)) {
             Some(TaskOutput::StateChanged(SessionSnapshot { session_status, task })) => {
@@ -306,67 +306,67 @@ impl TurnMachine {
         }
     }
 
-    /// Returns the number of tasks, the number of used tokens, and the cost in US dollars if all prices are known.
+    /// Returns the number of tasks, the number of tokens used, and the cost in US dollars if all prices are known.
     pub(crate) fn totals(&self) -> (u32, u64, Option<f64>) {
         let totals = self.requests.spending().totals();
         (self.cx.numbers.tasks(), totals.tokens(), totals.whole_cost_usd())
     }
 
-    /// Returns the session budgets, for a front end that connects.
+    /// Returns the session's budgets for a front end that connects.
     pub(crate) fn budgets(&self) -> Vec<Budget> {
         self.requests.spending().budgets(self.tasks.usage(), &self.cx)
     }
 
-    /// Sets the recovery information. Call this once, before the session is restored.
+    /// Sets the recovery information. Must be called once before the session is restored.
     pub(crate) fn set_recovery_info(&mut self, known: RecoveredCalls) {
         self.known = known;
     }
 
-    /// Sets the servers whose resources a prompt may mention.
+    /// Sets the servers whose resources prompts may mention.
     pub(crate) fn set_servers(&mut self, names: Vec<String>) {
         self.prompts.set_servers(names);
     }
 
-    /// Returns the pending approvals, each with the path states recorded by its plan.
+    /// Returns the pending approvals, each with the path states recorded in its plan.
     pub(crate) fn pending_changes(&self) -> impl Iterator<Item = (&ApprovalId, &[PlaceChange])> {
         self.tasks.calls().into_iter().flat_map(CallBatch::approvals)
     }
 
-    /// Returns the reason why the current policy would deny an allowed call.
+    /// Returns the reason why the current policy would deny a call that was allowed earlier, if it would.
     pub(in crate::agent) fn current_denial(&self, plan: &Plan, at: InputTime) -> Option<Denial> {
         denial_for(&self.cx.policy, &plan.tool_name, &plan.actions, at.now)
     }
 
-    /// Returns whether the server needs the user's approval to use the model. The error is the reason why it must not
-    /// use it.
+    /// Returns whether a server needs the user's approval to use the model. Returns an error with the reason if the
+    /// server must not use it at all.
     pub(crate) fn may_sample(&self, server: &str) -> Result<bool, String> {
         self.cx.policy.may_sample(server).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))
     }
 
-    /// Returns the model and the maximum number of tokens of its response. The error is the reason why such a request
-    /// may not be sent.
+    /// Returns the model and the maximum number of output tokens for a sampling request. Returns an error if the
+    /// request must not be sent.
     pub(crate) fn sampling(&self, input_tokens: u64, wanted: u64, at: InputTime) -> Result<(ModelFacts, u64), Failure> {
         let output_tokens = self.requests.sampling_limit(input_tokens, wanted, self.tasks.usage(), &self.cx, at)?;
         Ok((self.cx.options.model.clone(), output_tokens))
     }
 
-    /// Returns the model in use, its effort and the budgets, for an agent.
+    /// Returns the current model, its effort and the budgets, for use by an agent.
     pub(crate) fn account(&self) -> (String, Option<Effort>, Vec<Budget>) {
         let budgets = self.requests.spending().budgets_with_steps(self.tasks.usage(), &self.cx);
         (self.cx.options.model.name.clone(), self.cx.options.effort, budgets)
     }
 
-    /// Returns the price assumed for the model in use.
+    /// Returns the price assumed for the current model, if any.
     pub(crate) fn assumed_price(&self) -> Option<AssumedPrice> {
         self.requests.assumed_price(&self.cx)
     }
 
-    /// Returns the reason why even the smallest request may not be sent.
+    /// Returns the reason why not even the smallest request may be sent, or `None` if it may.
     pub(crate) fn request_obstacle(&self, at: InputTime) -> Option<Failure> {
         self.sampling(1, 1, at).err()
     }
 
-    /// Counts and reports the usage of a server or a tool.
+    /// Counts and reports model usage by a server or a tool.
     fn on_sampled(&mut self, sampled: SamplingUsage) {
         let SamplingUsage { server, label, model, usage, fee_usd, estimated, stop_reason, latency_ms } = sampled;
         let cost_usd = model.cost_usd(&usage).map(|cost| cost + fee_usd);
@@ -379,14 +379,14 @@ impl TurnMachine {
         self.report_spending(SpendingInput::Completed(request));
     }
 
-    /// Counts a request from an agent.
+    /// Counts a request made by an agent.
     fn count_agent(&mut self, spent: Expense) {
         self.spend(SpendingInput::AgentSpent(spent));
         self.report_spending(SpendingInput::UsageChanged);
     }
 
-    /// Passes an input to the spending, and charges the task's share of the usage to the task. Returns the usage that
-    /// was counted.
+    /// Passes an input to the spending sub-machine and charges the task's share of the usage to the task. Returns the
+    /// usage that was counted.
     pub(super) fn spend(&mut self, input: SpendingInput<'_>) -> Option<Expense> {
         match self.requests.handle_spending(input, self.tasks.usage(), &mut self.cx)? {
             SpendingOutput::Spent(spent) => {
@@ -419,27 +419,27 @@ impl TurnMachine {
         Some(request)
     }
 
-    /// Passes to the spending an input that concerns no other sub-machine.
+    /// Passes on an input that concerns only the spending sub-machine.
     pub(super) fn report_spending(&mut self, input: SpendingInput<'_>) {
         let output = self.requests.handle_spending(input, self.tasks.usage(), &mut self.cx);
         debug_assert!(output.is_none(), "a report changes no task");
     }
 }
 
-/// Tasks, and the calls of the current step.
+/// Tasks and the calls of the current step.
 impl TurnMachine {
     /// Passes an input to the tasks.
     pub(super) fn pass_to_tasks(&mut self, input: TaskInput<'_>) -> Option<TaskOutput> {
         self.tasks.handle(input, &mut self.cx)
     }
 
-    /// Passes an input to the tasks that concerns no other sub-machine.
+    /// Passes on an input that concerns only the tasks.
     pub(super) fn report_task(&mut self, input: TaskInput<'_>) {
         let output = self.pass_to_tasks(input);
         debug_assert!(output.is_none(), "nothing follows a report");
     }
 
-    /// Counts the calls of a response. Returns the repetition count of each.
+    /// Counts the calls in a response and returns each call's repetition count.
     pub(super) fn count_repeats(&mut self, calls: &[ToolCall]) -> Vec<RepeatCount> {
         match self.pass_to_tasks(TaskInput::CallsRequested(calls)) {
             Some(TaskOutput::Repeated(rows)) => rows,
@@ -447,7 +447,7 @@ impl TurnMachine {
         }
     }
 
-    /// Passes an input to the calls of the current step, and their side effects to the rewind points.
+    /// Passes an input to the calls of the current step, and passes the resulting side effects to the rewind points.
     pub(super) fn pass_to_calls(&mut self, input: CallsInput, at: InputTime) -> CallsOutput {
         let mut output = self.calls.handle(input, self.tasks.calls_mut(), self.quitting, &mut self.cx, at);
         for started in output.started.drain(..) {
@@ -456,18 +456,18 @@ impl TurnMachine {
         output
     }
 
-    /// Passes to the calls an input after which no call continues.
+    /// Passes an input to the calls without continuing any of them.
     pub(super) fn report_calls(&mut self, input: CallsInput, at: InputTime) {
         self.pass_to_calls(input, at);
     }
 
-    /// Passes an input to the calls, and continues with those that waited for it.
+    /// Passes an input to the calls and continues those that were waiting for it.
     fn advance_after(&mut self, input: CallsInput, at: InputTime) {
         self.pass_to_calls(input, at);
         self.advance(at);
     }
 
-    /// Handles the plans of calls, or the outcome of the hooks before they are planned.
+    /// Handles planned calls, or the outcome of the hooks that run before planning.
     pub(super) fn on_planned(&mut self, input: CallsInput, at: InputTime) {
         self.cx.record_policy();
         let is_planned = matches!(input, CallsInput::Planned(_));
@@ -481,7 +481,7 @@ impl TurnMachine {
     fn on_decision(&mut self, approval_id: ApprovalId, decision: Decision, at: InputTime) {
         self.report_to_goal(GoalInput::CallStarted);
         self.advance_after(CallsInput::Approval(ApprovalInput::Decided { approval_id, decision }), at);
-        // A denial is committed like an approval, even while other approvals are open.
+        // A denial is committed like an approval, even if other approvals are still pending.
         self.work.add(WorkItem::Commit);
     }
 
@@ -514,13 +514,13 @@ impl TurnMachine {
         self.advance(at);
     }
 
-    /// Passes an input to the models, and their outputs to the requests that they concern.
+    /// Passes an input to the models and handles their output.
     pub(super) fn pass_to_models(&mut self, input: ModelInput<'_>, at: InputTime) {
         match self.requests.handle_models(input, &mut self.cx) {
             Some(ModelOutput::Changed) => self.on_window_change(at),
             Some(ModelOutput::ChoiceReady) => {
                 self.on_window_change(at);
-                // A user who switches the model during a retry delay does not want to wait.
+                // A user who switches models during a retry delay does not want to wait for the delay.
                 if self.requests.compactor().ticket().is_some() {
                     self.compaction(CompactionInput::RetryDue, at);
                 } else if self.is_retrying() {
@@ -554,7 +554,7 @@ impl TurnMachine {
         self.pass_to_models(ModelInput::Opened { opened, request }, at);
     }
 
-    /// Opens the next fallback model for a request whose retries are exhausted. Pauses the task if there is none.
+    /// Opens the next fallback model for a request whose retries are exhausted, or pauses the task if there is none.
     pub(super) fn fall_back_or_pause(&mut self, failure: Failure) {
         let Some(name) = self.requests.next_fallback(&failure, &mut self.cx) else { return self.pause(failure) };
         let ticket = self.cx.numbers.next_ticket();
@@ -567,12 +567,12 @@ impl TurnMachine {
         self.requests.handle_context(input, &mut self.cx)
     }
 
-    /// Handles a change of the model or of its known context window.
+    /// Handles a change to the model or to its known context window.
     fn on_window_change(&mut self, at: InputTime) {
         self.requests.on_model_change(self.tasks.continuable_id(), &mut self.cx, at);
     }
 
-    /// Sets a budget. A task that is paused because of it continues.
+    /// Sets a budget. A task that is paused because of a budget then continues, unless a limit is still exceeded.
     fn set_budget(&mut self, limit: BudgetLimit, at: InputTime) {
         let output = self.requests.handle_spending(SpendingInput::BudgetSet(limit), self.tasks.usage(), &mut self.cx);
         let Some(SpendingOutput::BudgetSet { max_steps }) = output else { return };
@@ -582,7 +582,7 @@ impl TurnMachine {
         self.resume_within_budget(at);
     }
 
-    /// Continues a task that is paused because of a budget, once no limit is exceeded.
+    /// Continues a task that is paused because of a budget, provided no limit is exceeded any longer.
     fn resume_within_budget(&mut self, at: InputTime) {
         if self.tasks.is_paused() && self.requests.spending().is_paused() {
             match self.requests.budget_failure(self.tasks.usage(), &self.cx, at) {
@@ -593,20 +593,20 @@ impl TurnMachine {
     }
 }
 
-/// Goals: user commands, the ends of tasks, and limits.
+/// Goals: user commands, ends of tasks, and limits.
 impl TurnMachine {
     /// Passes an input to the goal.
     pub(super) fn pass_to_goal(&mut self, input: GoalInput<'_>) -> Option<GoalOutput> {
         self.goals.handle(input, self.requests.spending().totals().cost_usd, &mut self.cx)
     }
 
-    /// Passes to the goal an input that concerns no other sub-machine.
+    /// Passes on an input that concerns only the goal.
     pub(super) fn report_to_goal(&mut self, input: GoalInput<'_>) {
         let output = self.pass_to_goal(input);
         debug_assert!(output.is_none(), "nothing follows a report");
     }
 
-    /// Reports a change of the goal that was waiting for its commit.
+    /// Reports a change to the goal that was waiting to be committed.
     pub(super) fn poll_goal_report(&mut self) {
         self.goals.poll_report(self.requests.spending().totals().cost_usd, &mut self.cx);
     }
@@ -623,12 +623,13 @@ impl TurnMachine {
         }
         let text = goal.text.clone();
         if self.pass_to_goal(GoalInput::Set { goal, obstacle }) == Some(GoalOutput::Begun) {
-            // The goal is committed with what follows: a queued prompt, or the first step.
+            // The goal is committed with the records that follow, which are those of a queued prompt or the first
+            // step.
             self.begin_task(text, at);
         }
     }
 
-    /// Replaces the check. A paused goal then continues.
+    /// Replaces the goal's check. If the goal is paused, it then continues.
     pub(super) fn set_goal_check(&mut self, check: &str, at: InputTime) {
         let input = GoalInput::CheckReplaced { check, is_checking: self.tasks.is_check() };
         if self.pass_to_goal(input) == Some(GoalOutput::Due) && !self.is_busy() {
@@ -636,14 +637,14 @@ impl TurnMachine {
         }
     }
 
-    /// Ends the goal, and interrupts its running work.
+    /// Ends the goal and interrupts any work in progress for it.
     pub(super) fn stop_goal(&mut self, at: InputTime) {
         if self.pass_to_goal(GoalInput::Stopped) == Some(GoalOutput::WorkStopped) && self.tasks.current().is_some() {
             self.interrupt(at);
         }
     }
 
-    /// Continues a paused goal. Returns whether there is one.
+    /// Continues an active goal. Returns whether there is one.
     pub(super) fn continue_goal(&mut self, at: InputTime) -> bool {
         let is_active = self.goals.is_active();
         if is_active {
@@ -661,13 +662,13 @@ impl TurnMachine {
         self.poll_goal_report();
     }
 
-    /// Ends the goal if its time or its budget is used up. `next`: estimated usage of the next request. Returns whether
-    /// the goal ended.
+    /// Ends the goal if its time or budget is exhausted. `next` is the estimated usage of the next request, if there
+    /// is one. Returns whether the goal ended.
     pub(super) fn end_goal_at_limit(&mut self, next: Option<Usage>) -> bool {
         self.pass_to_goal(GoalInput::WorkDue { next }) == Some(GoalOutput::LimitReached)
     }
 
-    /// Ends a task whose next request would exceed a limit of the goal. Returns whether the task ended.
+    /// Ends a task whose next request would exceed one of the goal's limits. Returns whether the task ended.
     pub(super) fn end_task_at_goal_limit(&mut self, at: InputTime) -> bool {
         if !self.goals.is_running() || !self.end_goal_at_limit(Some(self.requests.next_request(&self.cx, at))) {
             return false;
@@ -681,8 +682,8 @@ impl TurnMachine {
         true
     }
 
-    /// Ends the goal and interrupts its task when its time is used up. Returns whether the ticket belongs to the timer
-    /// of the goal.
+    /// If the ticket belongs to the goal's timer, ends the goal and interrupts its task. Returns whether the ticket
+    /// belongs to that timer.
     pub(super) fn time_out_goal(&mut self, ticket: u64, at: InputTime) -> bool {
         let is_timer = self.goals.is_timer(ticket);
         if is_timer && self.end_goal_at_limit(None) && self.is_busy() {
@@ -699,7 +700,7 @@ impl TurnMachine {
         self.rewinds.handle(input, self.requests.thread(), &mut self.cx.out)
     }
 
-    /// Passes to the rewinds an input that concerns no other sub-machine.
+    /// Passes on an input that concerns only the rewinds.
     pub(super) fn report_rewind(&mut self, input: RewindInput<'_>) {
         let output = self.pass_to_rewinds(input);
         debug_assert!(output.is_none(), "nothing was rewound");
@@ -716,7 +717,7 @@ impl TurnMachine {
         if !self.end_waiting_task(at) {
             return self.cx.out.notice("a task is running; stop it first, then rewind");
         }
-        // Open calls have results by now.
+        // Open calls have received results by now, so resolve the target again.
         let aim = self.rewinds.resolve(target, scope, self.requests.thread()).unwrap_or(aim);
         let (target, begins_next, step) = (Box::new(aim), self.prompts.queue().is_empty(), self.rewind_step());
         let output = self.pass_to_rewinds(RewindInput::Started { target, overwrite, begins_next, step });
@@ -729,7 +730,7 @@ impl TurnMachine {
         u64::from(self.cx.numbers.steps()).max(1)
     }
 
-    /// Ends a task that only waits for the user. Returns whether nothing is running afterwards.
+    /// Ends a task that is merely waiting for the user. Returns whether nothing is running afterwards.
     fn end_waiting_task(&mut self, at: InputTime) -> bool {
         if self.prompts.is_preparing() || self.requests.is_compacting() {
             return false;
@@ -758,7 +759,7 @@ impl TurnMachine {
             None if begins_next && !self.prompts.queue().is_empty() => self.start_next(at),
             None => {}
         }
-        // A prompt may have been queued while files were restored.
+        // A prompt may have been queued while the files were being restored.
         if begins_next && then.is_some() {
             self.work.add(WorkItem::PromptAfterRewind);
         }
@@ -770,8 +771,8 @@ impl TurnMachine {
         }
     }
 
-    /// Finishes a rewind. Returns whether to start the next queued message, and how to continue if an earlier process
-    /// started the rewind.
+    /// Finishes a rewind. Returns whether to start the next queued message, and how to continue if the rewind was
+    /// started by an earlier process.
     fn on_rewound(&mut self, number: u32, outcome: Result<FileRewindResult, String>) -> Option<(bool, Option<ResumePolicy>)> {
         let output = self.pass_to_rewinds(RewindInput::FilesRewound { number, outcome });
         let Some(RewindOutput::Finished(after)) = output else { return None };
@@ -779,7 +780,7 @@ impl TurnMachine {
         Some((after.begins_next, after.then))
     }
 
-    /// Applies a rewind to the rest of the session state.
+    /// Applies a rewind's effect to the rest of the session state.
     pub(super) fn adopt_rewind(&mut self, effect: RewindEffect) {
         if effect.forgets_task {
             self.report_task(TaskInput::EndedForgotten);
@@ -806,9 +807,9 @@ impl TurnMachine {
     }
 }
 
-/// Interrupts by the user, and the end of the session.
+/// Interruption by the user, and the end of the session.
 impl TurnMachine {
-    /// Interrupts the task: the model stops, commands are interrupted, and file changes finish.
+    /// Interrupts the task: the model stops, commands are interrupted, and file changes run to completion.
     pub(super) fn interrupt(&mut self, at: InputTime) {
         if self.tasks.calls().is_some() {
             self.cx.out.effect(Effect::InterruptTools);
@@ -816,8 +817,8 @@ impl TurnMachine {
         self.cancel(at);
     }
 
-    /// Cancels the task and kills running commands. The host abandons calls that do not end within their grace period,
-    /// so the task always ends.
+    /// Cancels the task and kills running commands. The host abandons calls that do not end within their grace
+    /// period, which guarantees that the task ends.
     fn kill(&mut self, at: InputTime) {
         self.cx.out.effect(Effect::KillTools);
         self.cancel(at);
@@ -839,7 +840,8 @@ impl TurnMachine {
             self.waste_current_request(at);
         }
         let Some(TaskOutput::Cancelling { first }) = self.pass_to_tasks(TaskInput::Cancelled) else { return };
-        // Messages sent after a stop start once the task has ended, so a second stop does not return them to the draft.
+        // Messages sent after a stop are started once the task has ended, so a second stop must not return them to
+        // the draft.
         if first {
             self.pass_to_prompts(PromptInput::AllReturned, at);
         }
@@ -857,13 +859,13 @@ impl TurnMachine {
         }
     }
 
-    /// Stops the preparation of a prompt. Returns whether one was being prepared.
+    /// Stops the preparation of a prompt. Returns whether a prompt was being prepared.
     fn cancel_preparation(&mut self, at: InputTime) -> bool {
         matches!(self.prompts.handle(PromptInput::Cancelled, &mut self.cx, at), Some(PromptOutput::Cancelled))
     }
 
-    /// Keeps the part of a response that streamed before the user interrupted it, and marks the interruption for the
-    /// model. Incomplete calls are dropped. Returns whether any content had streamed.
+    /// Saves the part of a response that had been streamed when the user interrupted it, and marks the interruption
+    /// for the model. Incomplete calls are dropped. Returns whether any part of a response had been received.
     fn keep_response(&mut self, at: InputTime) -> bool {
         let output = self.pass_to_tasks(TaskInput::Stream(StreamInput::Interrupted));
         let Some(TaskOutput::Stream(StreamOutput::Interrupted { content, since })) = output else { return false };
@@ -887,8 +889,8 @@ impl TurnMachine {
         self.record_completed_step(message);
     }
 
-    /// Ends the session and preserves the state of its task. Running calls that make changes are stopped, and their
-    /// outcomes are saved.
+    /// Ends the session while preserving the state of its task. Running calls that make changes are stopped, and
+    /// their outcomes are saved.
     fn quit(&mut self, at: InputTime) {
         self.quitting = true;
         if self.stop_hooks.handle(StopHookInput::Cancelled, &mut self.cx).is_some() {
@@ -897,14 +899,15 @@ impl TurnMachine {
         if self.pass_to_tasks(TaskInput::Stream(StreamInput::SessionEnding)).is_some() {
             self.cx.out.effect(Effect::StopModel);
         }
-        // What was saved of the response is counted too.
+        // The saved part of the response is counted too.
         self.waste_current_request(at);
         self.cx.out.commit(Durability::Process);
         self.report_calls(CallsInput::SessionEnding, at);
         self.end_if_nothing_runs();
     }
 
-    /// Ends the session once all changing calls have outcomes and all pending rules are saved or reported as failed.
+    /// Ends the session once all changing calls have outcomes and all pending rules have been saved or reported as
+    /// failed.
     fn end_if_nothing_runs(&mut self) {
         let changes_run = self.tasks.calls().is_some_and(CallBatch::is_changing);
         if !changes_run && !self.calls.is_saving() && !self.rewinds.is_running() {
@@ -912,7 +915,7 @@ impl TurnMachine {
         }
     }
 
-    /// Returns a new message of the current task.
+    /// Returns a new message for the current task, or `None` if there is no task.
     pub(super) fn message(&mut self, role: Role, content: Vec<Part>, at: InputTime) -> Option<Message> {
         let scope = self.tasks.message_scope()?;
         Some(self.cx.message(role, content, scope, at.now))

@@ -1,4 +1,5 @@
-//! Files mentioned in a prompt: aye reads them before the task begins, if that needs no approval.
+//! Reads the files and resources mentioned in a prompt. A file is read before the task begins if this requires no
+//! approval.
 
 use super::super::mentions::{Mention, mentions};
 use super::io::{Effect, InputTime, Resource};
@@ -9,7 +10,7 @@ use crate::policy::{Permit, Verdict};
 use crate::ports::Plan;
 use crate::protocol::{ErrorCode, Part, ToolCall, ToolError, ToolResult};
 
-/// Prompt whose files are being read. It stays in the queue until it becomes a task, so that a crash does not lose it.
+/// Prompt whose files are being read. It stays in the queue until it becomes a task, so it is not lost in a crash.
 #[derive(Debug)]
 pub(super) struct PendingPrompt {
     /// ID of the queued message.
@@ -18,21 +19,21 @@ pub(super) struct PendingPrompt {
     named: Vec<Mention>,
     /// Mentioned files to read.
     mentions: Vec<Mention>,
-    /// Mentioned server resources. Naming them is the only way to read them.
+    /// Mentioned server resources to read. A mention is the only way to read a resource.
     offered: Vec<Mention>,
 }
 
-/// Reader of the files and resources that prompts mention.
+/// Reads the files and resources mentioned in prompts.
 #[derive(Debug, Default)]
 pub(super) struct MentionReader {
-    /// Prompt that becomes a task once the files it mentions are read.
+    /// Prompt that becomes a task once the files it mentions have been read.
     pending: Option<PendingPrompt>,
-    /// Servers whose resources a prompt may mention.
+    /// Servers whose resources prompts may mention.
     servers: Vec<String>,
 }
 
 impl MentionReader {
-    /// Returns whether a prompt is waiting for the files it mentions.
+    /// Returns whether a prompt is waiting for the files that it mentions.
     pub(crate) fn is_reading(&self) -> bool {
         self.pending.is_some()
     }
@@ -42,19 +43,20 @@ impl MentionReader {
         self.pending.take().is_some()
     }
 
-    /// Sets the servers whose resources a prompt may mention.
+    /// Sets the servers whose resources prompts may mention.
     pub(crate) fn set_servers(&mut self, names: Vec<String>) {
         self.servers = names;
     }
 
-    /// Returns the mentions of the prompt.
+    /// Returns the mentions in a prompt.
     pub(crate) fn find(&self, text: &str) -> Vec<Mention> {
         mentions(text, &self.servers)
     }
 
-    /// Plans to read the mentions of the queued prompt with this ID. Returns whether there is anything to plan.
+    /// Starts planning how to read the mentions in the queued prompt with this ID. Returns whether there is anything
+    /// to plan.
     pub(crate) fn begin(&mut self, id: u64, named: Vec<Mention>, out: &mut Outputs) -> bool {
-        // Server resources are not files, so they are not planned.
+        // Server resources are not files, so there is nothing to plan for them.
         let (offered, files): (Vec<Mention>, Vec<Mention>) = named.iter().cloned().partition(|mention| mention.server.is_some());
         let calls: Vec<ToolCall> = files.iter().enumerate().map(|(at, mention)| mention.call(at)).collect();
         let is_planned = !calls.is_empty();
@@ -65,8 +67,8 @@ impl MentionReader {
         is_planned
     }
 
-    /// Reads the mentioned files that need no approval. The model can read the others with a call that the user
-    /// reviews. Returns whether there is nothing to read, so that the prompt can start.
+    /// Reads those mentioned files that need no approval. The model can read the others with a call that the user
+    /// reviews. Returns whether there is nothing to read, in which case the prompt can start immediately.
     pub(crate) fn on_plans(
         &mut self,
         ticket: u64,
@@ -106,7 +108,7 @@ impl MentionReader {
         is_empty
     }
 
-    /// Stops reading the mentions of this prompt.
+    /// Ends the reading with this ticket. Returns its prompt, or `None` if the prompt is no longer waiting.
     pub(crate) fn finish(&mut self, ticket: u64) -> Option<PendingPrompt> {
         self.pending.take_if(|pending| pending.id == ticket)
     }
@@ -144,7 +146,7 @@ impl PendingPrompt {
     }
 }
 
-/// Judges a resource before any request is sent to the server.
+/// Judges whether a resource may be read, before any request is sent to its server.
 fn judge_resource(mention: &Mention, cx: &TurnContext, at: InputTime) -> Result<Resource, String> {
     let path = &mention.path;
     let (server, uri) = mention.resource().ok_or_else(|| format!("`@{path}` matches no MCP resource"))?;
@@ -181,10 +183,10 @@ fn may_be_read(
     }
 }
 
-/// Returns the notice about a mention that could not be read; `None` if the word may not refer to a file.
+/// Returns a notice about a mention that could not be read, or `None` if the mention may not refer to a file at all.
 fn unread_notice(mention: &Mention, error: &ToolError) -> Option<String> {
     let may_mean_no_file = error.code == ErrorCode::FileNotFound && !mention.is_a_path();
-    // The tool's own message is for the model, which looks for the file with other tools.
+    // The tool's own message is written for the model, which can look for the file with other tools.
     let why = match error.code {
         ErrorCode::FileNotFound if !error.message.contains("did you mean") => {
             "no such file; write its path relative to the workspace, as in `@src/main.rs`, and quote it if it contains spaces"

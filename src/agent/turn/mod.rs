@@ -1,8 +1,9 @@
-//! Turn machine: decides on the next action. It uses no clock, network or disk.
+//! Turn machine, which decides on the next action without using a clock, the network or the disk.
 //!
 //! The host performs the effects in order and stops at a failed commit, so no effect is performed before the commits
-//! that precede it. The machine is composed of sub-machines, each with its own state. They get their inputs as
-//! arguments, write records, events and effects to the output buffer of the context, and return the next action.
+//! that precede it. The machine is composed of sub-machines, each with its own state. A sub-machine receives its
+//! inputs as arguments, writes records, events and effects to the context's output buffer, and returns the next
+//! action.
 
 mod amend;
 mod approval;

@@ -1,5 +1,5 @@
-//! Model changes, and new facts about the current model. The policy judges a model before it is used. A running request
-//! is still completed by the model to which it was sent.
+//! Model changes, and new facts about the current model. The policy judges a model before it is used. A request in
+//! progress is still completed by the model that it was sent to.
 
 use super::io::Effect;
 use super::options::AgentOptions;
@@ -8,25 +8,25 @@ use crate::policy::permit::Denial;
 use crate::ports::Record;
 use crate::protocol::{Effort, EventKind, Failure, ModelFacts, SecretString};
 
-/// User's model choices.
+/// The user's model choices.
 #[derive(Debug)]
 pub(super) struct ModelChoices {
     /// Name of the model being opened.
     opening: Option<String>,
-    /// Last choice recorded in the journal.
+    /// Most recent choice recorded in the journal.
     last: Option<(String, Option<Effort>)>,
     /// Configured output limit, which applies to all models.
     output_tokens: u64,
-    /// Model and effort named in the last notice that a different effort is used.
+    /// Model and effort for which the user was last told that a different effort is used.
     replaced: Option<(String, Effort)>,
 }
 
-/// Change after a model was opened.
+/// Change that results from opening a model.
 pub(super) enum ModelUpdate {
     None,
     /// New facts about the current model are in effect.
     Learned,
-    /// The user's choice is ready to be used.
+    /// The model that the user chose is ready to be used.
     Chosen(ModelFacts),
 }
 
@@ -35,7 +35,7 @@ impl ModelChoices {
         Self { opening: None, last: None, output_tokens: options.max_output_tokens, replaced: None }
     }
 
-    /// Opens a model, after saving an API key for its provider, if given.
+    /// Opens a model. If an API key for its provider is given, the key is saved first.
     pub(crate) fn open(&mut self, name: String, key: Option<SecretString>, cx: &mut TurnContext) {
         // A name without a provider is completed when the model is opened; `adopt` then judges the full name.
         if name.contains('/')
@@ -69,13 +69,13 @@ impl ModelChoices {
                 cx.out.event(EventKind::ModelChanged { facts, effort: cx.options.effort, message });
                 ModelUpdate::Learned
             }
-            // The facts are unchanged, or belong to a model that is no longer in use.
+            // The facts are unchanged or concern a model that is no longer in use.
             _ => ModelUpdate::None,
         }
     }
 
-    /// Uses the model from the next request on. `current`: the response of another model that is still in progress, and
-    /// the name of that model. Returns whether the policy allows the model.
+    /// Uses a model from the next request on. `current` describes the response that another model is still writing,
+    /// with that model's name. Returns whether the policy allows the new model.
     pub(crate) fn adopt(&mut self, facts: ModelFacts, current: Option<(&str, String)>, cx: &mut TurnContext) -> bool {
         // The policy may have changed since the model was requested.
         if let Err(denial) = cx.policy.check_model(&facts.name) {
@@ -109,7 +109,7 @@ impl ModelChoices {
         cx.out.event(EventKind::ModelChanged { facts, effort: cx.options.effort, message });
     }
 
-    /// Sets the effort of later requests.
+    /// Sets the effort for later requests.
     pub(crate) fn set_effort(&mut self, effort: Option<Effort>, cx: &mut TurnContext) {
         cx.options.effort = effort;
         let facts = cx.options.model.clone();
@@ -119,20 +119,22 @@ impl ModelChoices {
         cx.out.event(EventKind::ModelChanged { facts, effort, message });
     }
 
-    /// Reports before a request that the model does not support the configured effort, once per model and effort.
+    /// Before a request, reports that the model does not support the configured effort. Reported once per model and
+    /// effort.
     pub(crate) fn report_effort(&mut self, cx: &mut TurnContext) {
         let Some(effort) = cx.options.effort else { return };
         if self.replaced.as_ref().is_some_and(|(model, told)| *model == cx.options.model.name && *told == effort) {
             return;
         }
-        // A default in the settings is not meant for every model.
+        // A default from the settings is not meant to apply to every model.
         let is_chosen = cx.options.effort_for_this_run || cx.options.model.reasoning;
         if let Some(words) = self.replacement(&cx.options.model, effort).filter(|_| is_chosen) {
             cx.out.notice(words);
         }
     }
 
-    /// Returns the message that the model does not support this effort; `None` if it was already reported.
+    /// Returns the message that the model does not support an effort, or `None` if it does. The message counts as
+    /// reported.
     fn replacement(&mut self, facts: &ModelFacts, effort: Effort) -> Option<String> {
         self.replaced = None;
         let (name, wanted) = (&facts.name, effort.as_str());
@@ -146,7 +148,7 @@ impl ModelChoices {
         Some(words)
     }
 
-    /// Limits the output tokens to the limits of the session and the model.
+    /// Limits the number of output tokens to the lower of the session's and the model's limit.
     pub(crate) fn limit_output(&self, cx: &mut TurnContext) {
         let wanted = self.output_tokens;
         cx.options.max_output_tokens = cx.options.model.max_output_tokens.map_or(wanted, |most| most.min(wanted));
@@ -160,7 +162,8 @@ impl ModelChoices {
         self.last = Some((model, effort));
     }
 
-    /// Applies the model from the command line, which overrides the session's model, and reports a change.
+    /// Uses the model from the command line, which overrides the session's model, and reports the change if there is
+    /// one.
     pub(crate) fn report_run_model(&mut self, cx: &mut TurnContext) {
         let (name, effort) = (cx.options.model.name.clone(), cx.options.effort);
         if name.is_empty() {
@@ -192,7 +195,8 @@ fn unchanged_note(cx: &TurnContext) -> String {
     }
 }
 
-/// Formats `model anthropic/claude-sonnet-5 · 200k window · $3.00 in, $15.00 out per million tokens`.
+/// Describes a model, such as `model anthropic/claude-sonnet-5 · 200k window · $3.00 in, $15.00 out per million
+/// tokens`.
 pub(super) fn describe_model(facts: &ModelFacts) -> String {
     let window = match facts.context_window {
         window if window >= 1_000_000 => format!("{:.1}M", window as f64 / 1e6),

@@ -1,4 +1,4 @@
-//! Models of the session: the user's choice, assumed prices, fallback models, and the model that writes summaries.
+//! A session's models: the user's choice, assumed prices, fallback models, and the model that writes summaries.
 
 use super::assumed_prices::AssumedPrices;
 use super::fallback::{FallbackModels, OpenedFallback};
@@ -8,7 +8,7 @@ use super::summary_model::SummaryModel;
 use super::turn_context::TurnContext;
 use crate::protocol::{AssumedPrice, Effort, Failure, ModelFacts, SecretString};
 
-/// Models of a session.
+/// A session's models.
 #[derive(Debug)]
 pub(super) struct TurnModels {
     choice: ModelChoices,
@@ -17,58 +17,58 @@ pub(super) struct TurnModels {
     summaries: SummaryModel,
 }
 
-/// Input of the models.
+/// Input to the models.
 #[derive(Debug)]
 pub(super) enum ModelInput<'a> {
-    /// The user chooses a model; with a key, that is saved before the model is opened.
+    /// The user chose a model. `key` is an API key to save before the model is opened, if any.
     Chosen { name: String, key: Option<SecretString> },
-    /// The user chooses an effort.
+    /// The user chose an effort.
     EffortChosen(Option<Effort>),
-    /// The user assumes a price for the model in use.
+    /// The user assumed a price for the current model.
     PriceAssumed(AssumedPrice),
-    /// A model was opened, or there are facts about the model in use.
+    /// A model was opened, or facts about the current model were received.
     Opened { opened: Result<ModelFacts, Failure>, request: RequestState },
     /// The summary model was opened, or its server reported facts about it.
     SummaryModelKnown(ModelFacts),
-    /// A request failed, and its retries are used up.
+    /// A request failed and its retries are exhausted.
     Overloaded(&'a Failure),
     /// A task begins or continues.
     TaskBegun,
-    /// A request of the task is about to be sent.
+    /// A task's request is about to be sent.
     RequestDue,
-    /// A request is sent to this model.
+    /// A request is being sent to this model.
     RequestSent(&'a ModelFacts),
     /// The journal contains a choice by the user.
     ChoiceRestored { name: String, effort: Option<Effort> },
     /// The journal contains an assumed price.
     PriceRestored { model: &'a str, price: AssumedPrice },
-    /// The session is restored.
+    /// The session was restored.
     Restored,
 }
 
-/// State of the requests while a model is opened.
+/// State of requests at the time a model is opened.
 #[derive(Debug, Default)]
 pub(super) struct RequestState {
-    /// Response that is still in progress, and the model that writes it.
+    /// Response that is still in progress, and the model that is writing it.
     pub current: Option<(&'static str, String)>,
-    /// Action for a fallback model when a request waits for one.
+    /// How a fallback model would continue, if a request is waiting for one.
     pub waits_to: Option<&'static str>,
 }
 
 /// Output of the models.
 #[derive(Debug)]
 pub(super) enum ModelOutput {
-    /// Another model, or other facts about it, are in effect.
+    /// Another model, or new facts about the current model, are in effect.
     Changed,
-    /// The user's choice is in effect, so that a request does not wait for its retry.
+    /// The user's choice is in effect, so a waiting request is retried immediately.
     ChoiceReady,
-    /// A fallback model is in effect for the request that waits for it.
+    /// A fallback model is in effect for the request that was waiting for it.
     FallbackReady,
-    /// A fallback model cannot be used after this failure.
+    /// A fallback model cannot be used. Contains the failure that made it necessary.
     FallbackUnusable(Failure),
     /// A fallback model with this name can be opened.
     FallbackFound(String),
-    /// A price is in effect.
+    /// An assumed price is in effect.
     Priced,
 }
 
@@ -82,7 +82,7 @@ impl TurnModels {
         }
     }
 
-    /// Applies the configured limit and the assumed prices to the model in use.
+    /// Applies the configured output limit and the assumed prices to the current model.
     pub(crate) fn apply(&self, cx: &mut TurnContext) {
         self.choice.limit_output(cx);
         self.prices.apply(cx);
@@ -110,12 +110,12 @@ impl TurnModels {
         None
     }
 
-    /// Returns the model for the next summary, if it is not the model in use.
+    /// Returns the model that will write the next summary, if it is not the current model.
     pub(crate) fn summary_model(&self, cx: &TurnContext) -> Option<ModelFacts> {
         self.summaries.next(&self.prices, cx)
     }
 
-    /// Returns the price assumed for the model in use; `None` if its price is known, or if none is assumed.
+    /// Returns the price assumed for the current model, or `None` if its price is known or no price is assumed.
     pub(crate) fn assumed_price(&self, cx: &TurnContext) -> Option<AssumedPrice> {
         let model = &cx.options.model;
         self.prices.find(&model.name).filter(|_| model.price_is_assumed)
@@ -143,14 +143,14 @@ impl TurnModels {
                 if !self.choice.adopt(facts, current, cx) {
                     return None;
                 }
-                // The user's choice replaces the earlier one for good.
+                // The user's choice permanently replaces the earlier one.
                 drop(self.fallbacks.take_chosen());
                 Some(ModelOutput::ChoiceReady)
             }
         }
     }
 
-    /// Uses a fallback model for the request that waits for it.
+    /// Uses a fallback model for the request that is waiting for it.
     fn use_fallback(&mut self, facts: ModelFacts, failure: &Failure, does: &str, cx: &mut TurnContext) -> Option<ModelOutput> {
         let chosen = cx.options.model.clone();
         let why = format!("{} is not responding ({}); {does} with this model", chosen.name, failure.message);
@@ -159,7 +159,7 @@ impl TurnModels {
         Some(ModelOutput::FallbackReady)
     }
 
-    /// Returns to the chosen model after a fallback.
+    /// Switches back to the chosen model after a fallback model was used.
     fn use_chosen(&mut self, cx: &mut TurnContext) -> Option<ModelOutput> {
         let facts = self.fallbacks.take_chosen()?;
         cx.policy.check_model(&facts.name).ok()?;
@@ -170,7 +170,7 @@ impl TurnModels {
 
 #[cfg(test)]
 impl TurnModels {
-    /// Uses the fallback models and the summary model of these options.
+    /// Uses the fallback models and the summary model specified by these options.
     pub(super) fn reload(&mut self, options: &AgentOptions) {
         self.fallbacks = FallbackModels::new(options);
         self.summaries = SummaryModel::new(options);

@@ -41,7 +41,7 @@ impl Numbering {
         ApprovalId::new(format!("appr_{:03}", self.approvals))
     }
 
-    /// Returns the ticket of the next timer or preview.
+    /// Returns the ticket for the next timer or preview.
     pub(crate) fn next_ticket(&mut self) -> u64 {
         self.tickets += 1;
         self.tickets

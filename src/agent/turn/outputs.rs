@@ -1,16 +1,16 @@
-//! Output buffer: collects the records, commits, events and effects of the sub-machines in order.
+//! Output buffer, which collects the sub-machines' records, commits, events and effects in order.
 
 use super::io::Effect;
 use crate::ports::{Durability, Record};
 use crate::protocol::{EventKind, StepId, TaskId};
 
-/// Buffer that sub-machines write to. Its content takes effect only when the host performs it.
+/// Buffer that the sub-machines write to. Its content takes effect only when the host performs it.
 #[derive(Debug, Default)]
 pub(super) struct Outputs {
     /// Records for the next commit.
     pending: Vec<Record>,
     effects: Vec<Effect>,
-    /// Task and step of later events.
+    /// Task and step assigned to subsequent events.
     task_id: Option<TaskId>,
     step_id: Option<StepId>,
 }
@@ -26,7 +26,7 @@ impl Outputs {
         self.pending.extend(records);
     }
 
-    /// Commits the records added since the last commit, if there are any.
+    /// Commits the records added since the last commit, if any.
     pub(crate) fn commit(&mut self, durability: Durability) {
         if !self.pending.is_empty() {
             let records = std::mem::take(&mut self.pending);
@@ -47,13 +47,13 @@ impl Outputs {
         self.effects.push(effect);
     }
 
-    /// Sets the task and step of later events.
+    /// Sets the task and step assigned to subsequent events.
     pub(crate) fn set_scope(&mut self, task_id: Option<TaskId>, step_id: Option<StepId>) {
         (self.task_id, self.step_id) = (task_id, step_id);
     }
 
-    /// Removes and returns the effects. A state change precedes the events that announce it, so that a reader of these
-    /// events finds the new state.
+    /// Removes and returns the effects. State changes are moved before the events that announce them, so a reader of
+    /// such an event finds the new state.
     pub(crate) fn take(&mut self) -> Vec<Effect> {
         let effects = std::mem::take(&mut self.effects);
         let mut ordered: Vec<Effect> = Vec::with_capacity(effects.len());
@@ -76,7 +76,7 @@ impl Outputs {
     }
 }
 
-/// Returns whether an event announces the state change that is reported after it.
+/// Returns whether an event announces a state change that is reported after it.
 fn announces(effect: &Effect) -> bool {
     let Effect::Emit { kind, .. } = effect else { return false };
     matches!(

@@ -1,17 +1,17 @@
-//! Plans proposed by the model: the effect of their approval, and the messages to the model.
+//! Plans proposed by the model: what approving them allows, and the resulting messages to the model.
 
 use crate::policy::Enforcer;
 use crate::protocol::{Action, Coverage, JudgedLine, ProposedPlan, TaskPlan};
 use jiff::Timestamp;
 
 pub(super) const REASON: &str = "the model proposes a plan";
-/// Note for the model about a plan that was approved without a user.
+/// Note that tells the model that a plan was approved without a user.
 pub(super) const UNREVIEWED: &str = "No user reviewed the plan, so it allows nothing. Carry it out as far as the policy allows.";
 const APPROVED: &str = "The user approved the plan. Carry it out now.";
 const APPROVED_IN_PLAN_MODE: &str =
     "The user approved the plan, but plan mode stays on here: do not change anything until the user leaves it.";
 
-/// Returns a plan for display, with the effect of its approval.
+/// Prepares a plan for display, including what its approval would allow.
 pub(super) fn proposed(plan: &TaskPlan, policy: &Enforcer, leaves_plan_mode: bool, now: Timestamp) -> ProposedPlan {
     let actions: Vec<Action> = plan.lines.iter().filter_map(|line| line.action.clone().ok()).collect();
     let mut coverage = policy.coverage(&actions, now).into_iter();
@@ -27,7 +27,7 @@ pub(super) fn proposed(plan: &TaskPlan, policy: &Enforcer, leaves_plan_mode: boo
     ProposedPlan { text: plan.text.clone(), digest: plan.digest.clone(), lines: lines.collect(), leaves_plan_mode }
 }
 
-/// Splits the actions of a plan into actions shown as covered and other actions.
+/// Splits a plan's actions into those shown as covered and all others.
 pub(super) fn split(plan: &TaskPlan, shown: &ProposedPlan) -> (Vec<Action>, Vec<Action>) {
     let (mut covered, mut others) = (Vec::new(), Vec::new());
     for (line, shown) in plan.lines.iter().zip(&shown.lines) {
@@ -37,7 +37,7 @@ pub(super) fn split(plan: &TaskPlan, shown: &ProposedPlan) -> (Vec<Action>, Vec<
     (covered, others)
 }
 
-/// Returns the note for the model about an approved plan. `edited`: the note about the user's edits.
+/// Returns the note for the model about an approved plan. `edited` is the note about the user's edits, if any.
 pub(super) fn approved(shown: &ProposedPlan, stays_in_plan_mode: bool, edited: Option<String>) -> String {
     let told = if stays_in_plan_mode { APPROVED_IN_PLAN_MODE } else { APPROVED };
     let edited = edited.map(|edited| format!("{edited}\n")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Replacement of the current policy, and denials of calls by a policy.
+//! Replacement of the current policy, and denials of calls by the policy.
 
 use super::options::OfferedTools;
 use crate::policy::permit::Denial;
@@ -6,13 +6,13 @@ use crate::policy::{Enforcer, Verdict};
 use crate::protocol::{Action, EventKind, SandboxTier};
 use jiff::Timestamp;
 
-/// Sandbox of commands, as shown to the user.
+/// State of the command sandbox as shown to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxStatus {
     pub tier: SandboxTier,
-    /// Text for the status row: `sandbox on · net off`.
+    /// Text for the status row, such as `sandbox on · net off`.
     pub words: String,
-    /// Features missing on this system, and how to install them.
+    /// Features that are missing on this system, with instructions for installing them.
     pub missing: Option<String>,
 }
 
@@ -22,15 +22,15 @@ impl From<SandboxStatus> for EventKind {
     }
 }
 
-/// Policy that replaces the current one, with its tools.
+/// Policy that replaces the current one, with the tools available under it.
 #[derive(Debug)]
 pub(crate) struct PolicyChange {
     pub enforcer: Enforcer,
     /// Tools offered to the model under this policy.
     pub tools: OfferedTools,
-    /// Description of the sandbox.
+    /// Description of the sandbox, shown in approvals.
     pub sandbox: String,
-    /// Description of the sandbox for the status row.
+    /// State of the sandbox for the status row.
     pub sandbox_status: SandboxStatus,
     /// Policy name for the status row.
     pub name: String,
@@ -38,7 +38,7 @@ pub(crate) struct PolicyChange {
     pub message: Option<String>,
 }
 
-/// Returns the reason why the policy denies a call with these actions.
+/// Returns the reason why the policy denies a call with these actions, or `None` if it does not.
 pub(super) fn denial_for(policy: &Enforcer, tool_name: &str, actions: &[Action], now: Timestamp) -> Option<Denial> {
     match policy.judge_call(tool_name, actions, now) {
         Verdict::Deny(denial) => Some(denial),

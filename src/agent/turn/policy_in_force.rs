@@ -5,7 +5,7 @@ use super::policy::PolicyChange;
 use super::turn_context::TurnContext;
 use crate::protocol::{Approve, EventKind, Mode};
 
-/// Switches to another policy. Rules saved for this run stay in effect, and running calls continue.
+/// Switches to another policy. Rules saved for this run remain in effect, and running calls continue.
 pub(super) fn replace_policy(change: PolicyChange, cx: &mut TurnContext) {
     cx.policy.replace(change.enforcer);
     let tools = change.tools.names.clone();
@@ -30,8 +30,8 @@ pub(super) fn set_mode(mode: Mode, cx: &mut TurnContext) -> bool {
     true
 }
 
-/// Sets whether commands without a rule are approved before they run or by their effects, and reports the resulting
-/// setting.
+/// Sets whether commands that no rule allows are approved before they run or by their effects, and reports the
+/// setting that results.
 pub(super) fn set_approve(approve: Approve, cx: &mut TurnContext) {
     if approve == Approve::Effects && cx.options.approvals.approver == Approver::Nobody {
         return cx.out.notice("cannot set `approve` to effects: only the user may choose a more permissive setting");

@@ -1,33 +1,33 @@
-//! Prompts that wait for their hooks, which can block a prompt or add context for the model.
+//! Prompts that are waiting for their hooks, which can block a prompt or add context for the model.
 
 use super::io::Effect;
 use super::turn_context::TurnContext;
 use crate::ports::HookTrigger;
 use crate::protocol::{EventHooks, Failure, FailureKind, HookEvent, Part};
 
-/// Prompt whose hooks run. The prompt stays in the queue until it becomes a task, so that a crash does not lose it.
+/// State of prompt hooks. A prompt stays in the queue until it becomes a task, so it is not lost in a crash.
 #[derive(Debug, Default)]
 pub(super) struct PromptHooks {
     pending: Option<PendingHooks>,
-    /// Whether the session-start hooks ran with an earlier prompt, and the model got their context.
+    /// Whether the session-start hooks ran with an earlier prompt and the model received their context.
     has_started: bool,
-    /// Whether the hooks let the prompt start, but it has not started yet.
+    /// Whether the hooks let the prompt start but it has not started yet.
     may_start: bool,
     /// Context that the hooks add to the next prompt.
     context: Vec<Part>,
 }
 
-/// Running hooks of a prompt.
+/// Hooks running for a prompt.
 #[derive(Debug)]
 pub(super) struct PendingHooks {
     ticket: u64,
     /// ID of the queued prompt.
     pub id: u64,
-    /// Text passed to the hooks.
+    /// Text that was passed to the hooks.
     pub text: String,
 }
 
-/// Verdict of the hooks about a prompt.
+/// The hooks' verdict on a prompt.
 pub(super) enum PromptVerdict {
     Start,
     Block { hook: String, reason: String, failure: Failure },
@@ -44,7 +44,7 @@ impl PromptHooks {
         self.pending.is_some()
     }
 
-    /// Runs the hooks of the queued prompt with this ID.
+    /// Runs the hooks for the queued prompt with this ID.
     pub(crate) fn begin(&mut self, id: u64, text: String, cx: &mut TurnContext) {
         let occasion = HookTrigger::Prompt { text: text.clone(), first: !self.has_started, resumed: cx.numbers.tasks() > 0 };
         self.context.clear();
@@ -54,7 +54,7 @@ impl PromptHooks {
         cx.out.effect(Effect::Hook { ticket, occasion });
     }
 
-    /// Stops the hooks. Returns whether any ran.
+    /// Stops the hooks. Returns whether any were running.
     pub(crate) fn cancel(&mut self, cx: &mut TurnContext) -> bool {
         let is_running = self.pending.take().is_some();
         if is_running {
@@ -63,12 +63,12 @@ impl PromptHooks {
         is_running
     }
 
-    /// Returns the prompt whose hooks have this ticket.
+    /// Returns the prompt whose hooks have the given ticket, and marks those hooks as finished.
     pub(crate) fn finish(&mut self, ticket: u64) -> Option<PendingHooks> {
         self.pending.take_if(|pending| pending.ticket == ticket)
     }
 
-    /// Applies the outcome of the hooks.
+    /// Applies the outcome of the hooks and returns their verdict.
     pub(crate) fn settle(&mut self, outcome: EventHooks, cx: &mut TurnContext) -> PromptVerdict {
         for notice in outcome.notices {
             cx.out.notice(notice);
@@ -85,7 +85,7 @@ impl PromptHooks {
         PromptVerdict::Start
     }
 
-    /// Removes and returns the context that hooks add to the prompt that starts now.
+    /// Removes and returns the context that hooks added to the prompt that is now starting.
     pub(crate) fn take_context(&mut self) -> Vec<Part> {
         self.has_started |= std::mem::take(&mut self.may_start);
         std::mem::take(&mut self.context)

@@ -1,4 +1,4 @@
-//! Prompt queue: user messages that wait for the end of the task or for its next step.
+//! Prompt queue: user messages that wait for the task to end or for its next step.
 
 use super::super::limits::MAX_QUEUED;
 use super::io::Effect;
@@ -7,7 +7,7 @@ use crate::ports::{Durability, Record};
 use crate::protocol::{EventKind, QueuedMessage};
 use std::collections::VecDeque;
 
-/// Queued messages in the order in which they were sent. The user can edit them while they are queued.
+/// Queued messages in the order in which they were sent. The user can edit messages while they are queued.
 #[derive(Debug, Default)]
 pub(super) struct PromptQueue {
     waiting: VecDeque<QueuedMessage>,
@@ -24,7 +24,8 @@ impl PromptQueue {
         self.waiting.len()
     }
 
-    /// Adds a message. A steering message is for the next step, any other for the time after the task.
+    /// Adds a message. A steering message is sent with the next step, and any other message waits for the task to
+    /// end.
     pub(crate) fn add(&mut self, text: String, steer: bool, out: &mut Outputs) {
         if text.trim().is_empty() {
             return;
@@ -38,7 +39,8 @@ impl PromptQueue {
         self.commit_change(out);
     }
 
-    /// Adds a prompt to the front of the queue while the files it mentions are read. Returns its ID.
+    /// Adds a prompt to the front of the queue while the files that it mentions are being read. Returns the prompt's
+    /// ID.
     pub(crate) fn add_first(&mut self, text: String, out: &mut Outputs) -> u64 {
         let id = self.next_id();
         self.waiting.push_front(QueuedMessage { id, text, steer: false });
@@ -47,7 +49,7 @@ impl PromptQueue {
         id
     }
 
-    /// Changes a queued message, or removes it if the text is empty.
+    /// Changes a queued message, or removes it if the new text is empty.
     pub(crate) fn edit(&mut self, id: u64, text: String, out: &mut Outputs) {
         let Some(place) = self.waiting.iter().position(|waiting| waiting.id == id) else {
             out.notice(if text.trim().is_empty() {
@@ -65,7 +67,7 @@ impl PromptQueue {
         self.commit_change(out);
     }
 
-    /// Removes the message with this ID, because it becomes a task.
+    /// Removes and returns the message with the given ID, which is about to become a task.
     pub(crate) fn take(&mut self, id: u64, out: &mut Outputs) -> Option<String> {
         let place = self.waiting.iter().position(|waiting| waiting.id == id)?;
         let waiting = self.waiting.remove(place)?;
@@ -76,21 +78,23 @@ impl PromptQueue {
         Some(waiting.text)
     }
 
-    /// Removes all steering messages and joins them into one, because some providers reject consecutive user messages.
+    /// Removes all steering messages and returns them joined into one, because some providers reject consecutive user
+    /// messages.
     pub(crate) fn take_steering(&mut self, out: &mut Outputs) -> Option<String> {
         let text = self.steering()?;
         self.record_change(out);
         Some(text)
     }
 
-    /// Removes the next message: steering messages whose step never started, then the oldest prompt.
+    /// Removes and returns the next message: first any steering messages whose step never started, then the oldest
+    /// prompt.
     pub(crate) fn take_next(&mut self, out: &mut Outputs) -> Option<String> {
         let text = self.steering().or_else(|| self.waiting.pop_front().map(|waiting| waiting.text))?;
         self.record_change(out);
         Some(text)
     }
 
-    /// Turns the steering messages of a failed task into prompts, so that they do not steer another task.
+    /// Turns a failed task's steering messages into prompts, so they do not steer a different task.
     pub(crate) fn stop_steering(&mut self, out: &mut Outputs) {
         if self.waiting.iter().any(|waiting| waiting.steer) {
             self.waiting.iter_mut().for_each(|waiting| waiting.steer = false);
@@ -104,13 +108,14 @@ impl PromptQueue {
             return;
         }
         let text = self.waiting.drain(..).map(|waiting| waiting.text).collect::<Vec<_>>().join("\n\n");
-        // The draft is saved before the queue is emptied: a crash in between shows the messages twice rather than never.
+        // The draft is saved before the queue is emptied: a crash in between then duplicates the messages instead of
+        // losing them.
         out.effect(Effect::SaveDraft(text.clone()));
         self.commit_change(out);
         out.event(EventKind::DraftRestored { text });
     }
 
-    /// Moves a message that arrived too late, or that exceeds the limit, to the draft.
+    /// Moves a message that arrived too late or exceeds the limit to the draft.
     pub(crate) fn return_to_draft(&self, text: String, out: &mut Outputs) {
         if !text.trim().is_empty() {
             out.effect(Effect::SaveDraft(text.clone()));
@@ -120,7 +125,7 @@ impl PromptQueue {
         }
     }
 
-    /// Restores the queue from the journal. Older versions stored no IDs.
+    /// Restores the queue from the journal. Older versions did not store IDs.
     pub(crate) fn restore(&mut self, prompts: Vec<QueuedMessage>) {
         let last = prompts.iter().map(|waiting| waiting.id).max().unwrap_or(0);
         self.last_id = self.last_id.max(last);
@@ -131,7 +136,7 @@ impl PromptQueue {
         }
     }
 
-    /// Returns the event that shows the queue.
+    /// Returns an event with the current queue.
     pub(crate) fn event(&self) -> EventKind {
         EventKind::QueueChanged { waiting: self.waiting.iter().cloned().collect() }
     }
@@ -157,13 +162,13 @@ impl PromptQueue {
         Record::Queue { prompts: self.waiting.iter().cloned().collect() }
     }
 
-    /// Records the change, to be committed together with the records that follow.
+    /// Records the queue, to be committed together with the records that follow.
     fn record_change(&self, out: &mut Outputs) {
         out.record(self.record());
         out.event(self.event());
     }
 
-    /// Records and commits the change.
+    /// Records and commits the queue.
     fn commit_change(&self, out: &mut Outputs) {
         out.record(self.record());
         out.commit(Durability::Process);

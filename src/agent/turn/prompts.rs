@@ -1,5 +1,5 @@
-//! Prompts from the user's message to the start of their task: queued, checked by hooks, and read with the files they
-//! mention.
+//! Prompts, from the user's message to the start of their task. They are queued, checked by hooks, and joined with
+//! the content of the files they mention.
 
 use super::io::InputTime;
 use super::mentions::MentionReader;
@@ -9,7 +9,7 @@ use super::turn_context::TurnContext;
 use crate::ports::Plan;
 use crate::protocol::{EventHooks, Failure, Part, QueuedMessage, ToolError, ToolResult};
 
-/// Prompts of a session that are not tasks yet.
+/// A session's prompts that have not become tasks yet.
 #[derive(Debug, Default)]
 pub(super) struct Prompts {
     queue: PromptQueue,
@@ -17,24 +17,25 @@ pub(super) struct Prompts {
     mentions: MentionReader,
 }
 
-/// Input of the prompts.
+/// Input to the prompts.
 #[derive(Debug)]
 pub(super) enum PromptInput {
-    /// A message waits for the next step if it steers, otherwise for the end of the task.
+    /// The user sent a message. A steering message waits for the next step, and any other message for the end of the
+    /// task.
     Queued {
         text: String,
         steer: bool,
     },
-    /// The user edits a queued message.
+    /// The user edited a queued message.
     Edited {
         id: u64,
         text: String,
     },
-    /// A prompt becomes a task, once its hooks have run and the files it mentions are read.
+    /// A prompt is to become a task once its hooks have run and the files that it mentions have been read.
     Begun {
         text: String,
     },
-    /// The next queued message becomes a task.
+    /// The next queued message is to become a task.
     NextDue,
     /// The hooks with this ticket have run.
     Hooked {
@@ -51,13 +52,13 @@ pub(super) enum PromptInput {
     },
     /// Queued messages no longer steer a task.
     SteeringEnded,
-    /// A message cannot be sent, and returns to the draft.
+    /// A message cannot be sent and is returned to the draft.
     Returned {
         text: String,
     },
-    /// The user stopped the work, and does not want the queued messages to run.
+    /// The user stopped the work and does not want the queued messages to run.
     AllReturned,
-    /// The preparation of a prompt is stopped.
+    /// The preparation of a prompt is to be stopped.
     Cancelled,
     /// The journal contains the queue.
     QueueRestored(Vec<QueuedMessage>),
@@ -66,11 +67,11 @@ pub(super) enum PromptInput {
 /// Output of the prompts.
 #[derive(Debug)]
 pub(super) enum PromptOutput {
-    /// A task with this prompt starts. `attached`: content shown to the model with it.
+    /// A task with this prompt can start. `attached` is content shown to the model together with the prompt.
     Ready { text: String, attached: Vec<Part> },
-    /// The user removed the prompt, so that the next one starts.
+    /// The user removed the prompt, so the next one can start.
     Removed,
-    /// No message is queued.
+    /// No messages are queued.
     NoneQueued,
     /// A hook blocked the prompt.
     Blocked { hook: String, reason: String, failure: Failure },
@@ -106,17 +107,17 @@ impl Prompts {
         None
     }
 
-    /// Takes all messages for the next step, joined into one.
+    /// Removes all steering messages and returns them joined into one.
     pub(crate) fn poll_steering(&mut self, cx: &mut TurnContext) -> Option<String> {
         self.queue.take_steering(&mut cx.out)
     }
 
-    /// Takes the text that hooks add to the prompt that starts now.
+    /// Removes and returns the context that hooks added to the prompt that is now starting.
     pub(crate) fn poll_context(&mut self) -> Vec<Part> {
         self.hooks.take_context()
     }
 
-    /// Sets the servers whose resources a prompt may mention.
+    /// Sets the servers whose resources prompts may mention.
     pub(crate) fn set_servers(&mut self, names: Vec<String>) {
         self.mentions.set_servers(names);
     }
@@ -125,7 +126,7 @@ impl Prompts {
         &self.queue
     }
 
-    /// Returns whether a prompt waits for its hooks or for the files it mentions.
+    /// Returns whether a prompt is waiting for its hooks or for the files that it mentions.
     pub(crate) fn is_preparing(&self) -> bool {
         self.mentions.is_reading() || self.hooks.is_running()
     }
@@ -139,12 +140,12 @@ impl Prompts {
         self.read_mentions(text, cx, at)
     }
 
-    /// Resumes after the hooks of a prompt, unless the prompt was removed.
+    /// Continues once a prompt's hooks have run, unless the prompt was removed in the meantime.
     fn on_hooked(&mut self, ticket: u64, outcome: EventHooks, cx: &mut TurnContext, at: InputTime) -> Option<PromptOutput> {
         let hooked = self.hooks.finish(ticket)?;
         let Some(text) = self.queue.take(hooked.id, &mut cx.out) else { return Some(PromptOutput::Removed) };
         if text != hooked.text {
-            // The text was edited since then.
+            // The user edited the text in the meantime.
             return self.begin(text, cx, at);
         }
         match self.hooks.settle(outcome, cx) {
@@ -179,7 +180,7 @@ impl Prompts {
         if is_empty { self.on_mentions_read(ticket, Vec::new(), cx, at) } else { None }
     }
 
-    /// Continues with the content of the mentions, unless the user removed the prompt in the meantime.
+    /// Continues with the content of the mentioned files, unless the user removed the prompt in the meantime.
     fn on_mentions_read(
         &mut self,
         ticket: u64,
@@ -190,7 +191,7 @@ impl Prompts {
         let prompt = self.mentions.finish(ticket)?;
         let Some(text) = self.queue.take(ticket, &mut cx.out) else { return Some(PromptOutput::Removed) };
         if !prompt.has_mentions(&self.mentions.find(&text)) {
-            // The text was edited since then and mentions other files.
+            // The user edited the text in the meantime, and it now mentions other files.
             return self.begin(text, cx, at);
         }
         let attached = prompt.attachments(results, cx);

@@ -30,15 +30,15 @@ pub(super) enum CompactionStep {
     /// A compaction has begun, and its request may be sent. `precedes_request`: whether the request of the task waits
     /// for it.
     Begun { precedes_request: bool },
-    /// The summary request may be retried, if it is not forbidden.
+    /// The summary request may be retried, unless that is forbidden.
     Ready,
     /// The summary request can be sent.
     Send(Box<SummaryCall>),
-    /// A fallback model has to write the summary after this failure.
+    /// After this failure, a fallback model has to write the summary.
     FallbackNeeded(Failure),
-    /// The task cannot continue without the summary, and waits for the user.
+    /// The task cannot continue without the summary and waits for the user.
     TaskPaused(Failure),
-    /// The task cannot continue without the summary, whose request is forbidden.
+    /// The task cannot continue without the summary, and the summary request is forbidden.
     TaskForbidden(Failure),
     /// The compaction has ended.
     Ended(AfterSummary),
@@ -200,7 +200,7 @@ impl Requests {
             let message = format!("about {input_tokens} input tokens do not fit the model's context window ({window})");
             return Err(Failure::new(FailureKind::ContextTooLong, message, "send a shorter request"));
         }
-        // The full output limit counts, because the actual usage is unknown.
+        // The full output limit counts, because the actual usage is not known yet.
         let next = Usage { input_tokens, output_tokens, ..Usage::default() };
         self.spending.request_failure(&next, task, cx).map_or(Ok(output_tokens), Err)
     }

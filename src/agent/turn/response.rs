@@ -1,4 +1,4 @@
-//! Response from the model: its stream, its result, and the requests that continue or repeat it.
+//! Responses from the model: their stream, their result, and the requests that continue or repeat them.
 
 use super::super::limits::PARTIAL_SAVE_MS;
 use super::super::retry::Backoff;
@@ -10,51 +10,51 @@ use crate::session::Expense;
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// Response that is streaming.
+/// Response that is being streamed.
 #[derive(Debug)]
 pub(super) struct ResponseStream {
     attempt: u32,
     since: Timestamp,
-    /// Text that is not yet in the journal.
+    /// Text that is not in the journal yet.
     unsaved: String,
     saved_at: Timestamp,
-    /// Whether any of the response was shown to the user.
+    /// Whether any of the response has been shown to the user.
     shown: bool,
-    /// Content streamed so far, kept for the thread in case the user interrupts the response.
+    /// Content received so far, added to the thread if the user interrupts the response.
     content: Vec<Part>,
 }
 
-/// Input of a streaming response.
+/// Input to a streaming response.
 #[derive(Debug)]
 pub(super) enum StreamInput<'a> {
-    /// A part of the text arrived.
+    /// A piece of text arrived.
     Text { text: String, now: Timestamp },
-    /// A part of the reasoning arrived.
+    /// A piece of reasoning arrived.
     Reasoning(String),
-    /// The text streamed so far is discarded for this reason.
+    /// The text received so far is discarded for the given reason.
     Discarded(&'a str),
-    /// The user interrupts the response.
+    /// The user interrupted the response.
     Interrupted,
-    /// The session ends during the response.
+    /// The session is ending during the response.
     SessionEnding,
 }
 
 /// Output of a streaming response.
 #[derive(Debug)]
 pub(super) enum StreamOutput {
-    /// Content of the interrupted response, and the time of its request.
+    /// Content of the interrupted response, and the time at which it was requested.
     Interrupted { content: Vec<Part>, since: Timestamp },
-    /// Text was recorded that was not yet in the journal.
+    /// Text that was not in the journal yet has been recorded.
     Saved,
 }
 
 impl ResponseStream {
-    /// Returns the stream of a request; `attempt` counts retries of the same request.
+    /// Creates the stream for a request. `attempt` counts the retries of the same request.
     pub(crate) fn new(attempt: u32, now: Timestamp) -> Self {
         Self { attempt, since: now, unsaved: String::new(), saved_at: now, shown: false, content: Vec::new() }
     }
 
-    /// Handles an input. `step_id`: the step that the response belongs to.
+    /// Handles an input. `step_id` is the step that the response belongs to.
     pub(crate) fn handle(&mut self, input: StreamInput<'_>, step_id: Option<StepId>, out: &mut Outputs) -> Option<StreamOutput> {
         match input {
             StreamInput::Text { text, now } => self.on_text(text, step_id, out, now),
@@ -72,12 +72,12 @@ impl ResponseStream {
         self.attempt
     }
 
-    /// Returns when the request was sent.
+    /// Returns the time at which the request was sent.
     pub(crate) fn requested_at(&self) -> Timestamp {
         self.since
     }
 
-    /// Shows the text immediately. It is in the journal at most `PARTIAL_SAVE_MS` milliseconds later.
+    /// Shows text immediately and saves it at intervals of at least `PARTIAL_SAVE_MS` milliseconds.
     fn on_text(&mut self, text: String, step_id: Option<StepId>, out: &mut Outputs, now: Timestamp) {
         self.shown = true;
         self.unsaved.push_str(&text);
@@ -85,7 +85,7 @@ impl ResponseStream {
             Some(Part::Text { text: before }) => before.push_str(&text),
             _ => self.content.push(Part::Text { text: text.clone() }),
         }
-        // A clock that was set back must not prevent the save.
+        // A clock that was set back must not prevent the text from being saved.
         let save = !(0..PARTIAL_SAVE_MS).contains(&(now.as_millisecond() - self.saved_at.as_millisecond()));
         let saved = save.then(|| std::mem::take(&mut self.unsaved));
         if save {
@@ -99,7 +99,7 @@ impl ResponseStream {
     }
 
     fn on_reasoning(&mut self, text: String, out: &mut Outputs) {
-        // Without the provider's signature, it is only shown to the user.
+        // Reasoning without the provider's signature is shown to the user but not sent back.
         match self.content.last_mut() {
             Some(Part::Reasoning { text: before, .. }) => before.push_str(&text),
             _ => self.content.push(Part::Reasoning { text: text.clone(), opaque: None }),
@@ -107,7 +107,7 @@ impl ResponseStream {
         out.event(EventKind::ReasoningChunk { text });
     }
 
-    /// Records the text that is not yet in the journal. Returns whether there was any.
+    /// Records the text that is not in the journal yet. Returns whether there was any.
     fn save(&mut self, step_id: &StepId, out: &mut Outputs) -> bool {
         let text = std::mem::take(&mut self.unsaved);
         let is_unsaved = !text.is_empty();
@@ -117,7 +117,8 @@ impl ResponseStream {
         is_unsaved
     }
 
-    /// Discards the text streamed so far, if any was shown. It remains in the journal and on the screen, but is not added to the thread.
+    /// If any of the text received so far has been shown, discards it. The text remains in the journal and on the
+    /// screen but is not added to the thread.
     fn discard(&mut self, reason: &str, step_id: Option<StepId>, out: &mut Outputs) {
         let Some(step_id) = step_id.filter(|_| self.shown) else { return };
         self.save(&step_id, out);
@@ -126,15 +127,16 @@ impl ResponseStream {
     }
 }
 
-/// Next action after a response without calls.
+/// Next action after a response that contains no calls.
 pub(super) enum Continuation {
     Complete,
-    /// Ask the model to continue.
+    /// Ask the model to continue, with this message.
     AskForRest(&'static str),
     Fail(Failure),
 }
 
-/// Determines the next action after a response without calls. `empty`: whether the response has no content.
+/// Determines the next action after a response that contains no calls. `empty` says whether the response has no
+/// content at all.
 pub(super) fn continuation(stop_reason: StopReason, empty: bool) -> Continuation {
     match stop_reason {
         StopReason::EndTurn
@@ -155,7 +157,8 @@ pub(super) fn continuation(stop_reason: StopReason, empty: bool) -> Continuation
     }
 }
 
-/// Returns the failure of a request that is not retried: all retries failed, or the requested delay is too long.
+/// Returns the failure for a request that will not be retried, because all retries failed or the requested delay is
+/// too long.
 pub(super) fn final_failure(error: ModelError, attempt: u32, backoff: &Backoff) -> Failure {
     let mut failure = error.failure;
     if let Some(wait) = error.retry_after.filter(|_| attempt <= backoff.max_retries) {
@@ -165,7 +168,7 @@ pub(super) fn final_failure(error: ModelError, attempt: u32, backoff: &Backoff) 
     failure
 }
 
-/// Returns the event about a retry. `wasted`: the usage of the failed request.
+/// Returns the event that reports a retry. `wasted` is the usage of the failed request.
 pub(super) fn retry_event(
     error: ModelError,
     (attempt, max_attempts): (u32, u32),
@@ -195,7 +198,8 @@ fn format_minutes(wait: Duration) -> String {
     }
 }
 
-/// Returns the reason for discarding a response with this stop reason, including its text and calls; `None` to keep it.
+/// Returns the reason why a response with this stop reason must be discarded together with its text and calls, or
+/// `None` if it must not.
 pub(super) fn discard_reason(stop_reason: StopReason) -> Option<Failure> {
     match stop_reason {
         StopReason::Refusal | StopReason::ContentFilter => Some(Failure::new(
@@ -219,7 +223,7 @@ pub(super) fn discard_reason(stop_reason: StopReason) -> Option<Failure> {
     }
 }
 
-/// Makes the call IDs of a response unique, because results find their calls by ID.
+/// Makes the call IDs in a response unique, because results refer to calls by their ID.
 pub(super) fn with_unique_call_ids(mut content: Vec<Part>) -> Vec<Part> {
     let mut taken = std::collections::HashSet::new();
     for part in &mut content {
@@ -234,7 +238,7 @@ pub(super) fn with_unique_call_ids(mut content: Vec<Part>) -> Vec<Part> {
     content
 }
 
-/// Removes empty text, which providers refuse.
+/// Removes empty text parts, which providers reject.
 pub(super) fn without_empty_text(content: Vec<Part>) -> Vec<Part> {
     content.into_iter().filter(|part| !matches!(part, Part::Text { text } if text.is_empty())).collect()
 }

@@ -1,4 +1,4 @@
-//! Resuming a session: its state is restored from its journal, and unfinished work is ended, continued, or shown to the
+//! Resumes a session. Its state is restored from the journal, and unfinished work is ended, continued or shown to the
 //! user.
 
 use super::call::Call;
@@ -29,10 +29,10 @@ use crate::protocol::{
 };
 use crate::session::{AppliedRecord, CallChange, Change, Expense, OpenCall, Payer, SessionState};
 
-/// Restoring.
+/// Restoring the session state.
 impl TurnMachine {
-    /// Restores the session from its records; call this once on a new machine. `settled` contains the known outcomes of
-    /// calls that were running when the process exited.
+    /// Restores a session from its records. Must be called once, on a new machine. `settled` contains the known
+    /// outcomes of calls that were running when the process exited.
     pub(crate) fn restore(
         &mut self,
         records: Vec<Record>,
@@ -47,7 +47,7 @@ impl TurnMachine {
             let AppliedRecord { closed, change, .. } = state.apply(&record);
             self.restore_change(change, (restore_calls(closed, &rows), state.calls(), &mut rows), at);
         }
-        // A step with a response and no calls is complete, although no record says so.
+        // A step whose response contains no calls is complete, even if no record says so.
         if let (Some(task), Some(progress)) = (self.tasks.current(), state.task())
             && *task.id() == progress.task_id
         {
@@ -65,7 +65,7 @@ impl TurnMachine {
         if state.is_compacting {
             report_lost_summary(&mut self.cx);
         }
-        // The hint on how to continue is added by the code that resumes it.
+        // The code that resumes the task adds a hint that explains how to continue.
         let failure = state.pause.filter(|why| *why != left_behind_failure()).unwrap_or_else(|| {
             Failure::new(
                 FailureKind::Internal,
@@ -78,7 +78,7 @@ impl TurnMachine {
         self.report_spending(SpendingInput::Paused(failure.kind == FailureKind::BudgetExceeded));
         self.report_spending(SpendingInput::Restored);
         self.pass_to_models(ModelInput::Restored, at);
-        // A completed task is over, and so are its steps.
+        // The planned steps of a completed task are obsolete.
         if self.tasks.current().is_some() || self.tasks.has_ended() {
             self.cx.set_planned_steps(std::mem::take(&mut state.planned_steps));
         }
@@ -88,8 +88,8 @@ impl TurnMachine {
         self.cx.out.take()
     }
 
-    /// Restores one change of the session. `closed`: the calls of a step that ends with the change; `open`: the calls
-    /// of the step that is open after it; `rows`: the repetition counts of those calls.
+    /// Restores a single change to the session. `closed` contains the calls of a step that the change ends, `open`
+    /// the calls of the step that is open afterwards, and `rows` the repetition counts of the latter.
     fn restore_change(
         &mut self,
         change: Change<'_>,
@@ -194,7 +194,7 @@ impl TurnMachine {
     fn restore_thread_change(&mut self, change: Change<'_>) {
         match change {
             Change::RewindStarted { rewind_id, target, scope, overwrite } => {
-                // A rewind starts only while no task runs.
+                // A rewind starts only while no task is running.
                 self.report_task(TaskInput::Dropped);
                 self.report_rewind(RewindInput::StartRestored { rewind_id, target, scope, overwrite });
             }
@@ -224,7 +224,7 @@ impl TurnMachine {
         self.spend(SpendingInput::Counted(spent));
     }
 
-    /// Restores the start of a call for the rewind points and the repetition count.
+    /// Restores the start of a call, for the rewind points and the repetition count.
     fn restore_start(&mut self, id: &CallId, open: &[OpenCall], rows: &[RepeatCount]) {
         let started = |call: &OpenCall| call.tool_call_id == *id && call.is_running() && call.call.is_some();
         let Some(place) = open.iter().position(started) else { return };
@@ -235,7 +235,7 @@ impl TurnMachine {
         self.report_task(TaskInput::CallStartRestored(rows.get(place).copied().unwrap_or_default()));
     }
 
-    /// Adds a placeholder for a prompt that cannot be read, because a thread has to begin with a prompt.
+    /// Adds a placeholder for a prompt that cannot be read, because a thread must begin with a prompt.
     fn restore_lost_prompt(&mut self, answer: &Message) {
         let content = vec![Part::Text { text: "[This version of aye cannot read this message.]".to_owned() }];
         let message_id = MessageId::new(format!("{}+", answer.message_id));
@@ -260,7 +260,7 @@ impl TurnMachine {
         }
         self.cx.numbers.count_message(&message.message_id);
         let is_interrupted = stop_reason == StopReason::Cancelled;
-        // The provider reported no usage for an interrupted response.
+        // The provider did not report usage for an interrupted response.
         let usage = if is_interrupted { Usage::default() } else { spent.usage };
         self.pass_to_window(ContextInput::ResponseRestored(usage));
         self.count(spent);
@@ -276,7 +276,7 @@ impl TurnMachine {
         rows
     }
 
-    /// Restores the end of a step. If a record is missing, exactly the calls of the step still get results.
+    /// Restores the end of a step. Even if a record is missing, exactly the calls of this step receive results.
     fn restore_step(&mut self, message: &Message, step_count: u32, calls: Vec<Call>, at: InputTime) {
         self.cx.numbers.count_message(&message.message_id);
         if message.role == Role::Tool {
@@ -297,13 +297,13 @@ impl TurnMachine {
         self.pass_to_window(ContextInput::Added(message));
     }
 
-    /// Closes a step whose end cannot be read, because providers refuse a call without a result.
+    /// Closes a step whose end cannot be read, because providers reject calls without results.
     fn repair_history(&mut self, calls: Vec<Call>, at: InputTime) {
         if calls.is_empty() {
             return;
         }
         if self.tasks.is_user_command() {
-            // It is not in the thread, so nothing is missing there.
+            // A user command is not part of the thread, so the thread does not lack a result.
             return self.report_task(TaskInput::UserCommandEndRestored);
         }
         let results = CallBatch::from_restored(calls).results(&self.cx.options);
@@ -314,7 +314,7 @@ impl TurnMachine {
     }
 }
 
-/// Resuming.
+/// Resuming unfinished work.
 impl TurnMachine {
     /// Settles all work that the previous process left unfinished.
     fn resume(&mut self, failure: Failure, unfinished: ResumePolicy, at: InputTime) {
@@ -356,8 +356,8 @@ impl TurnMachine {
         }
     }
 
-    /// Settles a user command after a crash. A command that was started but has no outcome is shown to the user;
-    /// otherwise it ends.
+    /// Settles a user command after a crash. If the command was started but its outcome is unknown, it is shown to
+    /// the user; otherwise it ends.
     fn settle_user_command(&mut self, unfinished: ResumePolicy, at: InputTime) {
         if !self.tasks.is_user_command() {
             return;
@@ -372,7 +372,7 @@ impl TurnMachine {
         }
     }
 
-    /// Ends a task that was being stopped. The task does not continue automatically, but the user can continue it.
+    /// Ends a task that was being stopped. It does not continue automatically, but the user can continue it.
     fn end_stopped_task(&mut self, unfinished: ResumePolicy, at: InputTime) {
         self.report_calls(CallsInput::LayersDiscarded, at);
         self.close_calls(at);
@@ -383,7 +383,7 @@ impl TurnMachine {
         self.resume_without_task(unfinished, at);
     }
 
-    /// Ends a task whose response contains no calls, even if the record of its end cannot be read.
+    /// Ends a task whose response contains no calls, even if the record of the task's end cannot be read.
     fn end_completed_response(&mut self) {
         let answered = self.requests.thread().last().is_some_and(|message| message.role == Role::Assistant);
         let runs = self.tasks.current().is_some_and(|task| !task.is_cancelling());
@@ -392,8 +392,8 @@ impl TurnMachine {
         }
     }
 
-    /// Ends a task of an earlier process without an event, because listeners wait only for tasks of this process. An
-    /// unfinished task can be continued, and its queued messages are kept until then.
+    /// Ends an earlier process's task without emitting an event, because listeners wait only for tasks of this
+    /// process. If the task is unfinished, it can be continued, and its messages stay queued until then.
     fn end_silently(&mut self, end: TaskEnd) {
         let output = self.pass_to_tasks(TaskInput::EndRestored(&end));
         let Some(TaskOutput::RestoredEnded { task_id, step_count }) = output else { return };
@@ -403,7 +403,7 @@ impl TurnMachine {
         self.calls.handle_grant(GrantInput::TaskEnded, &mut self.cx);
     }
 
-    /// Resumes a session without an open task.
+    /// Resumes a session that has no open task.
     pub(super) fn resume_without_task(&mut self, unfinished: ResumePolicy, at: InputTime) {
         let nothing = !self.tasks.has_ended() && self.prompts.queue().is_empty() && !self.goals.is_active();
         match unfinished {

@@ -1,8 +1,9 @@
-//! Rewinds to before a prompt or step, and redo. This module truncates the conversation; the tools restore the files.
+//! Rewinds to the state before a prompt or step, and their redo. This module truncates the conversation; the tools
+//! restore the files.
 //!
-//! The journal records the start and the end of a rewind. A rewind without an end is completed on resume. The removed
-//! messages remain in the journal, and the thread before the cut stays in memory while a redo is possible, that is,
-//! until the next prompt. Used tokens and cost are not refunded.
+//! The journal records the start and the end of a rewind. If the end is missing, the rewind is completed when the
+//! session is resumed. Removed messages remain in the journal, and the thread before the cut stays in memory as long
+//! as a redo is possible, which is until the next prompt. The tokens used and their cost are not refunded.
 
 use super::super::thread::Thread;
 use super::io::Effect;
@@ -17,16 +18,16 @@ use crate::protocol::{
 use jiff::Timestamp;
 use std::path::PathBuf;
 
-/// Maximum number of commands listed for one task.
+/// Maximum number of commands listed for a single task.
 const COMMANDS: usize = 50;
 /// Maximum number of paths named in a message.
 const MAX_NAMED: usize = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Rewinds {
-    /// Prompts of the conversation, oldest first.
+    /// Prompts in the conversation, oldest first.
     points: Vec<Point>,
-    /// Rewinds that a redo can reverse, latest last.
+    /// Rewinds that can be undone by a redo, latest last.
     done: Vec<FinishedRewind>,
     count: u32,
     under_way: Option<RunningRewind>,
@@ -41,13 +42,13 @@ struct Point {
     prompt: String,
     message_id: MessageId,
     timestamp: Timestamp,
-    /// Number of the first step of the prompt within the session.
+    /// Number of the prompt's first step within the session.
     first_step: u64,
     steps: u32,
     commands: Vec<String>,
     /// Effects of the prompt's calls that are not visible in files.
     lasting: Vec<String>,
-    /// Whether the files of the prompt were restored while the conversation was kept.
+    /// Whether the prompt's files were restored while the conversation was kept.
     files_undone: bool,
 }
 
@@ -66,13 +67,14 @@ struct RunningRewind {
     number: u32,
     aim: ResolvedTarget,
     overwrite: Vec<PathBuf>,
-    /// Whether the queue was empty when the rewind began. If so, messages sent since then start afterwards.
+    /// Whether the queue was empty when the rewind began, in which case messages sent since then start once it has
+    /// completed.
     begins_next: bool,
-    /// Handling of the open task, if an earlier process started the rewind.
+    /// How to handle the open task, if the rewind was started by an earlier process.
     then: Option<ResumePolicy>,
 }
 
-/// Resolved target of a rewind.
+/// Target of a rewind, resolved to a position in the conversation.
 #[derive(Debug)]
 pub(super) struct ResolvedTarget {
     target: RewindTarget,
@@ -80,39 +82,39 @@ pub(super) struct ResolvedTarget {
     since: RewindStart,
     from: Option<MessageId>,
     point: Option<Point>,
-    /// Text for the composer.
+    /// Text of the prompt, for the user to edit.
     prompt: Option<String>,
     messages: u64,
     cannot: Vec<String>,
 }
 
-/// Input of the rewinds.
+/// Input to the rewinds.
 #[derive(Debug)]
 pub(super) enum RewindInput<'a> {
-    /// A prompt becomes a task. `number` and `first_step` count over the session.
+    /// A prompt becomes a task. `number` and `first_step` are counted within the session.
     Prompted {
         prompt: &'a Message,
         number: u32,
         first_step: u64,
     },
     StepStarted,
-    /// A call ran for the last prompt.
+    /// A call for the last prompt was started.
     CallStarted(SideEffects),
-    /// The user asks for the rewind points.
+    /// The user requested the rewind points.
     PointsRequested,
-    /// The user asks for the effects of a rewind.
+    /// The user requested the effects that a rewind would have.
     PlanRequested {
         target: &'a RewindTarget,
         scope: RewindScope,
     },
-    /// A rewind starts. `begins_next`: whether messages that are sent from now on start afterwards.
+    /// A rewind starts. `begins_next` says whether messages sent during the rewind start once it has completed.
     Started {
         target: Box<ResolvedTarget>,
         overwrite: Vec<PathBuf>,
         begins_next: bool,
         step: u64,
     },
-    /// The files are restored, or cannot be.
+    /// The files have been restored, or could not be.
     FilesRewound {
         number: u32,
         outcome: Result<FileRewindResult, String>,
@@ -130,7 +132,7 @@ pub(super) enum RewindInput<'a> {
         from: Option<&'a MessageId>,
         rewound: &'a Rewound,
     },
-    /// The session is resumed, and a rewind that the previous process started is completed.
+    /// The session was resumed, so a rewind that the previous process started must be completed.
     Resumed {
         begins_next: bool,
         then: ResumePolicy,
@@ -141,42 +143,42 @@ pub(super) enum RewindInput<'a> {
 /// Output of the rewinds.
 #[derive(Debug)]
 pub(super) enum RewindOutput {
-    /// There are no files to wait for, so that the rewind with this number can be finished.
+    /// There are no files to wait for, so the rewind with this number can be finished immediately.
     Ready(u32),
-    /// A rewind is finished.
+    /// A rewind was finished.
     Finished(AfterRewind),
 }
 
-/// Change of the thread by a rewind.
+/// Change that a rewind makes to the thread.
 #[derive(Debug)]
 pub(super) enum ThreadChange {
-    /// The messages from this one on are removed.
+    /// The given message and all later ones are removed.
     CutFrom(MessageId),
-    /// An earlier thread replaces the current one.
+    /// The current thread is replaced by an earlier one.
     Replaced(Thread),
 }
 
-/// Effects of a rewind on the rest of the session state.
+/// Effects that a rewind has on the rest of the session state.
 #[derive(Debug, Default)]
 pub(super) struct RewindEffect {
     pub thread: Option<ThreadChange>,
-    /// Whether the context of the last task was removed, so that the task cannot continue.
+    /// Whether the last task can no longer be continued, because its context was removed.
     pub forgets_task: bool,
 }
 
-/// Actions after a completed rewind.
+/// Actions to take after a completed rewind.
 #[derive(Debug)]
 pub(super) struct AfterRewind {
     pub effect: RewindEffect,
     /// Whether the next queued message starts after the rewind.
     pub begins_next: bool,
-    /// Handling of the open task, if an earlier process started the rewind.
+    /// How to handle the open task, if the rewind was started by an earlier process.
     pub then: Option<ResumePolicy>,
 }
 
-/// Inputs.
+/// Input handling.
 impl Rewinds {
-    /// Handles an input. `thread`: the conversation before the input.
+    /// Handles an input. `thread` is the conversation before the input.
     pub(crate) fn handle(&mut self, input: RewindInput<'_>, thread: &Thread, out: &mut Outputs) -> Option<RewindOutput> {
         match input {
             RewindInput::Prompted { prompt, number, first_step } => self.add_point(prompt, number, first_step),
@@ -215,8 +217,8 @@ impl Rewinds {
         self.under_way.is_some()
     }
 
-    /// Adds a prompt as a rewind point, which makes a redo impossible. `number` and `first_step` are counted within the
-    /// session.
+    /// Adds a prompt as a rewind point. Earlier rewinds can then no longer be undone. `number` and `first_step` are
+    /// counted within the session.
     fn add_point(&mut self, prompt: &Message, number: u32, first_step: u64) {
         self.done.clear();
         self.under_way = None;
@@ -240,7 +242,7 @@ impl Rewinds {
         }
     }
 
-    /// Records the side effects of a call that ran for the last prompt.
+    /// Records the side effects of a call that was made for the last prompt.
     fn add_side_effects(&mut self, SideEffects { command, lasting }: SideEffects) {
         let Some(point) = self.points.last_mut() else { return };
         for (one, list) in [(command, &mut point.commands), (lasting, &mut point.lasting)] {
@@ -255,7 +257,7 @@ impl Rewinds {
         Effect::TellRewindPoints { points, can_redo: !self.done.is_empty() }
     }
 
-    /// Plans a rewind.
+    /// Plans a rewind. Returns an error with the reason if the rewind is impossible.
     fn plan(&self, target: &RewindTarget, scope: RewindScope, thread: &Thread) -> Result<Effect, String> {
         let aim = self.resolve(target, scope, thread)?;
         let plan = RewindPlan {
@@ -271,7 +273,7 @@ impl Rewinds {
         Ok(Effect::PlanRewind { plan, since })
     }
 
-    /// Starts a rewind and records it before any change is undone. Returns its number if no files have to be restored.
+    /// Starts a rewind, recording it before anything is undone. Returns its number if there are no files to restore.
     fn begin(
         &mut self,
         aim: ResolvedTarget,
@@ -297,7 +299,7 @@ impl Rewinds {
         None
     }
 
-    /// Finishes a rewind: records it, reports it, and cuts the conversation.
+    /// Finishes a rewind: records and reports it, and truncates the conversation.
     fn finish(
         &mut self,
         number: u32,
@@ -316,7 +318,7 @@ impl Rewinds {
                 let FileRewindResult { restored, kept } = files;
                 Rewound { target, scope, restored, kept, messages: aim.messages, message, prompt }
             }
-            // No files were changed, so the conversation stays too.
+            // No files were changed, so the conversation remains unchanged too.
             Err(why) => Rewound {
                 target: aim.target.clone(),
                 scope: RewindScope::Files,
@@ -336,7 +338,7 @@ impl Rewinds {
         Some(AfterRewind { effect, begins_next: under_way.begins_next, then: under_way.then })
     }
 
-    /// Applies a rewind to the conversation; also used when restoring a journal.
+    /// Applies a rewind to the conversation. Also used to restore a journal.
     fn apply(&mut self, number: u32, from: Option<&MessageId>, rewound: &Rewound, thread: &Thread) -> RewindEffect {
         if rewound.target == RewindTarget::Redo {
             let mut effect = RewindEffect { thread: None, forgets_task: true };
@@ -378,8 +380,8 @@ impl Rewinds {
         effect
     }
 
-    /// Prepares the note for the model about the changes that were undone and those that were not. It is sent with the
-    /// next prompt.
+    /// Prepares a note for the model that says what was undone and what was kept. The note is sent with the next
+    /// prompt.
     fn note_scope(&mut self, rewound: &Rewound, place: usize) {
         match rewound.scope {
             RewindScope::Both => {}
@@ -401,10 +403,10 @@ impl Rewinds {
         }
     }
 
-    /// Adds the note to the prompt, for the thread.
+    /// Adds the note to a prompt as stored in the thread.
     pub(crate) fn with_note(&mut self, mut prompt: Message) -> Message {
         if let Some(note) = self.note.take() {
-            // The first part stays the typed text.
+            // The typed text must remain the first part.
             let place = prompt.content.len().min(1);
             prompt.content.insert(place, Part::Text { text: format!("\n\n{note}") });
             prompt.token_count = super::super::context::estimate(&prompt.content);
@@ -434,17 +436,17 @@ impl Rewinds {
         self.apply(number, from, rewound, thread)
     }
 
-    /// Completes a rewind that an earlier process started; `None` if there was none.
+    /// Completes a rewind that an earlier process started. Returns `None` if there was none.
     fn resume(&mut self, begins_next: bool, then: ResumePolicy, step: u64) -> Option<Effect> {
         let under_way = self.under_way.as_mut()?;
         (under_way.begins_next, under_way.then) = (begins_next, Some(then));
         let (number, overwrite) = (under_way.number, under_way.overwrite.clone());
-        // Without files there is nothing to restore, but the result is reported in the same way.
+        // If there are no files to restore, the result is still reported in the same way.
         let since = if under_way.aim.scope.files() { under_way.aim.since } else { RewindStart::Rewind(u32::MAX) };
         Some(Effect::Rewind(FileRewind { number, since, step, overwrite }))
     }
 
-    /// Resolves a target.
+    /// Resolves a rewind's target. Returns an error with the reason if the rewind is impossible.
     pub(crate) fn resolve(&self, target: &RewindTarget, scope: RewindScope, thread: &Thread) -> Result<ResolvedTarget, String> {
         let points = &self.points;
         let nothing = || "nothing to rewind to: this conversation has no messages yet".to_owned();
@@ -519,7 +521,7 @@ impl Point {
     }
 }
 
-/// Returns the message for the user.
+/// Returns the message that tells the user about a completed rewind or redo.
 fn report(aim: &ResolvedTarget, files: &FileRewindResult, redo: bool) -> String {
     let mut parts = Vec::new();
     if aim.scope.files() {

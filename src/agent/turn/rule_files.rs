@@ -4,14 +4,14 @@ use crate::ports::SavedRules;
 use crate::protocol::{ApprovalId, GrantRule, GrantScope, ListedGrant};
 use std::path::PathBuf;
 
-/// Rule saved in this run.
+/// Rule saved during this run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RuleGrant {
     pub rules: Vec<GrantRule>,
     pub scope: GrantScope,
-    /// Rule names, as in verdicts.
+    /// Rule names as shown in verdicts.
     pub names: Vec<String>,
-    /// Working directory of the approved command.
+    /// Working directory of the command that was approved.
     pub directory: Option<PathBuf>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum RuleFileResult {
     Saved(RuleGrant, Result<SavedRules, String>),
     Removed(RuleGrant, Result<SavedRules, String>),
     Listed(Result<Vec<ListedGrant>, String>),
-    /// Recent commands, to be compared with this rule of an approval.
+    /// Recent commands, to be compared with a rule that an approval offers.
     Recent {
         approval_id: ApprovalId,
         offer: usize,
@@ -30,7 +30,7 @@ pub(crate) enum RuleFileResult {
 }
 
 impl RuleFileResult {
-    /// Returns whether the change affects which directories commands can access.
+    /// Returns whether the change affects the directories that commands can access.
     pub(crate) fn changes_visible_paths(&self) -> bool {
         match self {
             Self::Saved(grant, Ok(_)) | Self::Removed(grant, Ok(_)) => {

@@ -1,19 +1,19 @@
-//! Model requests outside the steps: sampling requests from MCP servers, which are subject to the same policy and
-//! budgets, and tools that call a model. Their usage counts toward the totals.
+//! Model requests made outside of steps: sampling requests from MCP servers, which are subject to the same policy and
+//! budgets, and requests made by tools. Their usage counts towards the totals.
 
 use crate::protocol::{ModelFacts, ModelUse, StopReason, Usage};
 
-/// Usage and outcome of a model request by a server or a tool.
+/// Usage and outcome of a model request made by a server or a tool.
 #[derive(Debug)]
 pub(crate) struct SamplingUsage {
     /// Server or tool name, as recorded in the journal.
     pub server: String,
-    /// Name with its kind, for display: `docs (MCP)`.
+    /// Display name that includes the kind, such as `docs (MCP)`.
     pub label: String,
     /// Model that wrote the response.
     pub model: ModelFacts,
     pub usage: Usage,
-    /// Price in US dollars in addition to the price of the tokens.
+    /// Fee in US dollars, charged in addition to the price of the tokens.
     pub fee_usd: f64,
     pub estimated: bool,
     pub stop_reason: StopReason,

@@ -1,4 +1,4 @@
-//! Blocked access: the user can allow a command to run again with exactly that access.
+//! Sandbox escalation: when access is blocked, the user can allow the command to run again with exactly that access.
 
 use crate::protocol::{ErrorCode, SandboxAccess, ToolResult};
 
@@ -10,7 +10,7 @@ const MAX_OPENS: usize = 8;
 pub(super) struct BlockedRun {
     first: ToolResult,
     latency_ms: u64,
-    /// Whether the command runs, or ran, again.
+    /// Whether the command is running or has run again.
     again: bool,
 }
 
@@ -23,7 +23,8 @@ impl BlockedRun {
         &self.first.denied
     }
 
-    /// Returns whether this access extends that of the first run, and all of it can still be requested.
+    /// Returns whether `denied` contains access beyond that of the first run, and all of it together can still be
+    /// requested.
     pub(super) fn is_extended_by(&self, denied: &[SandboxAccess]) -> bool {
         let new = denied.iter().filter(|one| !self.first.denied.contains(one)).count();
         (1..=MAX_OPENS.saturating_sub(self.first.denied.len())).contains(&new)
@@ -37,13 +38,13 @@ impl BlockedRun {
         !self.again
     }
 
-    /// Returns the duration of the first run in milliseconds, if its result is the final one.
+    /// Returns how long the first run took, in milliseconds, if its result is the final one.
     pub(super) fn latency_ms(&self) -> Option<u64> {
         (!self.again).then_some(self.latency_ms)
     }
 
-    /// Returns the result of the call: that of the second run, if there was one, which includes the output of the first
-    /// run.
+    /// Returns the call's final result: that of the second run if there was one, and that of the first run otherwise.
+    /// If the second run failed without output, its result includes the output of the first run.
     pub(super) fn result_or(&self, result: ToolResult) -> ToolResult {
         let names = format_access(&self.first.denied);
         if !self.again {
@@ -62,7 +63,7 @@ impl BlockedRun {
     }
 }
 
-/// Formats `example.com:443 and writing `/opt``.
+/// Formats a list of accesses, such as `example.com:443 and writing `/opt``.
 pub(super) fn format_access(places: &[SandboxAccess]) -> String {
     let names: Vec<String> = places.iter().map(ToString::to_string).collect();
     match names.split_last() {

@@ -1,11 +1,11 @@
-//! Side effects of calls, shown in the list of rewind points: commands, and effects that are not visible in files.
+//! Side effects of calls, listed with the rewind points: commands, and effects that are not visible in files.
 
 use crate::policy;
 use crate::protocol::Action;
 
 const COMMAND_CHARS: usize = 120;
 
-/// Side effects of a call: its command on one line, and its lasting effects.
+/// Side effects of a call: its command as a single line, and its lasting effects.
 #[derive(Debug, Default, Clone)]
 pub(super) struct SideEffects {
     pub command: Option<String>,

@@ -1,4 +1,4 @@
-//! Spending: usage and cost of the session and its task, checked against the budgets.
+//! Tracks usage and cost of the session and its task, and checks them against the budgets.
 
 use super::super::limits::BYTES_PER_TOKEN;
 use super::budget::{BudgetCheck, Budgets};
@@ -12,17 +12,17 @@ use crate::protocol::{
 };
 use crate::session::{Expense, Totals};
 
-/// Input of the spending.
+/// Input to the spending sub-machine.
 #[derive(Debug)]
 pub(super) enum SpendingInput<'a> {
-    /// A request was sent to this model, with this estimate of its input tokens.
+    /// A request was sent to this model, with an estimate of its input tokens.
     RequestSent {
         model: ModelFacts,
         tokens: u64,
     },
-    /// A part of a response arrived.
+    /// Part of a response arrived.
     Received(&'a Delta),
-    /// A response is complete. Values that the provider did not report are estimated, and marked as estimates.
+    /// A response is complete. Values that the provider did not report are estimated and marked as such.
     Responded {
         usage: Usage,
         content: &'a [Part],
@@ -30,60 +30,61 @@ pub(super) enum SpendingInput<'a> {
     },
     /// The user interrupted a response.
     Interrupted,
-    /// A request ended without a response, and possibly with an error.
+    /// A request ended without a response, possibly with an error.
     Wasted {
         error: Option<&'a ModelError>,
     },
-    /// The end of the previous process interrupted a response, which was billed but never counted.
+    /// A response was interrupted by the end of the previous process. It was billed but never counted.
     Lost {
         bytes: usize,
         input_tokens: u64,
     },
-    /// A server or a tool used the model, or the journal contains usage.
+    /// A server or a tool used the model, or the journal contains such usage.
     Counted(Expense),
-    /// A review used a model. It does not count toward a task.
+    /// A review used a model. Its usage does not count towards a task.
     Reviewed(Expense),
-    /// The journal contains the usage of a review.
+    /// The journal contains a review's usage.
     ReviewRestored(Expense),
     /// An agent used a model.
     AgentSpent(Expense),
-    /// A request is counted, so that its result and its cost are reported.
+    /// A request was counted, and its result and cost are to be reported.
     Completed(CompletedRequest),
-    /// Usage was counted without a report.
+    /// Usage was counted without being reported.
     UsageChanged,
-    /// The session is restored. The previous process warned the user about the budgets that are nearly used up.
+    /// The session was restored. The user was already warned by the previous process about budgets that are nearly
+    /// exhausted.
     Restored,
     TaskBegun,
     TaskEnded,
-    /// The user sets a budget.
+    /// The user set a budget.
     BudgetSet(BudgetLimit),
-    /// The user set a budget in the session before it was resumed.
+    /// The user had set a budget before the session was resumed.
     BudgetRestored(BudgetLimit),
-    /// The user asks for the budgets.
+    /// The user requested the budgets.
     BudgetsRequested,
-    /// The task is paused; true if the reason is an exhausted budget.
+    /// The task was paused. Set to `true` if the reason is an exhausted budget.
     Paused(bool),
 }
 
-/// Output of the spending.
+/// Output of the spending sub-machine.
 #[derive(Debug)]
 pub(super) enum SpendingOutput {
-    /// The current task pays for this.
+    /// This usage must be charged to the current task.
     Spent(Expense),
-    /// A budget is in effect, along with this step limit, if any.
+    /// A budget is in effect, together with this step limit, if any.
     BudgetSet { max_steps: Option<u32> },
 }
 
-/// Usage of the session, and its budgets.
+/// Usage and budgets of the session.
 #[derive(Debug, Default)]
 pub(super) struct Spending {
     usage: UsageLedger,
     budgets: Budgets,
 }
 
-/// Inputs.
+/// Input handling.
 impl Spending {
-    /// Handles an input. `task`: the usage of the current task, or of one that ended early.
+    /// Handles an input. `task` is the usage of the current task, or of the last task that ended early.
     pub(crate) fn handle(
         &mut self,
         input: SpendingInput<'_>,
@@ -132,7 +133,7 @@ impl Spending {
         self.usage.totals()
     }
 
-    /// Returns the model of the current request.
+    /// Returns the name of the model that received the current request or, if there is none, of the current model.
     pub(crate) fn request_model(&self, cx: &TurnContext) -> String {
         self.usage.request_model().unwrap_or(cx.model_name()).to_owned()
     }
@@ -142,13 +143,13 @@ impl Spending {
         self.usage.next_request(input_tokens, &cx.options.model, cx.options.max_output_tokens, at)
     }
 
-    /// Adds usage to the totals of the session; the task pays for it too.
+    /// Adds usage to the session totals. The returned output charges it to the task as well.
     fn count(&mut self, spent: Expense) -> SpendingOutput {
         self.usage.add(Expense { estimated: false, ..spent });
         SpendingOutput::Spent(spent)
     }
 
-    /// Counts and records a request without a response.
+    /// Counts and records a request that ended without a response.
     fn waste(&mut self, error: Option<&ModelError>, cx: &mut TurnContext) -> Option<SpendingOutput> {
         let model = self.usage.request_model().filter(|model| *model != cx.model_name()).map(str::to_owned);
         let spent = self.usage.end_without_answer(error, &cx.options.model)?;
@@ -168,7 +169,7 @@ impl Spending {
         self.count(Expense { usage, cost_usd, estimated: true })
     }
 
-    /// Reports the result and cost of any request, and warns once about each budget that is nearly used up.
+    /// Reports the result and cost of a request, and issues any budget warnings that are due.
     fn report(&mut self, request: CompletedRequest, task: Option<TaskUsage>, cx: &mut TurnContext) {
         let CompletedRequest { spent, stop_reason, latency_ms, model } = request;
         cx.out.event(EventKind::LlmRequestCompleted {
@@ -183,7 +184,7 @@ impl Spending {
         self.warn(task, cx);
     }
 
-    /// Counts, records and reports a request from a review. It does not belong to a task.
+    /// Counts, records and reports a request made by a review. The request does not belong to a task.
     fn count_review(&mut self, spent: Expense, task: Option<TaskUsage>, cx: &mut TurnContext) {
         let Expense { usage, cost_usd, estimated } = spent;
         self.usage.add(spent);
@@ -193,7 +194,7 @@ impl Spending {
         self.warn(task, cx);
     }
 
-    /// Counts, records and reports a request from an agent. It counts toward the running task.
+    /// Counts, records and reports a request made by an agent. The request counts towards the running task.
     fn count_agent(&mut self, spent: Expense, cx: &mut TurnContext) -> SpendingOutput {
         let Expense { usage, cost_usd, estimated } = spent;
         let output = self.count(spent);
@@ -203,7 +204,7 @@ impl Spending {
         output
     }
 
-    /// Returns the usage of the current or last task.
+    /// Returns the usage of the current task, or else of the last one.
     fn task_usage(&self, task: Option<TaskUsage>) -> Option<TaskUsage> {
         task.or(self.usage.last_task())
     }
@@ -215,12 +216,12 @@ impl Spending {
         BudgetCheck { budgets: &self.budgets, cx, session: self.usage.totals(), task: self.task_usage(task) }
     }
 
-    /// Returns the session budgets, for a front end that connects.
+    /// Returns the session's budgets for a front end that connects.
     pub(crate) fn budgets(&self, task: Option<TaskUsage>, cx: &TurnContext) -> Vec<Budget> {
         self.check(task, cx).list()
     }
 
-    /// Returns the budgets of the session and the task, including the steps of the task.
+    /// Returns the budgets of the session and the task, including the task's step limit.
     pub(crate) fn budgets_with_steps(&self, task: Option<TaskUsage>, cx: &TurnContext) -> Vec<Budget> {
         self.check(task, cx).list_with_steps()
     }
@@ -230,21 +231,21 @@ impl Spending {
         cx.out.event(EventKind::BudgetShown { budgets });
     }
 
-    /// Warns once about each budget that is nearly used up.
+    /// Warns once about each budget that is nearly exhausted.
     fn warn(&mut self, task: Option<TaskUsage>, cx: &mut TurnContext) {
         for budget in self.nearly_exhausted(task, cx) {
             cx.out.event(EventKind::BudgetApproaching { budget });
         }
     }
 
-    /// Returns budgets that are nearly used up, each only once.
+    /// Returns budgets that are nearly exhausted. Each budget is returned only once.
     fn nearly_exhausted(&mut self, task: Option<TaskUsage>, cx: &TurnContext) -> Vec<Budget> {
         let budgets = self.check(task, cx).nearly_exhausted();
         self.budgets.mark_warned(&budgets);
         budgets
     }
 
-    /// Sets a budget, or reports why it is rejected.
+    /// Sets a budget, or reports why it was rejected.
     fn set_budget(&mut self, limit: BudgetLimit, task: Option<TaskUsage>, cx: &mut TurnContext) -> Option<SpendingOutput> {
         if let Err(why) = self.check(task, cx).validate(limit) {
             cx.out.notice(why);
@@ -268,13 +269,13 @@ impl Spending {
         (!is_for_this_run).then(|| SpendingOutput::BudgetSet { max_steps: self.apply_limit(limit, cx) })
     }
 
-    /// Applies a limit. Returns the step limit of tasks, if this is one.
+    /// Applies a limit. If it is the step limit of tasks, returns the limit as a number of steps.
     fn apply_limit(&mut self, limit: BudgetLimit, cx: &mut TurnContext) -> Option<u32> {
         self.budgets.set(limit);
         if (limit.scope, limit.unit) != (BudgetScope::Task, BudgetUnit::Steps) {
             return None;
         }
-        // The value was checked to be at least 1; the maximum stands for anything larger.
+        // The value was validated to be at least 1. Values larger than `u32::MAX` are capped.
         cx.options.max_steps = limit.limit.min(f64::from(u32::MAX)) as u32;
         Some(cx.options.max_steps)
     }
@@ -283,17 +284,18 @@ impl Spending {
         self.budgets.is_paused()
     }
 
-    /// Returns the reason why no further step may start.
+    /// Returns the reason why no further step may start, or `None` if one may.
     pub(crate) fn step_failure(&self, task: Option<TaskUsage>, cx: &TurnContext) -> Option<Failure> {
         self.check(task, cx).step_failure()
     }
 
-    /// Returns the reason why a request with this estimated usage may not be sent.
+    /// Returns the reason why a request with this estimated usage may not be sent, or `None` if it may.
     pub(crate) fn request_failure(&self, next: &Usage, task: Option<TaskUsage>, cx: &TurnContext) -> Option<Failure> {
         self.check(task, cx).request_failure(next, &cx.options.model)
     }
 
-    /// Returns the reason why a request with this many tokens may not be sent to a model other than the current one.
+    /// Returns the reason why a request of this size may not be sent to a model other than the current one, or `None`
+    /// if it may.
     pub(crate) fn other_request_failure(
         &self,
         model: &ModelFacts,

@@ -1,4 +1,4 @@
-//! States of the session and its task: the allowed transitions, and the only place where states change.
+//! States of the session and its task: the permitted transitions, and the only code that changes states.
 
 use crate::protocol::SessionStatus::{self, Completed, Created, Failed, Paused, Running};
 use crate::protocol::TaskStatus::{
@@ -7,10 +7,10 @@ use crate::protocol::TaskStatus::{
 };
 use crate::protocol::{Failure, FailureKind};
 
-/// Transition: from, to, and reason.
+/// Transition: the old state, the new state, and the reason.
 pub(super) type Change<S> = (S, S, &'static str);
 
-/// Transitions of a session.
+/// Session transitions.
 pub(super) const SESSION: &[Change<SessionStatus>] = &[
     (Created, Running, "the policy is valid and the model is ready"),
     (
@@ -23,11 +23,11 @@ pub(super) const SESSION: &[Change<SessionStatus>] = &[
     (Running, Failed, "the end of the session cannot be saved"),
 ];
 
-/// Additional transitions that the agent loop needs.
+/// Additional session transitions that the agent loop needs.
 pub(super) const SESSION_TOO: &[Change<SessionStatus>] =
     &[(Paused, Failed, "nothing can be saved, and the user quits before that is fixed")];
 
-/// Transitions of a task in a running session.
+/// Task transitions while the session is running.
 pub(super) const TASK: &[Change<TaskStatus>] = &[
     (Idle, TaskRunning, "a new prompt, or an ended task is continued"),
     (TaskRunning, WaitingForLlm, "the request is sent"),
@@ -46,7 +46,7 @@ pub(super) const TASK: &[Change<TaskStatus>] = &[
     (TaskCancelled, Idle, "the end is saved and reported"),
 ];
 
-/// Additional transitions that the agent loop needs.
+/// Additional task transitions that the agent loop needs.
 pub(super) const TASK_TOO: &[Change<TaskStatus>] = &[
     (WaitingForLlm, TaskCancelled, "a stop waits neither for the model nor for a retry"),
     (WaitingForLlm, TaskRunning, "after a permanent failure, the request waits until the user restarts the step"),
@@ -68,17 +68,17 @@ fn allows<S: PartialEq>(tables: [&[Change<S>]; 2], from: &S, to: &S) -> bool {
     tables.into_iter().flatten().any(|(before, after, _)| before == from && after == to)
 }
 
-/// Current states.
+/// Current session and task states.
 #[derive(Debug)]
 pub(super) struct States {
     session: SessionStatus,
     status: TaskStatus,
-    /// Whether saving fails; the session is then paused, regardless of its task.
+    /// Whether records cannot be saved, in which case the session is paused whatever its task is doing.
     stalled: bool,
-    /// Number of rejected transitions; each is a bug.
+    /// Number of rejected transitions. Each one is a bug.
     #[cfg(test)]
     pub refused: u32,
-    /// Description of the last rejected transition.
+    /// Description of the most recently rejected transition.
     #[cfg(test)]
     pub refusal: String,
 }
@@ -114,7 +114,7 @@ impl States {
         self.stalled = stalled;
     }
 
-    /// Changes the session state. Returns whether it changed; an invalid transition is rejected.
+    /// Changes the session state. Returns whether it changed. Invalid transitions are rejected.
     pub(crate) fn set_session(&mut self, to: SessionStatus) -> bool {
         let from = self.session;
         if from == to {
@@ -154,7 +154,7 @@ impl States {
     }
 }
 
-/// Returns the pause reason of a session whose process exited normally.
+/// Returns the reason for the pause of a session whose process exited normally.
 pub(super) fn left_behind_failure() -> Failure {
     Failure::new(
         FailureKind::Internal,
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::protocol::{SessionSnapshot, TaskState};
 
-    /// Calls the function for all pairs of different states, with whether the transition is allowed.
+    /// Calls `look` with every pair of different states, and whether the transition between them is allowed.
     fn each_pair<S: Copy + PartialEq>(all: &[S], tables: [&[Change<S>]; 2], mut look: impl FnMut(S, S, bool)) {
         for from in all {
             for to in all.iter().filter(|to| *to != from) {

@@ -1,4 +1,4 @@
-//! Turn from a prompt to its end: steps, goal rounds, requests, responses and compactions, as permitted by the
+//! A turn, from a prompt to its end: steps, goal rounds, requests, responses and compactions, as permitted by the
 //! sub-machines.
 
 use super::super::limits::STEP_WARNING_PERCENT;
@@ -34,7 +34,7 @@ use crate::protocol::{
 use crate::session::Expense;
 use jiff::Timestamp;
 
-/// Note to the model after an interruption, if the same task continues.
+/// Note for the model after an interruption, if the same task continues.
 const CONTINUED: &str = "[The user wants you to continue.]";
 
 /// Prompts.
@@ -44,7 +44,7 @@ impl TurnMachine {
             return;
         }
         if self.tasks.is_paused() {
-            // Nothing could start: the session stays paused, and the task with it.
+            // No task can be started, so the session and its task remain paused.
             if let Some(failure) = self.cx.request_failure(at.now) {
                 self.pass_to_prompts(PromptInput::Returned { text }, at);
                 self.cx.out.notice("the session is paused; your prompt is back in the draft");
@@ -62,8 +62,8 @@ impl TurnMachine {
         }
     }
 
-    /// Sends a message to the model before its next step. In a paused task, the message waits for `Continue`. If no
-    /// task is running, or the task is being stopped, the message becomes a prompt.
+    /// Sends a message to the model before its next step. If the task is paused, the message waits for `Continue`. If
+    /// no task is running or the task is being stopped, the message becomes a prompt.
     pub(super) fn steer(&mut self, text: String, at: InputTime) {
         if self.tasks.current().is_some_and(|task| !task.is_cancelling()) {
             self.pass_to_prompts(PromptInput::Queued { text, steer: true }, at);
@@ -71,20 +71,20 @@ impl TurnMachine {
                 self.cx.out.notice("the task is paused; the model gets your message when the task continues");
             }
         } else if self.tasks.current().is_none() && self.prompts.is_preparing() {
-            // The task has no step yet, but will have.
+            // The task has no step yet, but its first step is about to start.
             self.pass_to_prompts(PromptInput::Queued { text, steer: true }, at);
         } else {
             self.prompt(text, at);
         }
     }
 
-    /// Starts the next queued message, or the next action of the goal. Removing a message from the queue and starting
-    /// its task are one commit.
+    /// Starts the next queued message or the goal's next action. A single commit removes the message from the queue
+    /// and starts its task.
     pub(super) fn start_next(&mut self, at: InputTime) {
         self.pass_to_prompts(PromptInput::NextDue, at);
     }
 
-    /// Returns whether a prompt must wait.
+    /// Returns whether a new prompt would have to wait.
     pub(super) fn is_busy(&self) -> bool {
         self.tasks.current().is_some()
             || self.prompts.is_preparing()
@@ -92,12 +92,12 @@ impl TurnMachine {
             || self.rewinds.is_running()
     }
 
-    /// Starts a task with this prompt, after its hooks have run and the files it mentions are read.
+    /// Starts a task with this prompt once the prompt's hooks have run and the files that it mentions have been read.
     pub(super) fn begin_task(&mut self, text: String, at: InputTime) {
         self.pass_to_prompts(PromptInput::Begun { text }, at);
     }
 
-    /// Continues after the hooks of an event, unless their prompt or task was removed.
+    /// Continues once the hooks for an event have run, unless their prompt or task no longer exists.
     pub(super) fn hooked(&mut self, ticket: u64, outcome: EventHooks, at: InputTime) {
         if self.stop_hooks.are_pending(ticket) {
             return self.stop_hooked(outcome, at);
@@ -105,7 +105,7 @@ impl TurnMachine {
         self.pass_to_prompts(PromptInput::Hooked { ticket, outcome }, at);
     }
 
-    /// Passes an input to the prompts, and starts the resulting action.
+    /// Passes an input to the prompts and schedules the work that follows.
     pub(super) fn pass_to_prompts(&mut self, input: PromptInput, at: InputTime) {
         match self.prompts.handle(input, &mut self.cx, at) {
             Some(PromptOutput::Ready { text, attached }) => self.work.add(WorkItem::Task { text, attached }),
@@ -121,7 +121,7 @@ impl TurnMachine {
         }
     }
 
-    /// Starts a task. `attached`: content shown to the model with the prompt.
+    /// Starts a task. `attached` is content shown to the model together with the prompt.
     pub(super) fn start(&mut self, text: String, attached: Vec<Part>, at: InputTime) {
         self.pass_to_models(ModelInput::TaskBegun, at);
         let (task_id, max_steps) = (self.cx.numbers.next_task(), self.cx.options.max_steps);
@@ -142,11 +142,11 @@ impl TurnMachine {
         self.cx.set_planned_steps(Vec::new());
         self.calls.handle_grant(GrantInput::TaskEnded, &mut self.cx);
         self.report_task(TaskInput::Status(TaskStatus::TaskRunning));
-        // The prompt is committed with what follows: a step, a denial or a pause.
+        // The prompt is committed with the records that follow, which are those of a step, a denial or a pause.
         self.next_step(at);
     }
 
-    /// Adds a prompt to the thread, with notes about changes since the model's last message.
+    /// Adds a prompt to the thread, with notes about changes made since the model's last message.
     pub(super) fn add_prompt(&mut self, prompt: Message) {
         let (number, first_step) = (self.cx.numbers.tasks(), u64::from(self.cx.numbers.steps()) + 1);
         self.report_rewind(RewindInput::Prompted { prompt: &prompt, number, first_step });
@@ -168,8 +168,8 @@ impl TurnMachine {
 
 /// Steps.
 impl TurnMachine {
-    /// Adds the steering messages after the results of the previous step. One commit removes them from the queue and
-    /// adds them to the step.
+    /// Adds the steering messages after the results of the previous step. A single commit removes them from the queue
+    /// and adds them to the step.
     fn add_steering_messages(&mut self, at: InputTime) {
         let Some(text) = self.prompts.poll_steering(&mut self.cx) else { return };
         if let Some(message) = self.message(Role::User, vec![Part::Text { text: text.clone() }], at) {
@@ -185,7 +185,7 @@ impl TurnMachine {
         let Some(task) = self.tasks.current() else { return };
         if task.is_cancelling() {
             self.end_task(TaskEnd::Cancelled);
-            // The stop returned queued messages to the draft; messages sent since then start now.
+            // The stop returned all queued messages to the draft. Messages sent since then start now.
             return self.start_next(at);
         }
         let (count, limit) = (task.step_count(), task.max_steps());
@@ -213,7 +213,7 @@ impl TurnMachine {
         self.request(0, at);
     }
 
-    /// Plans calls that waited for an earlier one, and closes the step when all calls are done.
+    /// Plans calls that were waiting for an earlier call, and closes the step once all calls are done.
     pub(super) fn advance(&mut self, at: InputTime) {
         let results = self.pass_to_calls(CallsInput::Due, at).results;
         self.report_task(TaskInput::CallsChanged);
@@ -226,7 +226,7 @@ impl TurnMachine {
         }
     }
 
-    /// Completes a step with the message that follows its response, then continues.
+    /// Completes a step with the message that follows its response, and then continues.
     pub(super) fn complete_step(&mut self, message: Message, at: InputTime) {
         if let Some(task) = self.tasks.current()
             && let Some(step_id) = task.step_id().cloned()
@@ -245,13 +245,13 @@ impl TurnMachine {
         self.next_step(at);
     }
 
-    /// Ends the open calls and closes the step with their results, so that no call in the thread lacks one.
+    /// Ends all open calls and closes the step with their results, so no call in the thread lacks a result.
     pub(super) fn close_calls(&mut self, at: InputTime) {
         self.report_calls(CallsInput::Closed, at);
         self.close_step(at);
     }
 
-    /// Closes the step with the results of its calls, without starting the next one.
+    /// Closes the step with its calls' results without starting the next one.
     pub(super) fn close_step(&mut self, at: InputTime) {
         let results = self.pass_to_calls(CallsInput::StepClosed, at).results.unwrap_or_default();
         if results.is_empty() || self.tasks.is_user_command() {
@@ -278,7 +278,8 @@ impl TurnMachine {
         self.end_task(TaskEnd::Failed { failure });
     }
 
-    /// Records the end of the task, then reports it. After a failure, queued messages wait for the user's decision.
+    /// Records the end of the task and then reports it. After a failure, queued messages wait for the user's
+    /// decision.
     pub(super) fn end_task(&mut self, end: TaskEnd) {
         self.report_task(TaskInput::SessionStatus(SessionStatus::Running));
         if self.tasks.current().is_none() {
@@ -299,13 +300,14 @@ impl TurnMachine {
         self.poll_goal_report();
     }
 
-    /// Returns the text of the response at the end of the conversation; empty if another message follows it.
+    /// Returns the text of the response at the end of the conversation. Empty if another message follows the
+    /// response.
     fn last_response(&self) -> String {
         let response = self.requests.thread().last().filter(|message| message.role == Role::Assistant);
         response.map(Message::text).unwrap_or_default()
     }
 
-    /// Ends a task that the model has finished, after its hooks have run.
+    /// Ends a task that the model has finished, once the stop hooks have run.
     fn complete_after_hooks(&mut self, at: InputTime) {
         let is_stopping = self.tasks.current().is_none_or(Task::is_cancelling);
         let response = self.last_response();
@@ -315,10 +317,10 @@ impl TurnMachine {
         self.report_task(TaskInput::Phase(Phase::Working(CallBatch::default())));
     }
 
-    /// Ends a task that the model has finished.
+    /// Ends a task that the model has finished, and starts the next action.
     pub(super) fn complete(&mut self, at: InputTime) {
         self.end_completed();
-        // A compaction requested during the task runs before the next one.
+        // A compaction requested during the task runs before the next task.
         let forbidden = self.preflight(at);
         self.compaction(CompactionInput::TaskCompleted { forbidden }, at);
         if !self.requests.is_compacting() {
@@ -326,7 +328,7 @@ impl TurnMachine {
         }
     }
 
-    /// Ends the task that the model has finished, or continues it with a message from a hook.
+    /// Ends a task that the model has finished, or continues it with a message from a hook.
     fn stop_hooked(&mut self, outcome: EventHooks, at: InputTime) {
         let output = self.stop_hooks.handle(StopHookInput::Ran(outcome), &mut self.cx);
         let Some(StopHookOutput::Continued(text)) = output else { return self.complete(at) };
@@ -356,14 +358,16 @@ impl TurnMachine {
         self.poll_goal_report();
     }
 
-    /// Handles a request with an overlong conversation when no budget is left to shorten it.
+    /// Resets the status of a task whose response is not processed further, because an overlong conversation must not
+    /// be sent again.
     fn abandon_response(&mut self) {
         if self.tasks.task_status() == TaskStatus::ProcessingResponse {
             self.report_task(TaskInput::Status(TaskStatus::TaskRunning));
         }
     }
 
-    /// Continues at the user's request: a paused task, a task that ended early, or the next queued message.
+    /// Continues at the user's request. This may be a paused task, a task that ended early, or the next queued
+    /// message.
     pub(super) fn continue_on_request(&mut self, at: InputTime) {
         if self.requests.is_compacting() {
             return self.compaction(CompactionInput::Continued, at);
@@ -403,9 +407,9 @@ impl TurnMachine {
     }
 }
 
-/// Rounds of the goal.
+/// Goal rounds.
 impl TurnMachine {
-    /// Starts the next action of the goal, if nothing else runs.
+    /// Starts the goal's next action if nothing else is running.
     pub(super) fn advance_goal(&mut self, at: InputTime) {
         if self.quitting || self.is_busy() || self.end_goal_at_limit(None) {
             return;
@@ -428,7 +432,7 @@ impl TurnMachine {
         self.report_task(TaskInput::UserCommandBegun(command));
     }
 
-    /// Handles the end of the check. Its outcome and the changed files determine how the goal continues.
+    /// Handles the end of the check. The outcome and the changed files determine how the goal continues.
     pub(super) fn end_check(&mut self, at: InputTime) {
         let outcome = self.check_outcome();
         self.follow_check(GoalInput::CheckEnded(outcome), at);
@@ -441,7 +445,7 @@ impl TurnMachine {
         }
     }
 
-    /// Ends the round of the goal, if its check needs nothing else.
+    /// Passes an input about the check to the goal, and ends the round if nothing else is needed.
     fn follow_check(&mut self, input: GoalInput<'_>, at: InputTime) {
         if self.pass_to_goal(input) == Some(GoalOutput::RoundEnded) {
             self.finish_user_command();
@@ -475,7 +479,8 @@ impl TurnMachine {
         self.report_task(TaskInput::UserCommandBegun(UserCommand::from_line(line, shared)));
     }
 
-    /// Ends the command. Its result is saved for the next message; a paused task stays paused, and waiting work starts.
+    /// Ends the command. Its result is saved for the next message. A paused task stays paused, and waiting work is
+    /// started.
     fn end_user_command(&mut self, at: InputTime) {
         if self.tasks.is_check() {
             return self.end_check(at);
@@ -487,12 +492,13 @@ impl TurnMachine {
         if self.prompts.queue().is_empty() {
             return self.report_task(TaskInput::SessionStatus(SessionStatus::Paused));
         }
-        // A message sent in the meantime ends the paused task, like a prompt.
+        // A message sent in the meantime ends the paused task, just as a prompt would.
         self.end_task(TaskEnd::Cancelled);
         self.start_next(at);
     }
 
-    /// Ends the command and returns to the task that was set aside. The model gets the output with the next message.
+    /// Ends the command and returns to the task that was set aside. The model receives the command's output with the
+    /// next message.
     fn finish_user_command(&mut self) {
         if let Some(TaskOutput::UserCommandEnded { report }) = self.pass_to_tasks(TaskInput::UserCommandEnded) {
             self.command_outputs.add(report);
@@ -510,7 +516,7 @@ impl TurnMachine {
                 self.cx.out.event(EventKind::PolicyExpired { message: failure.message.clone() });
                 self.pause(failure);
             }
-            // A user may raise the budget.
+            // The user may be able to raise the budget.
             FailureKind::BudgetExceeded if self.cx.options.approvals.approver == Approver::User => self.pause(failure),
             _ => self.fail(failure),
         }
@@ -521,7 +527,7 @@ impl TurnMachine {
         self.requests.preflight(self.tasks.usage(), &self.cx, at)
     }
 
-    /// Sends the request unless it is forbidden.
+    /// Sends the task's request unless that is forbidden.
     pub(super) fn request_if_allowed(&mut self, attempt: u32, at: InputTime) {
         if self.end_task_at_goal_limit(at) {
             return;
@@ -532,7 +538,7 @@ impl TurnMachine {
         }
     }
 
-    /// Sends the thread after making space for it. `attempt` counts retries of the same request.
+    /// Sends the thread to the model after making space for it. `attempt` counts the retries of the same request.
     fn request(&mut self, attempt: u32, at: InputTime) {
         self.compaction(CompactionInput::RequestDue { attempt }, at);
         if self.requests.is_compacting() {
@@ -550,7 +556,7 @@ impl TurnMachine {
     pub(super) fn on_delta(&mut self, delta: Delta, at: InputTime) {
         self.report_spending(SpendingInput::Received(&delta));
         match delta {
-            // The response no longer counts.
+            // No response is expected any more.
             _ if self.tasks.stream().is_none() => {}
             Delta::Text(text) => self.report_task(TaskInput::Stream(StreamInput::Text { text, now: at.now })),
             Delta::Reasoning(text) => self.report_task(TaskInput::Stream(StreamInput::Reasoning(text))),
@@ -583,7 +589,7 @@ impl TurnMachine {
             .collect();
         let empty = content.is_empty();
         if let Some(message) = self.message(Role::Assistant, content, at) {
-            // An empty response is recorded for its cost, but not sent back, because providers refuse it.
+            // An empty response is recorded for its cost but not sent back, because providers reject it.
             self.cx.out.record(request.record(message.clone()));
             self.report_task(TaskInput::Responded { message: &message, stop_reason });
             if !empty {
@@ -657,8 +663,8 @@ impl TurnMachine {
         self.cx.out.effect(Effect::Wake { after_ms: delay_ms, ticket });
     }
 
-    /// Counts the usage of a failed request, and reports it unless the request is retried. Returns the usage, and the
-    /// delay before the retry.
+    /// Counts the usage of a failed request, and reports it unless the request will be retried. Returns the usage,
+    /// and the delay before the retry in milliseconds.
     fn count_failed_request(
         &mut self,
         error: &ModelError,
@@ -684,7 +690,7 @@ impl TurnMachine {
         self.cx.out.event(retry_event(error, (attempt, max_attempts), delay_ms, wasted));
     }
 
-    /// Counts the request in progress, if there is one, before it is stopped.
+    /// Counts the request in progress, if any, before it is stopped.
     pub(super) fn waste_current_request(&mut self, at: InputTime) {
         let of_task = self.tasks.stream().map(ResponseStream::requested_at);
         let Some(since) = self.requests.compactor().requested_at().or(of_task) else { return };
@@ -694,7 +700,7 @@ impl TurnMachine {
         }
     }
 
-    /// Handles a request that failed permanently. An overlong request is shortened once.
+    /// Handles a request that failed permanently. An overlong request is shortened and retried once.
     fn on_request_failed(&mut self, failure: Failure, at: InputTime) {
         if failure.kind != FailureKind::ContextTooLong {
             return self.fail(failure);
@@ -704,7 +710,8 @@ impl TurnMachine {
         }
     }
 
-    /// Shortens a request that the provider rejected as too long, and retries it. Returns whether it was sent.
+    /// Shortens and retries a request that the provider rejected as too long. Returns whether the failure was
+    /// handled.
     fn shorten(&mut self, at: InputTime) -> bool {
         let overlong = match self.pass_to_window(ContextInput::RequestTooLong) {
             Some(ContextOutput::TooLong(OverlongRequest::Repeated)) | None => return false,
@@ -770,7 +777,7 @@ impl TurnMachine {
         self.compaction(CompactionInput::Requested { focus, when }, at);
     }
 
-    /// Passes an input to the compaction, and its outputs to the sub-machines that they concern.
+    /// Passes an input to the compactor and handles its outputs.
     pub(super) fn compaction(&mut self, input: CompactionInput, at: InputTime) {
         for output in self.requests.handle_compaction(input, self.tasks.continuable_id(), &mut self.cx, at) {
             match output {
@@ -790,7 +797,7 @@ impl TurnMachine {
         }
     }
 
-    /// Sends the summary request unless it is forbidden.
+    /// Sends the summary request unless that is forbidden.
     pub(super) fn request_summary_if_allowed(&mut self, at: InputTime) {
         if self.requests.compactor().precedes_request() && self.end_task_at_goal_limit(at) {
             return;
@@ -832,7 +839,7 @@ impl TurnMachine {
         self.compaction(CompactionInput::Failed { error, wasted, delay_ms }, at);
     }
 
-    /// Opens the next fallback model for a summary whose retries are used up, if there is one.
+    /// Opens the next fallback model for a summary request whose retries are exhausted, if there is one.
     pub(super) fn fall_back_for_summary(&mut self, failure: Failure, at: InputTime) {
         let Some(name) = self.requests.next_fallback(&failure, &mut self.cx) else {
             return self.compaction(CompactionInput::NoFallback(failure), at);
@@ -854,7 +861,8 @@ impl TurnMachine {
         }
     }
 
-    /// Stops the compaction without changes. Returns whether one was in progress outside a running task.
+    /// Stops the compaction without changing anything. Returns whether a compaction was in progress that no task's
+    /// request was waiting for.
     pub(super) fn stop_compaction(&mut self, at: InputTime) -> bool {
         let compactor = self.requests.compactor();
         let is_outside = compactor.is_running() && !compactor.precedes_request();

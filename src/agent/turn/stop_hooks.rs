@@ -1,4 +1,4 @@
-//! Hooks that run when the model has finished a task; they can make the model continue.
+//! Stop hooks, which run when the model has finished a task and can make it continue.
 
 use super::io::Effect;
 use super::turn_context::TurnContext;
@@ -9,13 +9,13 @@ use crate::protocol::{EventHooks, HookEvent};
 /// Hooks that run when the model has finished.
 #[derive(Debug, Default)]
 pub(super) struct StopHooks {
-    /// Ticket of the running hooks.
+    /// Ticket of the hooks that are currently running.
     pending: Option<u64>,
-    /// Number of times that hooks made the model continue in this task.
+    /// Number of times that hooks have made the model continue in this task.
     blocks: u32,
 }
 
-/// Input of the hooks that run when the model has finished.
+/// Input to the stop hooks.
 #[derive(Debug)]
 pub(super) enum StopHookInput {
     TaskBegun,
@@ -28,19 +28,19 @@ pub(super) enum StopHookInput {
     Cancelled,
 }
 
-/// Output of the hooks that run when the model has finished.
+/// Output of the stop hooks.
 #[derive(Debug)]
 pub(super) enum StopHookOutput {
-    /// Hooks run; the task ends after them.
+    /// Hooks are running. The task ends afterwards unless a hook makes it continue.
     Running,
-    /// The model continues with this message.
+    /// The model must continue with this message.
     Continued(String),
-    /// The running hooks are stopped.
+    /// The running hooks were stopped.
     Stopped,
 }
 
 impl StopHooks {
-    /// Handles an input; without an output, the task can end.
+    /// Handles an input. If this returns `None`, the task can end.
     pub(crate) fn handle(&mut self, input: StopHookInput, cx: &mut TurnContext) -> Option<StopHookOutput> {
         match input {
             StopHookInput::TaskBegun => {
@@ -56,12 +56,12 @@ impl StopHooks {
         }
     }
 
-    /// Returns whether this ticket belongs to the running hooks.
+    /// Returns whether a ticket belongs to the running hooks.
     pub(crate) fn are_pending(&self, ticket: u64) -> bool {
         self.pending == Some(ticket)
     }
 
-    /// Runs the hooks after this response. Returns whether there are any.
+    /// Starts the hooks for this response. Returns whether any are running.
     fn begin(&mut self, response: String, cx: &mut TurnContext) -> bool {
         if !cx.options.hooks.contains(HookEvent::Stop) {
             return false;
@@ -75,13 +75,13 @@ impl StopHooks {
         let ticket = cx.numbers.next_ticket();
         self.pending = Some(ticket);
         let occasion = HookTrigger::Stop { response, repeated: self.blocks > 0 };
-        // The response is saved before the hooks run, because they may take long.
+        // The response is saved before the hooks run, because they may take a long time.
         cx.out.commit(Durability::Process);
         cx.out.effect(Effect::Hook { ticket, occasion });
         true
     }
 
-    /// Stops the hooks. Returns whether any ran.
+    /// Stops the hooks. Returns whether any were running.
     fn cancel(&mut self, cx: &mut TurnContext) -> bool {
         let is_running = self.pending.take().is_some();
         if is_running {
@@ -90,7 +90,7 @@ impl StopHooks {
         is_running
     }
 
-    /// Returns the message with which the model continues, if a hook requests that.
+    /// Returns the message with which the model must continue, if a hook requests this.
     fn settle(&mut self, outcome: EventHooks, cx: &mut TurnContext) -> Option<String> {
         for notice in outcome.notices {
             cx.out.notice(notice);

@@ -1,5 +1,5 @@
-//! Tasks of the session: the current one, the last one that ended early, and one that was set aside; and their reported
-//! states.
+//! The session's tasks and their reported states: the current task, the last task that ended early, and a task that
+//! was set aside.
 
 use super::call::Call;
 use super::call_batch::CallBatch;
@@ -18,7 +18,7 @@ use crate::protocol::{
 };
 use crate::session::{Expense, ResponseParts, Totals};
 
-/// Task from its prompt to its end.
+/// Task, from its prompt to its end.
 #[derive(Debug)]
 pub(super) struct Task {
     id: TaskId,
@@ -30,37 +30,37 @@ pub(super) struct Task {
     phase: Phase,
     /// Response so far, while aye asks the model to continue it.
     parts: ResponseParts,
-    /// Whether the task is being stopped. It ends at a point at which no data is lost.
+    /// Whether the task is being stopped. It ends as soon as it can do so without losing data.
     cancelling: bool,
-    /// Counter of consecutive identical calls.
+    /// Detects consecutive identical calls.
     guard: LoopGuard,
-    /// User command, if this is a command and not a task.
+    /// The user command, if this is a command rather than a task.
     user_command: Option<UserCommand>,
 }
 
 /// Current activity of a task.
 #[derive(Debug)]
 pub(super) enum Phase {
-    /// The response is streaming.
+    /// The response is being streamed.
     Requesting(ResponseStream),
-    /// The request failed and is retried when the timer with this ticket fires.
+    /// The request failed and will be retried when the timer with this ticket fires.
     Retrying { attempt: u32, ticket: u64 },
-    /// Older messages are being summarized; the request is sent afterwards.
+    /// Older messages are being summarized before the request is sent.
     Compacting,
-    /// The calls of the response are planned, approved and run.
+    /// The calls in the response are being planned, approved and run.
     Working(CallBatch),
-    /// The user must continue the task.
+    /// The task waits for the user to continue it.
     Paused,
 }
 
-/// Calls of the current step, with the state of the task that affects them.
+/// Calls in the current step, with the parts of the task's state that affect them.
 pub(super) struct CurrentCalls<'a> {
     pub batch: &'a mut CallBatch,
     pub guard: &'a mut LoopGuard,
     pub step_id: Option<StepId>,
-    /// Whether the user typed the running command.
+    /// Whether the running command was typed by the user.
     pub typed: bool,
-    /// Whether the running command is the check of the goal.
+    /// Whether the running command is the goal's check.
     pub check: bool,
     pub cancelling: bool,
 }
@@ -81,7 +81,7 @@ impl Task {
         }
     }
 
-    /// Returns the task with a limit of this many steps beyond the completed ones.
+    /// Returns the task with its limit set to `more` steps beyond those already completed.
     fn with_steps(self, more: u32) -> Self {
         Self { max_steps: self.step_count.saturating_add(more), ..self }
     }
@@ -117,53 +117,54 @@ impl Task {
     }
 }
 
-/// Input of the tasks.
+/// Input to the tasks.
 #[derive(Debug)]
 pub(super) enum TaskInput<'a> {
     SessionStatus(SessionStatus),
     Status(TaskStatus),
     /// Decisions can no longer be saved, or can be saved again.
     Stalled(bool),
-    /// The states of the calls changed.
+    /// One or more calls changed state.
     CallsChanged,
-    /// A task begins. A task that ended early is dropped.
+    /// A task begins. Any task that ended early is dropped.
     Begun {
         id: TaskId,
         max_steps: u32,
     },
     /// The current task is about to end.
     EndDue(&'a TaskEnd),
-    /// The end of the current task is committed. `answer`: the last response of the model.
+    /// The end of the current task was committed. `answer` is the model's last response.
     EndCommitted {
         end: &'a TaskEnd,
         answer: &'a str,
     },
-    /// The current task has ended. An incomplete task can be continued.
+    /// The current task has ended. If it is incomplete, it can be continued.
     Ended(&'a TaskEnd),
-    /// A task of the previous process ends.
+    /// A task of the previous process has ended. If it is incomplete, it can be continued.
     EndRestored(&'a TaskEnd),
-    /// The current task is dropped.
+    /// The current task must be dropped.
     Dropped,
-    /// The task that ended early is dropped.
+    /// The task that ended early must be dropped.
     EndedForgotten,
-    /// The user continues the task that ended early, with this many more steps.
+    /// The user continued the task that ended early, with this many additional steps.
     EndedContinued {
         max_steps: u32,
     },
-    /// A command of the user starts in place of a task; a paused task is set aside.
+    /// A user command starts in place of a task. A paused task is set aside.
     UserCommandBegun(UserCommand),
-    /// A command of the user ends. The task that was set aside stays paused.
+    /// A user command has ended. The task that was set aside stays paused.
     UserCommandEnded,
-    /// A command of the previous process ends without a report, because listeners wait only for commands of this process.
+    /// A user command of the previous process has ended. This is not reported, because listeners wait only for
+    /// commands of this process.
     UserCommandSettled,
-    /// The journal contains the start of a command of the user.
+    /// The journal contains the start of a user command.
     UserCommandRestored {
         id: TaskId,
         step_id: StepId,
         call: ToolCall,
         command: UserCommand,
     },
-    /// The journal contains the end of a command of the user.
+    /// The journal contains the end of a user command.
     UserCommandEndRestored,
     Phase(Phase),
     StepBegun,
@@ -172,21 +173,21 @@ pub(super) enum TaskInput<'a> {
     StepRestored(Option<StepId>),
     /// The journal contains the number of completed steps.
     StepCountRestored(u32),
-    /// The step limit of tasks changes.
+    /// The step limit of tasks changed.
     StepLimit(u32),
-    /// The step limit of this run applies to the restored task. If nobody can raise the limit (`adds`), or the task has
-    /// used it up, the task gets that many steps on top of the completed ones.
+    /// This run's step limit must be applied to the restored task. If nobody can raise the limit (`adds`), or if the
+    /// task has already reached it, the limit is added to the number of completed steps.
     RunLimit {
         max_steps: u32,
         adds: bool,
     },
-    /// The task is being stopped. It ends where no data is lost.
+    /// The task is being stopped. It ends as soon as it can do so without losing data.
     Cancelled,
     /// The task is no longer being stopped.
     CancelWithdrawn,
-    /// The task pays for this.
+    /// This usage is charged to the task.
     Spent(Expense),
-    /// An input of the streaming response.
+    /// Input to the streaming response.
     Stream(StreamInput<'a>),
     /// A response is complete. The model may be asked to continue its text.
     Responded {
@@ -204,38 +205,38 @@ pub(super) enum TaskInput<'a> {
 /// Output of the tasks.
 #[derive(Debug)]
 pub(super) enum TaskOutput {
-    /// The state of the session changed while nothing can be saved.
+    /// The session's state changed because saving started to fail or works again.
     StateChanged(SessionSnapshot),
     /// A task of the previous process has ended after this many steps.
     RestoredEnded { task_id: TaskId, step_count: u32 },
     /// The task that ended early continues.
     Continued,
-    /// A command of the user has ended. `report`: the command and its output, if they are shared with the model.
+    /// A user command has ended. `report` contains the command and its output, if they are shared with the model.
     UserCommandEnded { report: Option<String> },
-    /// A step is completed. `step_count`: the number of completed steps.
+    /// A step was completed. `step_count` is the number of completed steps.
     StepCompleted { step_count: u32, max_steps: u32 },
-    /// The task is being stopped. `first`: whether it was not being stopped before.
+    /// The task is being stopped. `first` is set if it was not already being stopped.
     Cancelling { first: bool },
-    /// An output of the streaming response.
+    /// Output of the streaming response.
     Stream(StreamOutput),
-    /// Repetition count of each call of the response.
+    /// Repetition count of each call in the response.
     Repeated(Vec<RepeatCount>),
 }
 
-/// Tasks of a session, and its states.
+/// A session's tasks and states.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     current: Option<Task>,
-    /// Last task that ended early; `Continue` resumes it.
+    /// Last task that ended early, which `Continue` resumes.
     ended: Option<Task>,
-    /// Paused task, set aside while a user command runs.
+    /// Paused task that was set aside while a user command runs.
     aside: Option<Task>,
     states: States,
-    /// Last reported state of the current or last task.
+    /// Most recently reported state of the current or last task.
     reported: Option<TaskState>,
 }
 
-/// Queries about the tasks.
+/// Queries.
 impl Tasks {
     pub(crate) fn current(&self) -> Option<&Task> {
         self.current.as_ref()
@@ -249,12 +250,12 @@ impl Tasks {
         self.aside.is_some()
     }
 
-    /// Returns the ID of the task that is running or can be continued, including one that ended early.
+    /// Returns the ID of the task that is running or can be continued, including a task that ended early.
     pub(crate) fn continuable_id(&self) -> Option<TaskId> {
         self.current.as_ref().or(self.ended.as_ref()).map(|task| task.id.clone())
     }
 
-    /// Returns the task and the step that the next message belongs to.
+    /// Returns the task and step that the next message belongs to.
     pub(crate) fn message_scope(&self) -> Option<(TaskId, Option<StepId>)> {
         self.current.as_ref().map(|task| (task.id.clone(), task.step_id.clone()))
     }
@@ -267,12 +268,12 @@ impl Tasks {
         self.current.as_ref().is_some_and(|task| task.cancelling)
     }
 
-    /// Returns whether a user command runs instead of a task.
+    /// Returns whether a user command is running instead of a task.
     pub(crate) fn is_user_command(&self) -> bool {
         self.current.as_ref().is_some_and(|task| task.user_command.is_some())
     }
 
-    /// Returns whether the check of the goal runs.
+    /// Returns whether the goal's check is running.
     pub(crate) fn is_check(&self) -> bool {
         self.current.as_ref().and_then(Task::user_command).is_some_and(UserCommand::is_check)
     }
@@ -308,7 +309,7 @@ impl Tasks {
         })
     }
 
-    /// Returns the usage of the current task, or of the one that ended early.
+    /// Returns the usage of the current task, or of the last task that ended early.
     pub(crate) fn usage(&self) -> Option<TaskUsage> {
         let task = self.current.as_ref().or(self.ended.as_ref())?;
         Some(TaskUsage { totals: task.totals, step_count: task.step_count, max_steps: task.max_steps })
@@ -344,7 +345,7 @@ impl Tasks {
     }
 }
 
-/// Inputs.
+/// Input handling.
 impl Tasks {
     /// Handles an input.
     pub(crate) fn handle(&mut self, input: TaskInput<'_>, cx: &mut TurnContext) -> Option<TaskOutput> {
@@ -403,7 +404,7 @@ impl Tasks {
 /// State changes.
 impl Tasks {
     fn set_session_status(&mut self, to: SessionStatus, out: &mut Outputs) {
-        // The session stays paused while nothing can be saved, whatever else changes.
+        // Whatever else changes, the session stays paused while nothing can be saved.
         if to == Running && self.states.is_stalled() {
             return;
         }
@@ -419,7 +420,8 @@ impl Tasks {
         }
     }
 
-    /// Sets whether decisions can be saved. While they cannot, the session is paused. Returns the state if it changed.
+    /// Sets whether saving is currently impossible. While decisions cannot be saved, the session is paused. Returns
+    /// the new state if it changed.
     fn set_stalled(&mut self, stalled: bool) -> Option<SessionSnapshot> {
         self.states.set_stalled(stalled);
         let waits = stalled || self.is_paused();
@@ -441,13 +443,13 @@ impl Tasks {
 
 /// Starts and ends of tasks.
 impl Tasks {
-    /// Starts a task. A task that ended early is dropped.
+    /// Starts a task. Any task that ended early is dropped.
     fn begin(&mut self, id: TaskId, max_steps: u32, out: &mut Outputs) {
         self.ended = None;
         self.set_current(Some(Task::new(id, max_steps)), out);
     }
 
-    /// Ends the current task. An incomplete task can be continued.
+    /// Ends the current task. If it is incomplete, it can be continued.
     fn end(&mut self, end: &TaskEnd, out: &mut Outputs) {
         let task = self.current.take();
         match end {
@@ -466,14 +468,14 @@ impl Tasks {
         Some(ended)
     }
 
-    /// Continues the task that ended early, with this many more steps.
+    /// Continues the task that ended early, with this many additional steps.
     fn continue_ended_task(&mut self, max_steps: u32, out: &mut Outputs) -> Option<TaskOutput> {
         let task = self.ended.take()?;
         self.set_current(Some(task.with_steps(max_steps)), out);
         Some(TaskOutput::Continued)
     }
 
-    /// Reports the end of the current task. `answer`: the last response of the model.
+    /// Reports the end of the current task. `answer` is the model's last response.
     fn report_end(&mut self, end: &TaskEnd, answer: &str, out: &mut Outputs) {
         let Some(Task { step_count, totals, parts, .. }) = &self.current else { return };
         let step_count = *step_count;
@@ -494,16 +496,16 @@ impl Tasks {
         self.set_scope(out);
     }
 
-    /// Sets the scope of later events. User commands belong to no task.
+    /// Sets the task and step of subsequent events. User commands do not belong to a task.
     fn set_scope(&self, out: &mut Outputs) {
         let task = self.current.as_ref().filter(|task| task.user_command.is_none());
         out.set_scope(task.map(|task| task.id.clone()), task.and_then(|task| task.step_id.clone()));
     }
 }
 
-/// Commands of the user.
+/// User commands.
 impl Tasks {
-    /// Starts a command of the user, or the check of the goal.
+    /// Starts a user command or the goal's check.
     fn begin_user_command(&mut self, command: UserCommand, cx: &mut TurnContext) {
         let (task_id, step_id) = (cx.numbers.next_task(), cx.numbers.next_step());
         let (line, shared, check) = (command.line().to_owned(), command.is_shared(), command.is_check());
@@ -521,8 +523,8 @@ impl Tasks {
         cx.out.effect(Effect::Plan(vec![(0, call)]));
     }
 
-    /// Records the end of the command, and returns to the task that was set aside. `reports`: whether listeners wait for
-    /// the command.
+    /// Records the end of the command and returns to the task that was set aside. `reports` says whether listeners
+    /// are waiting for the command.
     fn end_user_command(&mut self, reports: bool, cx: &mut TurnContext) -> Option<TaskOutput> {
         let task = self.current.as_ref()?;
         let first = self.calls().and_then(|batch| batch.calls().first());
@@ -553,7 +555,7 @@ impl Tasks {
         self.set_current(aside, out);
     }
 
-    /// Replaces the current task with a command of the user, and sets the task aside.
+    /// Replaces the current task with a user command and sets the task aside.
     fn replace_with_command(&mut self, (id, step_id): (TaskId, StepId), call: ToolCall, command: UserCommand, out: &mut Outputs) {
         let command = Task {
             step_id: Some(step_id),
@@ -587,21 +589,21 @@ impl Tasks {
         self.set_scope(out);
     }
 
-    /// Sets the step limit of tasks.
+    /// Sets the step limit of the current task and of the last task that ended early.
     fn set_max_steps(&mut self, max_steps: u32) {
         for task in [&mut self.current, &mut self.ended].into_iter().flatten() {
             task.max_steps = max_steps;
         }
     }
 
-    /// Applies the step limit of this run to the restored task.
+    /// Applies this run's step limit to the restored task.
     fn limit_restored_task(&mut self, max_steps: u32, adds: bool) {
         self.current = self.current.take().map(|task| {
             if adds || task.step_count >= max_steps { task.with_steps(max_steps) } else { Task { max_steps, ..task } }
         });
     }
 
-    /// Returns the streaming response, and its step.
+    /// Returns the streaming response and the step that it belongs to.
     fn stream_mut(&mut self) -> Option<(&mut ResponseStream, Option<StepId>)> {
         let task = self.current.as_mut()?;
         match &mut task.phase {
@@ -611,7 +613,7 @@ impl Tasks {
     }
 }
 
-/// Returns the results of calls in a message.
+/// Returns the tool results contained in a message.
 fn tool_results(message: &Message) -> impl Iterator<Item = &ToolResult> {
     message.content.iter().filter_map(|part| match part {
         Part::ToolResult(result) => Some(result),

@@ -1,5 +1,5 @@
-//! Cases of the turn machine: `tests/cases/turn/*.txt` contain inputs (`> …`) and the expected effects. `UPDATE=1`
-//! rewrites the effects.
+//! Tests of the turn machine. `tests/cases/turn/*.txt` contain inputs (`> …`) and the effects expected in response.
+//! `UPDATE=1` rewrites the effects.
 
 use super::super::retry::Backoff;
 use super::call_batch::CallBatch;
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Policy: reads run, writes and commands ask, `sudo` is blocked, `true-by-rule` is allowed.
+/// Policy that allows reads and `true-by-rule`, requires approval of writes and other commands, and blocks `sudo`.
 const POLICY: &str = r#"
 schema_version = 1
 [capabilities."File.Read"]
@@ -63,16 +63,16 @@ struct Sim {
     max_steps: u32,
     limits: Vec<BudgetSetting>,
     window: u64,
-    /// Ticket of the preview started last.
+    /// Ticket of the most recently started preview.
     ticket: u64,
     approval_timeout: Option<Duration>,
-    /// Whether the cases contain the states of the session and its task.
+    /// Whether the cases show the states of the session and its task.
     states: bool,
     hooks: HookEvents,
     changes: states::Changes,
 }
 
-/// Returns a modified file without a diff.
+/// Returns a modified file that has no diff.
 fn changed_file(path: &str, added: u64) -> ChangedFile {
     ChangedFile {
         path: path.to_owned(),
@@ -138,8 +138,8 @@ fn bare() -> SandboxStatus {
     SandboxStatus { tier: SandboxTier::Bare, words: String::new(), missing: None }
 }
 
-/// Parses `%a.rs,-b.rs`, `%killed`, `%@example.com`, `%:target`: the result of a run in a layer, with files, deletions,
-/// its end, blocked access, and build output.
+/// Parses the result of a run in a layer, such as `%a.rs,-b.rs`, `%killed`, `%@example.com` or `%:target`: changed
+/// files, deletions, how the run ended, blocked access, and build output.
 fn layer_effects(mark: &str) -> Option<Box<Effects>> {
     let (ended, output, digest) = ("exit 0".to_owned(), "said".to_owned(), "d1".to_owned());
     let mut effects = Effects { ended, output, digest, ..Effects::default() };
@@ -165,7 +165,7 @@ fn layer_effects(mark: &str) -> Option<Box<Effects>> {
     Some(Box::new(effects))
 }
 
-/// Parses `network`, or a host.
+/// Parses `network` or a host name.
 fn outside(name: &str) -> SandboxAccess {
     match name {
         "network" => SandboxAccess::Network,
@@ -173,13 +173,13 @@ fn outside(name: &str) -> SandboxAccess {
     }
 }
 
-/// Returns the action that a policy judges.
+/// Returns the action that a policy judges for this access, or `None` if the access is not to a host.
 fn fetched(opened: &SandboxAccess) -> Option<Action> {
     let SandboxAccess::Host { host, port } = opened else { return None };
     Some(Action::Fetch { url: format!("https://{host}:{port}/"), method: "GET".to_owned() })
 }
 
-/// Parses `-example.com WORDS`: the access blocked for a run, and its output.
+/// Parses `-example.com WORDS` into the access that was blocked during a run, and the run's output.
 fn denied_in(output: &str) -> (Vec<SandboxAccess>, &str) {
     match output.strip_prefix('-') {
         Some(rest) => {
@@ -190,7 +190,7 @@ fn denied_in(output: &str) -> (Vec<SandboxAccess>, &str) {
     }
 }
 
-/// Replaces `~30~` with 30 tokens of text, and the reverse in displayed text.
+/// Replaces `~30~` with 30 tokens of text. Displayed text is converted back.
 fn filled(line: &str) -> String {
     let mut pieces = line.split('~');
     let mut filled = pieces.next().unwrap_or_default().to_owned();
@@ -214,15 +214,15 @@ fn folded(line: &str) -> String {
     folded + rest
 }
 
-/// Returns the kind of a message that the user did not write.
+/// Returns the kind of a message that was not written by the user.
 fn kind_of(message: &Message) -> &'static str {
     let kinds = [("[Earlier", "Truncated-"), ("[Summary", "Summary-"), ("[This is not from the user", "Question-")];
     let text = message.text();
     kinds.iter().find(|(start, _)| text.starts_with(start)).map_or("", |(_, kind)| kind)
 }
 
-/// Parses `found c1 done`, `found c1 not-done`, `found c1 partly WORDS` and `printed c1 WORDS`, separated by `;`, after
-/// the resume policy.
+/// Parses the resume policy, followed by `found c1 done`, `found c1 not-done`, `found c1 partly WORDS` and `printed
+/// c1 WORDS`, separated by `;`.
 fn known(how: &str) -> (&str, RecoveredCalls) {
     let mut known = RecoveredCalls::default();
     let mut parts = how.split(';').map(str::trim);
@@ -279,8 +279,8 @@ impl Sim {
         self.now += jiff::SignedDuration::from_millis(100);
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         let input = match verb {
-            // Reports of the host about the session: it started, it ended, nothing can be saved, or it can be again;
-            // and step limits of later processes.
+            // Reports by the host about the session (its start, its end, and whether it can be saved), and the step
+            // limit for later processes.
             "steps" => {
                 self.max_steps = rest.parse().unwrap();
                 return Vec::new();
@@ -300,7 +300,7 @@ impl Sim {
             "goal" => Input::Command(Command::SetGoal { goal: Goal::parse(rest).unwrap() }),
             "goal-check" => Input::Command(Command::SetGoalCheck { check: rest.to_owned() }),
             "goal-stop" => Input::Command(Command::StopGoal),
-            // Changed files, each as `PATH:ADDED`; `unknown` if they could not be listed.
+            // Changed files, each as `PATH:ADDED`, or `unknown` if they could not be listed.
             "changed" => {
                 let file = |item: &str| {
                     let (path, added) = item.split_once(':').unwrap();
@@ -320,14 +320,14 @@ impl Sim {
                 let kind: FailureKind = serde_json::from_value(kind.into()).unwrap();
                 Input::ModelFailed(ModelError { failure: Failure::new(kind, message, "hint"), retry_after: None, usage: None })
             }
-            // It used 50 input and 5 output tokens.
+            // A failed request that used 50 input and 5 output tokens.
             "wasted" => {
                 let (kind, message) = rest.split_once(' ').unwrap();
                 let kind: FailureKind = serde_json::from_value(kind.into()).unwrap();
                 let usage = Some(Usage { input_tokens: 50, output_tokens: 5, ..Usage::default() });
                 Input::ModelFailed(ModelError { failure: Failure::new(kind, message, "hint"), retry_after: None, usage })
             }
-            // A response for which the provider reports no usage.
+            // A response for which the provider reported no usage.
             "uncounted" => {
                 let completion = self.completion(rest);
                 Input::Delta(Delta::Completed(Completion { usage: Usage::default(), ..completion }))
@@ -337,7 +337,7 @@ impl Sim {
             "price" => Input::Command(Command::AssumePrice { price: AssumedPrice::parse(rest).unwrap() }),
             "model" => Input::Command(Command::SetModel { name: rest.to_owned() }),
             "effort" => Input::Command(Command::SetEffort { effort: Effort::from_name(rest) }),
-            // `other/model 5`: the price of a million tokens; unknown without it.
+            // `other/model 5`: a model and its price per million tokens. Without a number, the price is unknown.
             "opened" => {
                 let (name, price) = rest.split_once(' ').map_or((rest, None), |(name, price)| (name, price.parse().ok()));
                 let price = price.map(|input| Price { input, output: 0.0, cache_read: input, cache_write: input });
@@ -353,9 +353,9 @@ impl Sim {
                 usage: None,
             }),
             "planned" => Input::Planned(rest.split("; ").map(|item| self.planned(item)).collect()),
-            // Results of the hooks before calls: `0=deny why; 1=rewrite {"path":"m"}; 2=none`.
+            // Outcomes of pre-call hooks: `0=deny why; 1=rewrite {"path":"m"}; 2=none`.
             "hooked" => Input::CallsHooked(rest.split("; ").map(call_hooks).collect()),
-            // Result of the hooks of an event: `block why`, `context text` or nothing.
+            // Outcome of an event's hooks: `block why`, `context text` or nothing.
             "event-hooked" => {
                 let by_hook = |text: &str| ("h".to_owned(), text.to_owned());
                 let outcome = EventHooks {
@@ -366,7 +366,7 @@ impl Sim {
                 Input::Hooked { ticket: self.ticket, outcome }
             }
             "preview" => Input::Command(Command::Preview { approval_id: ApprovalId::new(rest) }),
-            // `0 with EFFECTS exec LINE` or `0 failed WORDS`; `late` has an old ticket.
+            // `0 with EFFECTS exec LINE` or `0 failed WORDS`. With `late`, the input has an old ticket.
             "previewed" => {
                 let (index, what) = rest.split_once(' ').unwrap();
                 let (ticket, what) = match what.strip_prefix("late ") {
@@ -414,13 +414,13 @@ impl Sim {
                     "here" => Decision::ApprovedAlways {
                         remember: GrantChoice { scope: GrantScope::Project, ..GrantChoice::default() },
                     },
-                    // `TL`: the first hunk is selected, the second is not.
+                    // `TL`: the first hunk is selected and the second is not.
                     "hunks" => {
                         let choice = |letter| if letter == 'T' { HunkChoice::Taken } else { HunkChoice::Left };
                         let hunks = words.next().unwrap().chars().map(choice).collect();
                         Decision::Amended { amendment: Amendment::Hunks { hunks } }
                     }
-                    // The digest, and the paths that are left out.
+                    // The digest of the effects, and the paths to discard.
                     "effects" => {
                         let mut words = words.next().unwrap().split(' ');
                         let digest = words.next().unwrap().to_owned();
@@ -454,7 +454,7 @@ impl Sim {
                 };
                 Input::Command(Command::Resolve { tool_call_id: CallId::new(id), resolution })
             }
-            // Plans of the mentioned files, then their content.
+            // The plans of the mentioned files, followed by their content.
             "mentioned" => {
                 let plans = rest.split("; ").map(|item| self.plan(item).1).collect();
                 Input::MentionsPlanned { ticket: self.ticket, plans }
@@ -488,7 +488,7 @@ impl Sim {
             "quit" => Input::Command(Command::Quit),
             "mode" => Input::Command(Command::SetMode { mode: serde_json::from_value(rest.into()).unwrap() }),
             "reload" => Input::Command(Command::ReloadPolicy),
-            // Lines of a complete policy file, or none for the initial one.
+            // Lines of a complete policy file, or nothing for the initial policy.
             "policy" => Input::PolicyChanged(Box::new(PolicyChange {
                 enforcer: enforcer(&if rest.is_empty() {
                     POLICY.to_owned()
@@ -501,7 +501,7 @@ impl Sim {
                 name: "test".to_owned(),
                 message: Some("policy reloaded".to_owned()),
             })),
-            // Result of the last rule to be saved.
+            // Result of saving the most recent rule.
             "kept" => {
                 let grant = RuleGrant { rules: Vec::new(), scope: GrantScope::Project, names: Vec::new(), directory: None };
                 Input::RuleFiles(RuleFileResult::Saved(grant, Err(rest.to_owned())))
@@ -523,9 +523,9 @@ impl Sim {
         self.machine.handle(input, at)
     }
 
-    /// Kills the process. Another process continues the journal.
+    /// Kills the process. A new process continues the journal.
     fn crash(&mut self, how: &str) -> Vec<Effect> {
-        // `settled c1` after it: recovery determined the outcome of that call.
+        // `settled c1` at the end: recovery determined the outcome of this call.
         let (how, id) = how.split_once("settled ").map_or((how, None), |(how, id)| (how.trim(), Some(id)));
         let settled =
             id.map(|id| ToolResult::success(CallId::new(id), "RunCommand", "finished afterwards")).into_iter().collect();
@@ -536,7 +536,7 @@ impl Sim {
             "replace" => ResumePolicy::Discard,
             other => panic!("unfinished {other}"),
         };
-        // Converts the records to JSON and back, as a store does.
+        // Converts the records to JSON and back, as a store would.
         let records =
             self.records.iter().map(|record| serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap()).collect();
         self.machine = machine_with(self.approver, self.max_steps, self.limits.clone(), self.approval_timeout);
@@ -583,10 +583,10 @@ impl Sim {
         Completion { content, stop_reason, usage, model: None }
     }
 
-    /// Parses `0=read a.rs`, `0=write a.rs`, `0=exec LINE`, `0=error CODE`. Before a line: `?` if it can be previewed,
-    /// `!` if it ran in a preview without effects, `!PATH` if it wrote there, `!PATH:CODE:OUTPUT` if it exited with
-    /// this code, `+example.com,…` or `+network` for access it asks for; before a path: `#2` for two hunks, `=WORDS`
-    /// for the user's changes.
+    /// Parses a plan such as `0=read a.rs`, `0=write a.rs`, `0=exec LINE` or `0=error CODE`. A command line can be
+    /// preceded by `?` if it can be previewed, by `!` if it ran in a preview without effects, by `!PATH` if it wrote
+    /// to that path, by `!PATH:CODE:OUTPUT` if it exited with that code, and by `+example.com,…` or `+network` for
+    /// requested access. A path can be preceded by `#2` for two hunks and by `=WORDS` for the user's changes.
     fn plan(&self, item: &str) -> (usize, Result<Plan, ToolError>) {
         let (index, what) = item.split_once('=').unwrap();
         let (verb, rest) = what.split_once(' ').unwrap();
@@ -627,9 +627,9 @@ impl Sim {
             "read" | "absent" => Some(Action::Read { target: target(rest) }),
             "write" => Some(Action::Write { target: target(rest) }),
             "exec" => Some(Action::Exec { command: rest.to_owned(), cwd: target("") }),
-            // The call would write there, but finds nothing to change.
+            // The call would write to this path but finds nothing to change.
             "same" => Some(Action::Read { target: target(rest) }),
-            // The call only reads output of a running command, so it has no action.
+            // The call only reads a running command's output, so it has no action.
             "poll" => None,
             "error" | "missing" | "missing-to-read" => return (index, Err(ToolError::new(ErrorCode::FileNotFound, rest))),
             other => panic!("plan {other}"),
@@ -681,8 +681,8 @@ impl Sim {
         (index, Ok(plan))
     }
 
-    /// Parses `^` for a line that can run in a layer, `^+HOST` for one that can run there with access, `^WHY` for one
-    /// that cannot, and `%` for one that ran there, with its effects: `%a.rs,-b.rs`.
+    /// Parses the layer mark of a command line: `^` if it can run in a layer, `^+HOST` if it can do so with access,
+    /// `^WHY` if it cannot, and `%a.rs,-b.rs` if it ran in a layer with these effects.
     fn layer(mark: &str) -> LayerRun {
         if let Some(reason) = mark.strip_prefix('^') {
             let reason = reason.replace('_', " ");
@@ -713,8 +713,8 @@ impl Sim {
         })
     }
 
-    /// Parses a plan, with the actions based on its arguments: `missing PATH` and `same PATH` would write there,
-    /// `missing-to-read PATH` would read there.
+    /// Parses a plan together with the actions derived from the call's arguments: `missing PATH` and `same PATH`
+    /// would write to the path, and `missing-to-read PATH` would read it.
     fn planned(&self, item: &str) -> PlanResult {
         let target = |path: &str| Target { given: path.to_owned(), real: PathBuf::from("/w").join(path), place: Place::Missing };
         let named = item.split_once('=').and_then(|(_, what)| what.split_once(' '));
@@ -762,7 +762,7 @@ impl Sim {
                     for (index, call) in &calls {
                         match self.calls.get_mut(*index) {
                             Some(known) => known.clone_from(call),
-                            // A command of the user, which no response contains.
+                            // A user command, which is not part of any response.
                             None => self.calls.push(call.clone()),
                         }
                     }
@@ -841,7 +841,7 @@ impl Sim {
     }
 }
 
-/// Parses `session tokens 700`.
+/// Parses a budget such as `session tokens 700`.
 fn limit_of(text: &str, between: char) -> BudgetLimit {
     let words: Vec<&str> = text.split(between).collect();
     let [scope, unit, limit] = words[..] else { panic!("limit {text}") };
@@ -852,7 +852,7 @@ fn limit_of(text: &str, between: char) -> BudgetLimit {
     }
 }
 
-/// Parses `0=ask why`: the result of the hook `h` before a call.
+/// Parses the outcome of the pre-call hook `h`, such as `0=ask why`.
 fn call_hooks(item: &str) -> (usize, CallHooks) {
     let (index, what) = item.split_once('=').unwrap();
     let (verb, rest) = what.split_once(' ').unwrap_or((what, ""));
@@ -873,7 +873,7 @@ fn call_hooks(item: &str) -> (usize, CallHooks) {
     (index.parse().unwrap(), hooks)
 }
 
-/// Returns a machine as configured in the first line of a case.
+/// Creates a machine configured by the first line of a case.
 fn sim_of(text: &str) -> Sim {
     let nobody = text.lines().next().is_some_and(|line| line.contains("approver=nobody"));
     let steps = text.lines().next().and_then(|line| line.split("steps=").nth(1)).and_then(|word| word.trim().parse().ok());
@@ -897,7 +897,7 @@ fn sim_of(text: &str) -> Sim {
         sim.machine.cx.options.fallback_models = vec![name.to_owned()];
         sim.machine.requests.reload_models(&sim.machine.cx.options);
     }
-    // The context window of the summary model; its price is unknown with `?` after it.
+    // Context window of the summary model. With a trailing `?`, the model's price is unknown.
     if let Some(window) = options.split(' ').find_map(|word| word.strip_prefix("summary=")) {
         let price = Some(SMALL_PRICE).filter(|_| !window.ends_with('?'));
         let facts = ModelFacts::for_test("small/model", window.trim_end_matches('?').parse().unwrap(), price);
@@ -916,7 +916,7 @@ fn sim_of(text: &str) -> Sim {
     sim
 }
 
-/// Plays one file; its first line may be `# approver=nobody timeout=300 states steps=3 limit=session:tokens:700
+/// Plays one case file. Its first line may be `# approver=nobody timeout=300 states steps=3 limit=session:tokens:700
 /// window=10000 laxest=auto fallback=other/model summary=50000 hooks=PreToolUse,Stop`.
 fn check(path: &Path) {
     let text = std::fs::read_to_string(path).unwrap();

@@ -1,4 +1,5 @@
-//! Context of the sub-machines: the policy in effect, the options of the session, the numbering, and the output buffer.
+//! Context shared by the sub-machines: the policy in effect, the session options, the numbering and the output
+//! buffer.
 
 use super::numbering::Numbering;
 use super::options::AgentOptions;
@@ -8,7 +9,7 @@ use crate::ports::{Durability, Record};
 use crate::protocol::{EventKind, Failure, FailureKind, Message, Part, PlannedStep, Remedy, Role, StepId, TaskId};
 use jiff::Timestamp;
 
-/// Shared state of the session, and the buffer for the outputs of the sub-machines.
+/// Shared session state, and the buffer for the sub-machines' outputs.
 pub(super) struct TurnContext {
     pub policy: Enforcer,
     pub options: AgentOptions,
@@ -16,11 +17,11 @@ pub(super) struct TurnContext {
     pub out: Outputs,
     /// Steps that the model planned for the task.
     pub planned_steps: Vec<PlannedStep>,
-    /// Whether the next request omits all messages before the response that proposed the approved plan.
+    /// Whether the next request should omit all messages before the response that proposed the approved plan.
     pub wants_clean_context: bool,
     /// Choices that the user made before the first message.
     choices: Vec<Record>,
-    /// Whether the journal records the policy in effect.
+    /// Whether the policy in effect has been recorded in the journal.
     is_policy_recorded: bool,
 }
 
@@ -38,8 +39,8 @@ impl TurnContext {
         }
     }
 
-    /// Records a choice by the user. A session without messages is not saved, so a record made before the first
-    /// prompt is held back until then.
+    /// Records a choice made by the user. A session without messages is not saved, so any record made before the
+    /// first prompt is buffered until then.
     pub(crate) fn record_setting(&mut self, record: Record) {
         if self.numbers.tasks() == 0 {
             self.choices.push(record);
@@ -61,7 +62,7 @@ impl TurnContext {
         self.out.records(std::mem::take(&mut self.choices));
     }
 
-    /// Records the policy in effect before any verdict.
+    /// Records the policy in effect. Must be called before any verdict.
     pub(crate) fn record_policy(&mut self) {
         if !std::mem::replace(&mut self.is_policy_recorded, true) {
             if let Some(session) = self.options.service_session.take() {
@@ -84,8 +85,8 @@ impl TurnContext {
         }
     }
 
-    /// Records a policy change, if a policy was already recorded. Otherwise the new policy is recorded before the first
-    /// verdict.
+    /// Records a policy change if a policy has already been recorded. Otherwise, the new policy is recorded before
+    /// the first verdict.
     pub(crate) fn record_policy_change(&mut self) {
         if self.is_policy_recorded {
             self.is_policy_recorded = false;
@@ -93,7 +94,7 @@ impl TurnContext {
         }
     }
 
-    /// Replaces the planned steps, and reports them if they changed.
+    /// Replaces the planned steps and reports them if they changed.
     pub(crate) fn set_planned_steps(&mut self, steps: Vec<PlannedStep>) {
         if steps != self.planned_steps {
             self.planned_steps.clone_from(&steps);
@@ -101,7 +102,7 @@ impl TurnContext {
         }
     }
 
-    /// Returns a new message of a task.
+    /// Creates a new message that belongs to a task.
     pub(crate) fn message(
         &mut self,
         role: Role,
@@ -124,7 +125,7 @@ impl TurnContext {
         &self.options.model.name
     }
 
-    /// Returns the context window of the model, or the limit of the policy if that is smaller.
+    /// Returns the model's context window in tokens, or the policy's limit if that is lower.
     pub(crate) fn window(&self) -> u64 {
         self.policy.llm().filter_map(|limits| limits.max_input_tokens).fold(self.options.model.context_window, u64::min)
     }
@@ -133,7 +134,7 @@ impl TurnContext {
         self.policy.llm().filter_map(|limits| limits.max_output_tokens).fold(self.options.max_output_tokens, u64::min)
     }
 
-    /// Returns the reason why no request may be sent, apart from budgets and size.
+    /// Returns the reason why no request may be sent regardless of budgets and size, if there is one.
     pub(crate) fn request_failure(&self, now: Timestamp) -> Option<Failure> {
         if let Some(message) = self.policy.expiry_reason(now) {
             return Some(

@@ -1,21 +1,21 @@
-//! Commands that ran without approval since aye started.
+//! Commands that have run without approval since aye started.
 
 use super::sandbox_escalation::format_access;
 use crate::protocol::{CallId, Effects, ListedRun, RequestedList, SandboxAccess, ToolResult, exit_code_in};
 use std::collections::VecDeque;
 
-/// Maximum number of listed commands; older ones are only counted.
+/// Maximum number of commands to list. Older commands are only counted.
 const MAX_RUNS: usize = 200;
 
-/// A command that ran without approval.
+/// Command that ran without approval.
 #[derive(Debug)]
 struct UnaskedRun {
     tool_call_id: CallId,
-    /// The command line, as shown in the transcript: `$ cargo test`.
+    /// Command line as shown in the transcript, such as `$ cargo test`.
     summary: String,
-    /// Reason why no approval was required, with the applied changes.
+    /// Reason why no approval was required, including the changes that were applied.
     why: String,
-    /// Outcome of the command, once it has ended: `exit 0`.
+    /// Outcome of the command once it has ended, such as `exit 0`.
     ended: Option<String>,
 }
 
@@ -32,8 +32,8 @@ pub(super) struct UnaskedRuns {
 }
 
 impl UnaskedRuns {
-    /// Adds a command that starts. `effects`: the effects of its run in a layer, with the hosts that a rule allowed;
-    /// `None` for a command that a rule allows.
+    /// Adds a command that is starting. `effects` contains the effects of its run in a layer and the hosts that a
+    /// rule allowed, or is `None` for a command that a rule allows.
     pub(super) fn start(
         &mut self,
         tool_call_id: &CallId,
@@ -65,7 +65,7 @@ impl UnaskedRuns {
         });
     }
 
-    /// Returns the commands for the user.
+    /// Returns the list of commands for the user.
     pub(super) fn list(&self) -> RequestedList {
         let listed = |run: &UnaskedRun| ListedRun {
             command: run.summary.clone(),

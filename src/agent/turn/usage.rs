@@ -1,8 +1,9 @@
-//! Usage ledger: usage of each request at the price of the responding model, and the estimate for the next request.
+//! Usage ledger: records the usage of each request at the price of the responding model, and estimates the next
+//! request.
 //!
-//! The estimate covers the input of the next request, corrected with the provider's count of the previous one, and a
-//! short response. The cached part counts at the lower price while it is certain to be cached; everything else counts
-//! at the full price.
+//! The estimate consists of the next request's input, corrected by the provider's count for the previous one, and a
+//! short response. Input that is certain to be cached counts at the lower price, and everything else counts at the
+//! full price.
 
 use super::super::context::estimate;
 use super::super::limits::{BYTES_PER_TOKEN, CACHE_SECONDS, OUTPUT_ESTIMATE_TOKENS};
@@ -12,17 +13,17 @@ use crate::protocol::{ModelFacts, Part, Usage};
 use crate::session::{Expense, Totals};
 use jiff::Timestamp;
 
-/// Tokens and cost of a session, and the current request.
+/// Tokens and cost of a session, and the request in progress.
 #[derive(Debug, Default)]
 pub(super) struct UsageLedger {
     totals: Totals,
     request: Option<OpenRequest>,
     last: Option<CountedRequest>,
-    /// Usage of the last finished task.
+    /// Usage of the last task that ended.
     done: Option<TaskUsage>,
 }
 
-/// Usage of a task.
+/// Usage of a single task.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TaskUsage {
     pub totals: Totals,
@@ -30,17 +31,17 @@ pub(super) struct TaskUsage {
     pub max_steps: u32,
 }
 
-/// Current request.
+/// Request in progress.
 #[derive(Debug)]
 struct OpenRequest {
     model: ModelFacts,
-    /// Estimated tokens, corrected by the provider's earlier count.
+    /// Estimated input tokens, corrected by the provider's earlier counts.
     tokens: u64,
-    /// Number of bytes received of the response so far.
+    /// Number of response bytes received so far.
     received_bytes: usize,
 }
 
-/// Last request with a response and a count.
+/// Most recent request that received a response and a token count.
 #[derive(Debug)]
 struct CountedRequest {
     model: String,
@@ -53,27 +54,28 @@ impl UsageLedger {
         self.totals
     }
 
-    /// Adds to the totals; also used when restoring a journal.
+    /// Adds usage to the totals. Also used to restore a journal.
     pub(crate) fn add(&mut self, spent: Expense) {
         self.totals.add(spent);
     }
 
-    /// Starts a request with this many tokens. Its price is that of the model it is sent to, even if another model is
-    /// chosen before the response.
+    /// Starts a request with this many tokens. The price of the model that receives the request applies, even if
+    /// another model is chosen before the response arrives.
     pub(crate) fn begin_request(&mut self, model: ModelFacts, tokens: u64) {
         self.request = Some(OpenRequest { model, tokens, received_bytes: 0 });
     }
 
-    /// Returns the model of the current request.
+    /// Returns the name of the model that received the request in progress, if any.
     pub(crate) fn request_model(&self) -> Option<&str> {
         self.request.as_ref().map(|request| request.model.name.as_str())
     }
 
-    /// Counts a part of the response.
+    /// Counts part of a response.
     pub(crate) fn on_delta(&mut self, delta: &Delta) {
         let bytes = match delta {
             Delta::Text(text) | Delta::Reasoning(text) => text.len(),
-            // The event has the total length, not the new bytes; 1 marks that something arrived.
+            // The event contains the total length rather than the number of new bytes, so 1 merely marks that data
+            // has arrived.
             Delta::ToolCallProgress { .. } => 1,
             Delta::Completed(_) => 0,
         };
@@ -82,14 +84,14 @@ impl UsageLedger {
         }
     }
 
-    /// Ends the current request with this usage. Returns its cost at the price of the model it was sent to, or else of
-    /// `model`, if the price is known.
+    /// Ends the request in progress with this usage. Returns the cost in US dollars at the price of the model that
+    /// received the request, or of `model` if there is no request. Returns `None` if that price is unknown.
     pub(crate) fn charge(&mut self, usage: Usage, model: &ModelFacts) -> Option<f64> {
         let request = self.request.take().map(|request| request.model);
         request.as_ref().unwrap_or(model).cost_usd(&usage)
     }
 
-    /// Ends the current request with a response. Values that the provider did not report are estimated.
+    /// Ends the request in progress with a response. Values that the provider did not report are estimated.
     pub(crate) fn end_with_answer(&mut self, usage: Usage, content: &[Part], model: &ModelFacts, at: InputTime) -> Expense {
         let mut counted = usage;
         if usage.input_tokens == 0 {
@@ -110,8 +112,8 @@ impl UsageLedger {
         Expense { usage: counted, cost_usd, estimated }
     }
 
-    /// Ends the current request without a response. If its provider reported no usage, it is estimated from the
-    /// received part; a request without any response is not counted.
+    /// Ends the request in progress without a response. If the provider reported no usage, the usage is estimated
+    /// from what was received. A request for which nothing was received is not counted.
     pub(crate) fn end_without_answer(&mut self, error: Option<&ModelError>, model: &ModelFacts) -> Option<Expense> {
         let told = error.and_then(|error| error.usage).filter(|usage| *usage != Usage::default());
         let guessed = self.request.as_ref().filter(|request| request.received_bytes > 0).map(|request| Usage {
@@ -125,7 +127,8 @@ impl UsageLedger {
         Some(Expense { usage, cost_usd, estimated: told.is_none() || is_assumed })
     }
 
-    /// Estimates the usage of the next request. `at` decides whether the last request is still in the provider's cache.
+    /// Estimates the usage of the next request. `at` determines whether the last request is still in the provider's
+    /// cache.
     pub(crate) fn next_request(&self, input_tokens: u64, model: &ModelFacts, max_output_tokens: u64, at: InputTime) -> Usage {
         let input_tokens = input_tokens.min(model.context_window);
         let output_tokens = max_output_tokens.min(OUTPUT_ESTIMATE_TOKENS);
@@ -143,17 +146,17 @@ impl UsageLedger {
         next
     }
 
-    /// Resets the usage of the task when one begins.
+    /// Resets the task usage when a task begins.
     pub(crate) fn begin_task(&mut self) {
         self.done = None;
     }
 
-    /// Ends a task; its usage can still be shown.
+    /// Ends a task. Its usage can still be shown afterwards.
     pub(crate) fn end_task(&mut self, usage: Option<TaskUsage>) {
         self.done = usage;
     }
 
-    /// Returns the usage of the last finished task.
+    /// Returns the usage of the last task that ended.
     pub(crate) fn last_task(&self) -> Option<TaskUsage> {
         self.done
     }

@@ -1,8 +1,9 @@
-//! User commands, typed after `!`: planned, judged, recorded, sandboxed and stopped like the model's commands.
+//! User commands typed after `!`. They are planned, judged, recorded, sandboxed and stopped like the model's
+//! commands.
 //!
-//! Such a command takes the place of a task, with one call and no request. Typing it and pressing Enter counts as
-//! approval at low and medium risk; higher risk still needs approval. `shared`: the model sees the result with the next
-//! message.
+//! A user command takes the place of a task and consists of a single call without a request. Typing it and pressing
+//! Enter counts as approval at low and medium risk, but higher risk still requires approval. If the command is
+//! `shared`, the model sees the result with the next message.
 
 use super::guardrail::insert_after_prompt;
 use crate::agent::context::estimate;
@@ -13,14 +14,14 @@ use crate::protocol::{CallArguments, CallId, ErrorCode, Message, Part, Role, Too
 /// Tool that runs the command.
 const TOOL: &str = "RunCommand";
 
-/// Command that the user typed.
+/// Command typed by the user.
 #[derive(Debug)]
 pub(super) struct UserCommand {
     line: String,
     shared: bool,
-    /// Whether the command was typed in this process, so that Enter is an approval.
+    /// Whether the command was typed in this process, in which case pressing Enter counts as approval.
     typed: bool,
-    /// Whether the command is the check of the goal.
+    /// Whether the command is a goal's check.
     is_check: bool,
 }
 
@@ -33,7 +34,7 @@ impl UserCommand {
         Self { line: line.to_owned(), shared, typed: false, is_check }
     }
 
-    /// Returns the check of a goal. `typed`: the user set it in this process.
+    /// Returns the command for a goal's check. `typed` is set if the user set the check in this process.
     pub(crate) fn from_check(line: &str, typed: bool) -> Self {
         Self { line: line.to_owned(), shared: false, typed, is_check: true }
     }
@@ -68,14 +69,14 @@ impl UserCommand {
         }
     }
 
-    /// Returns the command and its output for the thread, if it is shared and ran.
+    /// Returns the command and its output for the thread, if the command is shared and has run.
     pub(crate) fn report(&self, result: Option<ToolResult>, max_bytes: usize) -> Option<String> {
         let result = result.filter(|result| self.shared && has_run(result))?;
         Some(format!("[The user ran this command:]\n$ {}\n{}", self.line, result.truncate_to(max_bytes).text_for_model()))
     }
 }
 
-/// Output of the user's commands, for the model with the next message.
+/// Outputs of user commands, sent to the model with the next message.
 #[derive(Debug, Default)]
 pub(super) struct UserCommandOutputs(Vec<String>);
 
@@ -84,7 +85,7 @@ impl UserCommandOutputs {
         self.0.extend(output);
     }
 
-    /// Adds the outputs to the prompt, for the thread.
+    /// Adds the outputs to a prompt as stored in the thread.
     pub(crate) fn add_to_prompt(&mut self, mut prompt: Message) -> Message {
         for output in std::mem::take(&mut self.0).iter().rev() {
             insert_after_prompt(&mut prompt, output);
@@ -93,7 +94,7 @@ impl UserCommandOutputs {
         prompt
     }
 
-    /// Adds the outputs to the last message when the same task continues, unless it is the model's.
+    /// Adds the outputs to the last message when the same task continues, unless the model wrote that message.
     pub(crate) fn add_to_thread(&mut self, thread: &mut Thread) {
         if thread.last().is_none_or(|last| last.role == Role::Assistant) {
             return;
@@ -107,7 +108,7 @@ impl UserCommandOutputs {
     }
 }
 
-/// Returns whether the command ran.
+/// Returns whether the command actually ran.
 fn has_run(result: &ToolResult) -> bool {
     let not_run = |code| {
         matches!(
@@ -120,7 +121,7 @@ fn has_run(result: &ToolResult) -> bool {
                 | ErrorCode::InvalidRequest
         )
     };
-    // A command stopped before it started has no output.
+    // A command that was stopped before it started has no output.
     let stopped = |code| code == ErrorCode::Cancelled && result.output_text.is_empty();
     let not_run = |code| not_run(code) || stopped(code);
     result.status != ToolStatus::Denied && !result.error.as_ref().is_some_and(|error| not_run(error.code))

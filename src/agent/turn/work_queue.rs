@@ -1,54 +1,54 @@
-//! Work queue of the turn machine: outputs of a sub-machine that become inputs of others.
+//! Work queue of the turn machine: outputs of one sub-machine that become inputs to others.
 
 use super::compaction::SummaryCall;
 use crate::protocol::{Failure, Part};
 use std::collections::VecDeque;
 
-/// Work that follows an output of a sub-machine.
+/// Work that follows from a sub-machine's output.
 #[derive(Debug)]
 pub(super) enum WorkItem {
-    /// A task starts with this prompt. `attached`: content shown to the model with it.
+    /// Start a task with this prompt. `attached` is content shown to the model together with the prompt.
     Task {
         text: String,
         attached: Vec<Part>,
     },
-    /// The next queued prompt becomes a task.
+    /// Start the next queued prompt.
     NextPrompt,
-    /// The next queued prompt becomes a task, unless something else runs after the rewind.
+    /// Start the next queued prompt, unless something else is running after the rewind.
     PromptAfterRewind,
-    /// The goal continues, if nothing else runs.
+    /// Continue the goal if nothing else is running.
     GoalRound,
-    /// A paused task, a task that ended early, or the next queued prompt continues.
+    /// Continue a paused task, a task that ended early, or the next queued prompt.
     Continue,
-    /// The request of the task is sent, unless it is forbidden. `attempt` counts retries of the same request.
+    /// Send the task's request, unless that is forbidden. `attempt` counts the retries of the same request.
     Request {
         attempt: u32,
     },
-    /// A compaction has begun, and its request is sent.
+    /// Send the request of a compaction that has begun.
     SummaryBegun,
-    /// The summary request is sent again, unless it is forbidden.
+    /// Send the summary request again, unless that is forbidden.
     SummaryDue,
     SummaryRequest(Box<SummaryCall>),
-    /// A fallback model has to write the summary after this failure.
+    /// Find a fallback model that writes the summary after this failure.
     SummaryFallback(Failure),
-    /// The records of the preceding work are committed.
+    /// Commit the records of the preceding work.
     Commit,
-    /// The session ends.
+    /// End the session.
     End,
 }
 
 /// Queue of the work that remains for the current input.
 ///
-/// Work that an item adds is done before the items that were added earlier, as if the item had called it.
+/// Work added by an item is done before the items that were added earlier, as if the item had called a function.
 #[derive(Debug, Default)]
 pub(super) struct WorkQueue {
     items: VecDeque<WorkItem>,
-    /// Items that the current one added.
+    /// Items added by the current item.
     added: Vec<WorkItem>,
 }
 
 impl WorkQueue {
-    /// Adds an item after those that the current one added before.
+    /// Adds an item. It is placed after the items that the current item has already added.
     pub(crate) fn add(&mut self, item: WorkItem) {
         self.added.push(item);
     }

@@ -1,4 +1,4 @@
-//! Messages that a server sends to the model, parsed and limited to text and images.
+//! Messages that a server sends to the model. They are parsed and restricted to text and images.
 
 use crate::agent::context::estimate;
 use crate::agent::limits::{
@@ -23,7 +23,7 @@ pub(crate) struct SamplingMessages {
     pub most_tokens: u64,
 }
 
-/// Parses a request. `images`: whether the model supports images.
+/// Parses a sampling request. `images` says whether the model supports images.
 pub(crate) fn read(request: &Value, images: bool) -> Result<SamplingMessages, String> {
     if ["tools", "toolChoice"].iter().any(|key| !request[key].is_null()) {
         return Err("tools are not supported in sampling requests".to_owned());
@@ -110,20 +110,21 @@ impl Reader {
         let bytes = BASE64_STANDARD.decode(data).map_err(|_| "an image is not valid base64")?.len() as u64;
         let uri = format!("sampling:{}", self.images.len());
         self.images.insert(uri.clone(), data.into());
-        // Its size is unknown, so assume the largest possible image.
+        // The image's dimensions are unknown, so assume the largest possible image.
         Ok(Part::Image(Image { uri, media_type: media_type.to_owned(), width: 0, height: 0, bytes }))
     }
 }
 
 impl SamplingMessages {
-    /// Estimates the tokens to be sent.
+    /// Estimates the number of tokens in the request.
     pub(crate) fn tokens(&self) -> u64 {
         let words: u64 = self.messages.iter().map(|message| message.token_count).sum();
         let system = estimate(&[Part::Text { text: self.system.to_string() }]);
         words + system + MAX_IMAGE_TOKENS * self.images.len() as u64
     }
 
-    /// Returns the whole request as text for the user; an error if it is too long to review.
+    /// Returns the complete request as text for the user to review. Returns an error if the request is too long for
+    /// that.
     pub(crate) fn to_review_text(&self, server: &str, model: &str) -> Result<String, String> {
         let mut words = format!(
             "The server sends a request for up to {} tokens to {model}, the model of this session. The tokens count toward your \

@@ -1,4 +1,4 @@
-//! Background work of a session: previews and background commands, and how they end with the session.
+//! Tests of background work in a session: previews and background commands, and how they end with the session.
 
 use super::*;
 use crate::policy::PreviewPermit;
@@ -11,13 +11,13 @@ const ASKS: &str = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_
 /// Tools whose commands print a word and then run until they are stopped.
 #[derive(Default)]
 struct Views {
-    /// Log of events, in order.
+    /// Log of what happened, in order.
     log: Arc<Mutex<Vec<String>>>,
-    /// Allows previews and runs to finish.
+    /// Token that allows previews and runs to finish.
     go_on: CancellationToken,
 }
 
-/// Layer of a preview; logs when it is dropped with its plan.
+/// Layer of a preview. Adds an entry to the log when it is dropped together with its plan.
 struct View(Arc<Mutex<Vec<String>>>);
 
 impl Drop for View {
@@ -96,7 +96,7 @@ async fn beside() -> Beside {
     beside_with(None).await
 }
 
-/// Returns such a session with an approval timeout.
+/// Returns a session whose model has called a command, with the given approval timeout.
 async fn beside_with(approval_timeout: Option<Duration>) -> Beside {
     let views = Arc::new(Views::default());
     let disk = Arc::new(Disk::default());
@@ -140,7 +140,7 @@ impl Beside {
         self.session.send(Command::Decide { approval_id: approval.approval_id, decision }).await;
     }
 
-    /// Waits until approval is requested, and starts its preview.
+    /// Waits for an approval request, starts a preview, and waits for its output.
     async fn previewing(&mut self) {
         let approval = self.asked().await;
         self.session.send(Command::Preview { approval_id: approval.approval_id }).await;
@@ -203,11 +203,11 @@ async fn an_interrupted_task_ends_even_if_its_command_keeps_running() {
     let approval = beside.asked().await;
     beside.decide(approval, Decision::Approved).await;
     beside.session.until(|kind| matches!(kind, EventKind::ToolStarted { .. }).then_some(())).await;
-    // Commands have their own grace period, and this one ignores the interrupt.
+    // Commands have a grace period of their own, and this one ignores the interrupt.
     beside.session.send(Command::Cancel).await;
     assert_eq!(beside.completed().await.1, Some(ErrorCode::OutcomeUnknown));
     beside.session.until(|kind| matches!(kind, EventKind::TaskCancelled { .. }).then_some(())).await;
-    // A result that arrives later is ignored.
+    // A result that arrives after the call has ended is ignored.
     beside.session.script.0.lock().unwrap().push_back(said("Once more.", StopReason::ToolUse, Some("c2")));
     beside.session.say("again").await;
     let approval = beside.asked().await;
@@ -251,7 +251,7 @@ async fn a_running_command_moves_to_the_background_on_request() {
     for id in [None, Some(CallId::new("c1"))] {
         let mut beside = beside().await;
         let approval = beside.asked().await;
-        // Nothing is running yet.
+        // No command is running yet.
         for id in [None, Some(CallId::new("c1"))] {
             beside.session.send(Command::Background { tool_call_id: id }).await;
             let told = |kind: &EventKind| matches!(kind, EventKind::Notice { message } if message.contains("no running command"));
@@ -290,7 +290,7 @@ async fn the_front_end_receives_the_sandbox_state_and_the_running_commands() {
         _ => None,
     };
     assert_eq!(beside.session.until(listed).await, 1);
-    // The end of the list does not end the session.
+    // The session does not end when the list of running commands is closed.
     beside.running = watch::channel(Vec::new()).0;
     beside.session.say("again").await;
     beside.session.until(|kind| matches!(kind, EventKind::QueueChanged { .. }).then_some(())).await;

@@ -1,11 +1,12 @@
-//! Model changes during a session: a model is used once it is allowed and saved, with facts from its server.
+//! Tests of model changes during a session: a model is used once it has been allowed and saved, with facts from its
+//! server.
 
 use super::servers::Beside;
 use super::*;
 
 const ONLY_TEST: &str = "schema_version = 1\n[llm]\nallowed_models = [\"test/*\"]\n[capabilities.\"Shell.Exec\"]\n";
 
-/// Model that reports its own name and the context window of its server.
+/// Model that responds with its own name and reports its server's context window.
 struct Named(String);
 
 impl Model for Named {
@@ -102,7 +103,7 @@ async fn mcp_servers_receive_the_context_window_of_the_chosen_model() {
     assert_eq!(beside.fake.log(), ["100000 tokens", "32000 tokens"]);
 }
 
-/// Model list that reports the names of the models that are opened.
+/// Model list that reports the name of every model that is opened.
 struct Reporting(mpsc::UnboundedSender<String>);
 
 impl Models for Reporting {

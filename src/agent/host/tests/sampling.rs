@@ -1,4 +1,5 @@
-//! Sampling requests of servers: allowed by the policy, approved, counted, and refused with a reason.
+//! Tests of sampling requests from servers, which are allowed by the policy, approved and counted, or refused with a
+//! reason.
 
 use super::servers::Beside;
 use super::*;

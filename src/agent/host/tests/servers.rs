@@ -1,4 +1,4 @@
-//! MCP servers of a session: their status, requests, answers and end.
+//! Tests of a session's MCP servers: their status, their requests and answers, and how they end.
 
 use super::*;
 use crate::agent::{PolicyUpdate, PolicyUpdates, ReloadRequest, ServerConnections, request_handler};
@@ -9,7 +9,7 @@ use crate::protocol::{
 };
 use serde_json::{Map, Value};
 
-/// Two servers that a test controls.
+/// Two servers controlled by a test.
 pub(crate) struct Fake {
     statuses: Mutex<Vec<ServerStatus>>,
     changed: watch::Sender<u64>,
@@ -27,7 +27,7 @@ impl Fake {
         Arc::new(Self { statuses: Mutex::new(statuses), changed: watch::channel(0).0, log: Mutex::default() })
     }
 
-    /// Returns the requests to the servers, in order.
+    /// Returns the requests received by the servers, in order.
     pub(crate) fn log(&self) -> Vec<String> {
         self.log.lock().unwrap().clone()
     }
@@ -69,7 +69,7 @@ impl RemoteServers for Fake {
             is_template: false,
         };
         let all = vec![resource("file:///guide.md", "The guide"), resource("file:///api.md", "The API"), resource("x:1", "x")];
-        // The response arrives later, as from a real server.
+        // The response arrives later, as it would from a real server.
         Box::pin(async move {
             tokio::task::yield_now().await;
             Ok(all)
@@ -122,7 +122,7 @@ impl RemoteServers for Fake {
 /// Policy that lists all tools of one server.
 const LISTED: &str = "[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"docs/*\"]\n";
 
-/// Session with these servers.
+/// Session that uses the fake servers.
 pub(crate) struct Beside {
     commands: mpsc::Sender<SessionCommand>,
     events: mpsc::UnboundedReceiver<Event>,
@@ -138,7 +138,7 @@ impl Beside {
         Self::under(POLICY, true, |setup| setup)
     }
 
-    /// Creates a session. `person`: whether there is a user.
+    /// Creates a session. `person` says whether there is a user.
     pub(crate) fn under(policy: &str, person: bool, made: impl FnOnce(Setup) -> Setup) -> Self {
         let disk = Arc::new(Disk::default());
         let tools = Arc::new(Tools { disk: disk.clone(), fills: AtomicBool::new(false), ran: Mutex::default() });
@@ -254,7 +254,7 @@ async fn the_user_answers_each_elicitation_once() {
     assert_eq!(two.await.unwrap(), ElicitationAnswer::Decline);
     beside.send(answer(&second.elicitation_id, ElicitationAnswer::Decline)).await;
     assert!(beside.notice().await.contains("no longer waiting for this answer"));
-    // A call that ends withdraws its request.
+    // When a call ends, its request is withdrawn.
     one.abort();
     assert_eq!(beside.outcome().await, (first.elicitation_id, ElicitationOutcome::Withdrawn));
     // Pending requests are cancelled when the session ends.

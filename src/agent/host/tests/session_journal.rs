@@ -1,4 +1,4 @@
-//! Sessions that continue while saving fails.
+//! Tests of sessions that continue while saving fails.
 
 use super::*;
 

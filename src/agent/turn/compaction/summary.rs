@@ -1,4 +1,4 @@
-//! Text of a summary: the instructions for the model, and the message that replaces the summarized ones.
+//! Text of summaries: the instructions for the model, and the message that replaces the summarized messages.
 
 use super::super::super::limits::{BYTES_PER_TOKEN, FILES_NAMED, MAX_QUOTED_BYTES, QUOTED_PERCENT};
 use super::super::super::thread::is_prompt;
@@ -9,15 +9,15 @@ use std::sync::Arc;
 const QUESTION: &str = include_str!("../../../../assets/compact.md");
 pub(super) const OPENING: &str = "[Summary of the conversation so far";
 const USER_MESSAGES: &str = "\n\n[The user's messages so far, verbatim, oldest first]\n\n";
-/// Heading of the user's messages in summaries of earlier versions.
+/// Heading above the user's messages in summaries written by earlier versions.
 const EARLIER_USER_MESSAGES: &str = "\n\n[What the person said until here, in their own words, the oldest first]\n\n";
 const BETWEEN: &str = "\n\n---\n\n";
 const FILES: &str = "\n\n[Files mentioned so far]\n\n";
-/// Heading of the planned steps. Their state comes from the task list, not from the summary.
+/// Heading above the planned steps. Their state comes from the task list rather than the summary.
 const STEPS: &str = "\n\n[Steps of the current task, as last set with UpdateSteps]\n\n";
-/// Heading of the files in summaries of earlier versions.
+/// Heading above the files in summaries written by earlier versions.
 const FILES_EARLIER: &str = "\n\n[Files that came up until here]\n\n";
-/// Arguments of any tool that contain file names.
+/// Names of tool arguments that contain file names.
 const PATHS: [&str; 8] = ["path", "file_path", "paths", "files", "source", "destination", "from", "to"];
 /// Prefixes of patch lines that contain file names.
 const PATCHED: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
@@ -42,8 +42,8 @@ pub(super) fn plain_text(content: &[Part]) -> String {
     texts.collect::<String>().trim().to_owned()
 }
 
-/// Returns the message that replaces `older`: the model's summary, the user's messages, the file names and the planned
-/// steps. `earlier` is the summary at the start of the replaced messages.
+/// Returns the content of the message that replaces `older`: the model's summary, the user's messages, the file names
+/// and the planned steps. `earlier` is the summary at the start of the replaced messages, if any.
 pub(super) fn content(
     summary: &str,
     older: &[Arc<Message>],
@@ -88,7 +88,7 @@ pub(super) fn content(
     content
 }
 
-/// Returns the user messages and the files that an earlier summary preserves.
+/// Returns the user messages and file names that an earlier summary preserves.
 fn preserved_items(summary: &Message) -> (Vec<String>, Vec<String>) {
     let (mut said, mut files) = (Vec::new(), Vec::new());
     for part in summary.content.iter().skip(1) {
@@ -102,7 +102,7 @@ fn preserved_items(summary: &Message) -> (Vec<String>, Vec<String>) {
     (said, files)
 }
 
-/// Returns the file names in the arguments of a call.
+/// Returns the file names found in a call's arguments.
 fn paths(call: &ToolCall) -> Vec<String> {
     let CallArguments::Object(arguments) = &call.arguments else { return Vec::new() };
     let mut paths = Vec::new();

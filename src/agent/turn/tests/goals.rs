@@ -1,13 +1,13 @@
-//! Goals under random events and crashes: the number of rounds is limited, and checks run one at a time.
+//! Tests of goals under random events and crashes: the number of rounds is limited, and checks run one at a time.
 
 use super::*;
 use crate::ports::GoalChange;
 use proptest::prelude::*;
 
-/// Maximum number of rounds of the goals here.
+/// Maximum number of goal rounds in these tests.
 const ROUNDS: u32 = 4;
 
-/// Environment of a session with one goal.
+/// Environment of a session that has one goal.
 struct World {
     machine: TurnMachine,
     now: Timestamp,
@@ -17,7 +17,7 @@ struct World {
     preview: Option<(u64, Plan)>,
     comparison: Option<u64>,
     approval: Option<ApprovalId>,
-    /// Number of requests so far.
+    /// Number of requests sent so far.
     requests: u32,
 }
 
@@ -77,7 +77,7 @@ impl World {
                 Effect::Plan(calls) => self.plan = calls.into_iter().next().map(|(_, call)| call),
                 Effect::Preview { plan, ticket, .. } => {
                     assert!(self.preview.is_none(), "two checks at once");
-                    // A comparison that was interrupted still ends; its ticket is no longer known.
+                    // A comparison that was interrupted still ends, but its ticket is no longer known.
                     self.comparison = None;
                     self.preview = Some((ticket, plan));
                 }
@@ -118,7 +118,7 @@ impl World {
         self.journal.iter().filter(failed).count() as u32
     }
 
-    /// Kills the process, and reopens the session.
+    /// Kills the process and reopens the session.
     fn crash(&mut self, unfinished: ResumePolicy) {
         (self.is_streaming, self.plan, self.preview, self.comparison, self.approval) = (false, None, None, None, None);
         self.machine = machine(Approver::User, 20);
@@ -128,7 +128,7 @@ impl World {
         self.perform(effects);
     }
 
-    /// Advances the running work. Returns whether anything was running.
+    /// Advances the work in progress. Returns whether there was any.
     fn advance(&mut self, how: u8) -> bool {
         if let Some(call) = self.plan.take() {
             self.give(Input::Planned(vec![PlanResult { index: 0, scope: Vec::new(), plan: Ok(exec(call)) }]));
@@ -176,7 +176,7 @@ proptest! {
                 }
             }
         }
-        // Without the user, the goal comes to an end: it is blocked, paused, or its rounds are used up.
+        // Without the user, the goal comes to an end because it is blocked, is paused, or has no rounds left.
         let mut steps = 0;
         while world.advance(1) {
             steps += 1;

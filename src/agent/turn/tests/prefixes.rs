@@ -1,17 +1,17 @@
-//! Crashes after every record of every case: calls that need approval never run without it, and results of blocked runs
-//! reach the model.
+//! Tests of crashes after every record of every case: calls that need approval never run without it, and the results
+//! of blocked runs always reach the model.
 
 use super::*;
 use crate::protocol::StepId;
 use crate::session::{SessionState, TallyCounter, TallyEntry};
 use std::collections::HashMap;
 
-/// Returns the committed records of a case.
+/// Returns the records that a case commits.
 fn records_of(path: &Path) -> (Sim, Vec<Record>) {
     let mut sim = sim_of(&std::fs::read_to_string(path).unwrap());
     let mut all = Vec::new();
     for input in std::fs::read_to_string(path).unwrap().lines().filter_map(|line| line.strip_prefix("> ")) {
-        // Records of a later version are covered by another test.
+        // Records written by later versions are covered by another test.
         if input.starts_with("unreadable") {
             break;
         }
@@ -22,14 +22,15 @@ fn records_of(path: &Path) -> (Sim, Vec<Record>) {
     (sim, all)
 }
 
-/// Returns the ways to continue after a crash: one per record in turn, or all of them with `AYE_ALL_PREFIXES`.
+/// Returns how to resume after a crash that leaves `length` records, as arguments of `Sim::crash`: one of the three
+/// ways, chosen by `length`, or all of them if `AYE_ALL_PREFIXES` is set.
 fn ways_to_go_on(length: usize) -> impl Iterator<Item = &'static str> {
     let all = std::env::var_os("AYE_ALL_PREFIXES").is_some();
     let is_tried = move |(index, _): &(usize, &str)| all || *index == length % 3;
     ["", "go-on", "replace"].into_iter().enumerate().filter(is_tried).map(|(_, how)| how)
 }
 
-/// Returns the effects if every planned call turns out to be a command that requires approval.
+/// Returns the effects of a restart in which every planned call turns out to be a command that requires approval.
 fn begun(sim: &mut Sim, how: &str) -> Vec<Effect> {
     let mut effects = sim.crash(how);
     let mut begun = Vec::new();
@@ -55,13 +56,13 @@ fn begun(sim: &mut Sim, how: &str) -> Vec<Effect> {
     begun
 }
 
-/// Returns results in the last step of the journal that no later run replaced.
+/// Returns the results in the journal's last step that no later run has replaced.
 fn kept_back(records: &[Record]) -> Vec<&ToolResult> {
     let mut kept: Vec<&ToolResult> = Vec::new();
     for record in records {
         match record {
             Record::KeptFrom { result, .. } => kept.push(result),
-            // A run with more access replaces it, in the workspace or in a layer.
+            // A run with more access, in the workspace or in a layer, replaces the result.
             Record::Started { tool_call_id, .. } | Record::PreviewStarted { tool_call_id, .. } => {
                 kept.retain(|result| result.tool_call_id != *tool_call_id);
             }
@@ -100,7 +101,7 @@ fn after_a_crash_at_any_record_nothing_runs_without_approval_and_no_result_is_lo
                         matches!(effect, Effect::Emit { kind: EventKind::ToolCompleted { output_text, .. }, .. }
                             if output_text.starts_with(&kept.output_text))
                     };
-                    // If the response was saved and the result was not, it is still part of the step.
+                    // If the response was saved but the result was not, the response is still part of the step.
                     let in_the_step = |effect: &Effect| {
                         let Effect::Commit(records, _) = effect else { return false };
                         records.iter().any(|record| {
@@ -127,7 +128,7 @@ fn a_restored_machine_agrees_with_the_state_of_its_journal() {
         for length in 1..=all.len() {
             sim.records = all[..length].to_vec();
             let state = crate::session::SessionState::from_records(&sim.records);
-            // The cost of a lost response is counted by the machine that continues.
+            // The cost of a lost response is counted by the machine that continues the journal.
             if state.uncounted_bytes() > 0 {
                 continue;
             }
@@ -150,15 +151,15 @@ fn a_restored_machine_agrees_with_the_state_of_its_journal() {
     assert!(compared > 500, "only {compared} journals were compared");
 }
 
-/// Numbers of steps in a journal, as three views count them.
+/// Step counts in a journal, as determined by three views.
 #[derive(Debug, PartialEq)]
 struct Steps {
-    /// In an export, and in a session that is opened.
+    /// Count in an export and in an opened session.
     last_task: Option<(TaskId, u32)>,
     cursor: Option<StepId>,
-    /// In the session list.
+    /// Count in the session list.
     listed: u64,
-    /// In all tasks together.
+    /// Count over all tasks.
     counted: u64,
 }
 
@@ -193,7 +194,7 @@ fn after_a_crash_at_any_record_all_views_count_the_same_steps() {
                 let before = steps_of(&sim.records);
                 assert_eq!(before.listed, before.counted, "{place}: list and export");
                 let effects = sim.crash(how);
-                // A client knows the last step from the response to its first request, and then from events.
+                // A client learns the last step from the response to its first request, and afterwards from events.
                 let completed = effects.iter().rev().find_map(|effect| match effect {
                     Effect::Emit { kind: EventKind::StepCompleted { .. }, step_id, .. } => step_id.clone(),
                     _ => None,

@@ -1,5 +1,5 @@
-//! Random inputs in random order, with crashes at any point: the guarantees of the machine are checked against a simple
-//! model of its environment.
+//! Tests with random inputs in random order and crashes at any point. The machine's guarantees are checked against a
+//! simple model of its environment.
 
 use super::*;
 use crate::ports::{FileRewind, FileRewindResult, SavedRules};
@@ -7,11 +7,11 @@ use crate::protocol::{CountedEffects, GrantRule, PreviewOffer, QueuedMessage, Re
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Call of a step; providers may reuse an ID in a later step.
+/// Call within a step. Providers may reuse an ID in a later step.
 type Key = (String, CallId);
 
-/// Tools. `missing` cannot be planned, and `same` has nothing to change, until another call of the step is done; then
-/// they write.
+/// Tools. `missing` cannot be planned and `same` finds nothing to change until another call in the step is done; both
+/// then write.
 const TOOLS: [&str; 12] = [
     "read a",
     "read b",
@@ -27,8 +27,8 @@ const TOOLS: [&str; 12] = [
     "same b",
 ];
 
-/// Successive contents of the policy file: the usual one, one that denies actions that would need approval, an expired
-/// one, and one that requires previews of all commands.
+/// Successive contents of the policy file: the usual policy, one that denies actions that would need approval, an
+/// expired one, and one that requires previews of all commands.
 const POLICIES: [&str; 4] = [
     POLICY,
     "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
@@ -42,7 +42,7 @@ const POLICIES: [&str; 4] = [
 /// Call to be planned, with the access to grant.
 type ToPlan = (usize, ToolCall, Vec<SandboxAccess>);
 
-/// Environment of the machine: running work, and the disk.
+/// Environment of the machine: the work in progress, and the disk.
 struct World {
     machine: TurnMachine,
     person: bool,
@@ -54,7 +54,7 @@ struct World {
     previews: Vec<(usize, u64, Plan)>,
     runs: Vec<(usize, Plan)>,
     wakes: Vec<u64>,
-    /// Prompt whose files are being planned or read.
+    /// Prompt whose mentioned files are being planned or read.
     mentioned: Option<(u64, Vec<ToolCall>)>,
     planned_mentions: Option<(u64, usize)>,
     /// Model that is being opened.
@@ -63,26 +63,26 @@ struct World {
     unknown: Vec<CallId>,
     completed: BTreeSet<Key>,
     ended: bool,
-    /// Completed runs by call.
+    /// Number of completed runs of each call.
     ran: BTreeMap<Key, u32>,
     rerun: BTreeSet<Key>,
-    /// Number of calls that ran again with additional access.
+    /// Calls that ran again with additional access.
     reopened: BTreeSet<Key>,
     prompts: Vec<(String, bool)>,
-    /// Number of messages so far, so that each is unique.
+    /// Number of messages sent so far, used to make each message unique.
     said: usize,
-    /// Prompts returned to the user.
+    /// Prompts that were returned to the user.
     drafts: BTreeSet<String>,
     answers: usize,
-    /// Index of the policy in the file.
+    /// Index of the policy in the policy file.
     policy: usize,
-    /// Files of a rewind that is in progress. After a crash it may be done or not.
+    /// Files of a rewind in progress. After a crash, the rewind may or may not have completed.
     rewinding: Option<FileRewind>,
     rules: Vec<GrantRule>,
     keeping: Vec<Effect>,
 }
 
-/// Each completed step is both saved and emitted, so that a client knows the last one.
+/// Checks that each completed step is both saved and emitted, which is how a client knows the last step.
 fn check_completed_steps(effects: &[Effect]) {
     let saved = |effect: &Effect| match effect {
         Effect::Commit(records, _) => records.iter().filter(|record| matches!(record, Record::StepCompleted { .. })).count(),
@@ -92,7 +92,7 @@ fn check_completed_steps(effects: &[Effect]) {
     assert_eq!(effects.iter().map(saved).sum::<usize>(), effects.iter().filter(emitted).count(), "{effects:?}");
 }
 
-/// Returns a machine whose context window fills quickly.
+/// Returns a machine whose context window fills up quickly.
 fn small(approver: Approver) -> TurnMachine {
     let mut machine = machine(approver, 6);
     machine.cx.options.model.context_window = 8_000;
@@ -136,7 +136,7 @@ fn begun(person: bool) -> TurnMachine {
     let approver = if person { Approver::User } else { Approver::Nobody };
     let mut machine = machine_with(approver, 6, Vec::new(), Some(Duration::from_secs(300)));
     machine.cx.options.model.context_window = 8_000;
-    // With a user, another model writes the summaries, as long as the messages fit it.
+    // If there is a user, another model writes the summaries as long as the messages fit its context window.
     if person {
         machine.cx.options.summary_model = Some(ModelFacts::for_test("small/model", 6_000, Some(SMALL_PRICE)));
         machine.requests.reload_models(&machine.cx.options);
@@ -151,7 +151,7 @@ impl World {
         InputTime { now: self.now, jitter: 0.5 }
     }
 
-    /// Sends an input and performs at most `survived` of the effects; then the process is killed.
+    /// Sends an input. If `survived` is set, performs at most that many of its effects and then kills the process.
     fn give(&mut self, input: Input, survived: Option<usize>, unfinished: ResumePolicy) {
         let at = self.at();
         let effects = self.machine.handle(input, at);
@@ -184,7 +184,7 @@ impl World {
         (self.streaming, self.ended, self.rewinding) = (false, false, None);
         self.plans.clear();
         self.previews.clear();
-        // Recovery finishes the changes that were being applied, and knows their outcome.
+        // Recovery completes the changes that were being applied and therefore knows their outcome.
         let kept = self.runs.drain(..).filter(|(_, plan)| plan.effects.is_some());
         let found = |(_, plan): (usize, Plan)| ToolResult::success(plan.call.tool_call_id, plan.tool_name, "kept");
         let settled: Vec<ToolResult> = kept.map(found).filter(|_| self.answers.is_multiple_of(3)).collect();
@@ -217,7 +217,7 @@ impl World {
         (!self.rules.is_empty()).then(|| Layer::new(Scope::Mine, Bundle::parse_rules(&text, "mine").unwrap()))
     }
 
-    /// Changes the user's policy file, or fails to.
+    /// Changes the user's policy file, or fails to do so.
     fn keep(&mut self, effect: Effect, works: bool) -> RuleFileResult {
         let full = || Err("the disk is full".to_owned());
         let saved = |world: &Self| Ok(SavedRules { names: vec!["mine-here:3".to_owned()], layer: world.layer() });
@@ -292,7 +292,7 @@ impl World {
                 Effect::ReopenLayer { index, call, ticket, .. } => {
                     self.previews.push((index, ticket, plan_of(call, Vec::new(), true).unwrap()));
                 }
-                // Some finish anyway.
+                // Some previews finish anyway.
                 Effect::StopPreview { ticket } if ticket % 2 == 0 => self.previews.retain(|(_, begun, _)| *begun != ticket),
                 Effect::Run { index, plan, permit, .. } => {
                     assert!(permit.covers(&plan.actions));
@@ -373,8 +373,8 @@ impl World {
         self.journal.push(record);
     }
 
-    /// Checks that the result of a blocked call that did not run again contains the output of the blocked run. For an
-    /// interrupted run in a copy, the result first states the origin of the output.
+    /// Checks that the result of a blocked call that did not run again contains the output of the blocked run. If the
+    /// run was interrupted in a layer, the result must first state where the output comes from.
     fn what_ran_is_told(&self, told: &ToolResult) {
         let of_it = self.of_this_step().iter().rev().find_map(|record| match record {
             Record::Started { tool_call_id, .. } if *tool_call_id == told.tool_call_id => Some(None),
@@ -453,7 +453,7 @@ impl World {
         self.runs.push((index, plan));
     }
 
-    /// Plans calls in the current state of the environment.
+    /// Plans calls based on the current state of the environment.
     fn planned(&self, calls: Vec<ToPlan>) -> Input {
         let early = !self.of_this_step().iter().any(|record| matches!(record, Record::Finished { .. }));
         let planned = |(index, call, opens): ToPlan| {
@@ -468,7 +468,7 @@ impl World {
         Input::Planned(calls.into_iter().map(planned).collect())
     }
 
-    /// Checks that a call runs only after the earlier calls of its step whose effects it could observe.
+    /// Checks that a call runs only after those earlier calls in its step whose effects it could observe.
     fn earlier_calls_are_done(&self, index: usize) {
         let Some(calls) = self.machine.tasks.calls().map(CallBatch::calls) else { return };
         let Some(call) = calls.get(index) else { return };
@@ -478,8 +478,8 @@ impl World {
         }
     }
 
-    /// Checks that each message is present once: as a task, in a task, queued, or returned to the user. Messages queued
-    /// for the same step become one message.
+    /// Checks that each message is present exactly once: as a task, within a task, queued, or returned to the user.
+    /// Messages queued for the same step are merged into one.
     fn prompts_are_kept(&self) {
         let mut there: HashMap<String, u32> = HashMap::new();
         let mut queue: &[QueuedMessage] = &[];
@@ -502,10 +502,10 @@ impl World {
         }
     }
 
-    /// Performs one random action, selected by three numbers.
+    /// Performs a random action selected by three numbers.
     fn happen(&mut self, [what, which, how]: [u8; 3]) {
         let unfinished = [ResumePolicy::Pause, ResumePolicy::Continue, ResumePolicy::Discard][usize::from(how) % 3];
-        // Every fourth time the process dies during the effects.
+        // Every fourth time, the process dies while the effects are being performed.
         let survived = which.is_multiple_of(4).then_some(usize::from(how) % 8);
         let input = match what % 37 {
             0 => {
@@ -593,7 +593,7 @@ impl World {
         self.prompts_are_kept();
     }
 
-    /// Rewinds or redoes.
+    /// Returns an input that starts a rewind or redo.
     fn rewind(&self, what: u8, which: u8, how: u8) -> Input {
         let scope = [RewindScope::Both, RewindScope::Conversation, RewindScope::Files][usize::from(how / 3) % 3];
         let tasks = self.journal.iter().filter(|record| matches!(record, Record::TaskStarted { .. })).count().max(1);
@@ -615,7 +615,7 @@ impl World {
         })
     }
 
-    /// Finishes a rewind of files.
+    /// Finishes a file rewind.
     fn put_back(&mut self, how: u8) -> Input {
         let number = self.rewinding.take().map_or(0, |rewind| rewind.number);
         let outcome = match how % 4 {
@@ -637,7 +637,7 @@ impl World {
         Input::MentionsPlanned { ticket, plans: calls.into_iter().map(plan).collect() }
     }
 
-    /// Opens a model with a smaller or larger context window, or fails to.
+    /// Opens a model with a smaller or larger context window, or fails to do so.
     fn opened(&mut self, how: u8) -> Input {
         let name = self.opening.take().unwrap_or_default();
         Input::ModelOpened(match how % 4 {
@@ -652,7 +652,7 @@ impl World {
         format!("{what} {}", self.said)
     }
 
-    /// Edits or removes a queued message, possibly one that was already taken.
+    /// Edits or removes a queued message, which may already have been taken from the queue.
     fn edit(&mut self, which: u8, how: u8, whole: bool) -> Input {
         let id = u64::from(which % 8) + u64::from(how % 16);
         let text = if how.is_multiple_of(5) { String::new() } else { self.new_words("edited") };
@@ -669,7 +669,7 @@ impl World {
         Input::Command(Command::EditWaiting { id, text })
     }
 
-    /// Finishes a preview: with effects, without effects, or with a failure.
+    /// Finishes a preview with effects, without effects, or with a failure.
     fn looked(&mut self, nth: usize, how: u8) -> Input {
         let (index, ticket, plan) = self.previews.remove(nth);
         let counted = CountedEffects { path: "target".to_owned(), created: 1, changed: 0, deleted: 0, bytes: 1, direct: false };
@@ -690,7 +690,7 @@ impl World {
         Input::ToolFinished { index, result, latency_ms: 1 }
     }
 
-    /// Returns an input that no host would send.
+    /// Returns an input that no host would ever send.
     fn nonsense(&self, which: u8, how: u8) -> Input {
         let index = usize::from(how) % 5;
         let call = ToolCall {
@@ -700,7 +700,7 @@ impl World {
         };
         let result = ToolResult::success(call.tool_call_id.clone(), "read a", "out of nowhere");
         match which % 7 {
-            // Only an unknown call may end here, because a running one ends exactly once.
+            // Only an unknown call may end here, because a running call must end exactly once.
             0 if self.runs.iter().all(|(running, _)| *running != index) => Input::ToolFinished { index, result, latency_ms: 1 },
             1 if self.plans.is_empty() => self.planned(vec![(index, call, Vec::new())]),
             2 if how.is_multiple_of(2) => {
@@ -749,9 +749,9 @@ impl World {
         Completion { content, stop_reason, usage: Usage { input_tokens: 10, ..Usage::default() }, model: None }
     }
 
-    /// Completes the session without further failures. Everything must finish.
+    /// Completes the session without any further failures. All work must finish.
     fn comes_to_an_end(&mut self) {
-        // An ending machine accepts no more input.
+        // A machine that is ending accepts no more input.
         if self.machine.quitting {
             self.give(Input::Command(Command::Quit), None, ResumePolicy::Pause);
         }
@@ -811,7 +811,7 @@ fn plenty() -> Vec<Command> {
     kinds.map(|kind| Command::SetBudget { limit: limit(kind) }).into()
 }
 
-/// Returns the paths that a call of this name writes or reads, and whether it is a command.
+/// Returns the path that a call with this name reads or writes, whether it writes, and whether it is a command.
 fn reach_of(name: &str) -> (Option<&str>, bool, bool) {
     match name.split_once(' ').unwrap() {
         ("read", path) => (Some(path), false, false),
@@ -867,7 +867,7 @@ fn plan_of(call: ToolCall, opens: Vec<SandboxAccess>, early: bool) -> Result<Pla
     })
 }
 
-/// Checks the requirements that all providers have for a thread.
+/// Checks that the thread meets the requirements of all providers.
 fn check_request(messages: &[Arc<Message>]) {
     assert_eq!(messages[0].role, Role::User);
     assert_ne!(messages.last().unwrap().role, Role::Assistant, "the model's own words are no question");
@@ -940,7 +940,7 @@ proptest! {
         let mut machine = small(Approver::Nobody);
         let mut effects = machine.restore(records, Vec::new(), ResumePolicy::Discard, at);
         prop_assert_eq!(machine.tasks.states().refused, 0);
-        // Files of an unfinished rewind are restored.
+        // Restores the files of an unfinished rewind.
         let begun = effects.iter().find_map(|effect| match effect {
             Effect::Rewind(rewind) => Some(rewind.number),
             _ => None,
@@ -967,7 +967,7 @@ proptest! {
     }
 }
 
-/// Replays a sequence that a random run found.
+/// Replays a sequence found by a random run.
 fn replay(person: bool, happenings: &[[u8; 3]]) {
     let mut world = world(person);
     world.happen([0, 1, 0]);

@@ -1,4 +1,4 @@
-//! One-line descriptions of effects, as used in the cases.
+//! One-line descriptions of effects, as used in the test cases.
 
 use super::*;
 use crate::protocol::{FailedRequest, PlannedStep};
@@ -7,7 +7,7 @@ pub(super) fn tag(value: &impl serde::Serialize, key: &str) -> String {
     serde_json::to_value(value).unwrap()[key].as_str().unwrap().to_owned()
 }
 
-/// Formats `session tokens 110 of 700 by config.toml:3`.
+/// Formats a budget, such as `session tokens 110 of 700 by config.toml:3`.
 fn told(budget: &Budget) -> String {
     let Budget { scope, unit, used, limit, set_by, most } = budget;
     let most = most.map_or_else(String::new, |most| format!(" at most {most}"));

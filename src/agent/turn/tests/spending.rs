@@ -1,8 +1,8 @@
-//! Usage, cost, and the note about a guardrail for the model.
+//! Tests of usage and cost, and of the note that tells the model about a guardrail.
 
 use super::*;
 
-/// Returns the requests that follow an input.
+/// Returns the requests among the effects of an input.
 fn requests(effects: &[Effect]) -> Vec<&ModelRequest> {
     let mut found = Vec::new();
     for effect in effects {
@@ -13,7 +13,7 @@ fn requests(effects: &[Effect]) -> Vec<&ModelRequest> {
     found
 }
 
-/// Plays these inputs and saves the commits. Returns the effects of the last input.
+/// Plays these inputs and saves what they commit. Returns the effects of the last input.
 fn played(sim: &mut Sim, lines: &[&str]) -> Vec<Effect> {
     let mut last = Vec::new();
     for line in lines {
@@ -42,10 +42,10 @@ fn is_near(cost: Option<f64>, expected: f64) -> bool {
 
 #[test]
 fn each_request_is_priced_by_its_own_model_even_after_a_restart() {
-    // A million tokens cost a dollar; each response has 100.
+    // A million tokens cost one dollar, and each response uses 100 tokens.
     let (cost, _) = cost_after(&["prompt one", "answer end_turn | One", "prompt two", "answer end_turn | Two"]);
     assert!(is_near(cost, 0.0002), "{cost:?}");
-    // A request sent before the switch costs the price of its own model.
+    // A request that was sent before the switch is charged at its own model's price.
     let (cost, _) = cost_after(&[
         "prompt one",
         "model other/model",
@@ -128,7 +128,7 @@ fn cached_input_is_estimated_as_cheap_only_until_the_cache_expires() {
 fn the_model_gets_the_guardrail_note_once_even_after_a_restart() {
     let blocked = "LLM_GUARDRAIL_BLOCKED: the last attempt was blocked";
     for restart in [false, true] {
-        // The next prompt contains the note after its text.
+        // The next prompt contains the note after its own text.
         let mut sim = Sim::new(Approver::User, 50);
         played(&mut sim, &["prompt one", "fail guardrail_blocked your request was flagged as unsafe"]);
         if restart {
@@ -240,8 +240,7 @@ fn a_response_counted_at_exit_is_not_counted_again() {
 fn a_summary_is_priced_by_the_model_that_received_its_request() {
     let fills = ["prompt first", "answer end_turn@100 | ~5000~", "prompt second", "answer end_turn@100 | ~4000~", "prompt third"];
     let done = ["answer end_turn@9000 | Summed up.", "answer end_turn@100 | done"];
-    // 300 tokens of the conversation at one dollar per million, and the requests for the summary at a tenth of it or at
-    // one.
+    // The conversation has 300 tokens at $1 per million. The summary requests cost either $0.10 or $1 per million.
     for (failed, expected, models) in [
         (&[][..], 300.0 + 900.0, ["compacted small/model"].as_slice()),
         (

@@ -1,14 +1,14 @@
-//! Every state transition in the tables occurs in a case.
+//! Tests that every state transition in the tables occurs in some case.
 
 use super::super::state::{SESSION, SESSION_TOO, TASK, TASK_TOO};
 use super::*;
 use crate::protocol::{SessionStatus, TaskState, TaskStatus};
 use std::collections::HashSet;
 
-/// States without a running task.
+/// States in which no task is running.
 const OVER: [TaskStatus; 4] = [TaskStatus::Idle, TaskStatus::TaskCompleted, TaskStatus::TaskFailed, TaskStatus::TaskCancelled];
 
-/// Reported transitions of successive processes.
+/// Transitions reported by successive processes.
 #[derive(Debug)]
 pub(super) struct Changes {
     session: SessionStatus,
@@ -29,7 +29,7 @@ impl Changes {
         (self.session, self.task) = (SessionStatus::Created, TaskStatus::Idle);
     }
 
-    /// Checks that the announced state of an event is in effect.
+    /// Checks that the state announced by an event is in effect.
     pub(super) fn is_in_force(&self, announced: &EventKind, person: bool) {
         let (session, task) = (self.session, self.task);
         let is_in_force = match announced {
@@ -39,7 +39,7 @@ impl Changes {
             EventKind::TaskFailed { .. } => task == TaskStatus::TaskFailed,
             EventKind::TaskCancelled { .. } => task == TaskStatus::TaskCancelled,
             EventKind::ApprovalRequested(_) => !person || task == TaskStatus::WaitingForApproval,
-            // Between tasks, a request is for a summary.
+            // Between tasks, any request is a summary request.
             EventKind::LlmRequestStarted { .. } => task == TaskStatus::WaitingForLlm || OVER.contains(&task),
             _ => true,
         };
