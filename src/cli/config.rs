@@ -1,4 +1,4 @@
-//! `aye config`: prints settings and file locations.
+//! `aye config`: prints settings and the locations of files.
 
 use crate::host::console::print_text;
 use crate::host::context::AppContext;
@@ -19,7 +19,7 @@ pub(crate) fn path(place: &AppContext) -> Result<Exit, CliError> {
     Ok(Exit::Completed)
 }
 
-/// Prints every key with its value and origin, including the project's settings.
+/// Prints every key with its value and where it was set, including in the project's settings.
 pub(crate) fn show(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     let (settings, lines) = match project.tighten_settings(&place.settings) {

@@ -1,5 +1,4 @@
-//! Output that the commands for skills and agents share: errors in files, unused files, and suggestions for misspelt
-//! names.
+//! Output shared by `aye skills` and `aye agents`: errors in files, unused files, and suggestions for misspelt names.
 
 use crate::host::console::{print_json, print_text, warn_all};
 use crate::host::exit::Exit;
@@ -8,7 +7,7 @@ use crate::skills::{BrokenFile, HiddenFile, SkillReport};
 use crate::text::{clean_line, reveal_line};
 use strsim::damerau_levenshtein;
 
-/// Warns about unused files. `kind`: `skill` or `agent`.
+/// Warns about files that are not used. `kind` is `skill` or `agent`.
 pub(super) fn warn_unused(kind: &str, hidden: &[HiddenFile], broken: &[BrokenFile], limits: &[String]) {
     let hidden = hidden.iter().map(|hidden| {
         let (file, used_file) = (clean_line(&hidden.file), clean_line(&hidden.used_file));
@@ -23,8 +22,8 @@ pub(super) fn warn_unused(kind: &str, hidden: &[HiddenFile], broken: &[BrokenFil
     warn_all(&told);
 }
 
-/// Prints the errors and warnings of files, and their number. Fails only if there are errors. `kind`: `skill` or
-/// `agent`.
+/// Prints the errors and warnings of each file, and their total number. The returned exit code indicates failure only
+/// if there are errors. `kind` is `skill` or `agent`.
 pub(super) fn print_reports(kind: &str, reports: &[SkillReport], json: bool) -> Exit {
     let errors = reports.iter().map(|report| report.errors.len()).sum::<usize>();
     let exit = if errors > 0 { Exit::Failed } else { Exit::Completed };
@@ -46,7 +45,7 @@ pub(super) fn print_reports(kind: &str, reports: &[SkillReport], json: bool) -> 
     exit
 }
 
-/// Returns the known name that is most similar to a misspelt one, if any is similar enough.
+/// Returns the known name most similar to a misspelt name, if any is similar enough.
 pub(super) fn nearest_name<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> Option<&'a str> {
     let near = known.map(|known| (damerau_levenshtein(known, name), known)).min();
     near.filter(|(distance, known)| *distance <= 1 + known.len() / 4).map(|(_, known)| known)

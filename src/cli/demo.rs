@@ -1,4 +1,4 @@
-//! `aye demo`: the real agent on a sample project, with a recorded model.
+//! `aye demo`: runs the real agent on a sample project, with a recorded model.
 
 use super::args::{ExecPrompt, OutputFormat};
 use super::{exec, interactive};
@@ -12,14 +12,14 @@ use crate::protocol::Mode;
 use std::io::IsTerminal;
 use std::path::Path;
 
-/// Name of the recorded model.
+/// Name of the recorded model, as shown to the user.
 const MODEL: &str = "demo/recorded";
 
 /// Mode of the session. The recording explains approvals, so they must not depend on the settings.
 const MODE: Mode = Mode::Ask;
 
-/// Copies the sample project to a new directory and starts a session there. With `yes`, or without a terminal, runs
-/// without the screen.
+/// Copies the sample project to a new directory and starts a session there. Runs without the full-screen UI if `yes` is
+/// set or there is no terminal.
 pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     if let Some(mode) = common.mode.filter(|mode| *mode != MODE) {
         warn(format!("mode {} is ignored: the demo always runs in mode {}", mode.as_str(), MODE.as_str()));

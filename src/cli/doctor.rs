@@ -1,5 +1,5 @@
-//! `aye doctor`: checks the installation and suggests fixes. The only change it makes is to create the data directory,
-//! as every start does.
+//! `aye doctor`: checks the installation and suggests fixes. It changes nothing except for creating the data directory,
+//! as every start of aye does.
 
 use super::policy;
 use crate::config::{Directories, Environment, KeyPlace, ProviderModel};
@@ -30,17 +30,17 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::Path;
 
-/// Maximum number of listed copies with undecided changes.
+/// Maximum number of workspace copies with undecided changes that are listed.
 const UNDECIDED: usize = 10;
 
-/// Outcome of a check.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
     Good,
-    /// Something does not work, or works only partly.
+    /// Something does not work, or only partly.
     Missing,
-    /// Information, not a problem.
+    /// Information that does not indicate a problem.
     Note,
 }
 
@@ -49,7 +49,7 @@ struct Check {
     name: &'static str,
     state: State,
     says: String,
-    /// The suggested fix.
+    /// Suggested fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
 }
@@ -57,10 +57,10 @@ struct Check {
 #[derive(Debug, Serialize)]
 struct DoctorReport {
     ok: bool,
-    /// The sandbox tier of commands.
+    /// Sandbox tier in which commands run.
     tier: SandboxTier,
     checks: Vec<Check>,
-    /// Disk usage and limits.
+    /// Disk usage and its limits.
     storage: Vec<UsageEntry>,
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
     Ok(if ok { Exit::Completed } else { Exit::Failed })
 }
 
-/// Returns one line for each check, followed by a line for its fix.
+/// Formats one line for each check, followed by a line with the fix if there is one.
 fn as_text(checks: &[Check]) -> String {
     let widest = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
     let mut text = String::new();
@@ -151,7 +151,7 @@ fn as_text(checks: &[Check]) -> String {
     text
 }
 
-/// Checks the sandbox by running a command in it.
+/// Checks the sandbox tier, as determined by a probe.
 fn sandbox(tier: SandboxTier, probe: &Probe) -> Check {
     let means = match tier {
         SandboxTier::Preview => "commands are sandboxed, and their changes can be previewed",
@@ -166,7 +166,7 @@ fn sandbox(tier: SandboxTier, probe: &Probe) -> Check {
     Check::missing("sandbox", says, Some(&probe.missing.join("; ")))
 }
 
-/// Checks the kernel features that the sandbox needs.
+/// Checks the kernel features required by the sandbox.
 fn kernel(kernel: &Kernel) -> Vec<Check> {
     if !cfg!(target_os = "linux") {
         return Vec::new();
@@ -220,7 +220,7 @@ fn configuration(directories: &Directories) -> Check {
     )
 }
 
-/// Checks the file with additional certificate authorities, if such a file is set.
+/// Checks the file of additional certificate authorities, if one is configured.
 fn certificates(place: &AppContext) -> Option<Check> {
     const NAME: &str = "certificates";
     let path = place.settings.ca_bundle(&place.directories, &place.home)?;
@@ -272,8 +272,8 @@ fn check_layers(policy: &Result<Policy, CliError>) -> Check {
     }
 }
 
-/// Describes the mode of new sessions, and whether commands without a rule need approval before they run or for their
-/// effects.
+/// Describes the mode of new sessions, and whether the user approves commands themselves or their effects when no rule
+/// matches.
 fn approvals(place: &AppContext, policy: &Policy, common: &Common, tier: SandboxTier) -> Check {
     let mode = place.session_mode(common.mode);
     let approve = place.enforcer(policy, Sandbox::Absent, mode).approve();
@@ -299,7 +299,7 @@ fn tools(place: &AppContext, common: &Common) -> Check {
     Check::missing("custom tools", set.problems.join(" "), Some(fix))
 }
 
-/// Lists the language servers that were found, without starting them; `None` if all are disabled.
+/// Lists the language servers found, without starting them. Returns `None` if all of them are disabled.
 fn language_servers(place: &AppContext, common: &Common, tier: SandboxTier) -> Option<Check> {
     const NAME: &str = "language servers";
     let servers = find_servers(place);
@@ -323,7 +323,7 @@ fn language_servers(place: &AppContext, common: &Common, tier: SandboxTier) -> O
     Some(Check::note(NAME, says))
 }
 
-/// Lists the policy restrictions that no sandbox enforces on this system.
+/// Lists the policy restrictions that no sandbox on this system can enforce.
 fn unenforced_rules(place: &AppContext, policy: &Policy, probe: &Probe) -> Vec<Check> {
     let standing = SandboxHost::from_probe(place, crate::tools::RepositoryTrust::Untrusted, probe.clone());
     let enforcer = standing.enforcer(place, policy);
@@ -357,7 +357,7 @@ fn store(directory: &Path) -> Check {
     }
 }
 
-/// Checks the records that have not been delivered to a service yet.
+/// Checks for records that have not yet been delivered to a service.
 fn service(state: ServiceState) -> Check {
     let name = match state.sink {
         OutboxSink::Approvals => "approval service",
@@ -372,7 +372,7 @@ fn service(state: ServiceState) -> Check {
     }
 }
 
-/// Checks the disk usage of one kind of data. It may exceed its limit until the next start that prunes data.
+/// Checks the disk usage of one kind of data, which may exceed its limit until aye prunes data at startup.
 fn disk_usage(taken: &UsageEntry) -> Check {
     let megabytes = |bytes: u64| bytes.div_ceil(1 << 20);
     let says = format!("{} of {} MB ({})", megabytes(taken.bytes), megabytes(taken.budget_bytes), taken.key);
@@ -390,7 +390,7 @@ fn disk_usage(taken: &UsageEntry) -> Check {
     Check { fix: Some("run `aye sessions prune` to delete the excess, or raise the limit".to_owned()), ..Check::note(name, says) }
 }
 
-/// Lists the copies with undecided changes, and their sessions.
+/// Lists the workspace copies with undecided changes, and the sessions to which they belong.
 fn undecided_layers(data: &Path) -> Option<Check> {
     let layers = undecided_use(&sandbox::abandoned_bases(data));
     let named = layers.iter().take(UNDECIDED).map(|layer| format!("session {} ({})", layer.session, size(layer.bytes)));
@@ -402,7 +402,7 @@ fn undecided_layers(data: &Path) -> Option<Check> {
     (!layers.is_empty()).then(|| Check { fix, ..Check::note("undecided", says) })
 }
 
-/// Checks the model, and the source of its key without showing the key.
+/// Checks the model and where its key comes from, without showing the key.
 fn model(place: &AppContext, common: &Common) -> Check {
     match models_under_policy(place, common).would_use(common.model.as_deref()) {
         Ok(choice) => usable_model("model", &choice),
@@ -410,7 +410,7 @@ fn model(place: &AppContext, common: &Common) -> Check {
     }
 }
 
-/// Checks the model for summaries, if the settings name one.
+/// Checks the model for summaries, if one is configured.
 fn summary_model(place: &AppContext, common: &Common) -> Option<Check> {
     let models = models_under_policy(place, common);
     let (key, name) = models.summary_model()?;
@@ -435,7 +435,7 @@ fn models_under_policy(place: &AppContext, common: &Common) -> ModelCatalog {
     }
 }
 
-/// Returns the check for a usable model, with the source of its key.
+/// Returns the check for a usable model, including where its key comes from.
 fn usable_model(check: &'static str, choice: &ProviderModel) -> Check {
     let name = choice.name();
     let from = match choice.key_place {

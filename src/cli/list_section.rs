@@ -1,9 +1,9 @@
-//! List section of a plan: a title followed by indented lines.
+//! Formats one section of a plan as a title followed by indented lines.
 
 use crate::text::reveal_line;
 use std::fmt::Write;
 
-/// Returns the section; empty if there are no lines.
+/// Formats a section. Returns an empty string if there are no lines.
 pub(super) fn list_section(title: &str, lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();

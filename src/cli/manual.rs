@@ -1,4 +1,4 @@
-//! `aye man`: prints the manual page, or writes all pages to files.
+//! `aye man`: prints the manual page, or writes the manual pages of all commands to files.
 
 use super::args;
 use crate::host::console::print_text;

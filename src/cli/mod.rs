@@ -1,4 +1,4 @@
-//! The program: command line, construction of its parts, and exit codes.
+//! Entry point of the program, command-line interface and exit codes.
 
 mod acp;
 mod agents;
@@ -49,7 +49,7 @@ use args::{CliAction, ParseExit};
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Runs the program. `commit`: the commit that was built.
+/// Runs the program. `commit` is the commit from which it was built.
 pub fn main(commit: Option<Commit>) -> ExitCode {
     if crate::sys::process::is_helper() {
         crate::sys::process::supervise_main();
@@ -72,7 +72,7 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
         }
     };
     let common = match invocation.action {
-        // The policy of this command is the name of a preset.
+        // For this command, `--policy` is the name of a preset.
         CliAction::Setup { .. } => Ok(invocation.common),
         _ => profile::with_profile(&invocation.common),
     };

@@ -1,4 +1,4 @@
-//! `aye models`: lists models with context windows and prices.
+//! `aye models`: lists models with their context windows and prices.
 
 pub(crate) mod update;
 
@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 
 #[derive(Serialize)]
 struct Answer {
-    /// Date of the catalogue, and its source URL.
+    /// Date of the model catalogue, and the URL it was downloaded from.
     catalogue: State,
     models: Vec<ListedModel>,
     notices: Vec<String>,
@@ -32,7 +32,7 @@ struct State {
 
 pub(crate) fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str>) -> Result<Exit, CliError> {
     let here = ModelCatalog::new(place);
-    // The list works with an invalid policy. `aye policy validate` reports its errors.
+    // The models are listed even if the policy is invalid. `aye policy validate` reports its errors.
     let here = match place.policy(None, None) {
         Ok(policy) => here.with_policy(&policy),
         Err(_) => here,
@@ -112,7 +112,7 @@ fn row(model: &ListedModel) -> [String; 7] {
     ]
 }
 
-/// Formats a token count: `200k`, `1.05M`.
+/// Formats a token count, as in `200k` and `1.05M`.
 fn tokens(count: u64) -> String {
     let trimmed = |number: f64| format!("{number:.2}").trim_end_matches('0').trim_end_matches('.').to_owned();
     match count {
@@ -122,7 +122,7 @@ fn tokens(count: u64) -> String {
     }
 }
 
-/// Formats a price with two decimals, or with as many as needed.
+/// Formats a price with two decimal places, or with up to four if necessary.
 fn dollars(price: f64) -> String {
     let cents = format!("{price:.2}");
     if cents.parse() == Ok(price) { cents } else { format!("{price:.4}").trim_end_matches('0').to_owned() }

@@ -15,11 +15,11 @@ use crate::protocol::{Mode, Review, ReviewSubject, ReviewedChanges};
 use crate::text::clean;
 use serde_json::{Value, json};
 
-/// Version of the JSON output.
+/// Version of the JSON output format.
 const VERSION: u32 = 1;
 
 pub(crate) fn run(common: &Common, request: &ReviewRequest) -> Result<Exit, CliError> {
-    // Nothing is written, so there are no approval prompts.
+    // The session cannot write, so there are no approval prompts.
     let common = &Common { mode: Some(Mode::Plan), ..common.clone() };
     let place = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
@@ -38,7 +38,7 @@ pub(crate) fn run(common: &Common, request: &ReviewRequest) -> Result<Exit, CliE
     };
     let value = match run_for_value(common, place, task)? {
         (_, Some(value)) => value,
-        // The exit code 1 means that there are findings.
+        // Exit code 1 is reserved for severe findings.
         (Exit::Failed, None) => return Err(CliError::usage("the review failed").hint("see the messages above, and try again")),
         (exit, None) => return Ok(exit),
     };
@@ -55,7 +55,7 @@ fn collect(place: &AppContext, common: &Common, subject: &ReviewSubject) -> Resu
     startup::runtime()?.block_on(review::collect(&runner, subject))
 }
 
-/// Prints the findings. Returns the exit code, which is 1 if a finding is high or critical.
+/// Prints the findings, and returns the exit code, which is 1 if any finding has high or critical severity.
 fn report(review: &Review, request: &ReviewRequest) -> Exit {
     if request.json {
         print_json(&as_json(review));

@@ -1,4 +1,4 @@
-//! `aye sync`: delivers the pending records of all services, or deletes those of a service that is not configured.
+//! `aye sync`: delivers the pending records for all services, or deletes those for a service that is not configured.
 
 use crate::host::console::{print_json, print_text};
 use crate::host::context::AppContext;
@@ -15,13 +15,13 @@ use crate::text::clean;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// Result for one service, in `--json`.
+/// Result for one service in the JSON output of `aye sync`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SyncResult {
     service: &'static str,
     delivered: u64,
-    /// Number of records that are still pending.
+    /// Number of records still waiting to be delivered.
     pending: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -77,13 +77,13 @@ pub(crate) fn run(place: &AppContext, json: bool) -> Result<Exit, CliError> {
     Ok(if is_complete { Exit::Completed } else { Exit::Failed })
 }
 
-/// Returns the result for a service whose records wait because it is not configured, or turned off.
+/// Returns the result for a service whose records cannot be delivered because it is not configured or is disabled.
 fn orphan(status: &SinkStatus, is_configured: bool) -> SyncResult {
     let error = if is_configured { TELEMETRY_DISABLED.to_owned() } else { not_configured(status.sink) };
     SyncResult { service: status.sink.as_str(), delivered: 0, pending: status.pending, error: Some(error) }
 }
 
-/// Result of deleting records, in `--json`.
+/// Result of deleting records, in the JSON output of `aye sync`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DroppedRecords<'a> {
@@ -92,7 +92,7 @@ struct DroppedRecords<'a> {
     bytes: u64,
 }
 
-/// Deletes the waiting records of a service that is not configured.
+/// Deletes the records waiting for a service that is not configured.
 pub(crate) fn drop_records(place: &AppContext, service: &str, json: bool) -> Result<Exit, CliError> {
     let failed = || Problem::new(format!("cannot delete the records that wait for `{service}`"));
     let Some(sink) = OutboxSink::ALL.into_iter().find(|sink| sink.as_str() == service) else {
@@ -122,7 +122,7 @@ fn records(count: u64) -> String {
     if count == 1 { "1 record".to_owned() } else { format!("{count} records") }
 }
 
-/// Returns the reason why records are still pending, if any are.
+/// Explains why records are still pending; `None` if delivery did not fail.
 fn error(end: &DrainEnd) -> Option<String> {
     match end {
         DrainEnd::Empty | DrainEnd::Stopped => None,

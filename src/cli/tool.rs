@@ -1,4 +1,4 @@
-//! `aye tool`: lists, describes and calls tools, under the policy.
+//! `aye tool`: lists, describes and calls tools, subject to the policy.
 
 use crate::host::console::{print_json, print_text, warn, warn_all};
 use crate::host::context::AppContext;
@@ -24,13 +24,13 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 const MAX_READ_BYTES: u64 = 64 << 20;
-/// Time to wait at exit for remaining work.
+/// Maximum time to wait for remaining work at exit.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
-/// Environment of a subcommand.
+/// Everything a subcommand needs to use tools.
 struct ToolSession {
     bench: ToolRunner,
-    /// Always present until the value is dropped.
+    /// Tokio runtime. It is `None` only while this value is being dropped.
     runtime: Option<Runtime>,
     /// MCP servers whose tools are included.
     servers: Option<McpServers>,
@@ -54,13 +54,14 @@ impl ToolSession {
     }
 }
 
-/// Returns true if MCP servers are needed. A built-in tool does not need them.
+/// Returns whether MCP servers are needed. They are not needed for a built-in tool if such tools take precedence over
+/// server tools.
 fn needs_servers(place: &AppContext, name: Option<&str>) -> bool {
     let local_first = place.settings.tools.conflict == "local-first";
     name.is_none_or(|name| !local_first || tools::canonical_name(name).is_none())
 }
 
-/// Prepares the tools. `name`: the requested tool; `None` for all tools.
+/// Prepares the tools. `name` is the requested tool, or `None` for all tools.
 fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>) -> Result<ToolSession, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     project.ignored_policy_notice().iter().for_each(warn);
@@ -76,7 +77,7 @@ fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>
     Ok(ToolSession { bench, runtime: Some(runtime), servers })
 }
 
-/// Connects to the servers, and waits a limited time for tool lists that are unknown.
+/// Connects to the servers, and waits, for a limited time, for tool lists that are not yet known.
 fn connect(ground: &ToolEnvironment, project: &ProjectConfig, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> McpServers {
     let ToolEnvironment { place, policy, standing, .. } = ground;
     let settings = || session::tool_settings(place, policy, standing.sandbox_policy(policy));
@@ -115,15 +116,15 @@ pub(crate) fn schema(place: &AppContext, common: &Common, name: &str) -> Result<
     Ok(Exit::Completed)
 }
 
-/// Effects that a call would have.
+/// The effects that a call would have.
 #[derive(Serialize)]
 struct PlannedCall {
     #[serde(flatten)]
     proposal: Proposal,
-    /// Diff of the proposal by file, hunk and line.
+    /// Diff of the proposed changes, by file, hunk and line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<FileDiff>,
-    /// Effects of a command in a preview, which has been discarded.
+    /// Effects of running the command in a preview that was then discarded.
     #[serde(skip_serializing_if = "Option::is_none")]
     effects: Option<Box<Effects>>,
 }
@@ -191,7 +192,7 @@ async fn preview_plan(bench: &ToolRunner, plan: Plan, permit: PreviewPermit) -> 
         Ok(mut plan) => {
             let effects = plan.effects.take();
             let proposal = plan.proposal.take().unwrap_or(proposal);
-            // Remove the preview now, although it may take long, instead of at the next start.
+            // The preview is removed now instead of at the next start, although this may take long.
             let _ = tokio::task::spawn_blocking(move || drop(plan)).await;
             PlannedCall::new(proposal, effects)
         }
@@ -249,7 +250,7 @@ pub(crate) fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, CliErro
         None if arguments == "-" => read(Ok(std::io::stdin()), "stdin")?,
         None => arguments.to_owned(),
     };
-    // A session rejects such a call too.
+    // A session also rejects such a call.
     if let Some(limit) = CallArguments::describe_exceeded_limit(&text) {
         return Err(CliError::usage(format!("--args: too large: {limit}")));
     }

@@ -1,4 +1,4 @@
-//! `aye update`: prints how to update aye, and whether there is a newer version. It never changes or runs anything.
+//! `aye update`: prints how to update aye, and whether a newer version exists. It changes nothing and runs no commands.
 
 use super::args::definition::UpdateArgs;
 use crate::host::console::{print_json, print_text, warn};
@@ -17,19 +17,19 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// The output of `--json`.
+/// JSON output of `aye update`.
 #[derive(Serialize)]
 struct UpdateJson {
     installed: &'static str,
-    /// Version with commit and target.
+    /// Version, including commit and target.
     build: &'static str,
     installation: InstallationJson,
-    /// Update status; absent without `--check`, like `newest`.
+    /// Update status. Like `newest`, absent without `--check`.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     newest: Option<NewestJson>,
-    /// Shell commands that update this installation; empty if they are unknown.
+    /// Shell commands that would update this installation; empty if they are unknown.
     commands: Vec<String>,
 }
 
@@ -83,8 +83,8 @@ fn newest(place: &AppContext) -> Result<Release, CliError> {
     })
 }
 
-/// Warns about a wrong clock, on which certificates depend. The comparison itself uses only
-/// versions.
+/// Warns if this machine's clock is wrong, because the validity of certificates depends on it. Releases are compared
+/// only by version number.
 fn warn_of_clock(release: &Release) {
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
     if release.is_in_future(today) {
@@ -139,7 +139,7 @@ fn text(installation: &Installation, release: Option<&Release>, status: Option<R
     text
 }
 
-/// Returns the update commands, or instructions if the commands are unknown.
+/// Returns the commands that update aye, or instructions if the commands are unknown.
 fn instructions(method: &InstallMethod, release: Option<&Release>, commands: &[String]) -> String {
     if !commands.is_empty() {
         return format!("To update aye, run:\n  {}\n", commands.join("\n  "));

@@ -1,4 +1,5 @@
-//! Tool access to files that are open in the editor: by canonical path, within the directories of the session.
+//! Gives tools access to files that are open in the editor. Files are identified by canonical path and must be in one
+//! of the session's directories.
 
 use crate::acp::{EditorBuffers, SessionOpening};
 use crate::ports;
@@ -7,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 pub(crate) struct EditorPaths {
     buffers: EditorBuffers,
-    /// Directories of the session: their canonical paths, and their paths in the editor.
+    /// Session directories, each with its canonical path and its path in the editor.
     directories: Vec<(PathBuf, PathBuf)>,
 }
 
 impl EditorPaths {
-    /// Returns the buffers of the editor that requested the session, if it gives access to its
-    /// files.
+    /// Returns access to the buffers of the editor that requested the session, or `None` if the editor does not share
+    /// its buffers.
     pub(crate) fn for_opening(asked: &SessionOpening) -> Option<Self> {
         let buffers = asked.buffers.clone()?;
         let real = |given: &PathBuf| given.canonicalize().ok().map(|real| (real, given.clone()));
@@ -26,7 +27,7 @@ impl EditorPaths {
     }
 }
 
-/// Returns the path in the editor, based on the innermost directory that contains the file.
+/// Returns a file's path in the editor, based on the innermost directory that contains the file.
 fn editor_path_in(directories: &[(PathBuf, PathBuf)], real: &Path) -> Option<PathBuf> {
     let within =
         |(own, given): &(PathBuf, PathBuf)| real.strip_prefix(own).ok().map(|rest| (own.components().count(), given.join(rest)));

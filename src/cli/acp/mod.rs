@@ -44,9 +44,9 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 
-/// Time to wait at exit for remaining work.
+/// Maximum time to wait for remaining work at exit.
 const LEFTOVERS: Duration = Duration::from_secs(2);
-/// Maximum number of sessions in a list.
+/// Maximum number of sessions returned in a list.
 const MAX_LISTED: usize = 5_000;
 
 pub(crate) fn run(common: &Common) -> Result<Exit, CliError> {
@@ -70,7 +70,7 @@ pub(crate) fn run(common: &Common) -> Result<Exit, CliError> {
     let signalled = Arc::new(AtomicU8::new(0));
     let ended = runtime.block_on(acp::serve(front, std::io::stdin(), std::io::stdout(), signal(signalled.clone())));
     retention::prune_at_end(&place, &store);
-    // The process does not wait for a disk that does not respond.
+    // The time limit prevents an unresponsive disk from delaying the exit.
     runtime.shutdown_timeout(LEFTOVERS);
     Ok(match (ended, signalled.load(Ordering::Relaxed)) {
         (EndReason::Stopped, INTERRUPTED) => Exit::Interrupted,
@@ -82,7 +82,7 @@ pub(crate) fn run(common: &Common) -> Result<Exit, CliError> {
 const INTERRUPTED: u8 = 1;
 const TERMINATED: u8 = 2;
 
-/// Resolves when a signal ends the process.
+/// Waits for a signal that terminates the process, and stores its kind in `which`.
 async fn signal(which: Arc<AtomicU8>) {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
@@ -107,10 +107,10 @@ type ReportedPaths = Arc<Mutex<HashSet<PathBuf>>>;
 
 struct Host {
     common: Common,
-    /// Context in which aye was started. Each session has its own.
+    /// Context in which aye was started. Every session has a context of its own.
     place: AppContext,
     store: Store,
-    /// Projects whose untrusted configuration was already reported.
+    /// Workspaces whose untrusted configuration has already been reported.
     reported: ReportedPaths,
 }
 
@@ -192,7 +192,7 @@ impl acp::Host for Host {
     }
 }
 
-/// Runs work on another thread, because a disk may be slow.
+/// Runs disk access on another thread, because the disk may be slow.
 async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
 }
@@ -267,10 +267,10 @@ fn find(store: Store, common: Common, which: &SessionOrigin) -> Result<SessionBu
     SessionBuilder::find(FrontEnd::editor(), common, place, store, &choice).map_err(refusal_of_session)
 }
 
-/// Claims the session, and connects it to the editor.
+/// Claims the session and connects it to the editor.
 fn claim(builder: SessionBuilder, opening: &SessionOpening, reported: &ReportedPaths) -> Result<ClaimedSession, Refusal> {
     let mut claimed = builder.claim().map_err(refusal_of_session)?;
-    // Report this once for each workspace, in the log of the editor.
+    // Ignored files are reported once for each workspace, in the log of the editor.
     if let Some(line) = claimed.project().ignored_files_notice()
         && reported.lock().unwrap_or_else(PoisonError::into_inner).insert(claimed.context().workspace.clone())
     {
@@ -282,7 +282,8 @@ fn claim(builder: SessionBuilder, opening: &SessionOpening, reported: &ReportedP
     Ok(claimed)
 }
 
-/// Starts the session.
+/// Starts the session with the MCP servers that the editor passed. Includes the session history if the editor requested
+/// it.
 fn start(mut claimed: ClaimedSession, opening: SessionOpening, runtime: &Handle) -> Result<RunningSession, Refusal> {
     let (servers, problems) = servers::specs(opening.servers);
     for problem in problems {
@@ -332,7 +333,7 @@ fn start(mut claimed: ClaimedSession, opening: SessionOpening, runtime: &Handle)
     })
 }
 
-/// Releases the session once it has ended.
+/// Waits until the session has ended, and then releases it.
 async fn wait_for_end(mut session: StartedSession, serving: QueryTask, reviews: ReviewService) {
     session.wait_until_ended().await;
     reviews.end().await;

@@ -1,20 +1,20 @@
-//! MCP servers that an editor passes with a session.
+//! MCP servers that an editor passes when it opens a session.
 
 use crate::acp::{EditorServer, ServerReach};
 use crate::mcp::{Header, HttpKind, Reach, SignIn, Spec};
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Maximum number of servers.
+/// Maximum number of servers per session.
 const MAX: usize = 64;
-/// Startup timeout, as for servers of the settings.
+/// Timeout for starting a server, as for servers from the settings.
 const START: Duration = Duration::from_secs(30);
 const CALL: Duration = Duration::from_secs(120);
 const RETRY_ATTEMPTS: u32 = 3;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Returns the valid servers, and an error for each invalid one. For this session, they are treated like the user's own
-/// servers under the policy.
+/// Returns the valid servers, and an error message for each invalid one. In this session, the policy treats these
+/// servers like the user's own servers.
 pub(crate) fn specs(servers: Vec<EditorServer>) -> (Vec<Spec>, Vec<String>) {
     let (mut specs, mut problems, mut names) = (Vec::<Spec>::new(), Vec::new(), HashSet::new());
     let left_out = servers.len().saturating_sub(MAX);
@@ -72,11 +72,11 @@ fn spec(server: EditorServer) -> Result<Spec, String> {
     })
 }
 
-/// Checks that the URL is encrypted or local, so that requests cannot be intercepted.
+/// Checks that the URL uses HTTPS or points to this machine, so that requests cannot be intercepted.
 fn check_url(url: &str) -> Result<(), String> {
     let rest = url.strip_prefix("http://");
     let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
-    // The host follows the `@`.
+    // The host follows the last `@`.
     let host = host.map(|host| host.rsplit('@').next().unwrap_or_default());
     let on_loopback = |host: &str| {
         let host = if let Some(rest) = host.strip_prefix('[') {

@@ -1,4 +1,4 @@
-//! File access for an editor's session: file content for diffs, and artifacts for prompts.
+//! Provides file content for diffs, and stores artifacts for prompts, in a session that belongs to an editor.
 
 use crate::acp::FileProvider;
 use crate::host::context::AppContext;
@@ -12,7 +12,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Size in bytes above which only the changed parts of a file are shown.
+/// Size, in bytes, above which only the changed parts of a file are shown.
 const TEXT_BYTES: u64 = 128 << 10;
 
 pub(crate) struct SessionFiles {
@@ -60,7 +60,8 @@ fn flatten<T>(done: Result<Result<T, String>, tokio::task::JoinError>) -> Result
     done.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// Returns the text of a regular file in the workspace, by its canonical path.
+/// Returns the text of a regular file in the workspace. Returns `None` if the file is larger than `TEXT_BYTES`, is not
+/// valid UTF-8, or contains a NUL.
 fn text(path: &Path, roots: &[PathBuf]) -> Option<String> {
     let real = path.canonicalize().ok()?;
     if !roots.iter().any(|root| real.starts_with(root)) {

@@ -21,7 +21,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum width of a description in the list, in cells.
+/// Maximum width of a description in the list, in terminal cells.
 const DESCRIPTION_CELLS: usize = 100;
 
 pub(crate) fn run(place: &AppContext, common: &Common, action: AgentsAction) -> Result<Exit, CliError> {
@@ -32,14 +32,14 @@ pub(crate) fn run(place: &AppContext, common: &Common, action: AgentsAction) -> 
     }
 }
 
-/// Returns the agents that a session in this directory would have.
+/// Returns the agents that are available to a session in this directory.
 fn usable(place: &AppContext, common: &Common) -> Arc<AgentSet> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     project.ignored_files_notice().iter().for_each(|notice| warn(notice.clone()));
     place.agents.with_project(&project).set()
 }
 
-/// An agent in the JSON of the list.
+/// An agent in the JSON output of `aye agents list`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ListedAgent<'a> {
@@ -137,7 +137,8 @@ fn unknown(set: &AgentSet, name: &str) -> CliError {
     CliError::usage(problem.hint("run `aye agents list` to list the agents"))
 }
 
-/// Checks the agents at a path, or those of the project and the user. The files are only parsed, so no trust is needed.
+/// Checks the agents at a path or, if no path is given, those of the project and the user. The files are only parsed,
+/// so the project need not be trusted.
 fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit, CliError> {
     let reports: Vec<SkillReport> = if let Some(path) = path {
         check_path(place, path)?
@@ -149,7 +150,7 @@ fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit
     Ok(print_reports("agent", &reports, json))
 }
 
-/// Returns the errors in each file of a folder, and in the folder itself.
+/// Returns a report for each file in a folder, and one for the folder itself if it exceeds a limit.
 fn check_folder(folder: &AgentFolder) -> Vec<SkillReport> {
     let (files, limit) = folder.read();
     let mut reports: Vec<SkillReport> = files.iter().map(check).collect();
@@ -161,7 +162,7 @@ fn check_folder(folder: &AgentFolder) -> Vec<SkillReport> {
     reports
 }
 
-/// Returns the errors in the agent file or folder of agents at a path.
+/// Returns reports for a path, which may be an agent file or a folder of agents.
 fn check_path(place: &AppContext, path: &Path) -> Result<Vec<SkillReport>, CliError> {
     let given = path.display().to_string();
     let failed = |why: String| CliError::usage(Problem::new(format!("cannot check `{given}`")).because(why));

@@ -1,5 +1,5 @@
-//! Calls of `aye apply` as responses of a model, so that they are judged, approved, recorded and undone like all
-//! others.
+//! Presents the tool calls of `aye apply` as responses from a model, so they are judged, approved, recorded and undone
+//! like any other call.
 
 use crate::ports::{Completion, Delta, Model, ModelRequest, ModelStream};
 use crate::protocol::{
@@ -9,10 +9,10 @@ use crate::tools::{APPLY_PATCH_FILE, FILES_PER_CALL, PatchFile};
 use serde_json::json;
 use std::sync::Arc;
 
-/// Context window reported for the list of calls, which has no real model.
+/// Context window, in tokens, reported for the simulated model.
 const WINDOW: u64 = 1_000_000;
 
-/// Returns the calls that apply a patch file. Each call changes its files together.
+/// Returns the calls that apply a patch file. All files changed by a call are changed together.
 pub(super) fn calls(patch: &PatchFile) -> Vec<ToolCall> {
     let call = |first: usize| ToolCall {
         tool_call_id: CallId::new(format!("apply_{first}")),
@@ -22,7 +22,7 @@ pub(super) fn calls(patch: &PatchFile) -> Vec<ToolCall> {
     (0..patch.header().files.len()).step_by(FILES_PER_CALL).map(call).collect()
 }
 
-/// Model that makes a list of calls. After a call that does not succeed, the remaining calls are skipped.
+/// Simulated model that issues a list of calls in order. Once a call fails, the remaining calls are skipped.
 pub(super) struct ListedCalls(pub Vec<ToolCall>);
 
 impl ListedCalls {
@@ -46,7 +46,7 @@ impl ListedCalls {
 }
 
 impl Model for ListedCalls {
-    /// Returns an empty name, because a session that is continued chooses its model.
+    /// Returns an empty name, so the session uses a model of its own when it is continued.
     fn name(&self) -> &'static str {
         ""
     }

@@ -1,7 +1,8 @@
-//! `aye apply`: applies a patch file from `aye exec --patch`, in a session of its own.
+//! `aye apply`: applies a patch file from `aye exec --patch`, in a separate session.
 //!
-//! The file is untrusted data. Its verdicts are only displayed. Every change is planned from the files on disk, judged
-//! by the policy in effect, and applied with a permit, so that the journal records it and it can be undone.
+//! The file is untrusted data, and the verdicts recorded in it have no effect. Every change is planned from the files
+//! on disk, judged by the policy in effect, and applied with a permit. Because the journal records each change, it can
+//! be undone.
 
 pub(crate) mod args;
 mod calls;
@@ -41,28 +42,28 @@ pub(crate) struct ApplyRequest {
     pub form: Form,
 }
 
-/// Mode of the command.
+/// Mode in which the changes are approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Only show the planned changes.
+    /// Only shows the planned changes.
     Check,
-    /// Ask on the terminal if a change needs approval.
+    /// Prompts on the terminal for each change that needs approval.
     Ask,
-    /// Approve all changes that need approval.
+    /// Approves every change that needs approval, except changes with critical risk.
     Yes,
 }
 
-/// Source of the changes, for messages.
+/// Description of the changes for messages, and the available ways to prompt the user.
 pub(crate) struct Application {
-    /// First message of the session.
+    /// First prompt of the session.
     pub prompt: String,
-    /// Name of the changes: `the patch file`.
+    /// Name of the changes in messages, such as `the patch file`.
     pub subject: &'static str,
-    /// Hint for the user if files have changed.
+    /// Hint shown if files differ from the state on which the changes are based.
     pub conflict_hint: String,
     /// Whether aye can prompt the user on the terminal.
     pub has_terminal: bool,
-    /// Whether approval prompts are shown on the full screen, where hunks can be left out.
+    /// Whether approval prompts are shown in the full-screen UI, which lets the user leave out hunks.
     pub on_screen: bool,
 }
 
@@ -96,11 +97,11 @@ pub(crate) fn run(common: &Common, request: &ApplyRequest) -> Result<Exit, CliEr
     apply_patch(common, place, patch, request.form, &application)
 }
 
-/// Judges and applies changes in a session of their own.
+/// Judges and applies changes in a separate session.
 ///
 /// # Errors
-/// Returns an error if the policy denies a change, an approval is missing, or files differ from the base of the
-/// changes.
+/// Returns an error if the policy denies a change, if an approval is missing, or if files differ from the state on
+/// which the changes are based.
 pub(crate) fn apply_patch(
     common: &Common,
     mut place: AppContext,
@@ -176,22 +177,22 @@ fn read(file: &Path) -> Result<PatchFile, CliError> {
     })
 }
 
-/// Verdicts on the changes of a patch file, before any change is applied.
+/// Verdicts on the changes in a patch file, determined before any change is applied.
 struct Forecast {
-    /// Path, verdict, and the reason with its rule.
+    /// For each change, its path, the verdict, and the reason including the rule.
     files: Vec<(String, VerdictKind, String)>,
 }
 
 impl Forecast {
-    /// Plans all calls and judges each change, without changing files.
+    /// Plans all calls and judges each change, without changing any files.
     ///
     /// # Errors
-    /// Returns an error if files differ from the base of the patch file.
+    /// Returns an error if files differ from the state on which the patch file is based.
     async fn predict(runner: &ToolRunner, patch: &PatchFile) -> Result<Self, ToolError> {
         let mut files = Vec::new();
         let mut paths = patch.header().files.iter().map(|entry| entry.path.clone());
         for call in calls(patch) {
-            // Forbidden changes are reported, even if the files differ.
+            // Changes are judged before they are planned. A denied change is therefore reported even if files differ.
             let actions = runner.router.scope(call.clone()).await;
             let now = jiff::Timestamp::now();
             for action in &actions {
@@ -242,7 +243,7 @@ fn planning_error(error: &ToolError, application: &Application) -> CliError {
     problem
 }
 
-/// Results of the calls of a session so far.
+/// Results and errors of the session's calls so far.
 #[derive(Default)]
 struct Progress {
     errors: Vec<ToolError>,
@@ -293,7 +294,7 @@ impl Progress {
     }
 }
 
-/// Runs the session that applies the changes, until its task ends. Asks for approval on the terminal.
+/// Runs the session that applies the changes until its task ends, prompting for approval on the terminal.
 async fn apply(prepared: PreparedSession, form: Form, application: &Application) -> Progress {
     let (commands, receive_commands) = mpsc::channel::<SessionCommand>(agent::CHANNEL_DEPTH);
     let (events, mut receive_events) = mpsc::unbounded_channel();
@@ -317,7 +318,8 @@ async fn apply(prepared: PreparedSession, form: Form, application: &Application)
     progress
 }
 
-/// Approves or denies a call: approves it with `--yes`, unless its risk is critical; otherwise asks the user.
+/// Decides whether to approve a call. With `--yes`, approves every call that does not have critical risk. Otherwise
+/// prompts the user.
 async fn decide(approval: Approval, form: Form) -> Decision {
     if form == Form::Yes {
         let reason = || Some("`--yes` does not approve critical risk".to_owned());

@@ -1,4 +1,4 @@
-//! Review of the changes on the full screen: the approval prompts of the session, in which files and hunks can be left out.
+//! Full-screen review of changes. In the session's approval prompts, the user can leave out files and hunks.
 
 use super::{Application, Progress};
 use crate::agent;
@@ -12,10 +12,10 @@ use crate::protocol::{Command, ErrorCode, Event, EventKind, HostCommand, Problem
 use crate::tui::{self, ModelAccess, SessionHeader, Start, UiOptions};
 use tokio::sync::mpsc;
 
-/// Runs the session of the changes behind a screen, which closes when the last call has ended.
+/// Runs the session in a full-screen UI, which closes once the last call has ended.
 ///
 /// # Errors
-/// Returns an error if the terminal fails. The session has then ended too.
+/// Returns an error if the terminal fails. The session has ended by then.
 pub(super) async fn review(prepared: PreparedSession, common: &Common, application: &Application) -> Result<Progress, CliError> {
     let (place, policy) = (prepared.context().clone(), prepared.policy().clone());
     let here = CurrentWorkspace::new(&place, &policy);
@@ -65,8 +65,8 @@ fn first_screen(header: SessionHeader) -> Start {
     }
 }
 
-/// Passes events to the screen, and commands about the changes to the session, until the session ends. If the screen closes
-/// first, the task is cancelled.
+/// Forwards events to the screen, and commands concerning the changes to the session, until the session ends. If the
+/// screen closes first, ends the task and the session.
 async fn relay(
     mut session: StartedSession,
     commands: mpsc::Sender<SessionCommand>,
@@ -101,7 +101,7 @@ async fn relay(
                 Some(SessionCommand::Host(command @ (HostCommand::Resume | HostCommand::GoOnUnsaved))) => {
                     let _ = commands.send(command.into()).await;
                 }
-                // There is no model to talk to.
+                // The session has no model that could respond to a prompt.
                 Some(SessionCommand::Turn(Command::Prompt { .. })) => {
                     if let Some((workspace_id, session_id)) = ids.clone() {
                         let kind = EventKind::Notice { message: "this screen only reviews changes".to_owned() };
@@ -118,7 +118,8 @@ async fn relay(
     progress
 }
 
-/// Returns whether the session of the changes handles a command: one about an approval, the end of the task, or an error.
+/// Returns whether a command is meant for the session: an approval decision, the end of the task, or a retry after an
+/// error.
 fn is_for_session(command: &Command) -> bool {
     let about_task = matches!(command, Command::Cancel | Command::Finish | Command::Kill | Command::Continue);
     command.approval_id().is_some() || about_task

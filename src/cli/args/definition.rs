@@ -1,4 +1,4 @@
-//! aye's commands and options, as clap definitions. Doc comments here are the text of `--help`.
+//! aye's commands and options as clap definitions. Doc comments in this file are shown by `--help`.
 
 use crate::cli::agents::args::AgentsSub;
 use crate::cli::apply::args::ApplyArgs;
@@ -176,7 +176,7 @@ pub(super) struct ResumeArgs {
     pub prompt: Option<String>,
 }
 
-/// Value of `--resume` without an ID; an empty `--resume=` is an error.
+/// Internal value of `--resume` without an ID. An explicitly empty `--resume=` is an error.
 const PICK: &str = "?";
 
 #[derive(Debug, Clone)]
@@ -238,7 +238,7 @@ pub(super) struct RunArgs {
     pub rounds: Option<u32>,
 }
 
-/// Validates the check command of a goal.
+/// Validates the command that checks a goal.
 fn check_command(text: &str) -> Result<String, String> {
     validate_check(text).map(|()| text.trim().to_owned())
 }
@@ -339,8 +339,8 @@ pub(super) enum Sub {
     Usage(UsageArgs),
     /// Review changes, read-only, and print the findings
     ///
-    /// Without options, reviews the uncommitted changes, or else those since the default branch. The exit code is 1 if a
-    /// finding is high or critical.
+    /// Without options, reviews the uncommitted changes, or else those since the default branch. The exit code is 1 if
+    /// a finding is high or critical.
     Review(ReviewArgs),
     /// Apply a patch file from `aye exec --patch`
     ///
@@ -585,7 +585,7 @@ fn efforts() -> impl TypedValueParser<Value = Effort> {
     PossibleValuesParser::new(Effort::ALL.map(value)).map(|given| Effort::from_name(&given).unwrap_or(Effort::Medium))
 }
 
-/// Parses two amounts of US dollars per million tokens.
+/// Validates a price, which consists of two amounts in US dollars per million tokens, for input and output.
 fn assumed_price(given: &str) -> Result<String, String> {
     match AssumedPrice::parse(given) {
         Some(_) => Ok(given.to_owned()),
@@ -601,7 +601,7 @@ fn steps(given: &str) -> Result<u32, String> {
     }
 }
 
-/// Parses an amount of US dollars in the form of the configuration.
+/// Parses an amount in US dollars and formats it for the configuration.
 fn dollars(given: &str) -> Result<String, String> {
     let text = given.strip_prefix('$').unwrap_or(given);
     match text.parse::<f64>() {

@@ -1,9 +1,9 @@
-//! Examples for `--help` and the manual pages, by command.
+//! Examples of each command, shown by `--help` and in the manual pages.
 
-/// A description and the command line.
+/// An example's description and command line.
 pub(super) type Example = (&'static str, &'static str);
 
-/// Examples by command (the words after `aye`), in the order of `aye --help`.
+/// Examples by command, in the order of `aye --help`. A command is identified by the words after `aye`.
 const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "",
@@ -476,7 +476,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("man", &[("Read the manual page", "aye man | man -l -"), ("Install all pages", "aye man --dir ~/.local/share/man/man1")]),
 ];
 
-/// Returns the examples of a command, given its words after `aye`.
+/// Returns the examples of the command identified by these words after `aye`.
 pub(super) fn examples(path: &str) -> &'static [Example] {
     EXAMPLES.iter().find(|(known, _)| *known == path).map_or(&[], |(_, examples)| examples)
 }
@@ -488,7 +488,7 @@ mod tests {
     use crate::host::nesting::Nesting;
     use std::ffi::OsString;
 
-    /// Splits a line at spaces outside quotes, up to the first pipe or redirection.
+    /// Splits a command line at spaces outside quotes, up to the first pipe or redirection.
     fn split_words(line: &str) -> Vec<OsString> {
         let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
         for letter in line.chars() {

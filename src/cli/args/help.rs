@@ -1,4 +1,4 @@
-//! Command-line help. Long help has examples, and only `aye --help` lists the global options.
+//! Command-line help. Long help includes examples, and only `aye --help` lists the global options.
 
 use super::definition::Cli;
 use super::examples::examples;
@@ -9,13 +9,13 @@ use std::fmt::Write as _;
 const MORE: &str = "Run `aye help COMMAND` for details and examples.";
 const GLOBAL: &str = "Global options, such as -C, -m and --mode, are listed by `aye --help`.";
 
-/// Returns the definition of the command line with examples. Global options are hidden in subcommands, but still work
+/// Returns the command-line definition with examples. Global options are hidden in subcommands but can still be used
 /// there.
 pub(super) fn command() -> Command {
     with_examples(Cli::command(), "")
 }
 
-/// Adds the examples to a command. `path`: the words of the command after `aye`.
+/// Adds the examples to a command. `path` consists of the words that follow `aye`.
 fn with_examples(command: Command, path: &str) -> Command {
     let end = if path.is_empty() { MORE } else { GLOBAL };
     let header = Styles::default().get_header().to_owned();
@@ -36,7 +36,7 @@ fn with_examples(command: Command, path: &str) -> Command {
     })
 }
 
-/// Hides the global options of a subcommand. Runs after clap has copied them from its parent.
+/// Hides the global options of a subcommand. Must run after clap has copied them from the parent command.
 fn hide_global_options(command: Command) -> Command {
     command.mut_args(|arg| {
         let is_hidden = arg.is_hide_set() || arg.is_global_set();
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
     use clap::Arg;
 
-    /// Words and phrases that the writing style replaces by standard terms.
+    /// Words and phrases that the style guide replaces with standard terms.
     const BANNED: &[&str] = &[
         "the person",
         "somebody",
@@ -88,7 +88,7 @@ mod tests {
         "with yes",
     ];
 
-    /// Calls `check` with every visible command and its words.
+    /// Calls `check` for every visible command, passing the command and its path.
     fn for_each(command: &Command, path: &str, check: &mut dyn FnMut(&Command, &str)) {
         check(command, path);
         for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
@@ -102,7 +102,7 @@ mod tests {
         command
     }
 
-    /// Returns the style violation of a summary, if any.
+    /// Returns a description of the style violation in a summary, if there is one.
     fn wrong(summary: &str) -> Option<String> {
         let first = summary.split([' ', ':']).next().unwrap_or_default();
         let lower = summary.to_lowercase();

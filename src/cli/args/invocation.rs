@@ -1,4 +1,4 @@
-//! Validated command line: the action and its options.
+//! Validated command line, consisting of an action and its options.
 
 use super::definition::{
     Cli, CommonArgs, ConfigSub, Fork, FormatArg, ModelsSub, ModelsUpdate, OutputArgs, Resume, ResumeArgs, ReviewArgs, RunArgs,
@@ -37,13 +37,13 @@ pub(crate) struct CliInvocation {
 pub(crate) enum CliAction {
     Interactive {
         prompt: Option<String>,
-        /// Whether the prompt came after `--` and is sent unchanged.
+        /// Whether the prompt followed `--` and is therefore sent unchanged.
         is_literal: bool,
         session: SessionChoice,
     },
     Exec {
         prompt: ExecPrompt,
-        /// Whether standard input is attached to the prompt; false after `--no-stdin`.
+        /// Whether standard input is attached to the prompt. False if `--no-stdin` was given.
         takes_input: bool,
         session: SessionChoice,
         format: OutputFormat,
@@ -103,7 +103,7 @@ pub(crate) enum CliAction {
     },
     Update(UpdateArgs),
     Sync {
-        /// Service whose waiting records are deleted; otherwise all records are delivered.
+        /// Service whose waiting records are deleted. If `None`, all waiting records are delivered.
         drop: Option<String>,
         json: bool,
     },
@@ -120,7 +120,7 @@ pub(crate) enum CliAction {
 pub(crate) struct ReviewRequest {
     pub subject: ReviewSubject,
     pub json: bool,
-    /// True if no data of the session is saved.
+    /// Whether none of the session's data is saved.
     pub is_ephemeral: bool,
 }
 
@@ -128,13 +128,13 @@ pub(crate) struct ReviewRequest {
 pub(crate) enum ExecPrompt {
     /// Text that may start with a slash command.
     Text(String),
-    /// Text after `--`, which is sent unchanged.
+    /// Text that followed `--` and is sent unchanged.
     Literal(String),
-    /// The whole of stdin, unchanged.
+    /// Standard input, read to its end and sent unchanged.
     Stdin,
-    /// No prompt was given, so piped input is the prompt.
+    /// No prompt was given, so any piped input is the prompt.
     Piped,
-    /// Continue the unfinished task of the session.
+    /// No prompt. The session's unfinished task is continued.
     GoOn,
 }
 
@@ -146,21 +146,21 @@ pub(crate) enum OutputFormat {
     StreamJson,
 }
 
-/// Whether the prompt came after `--`.
+/// Whether the prompt followed `--`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PromptPosition {
     Plainly,
     Literally,
 }
 
-/// Prompt from the command line.
+/// Prompt given on the command line.
 struct GivenPrompt {
     text: Option<String>,
     written: PromptPosition,
 }
 
 impl Cli {
-    /// Returns the prompt, if the command takes one.
+    /// Returns the prompt that was given, if the command accepts one.
     pub(super) fn given_prompt(&self) -> Option<&str> {
         match &self.subcommand {
             None => self.prompt.as_deref(),
@@ -217,7 +217,7 @@ impl Cli {
     }
 }
 
-/// Rejects options for a single task in an interactive session.
+/// Rejects options that are valid only for a single task, not for an interactive session.
 fn check_interactive(output: &OutputArgs, run: &RunArgs, no_stdin: bool) -> Result<(), Problem> {
     let options = if output.format().is_some() {
         "`--json` and `--output-format` need".to_owned()
@@ -229,8 +229,8 @@ fn check_interactive(output: &OutputArgs, run: &RunArgs, no_stdin: bool) -> Resu
     Err(Problem::new(format!("{options} `-p` or `aye exec`")).hint("run `aye exec` with these options"))
 }
 
-/// Rejects a prompt that is the name of a command. In a session that continues, a word such as `continue` or `apply` is
-/// a valid prompt.
+/// Rejects a prompt that is the name of a command. When a session is continued, such a word (for example `continue` or
+/// `apply`) is accepted as a prompt.
 fn check_prompt(prompt: Option<&str>, session: &SessionChoice, written: PromptPosition, start: &str) -> Result<(), Problem> {
     let is_plain = written == PromptPosition::Plainly && *session == SessionChoice::New;
     prompt.filter(|_| is_plain).and_then(|prompt| single_word::refuse(prompt, start)).map_or(Ok(()), Err)
@@ -343,8 +343,8 @@ impl SessionArgs {
 }
 
 impl ResumeArgs {
-    /// Validates the arguments. A single word that cannot be an ID counts as a mistyped ID, but
-    /// several words are a prompt.
+    /// Validates the arguments. A first argument that contains spaces is the prompt. Any other first argument must be a
+    /// session ID.
     fn check(self, written: PromptPosition) -> Result<CliAction, Problem> {
         let (session, prompt) = match (self.id, self.last) {
             (Some(words), last) if words.contains(char::is_whitespace) => {
@@ -394,7 +394,7 @@ impl OutputArgs {
 }
 
 impl RunArgs {
-    /// Returns the first of these options that was given, for an error message.
+    /// Returns the first of these options that was given, for use in an error message.
     fn first(&self) -> Option<&'static str> {
         let given = [
             ("--allowed-tools", !self.allowed_tools.is_empty()),
@@ -427,7 +427,7 @@ impl RunArgs {
     }
 }
 
-/// Splits names at commas and spaces outside of parentheses.
+/// Splits a list of names at commas and spaces that are not inside parentheses.
 fn split_names(text: &str) -> Vec<String> {
     let (mut names, mut name, mut depth) = (Vec::new(), String::new(), 0_usize);
     for letter in text.chars() {
@@ -476,7 +476,7 @@ impl From<CommonArgs> for Common {
 }
 
 impl CliInvocation {
-    /// Rejects options with which a command that aye runs could extend its own permissions.
+    /// Rejects options that would let a command started by aye extend its own permissions.
     pub(super) fn refuse_widening(&self) -> Result<(), Problem> {
         let says_yes = match &self.action {
             CliAction::Demo { answers } | CliAction::ToolCall { answers, .. } => *answers == Answers::Yes,

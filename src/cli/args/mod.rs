@@ -1,4 +1,4 @@
-//! Parser of the command line, which returns a validated invocation.
+//! Parses the command line and returns a validated invocation.
 
 pub(crate) mod definition;
 mod examples;
@@ -23,19 +23,19 @@ use invocation::PromptPosition;
 use other_agents::Translation;
 use std::ffi::OsString;
 
-/// Options that take one value and are repeatable.
+/// Options that take one value and may be repeated.
 const REPEATABLE: [&str; 2] = ["--add-dir", "--set"];
 
-/// Text that is printed instead of running a command.
+/// Text printed in place of running a command.
 #[derive(Debug)]
 pub(crate) enum ParseExit {
-    /// Text of `--help` or `--version`: on stdout, with exit code 0.
+    /// Text of `--help` or `--version`, printed to stdout with exit code 0.
     Told(clap::Error),
-    /// Usage error: on stderr, with exit code 2.
+    /// Usage error, printed to stderr with exit code 2.
     Usage(String),
 }
 
-/// Parses the arguments, including the program name.
+/// Parses the command-line arguments, which include the program name.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting) -> Result<CliInvocation, ParseExit> {
     let (words, line) = read_any(words.into_iter().collect());
     let is_literal = words.iter().any(|word| word == "--");
@@ -90,15 +90,15 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>, nesting: Nesting)
     Ok(invocation)
 }
 
-/// Parses a command line. Options of other agents are replaced with the equivalent options of aye. Also returns the
-/// line that was parsed.
+/// Parses a command line, replacing options of other agents with the equivalent aye options. Also returns the command
+/// line that was finally parsed.
 fn read_any(mut typed: Vec<OsString>) -> (Vec<OsString>, Result<Cli, clap::Error>) {
     loop {
         let words = gather_repeatable(mark_session_ids(typed.iter().cloned()));
         let line = read(&words);
         let unknown = line.as_ref().err().and_then(unknown_option);
         match unknown.and_then(|option| other_agents::translate(&typed, &option)) {
-            // Every replacement removes an unknown option, so this ends.
+            // Every replacement removes an unknown option, so the loop ends.
             Some(Translation::Line(translated)) => typed = translated,
             Some(Translation::Hint(_)) | None => return (words, line),
         }
@@ -117,7 +117,7 @@ fn with_options_after_subcommand(words: &[OsString]) -> Option<String> {
     Some(format!("aye {}", quoted_line(&given)))
 }
 
-/// Returns the option that clap does not know.
+/// Returns the unknown option that caused a clap error.
 fn unknown_option(error: &clap::Error) -> Option<String> {
     match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) if word.starts_with('-') => Some(word.clone()),
@@ -129,14 +129,14 @@ fn unexpected_argument(word: &str) -> Problem {
     Problem::new(format!("unexpected argument `{word}`"))
 }
 
-/// Returns the error for `-c KEY=VALUE`.
+/// Returns the usage error for `-c KEY=VALUE`.
 fn override_problem(word: &str) -> Problem {
     let problem = unexpected_argument(word).because("`-c` continues the latest session");
     let problem = problem.hint("use `--set KEY=VALUE` to override a setting; `aye config keys` lists the keys");
     problem.hint("put a prompt after `--`: aye -c -- …")
 }
 
-/// Returns the error for an option that only other agents have.
+/// Returns the usage error for an option that exists only in other agents.
 fn foreign_option(error: &clap::Error, words: &[OsString]) -> Option<Problem> {
     let option = unknown_option(error)?;
     match other_agents::translate(words, &option)? {
@@ -151,11 +151,11 @@ fn read(words: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
-/// Returns the word that clap did not expect, unless it is an option.
+/// Returns the unexpected word that caused a clap error, unless it is an option.
 fn second_word(error: &clap::Error) -> Option<&str> {
     match (error.kind(), error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidSubcommand)) {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(word)), _) if !word.starts_with('-') => Some(word),
-        // A word after a prompt, which no other command accepts.
+        // A second word after a prompt counts as an invalid subcommand.
         (ErrorKind::InvalidSubcommand, _, Some(ContextValue::String(word))) if usage_has(error, "[PROMPT]") => Some(word),
         _ => None,
     }
@@ -182,8 +182,8 @@ fn usage_has(error: &clap::Error, words: &str) -> bool {
     }
 }
 
-/// Converts `--resume ID` and `--fork ID` to `--resume=ID` and `--fork=ID` if the word looks like an ID. Any other word
-/// after them is the prompt.
+/// Rewrites `--resume ID` and `--fork ID` as `--resume=ID` and `--fork=ID` if `ID` looks like a session ID. Any other
+/// word that follows these options is the prompt.
 fn mark_session_ids(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut marked: Vec<OsString> = Vec::new();
     let mut only_operands = false;
@@ -202,8 +202,8 @@ fn mark_session_ids(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> 
     marked
 }
 
-/// Moves all uses of a repeatable option to one position. If an option is used both before and after a subcommand, clap
-/// keeps only the latter.
+/// Moves all occurrences of each repeatable option to one position. If an option occurs both before and after a
+/// subcommand, clap would otherwise ignore those before it.
 fn gather_repeatable(words: Vec<OsString>) -> Vec<OsString> {
     let (mut gathered, mut others) = (Vec::new(), Vec::new());
     let mut words = words.into_iter().peekable();

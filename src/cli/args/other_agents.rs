@@ -1,15 +1,15 @@
-//! Options of other agents. Options with the same meaning are accepted, and others are explained.
+//! Options of other agents. If aye has an equivalent option, it is used; otherwise an error explains the alternative.
 
 use std::ffi::{OsStr, OsString};
 
-/// Handling of an option of another agent.
+/// Treatment of another agent's option.
 enum Meaning {
-    /// aye has the same option under this name, with the same values.
+    /// aye has an option with this name that accepts the same values.
     Same(&'static str),
-    /// aye has an option for each of these values: pairs of a value and the words that replace the option with its
-    /// value.
+    /// aye has separate options for these values. Each pair consists of a value and the words that replace the option
+    /// and the value.
     Values(&'static [(&'static str, &'static [&'static str])], &'static str),
-    /// aye needs no option for this, or does it in another way. The text describes the alternative.
+    /// aye does not need such an option or offers an alternative, which this text describes.
     Instead(&'static str),
 }
 
@@ -24,7 +24,7 @@ const STRUCTURED: &str =
     "use `--output-format json` for one object at the end, `stream-json` for messages, `events` for every event";
 const SUBAGENTS: &str = "put agents in `.aye/agents` or `.claude/agents`; `aye agents list` lists them";
 
-/// Options that aye lacks, by their names in other agents.
+/// Options that aye does not have, by their names in other agents.
 const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["--cd", "--cwd", "--workdir", "--working-dir", "--dir", "--project-dir"], Same("--directory")),
     (&["--max-turns", "--max-session-turns", "--max-iterations"], Same("--max-steps")),
@@ -175,16 +175,17 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["--version-check", "--update"], Instead("use `aye update --check`")),
 ];
 
-/// Translation of an option of another agent.
+/// Result of translating an option of another agent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Translation {
-    /// The line with aye's option in place of the given one.
+    /// Command line in which the option is replaced with aye's equivalent.
     Line(Vec<OsString>),
-    /// Sentence with the alternative.
+    /// Sentence that describes the alternative.
     Hint(&'static str),
 }
 
-/// Returns the word `KEY=VALUE` after `-c`, which overrides a setting in Codex, and continues a session in aye.
+/// Returns the `KEY=VALUE` word that follows `-c`. In Codex, this option overrides a setting, whereas in aye it
+/// continues a session.
 pub(super) fn find_override(words: &[OsString]) -> Option<&str> {
     let is_end = |word: &OsString| word.as_os_str() == OsStr::new("--");
     let end = words.iter().position(is_end).unwrap_or(words.len());
@@ -197,7 +198,8 @@ fn is_setting(word: &str) -> bool {
     word.split_once('=').is_some_and(|(key, value)| is_key(key) && !value.contains(char::is_whitespace))
 }
 
-/// Translates an option that aye lacks. `words`: the typed line; `option`: `--name` or `-n`.
+/// Translates an option that aye does not have. `words` is the command line as typed, and `option` has the form
+/// `--name` or `-n`.
 pub(super) fn translate(words: &[OsString], option: &str) -> Option<Translation> {
     let (_, meaning) = OPTIONS.iter().find(|(names, _)| names.contains(&option))?;
     let Some((at, value)) = find(words, option) else {
@@ -223,7 +225,7 @@ pub(super) fn translate(words: &[OsString], option: &str) -> Option<Translation>
     })
 }
 
-/// Returns the position of an option before `--`, and its value if it is part of the same word.
+/// Returns the position of an option before any `--`, and the option's value if both are in one word.
 fn find<'a>(words: &'a [OsString], option: &str) -> Option<(usize, Option<&'a str>)> {
     let is_end = |word: &&OsString| word.as_os_str() == OsStr::new("--");
     for (at, word) in words.iter().take_while(|word| !is_end(word)).enumerate().skip(1) {

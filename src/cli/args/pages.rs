@@ -1,4 +1,4 @@
-//! Shell completions and manual pages, generated from the definition of the command line.
+//! Generates shell completions and manual pages from the command-line definition.
 
 use super::definition::Cli;
 use super::examples::examples;
@@ -13,7 +13,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Environment variables that aye reads, except those of the providers.
+/// Environment variables that aye reads, excluding those of model providers.
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("AYE_CONFIG_DIR", "The directory for your settings and policy. The default is ~/.config/aye."),
     ("AYE_DATA_DIR", "The directory for sessions, artifacts and logs. The default is ~/.local/share/aye."),
@@ -26,7 +26,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("LC_ALL, LC_CTYPE, LANG", "The locale. Without UTF-8, aye draws with ASCII characters only."),
 ];
 
-/// Returns a completion script, which completes global options after every subcommand.
+/// Returns a completion script that also completes global options after every subcommand.
 pub(crate) fn completions(shell: Shell) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "aye", &mut script);
@@ -38,7 +38,7 @@ pub(crate) fn manual() -> io::Result<String> {
     page(&build_command(), "").map(|page| String::from_utf8_lossy(&page).into_owned())
 }
 
-/// Writes the manual pages of `aye` and of all subcommands.
+/// Writes the manual pages of `aye` and all its subcommands.
 pub(crate) fn write_manual(directory: &Path) -> io::Result<()> {
     write_pages(&build_command(), "", directory)
 }
@@ -49,7 +49,7 @@ fn build_command() -> Command {
     command
 }
 
-/// Writes the manual pages of a command and its subcommands. `path`: the words of the command after `aye`.
+/// Writes the manual pages of a command and its subcommands. `path` consists of the words that follow `aye`.
 fn write_pages(command: &Command, path: &str, directory: &Path) -> io::Result<()> {
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         write_pages(sub, format!("{path} {}", sub.get_name()).trim_start(), directory)?;
@@ -89,7 +89,7 @@ fn page(command: &Command, path: &str) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Adds a section with one entry for each name.
+/// Adds a section that lists names, each with its text.
 fn list(roff: &mut Roff, section: &str, entries: &[(String, String)]) {
     roff.control("SH", [section]);
     for (name, text) in entries {
@@ -122,7 +122,7 @@ fn environment() -> Vec<(String, String)> {
     own.chain(of_providers).collect()
 }
 
-/// Returns the files with their default paths and descriptions.
+/// Returns the files that aye uses, each with its default path and a description.
 fn files() -> Vec<(String, String)> {
     let usual = Directories::new("~/.config/aye", "~/.local/share/aye");
     let credentials = Credentials::in_directories(&usual).file().map(Path::to_owned);

@@ -1,4 +1,5 @@
-//! Prompts that consist of a command name of aye or another agent. They are not sent to a model.
+//! Detects prompts that consist of a command name, either of aye or of another agent. Such prompts are not sent to a
+//! model.
 
 use super::definition::Cli;
 use crate::protocol::Problem;
@@ -6,7 +7,7 @@ use crate::tui::is_built_in_command;
 use clap::CommandFactory;
 use strsim::osa_distance;
 
-/// Commands of other agents, and their equivalents in aye.
+/// Commands of other agents and their equivalents in aye.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["login", "log-in", "signin", "sign-in", "setup-token"], "`aye auth login` saves an API key"),
     (&["logout", "log-out", "signout", "sign-out"], "`aye auth logout` removes an API key"),
@@ -42,14 +43,14 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["logs", "log"], "`aye config path` prints the data directory, which contains the logs"),
 ];
 
-/// Maximum length of names for which the only typo considered is two swapped characters, because short words are
-/// similar to each other.
+/// Maximum length, in bytes, of a short name. Because short words are easily confused, only swapped or repeated
+/// characters are recognized as typos of such a name.
 const SHORT_NAME: usize = 3;
-/// Minimum length of names that may have two typos, in bytes.
+/// Minimum length, in bytes, of a name for which two typos are tolerated.
 const LONG_NAME: usize = 7;
 
-/// Returns an error with hints if the prompt is a single word that is a command. `start`: the command that would send
-/// the prompt, such as `aye exec`.
+/// If the prompt is a single word that is, or resembles, a command, returns an error with hints. `start` is the command
+/// that would send the prompt, such as `aye exec`.
 pub(super) fn refuse(prompt: &str, start: &str) -> Option<Problem> {
     let given = prompt.trim();
     let word = given.to_ascii_lowercase();
@@ -61,7 +62,7 @@ pub(super) fn refuse(prompt: &str, start: &str) -> Option<Problem> {
     Some(problem.hint(format!("run `{start} -- {given}` to send it as a prompt")))
 }
 
-/// Returns a description of the word, and the alternative in aye.
+/// Returns a description of the word and the equivalent in aye.
 fn find_meaning(word: &str) -> Option<(&'static str, String)> {
     let line = Cli::command();
     let names = || line.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name);
@@ -85,13 +86,13 @@ fn foreign_kind(word: &str) -> &'static str {
     if is_built_in_command(word) { "is a slash command of aye" } else { "is a command of another agent" }
 }
 
-/// Returns the name that `word` probably misspells.
+/// Returns the name of which `word` is probably a misspelling.
 pub(super) fn near<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Swapped letters are more common than a missing one.
     names.filter(|name| is_typo(word, name)).min_by_key(|name| (osa_distance(word, name), !same_letters(word, name)))
 }
 
-/// Returns the alternative in aye for a command of another agent.
+/// Returns the aye equivalent of a command of another agent.
 pub(super) fn find_equivalent(word: &str) -> Option<&'static str> {
     ELSEWHERE.iter().find(|(names, _)| names.contains(&word)).map(|(_, instead)| *instead)
 }
@@ -114,7 +115,7 @@ fn same_letters(one: &str, other: &str) -> bool {
     sorted(one) == sorted(other)
 }
 
-/// Returns whether the word is the name with repeated letters.
+/// Returns whether the word differs from the name only in repeated letters.
 fn has_repeated_letters(word: &str, name: &str) -> bool {
     let mut letters = word.as_bytes().to_vec();
     letters.dedup();

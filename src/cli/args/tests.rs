@@ -384,13 +384,13 @@ fn help_and_version_are_printed_without_an_error() {
     }
 }
 
-/// Returns the code spans of a document outside its code blocks.
+/// Returns the inline code spans of a document, excluding its code blocks.
 fn code_spans(text: &str) -> Vec<String> {
     let outside: Vec<_> = text.split("```").step_by(2).collect();
     outside.iter().flat_map(|part| part.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
 }
 
-/// Replaces placeholders for which a list of values has no entry.
+/// Replaces a placeholder with a valid value.
 fn filled_in(word: &str) -> &str {
     match word {
         "COMMAND" => "exec",

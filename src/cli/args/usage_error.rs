@@ -1,5 +1,4 @@
-//! Text of usage errors: `error: what failed: why`, followed by one `hint:` line for each
-//! suggestion.
+//! Formats usage errors as `error: what failed: why`, followed by a `hint:` line for each suggestion.
 
 use super::definition::Cli;
 use super::single_word;
@@ -10,13 +9,14 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-/// Formats one of aye's own errors. An error without a hint gets a hint about the help of the command.
+/// Formats one of aye's own errors. If the error has no hint, adds one that refers to the command's help.
 pub(super) fn format_problem(problem: Problem, line: &[OsString]) -> String {
     let problem = if problem.hints.is_empty() { problem.hint(help_hint(line)) } else { problem };
     problem.text() + "\n"
 }
 
-/// Formats a clap error in the same way. For a group without a subcommand, returns the help of the group.
+/// Formats a clap error in the style of aye's own errors. For a command group without a subcommand, returns the group's
+/// help.
 pub(super) fn format_clap_error(error: &clap::Error, line: &[OsString]) -> String {
     let text = error.render().to_string();
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -39,7 +39,7 @@ pub(super) fn format_clap_error(error: &clap::Error, line: &[OsString]) -> Strin
             let _ = writeln!(said, "{row}");
         }
     }
-    // The error of a value parser, which clap wraps.
+    // Clap wraps the error of a value parser.
     let own = std::error::Error::source(error).and_then(|error| error.downcast_ref::<Problem>());
     let own = own.map(|problem| problem.hints.clone()).filter(|hints| !hints.is_empty());
     let near = did_you_mean(error, line).into_iter().chain(possible_values(error, line));
@@ -116,7 +116,7 @@ pub(super) fn misspelt_command(line: &[OsString]) -> Option<String> {
     single_word::near(line.get(1)?.to_str()?, names).map(str::to_owned)
 }
 
-/// Returns a hint with the usage of a command, for errors about missing arguments.
+/// Returns a hint that shows the command's usage if arguments are missing, or an empty string otherwise.
 fn usage_hint(error: &clap::Error, form: &str) -> String {
     if error.kind() == ErrorKind::MissingRequiredArgument { format!("{HINT}usage: {form}\n") } else { String::new() }
 }
@@ -125,7 +125,7 @@ fn help_hint(line: &[OsString]) -> String {
     format!("run `{} --help` for usage", named_command(line))
 }
 
-/// Returns the command in a line, such as `aye policy explain`.
+/// Returns the command within a command line, such as `aye policy explain`.
 fn named_command(line: &[OsString]) -> String {
     let root = Cli::command();
     command_path(&root, line).iter().map(|command| command.get_name()).collect::<Vec<_>>().join(" ")
@@ -154,7 +154,7 @@ fn command_path<'a>(root: &'a clap::Command, line: &[OsString]) -> Vec<&'a clap:
     path
 }
 
-/// Returns the error for `aye help` with an unknown command.
+/// Returns the error for `aye help` followed by an unknown command.
 pub(super) fn unknown_help(line: &[OsString]) -> Option<Problem> {
     let root = Cli::command();
     let (mut command, mut path) = (&root, "aye help".to_owned());

@@ -63,8 +63,7 @@ impl AuthSub {
 }
 
 impl AuthAction {
-    /// Returns true if the action changes saved keys, which is forbidden for commands that aye
-    /// runs.
+    /// Returns whether the action changes saved keys, which commands that aye runs must not do.
     pub(crate) fn changes_keys(&self) -> bool {
         match self {
             Self::LogIn { .. } | Self::LogOut(_) => true,

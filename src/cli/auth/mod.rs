@@ -1,4 +1,4 @@
-//! `aye auth`: manages API keys of providers, which are saved where only the user can read them.
+//! `aye auth`: manages the providers' API keys, which are saved where only the user can read them.
 
 pub(crate) mod args;
 
@@ -19,7 +19,8 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Read};
 
-/// Minimum length of a key whose last characters are displayed. The rest of a shorter key would be easy to guess.
+/// Minimum length of a key whose last characters are displayed. Displaying part of a shorter key would make the
+/// remainder easy to guess.
 const SHOWN_OF: usize = 16;
 const MAX_SHOWN: usize = 4;
 
@@ -70,7 +71,8 @@ fn log_out(place: &AppContext, names: &[String]) -> Result<Exit, CliError> {
     Ok(Exit::Completed)
 }
 
-/// Returns the given provider, or the one that the user enters.
+/// Prompts the user to choose a provider. Returns an error if stdin is not a terminal, or if the key is to be read from
+/// it.
 fn choose_provider(place: &AppContext, key_on_stdin: bool) -> Result<String, CliError> {
     let names: Vec<String> =
         place.settings.providers().into_iter().filter(|name| name != "local" && name != "openai-chat").collect();
@@ -84,7 +86,7 @@ fn choose_provider(place: &AppContext, key_on_stdin: bool) -> Result<String, Cli
     answer.ok_or_else(|| CliError::usage("no provider was given; no key was saved").hint("run `aye auth login PROVIDER`"))
 }
 
-/// Returns the name under which the key of a provider is saved. Errors never repeat text that looks like a key.
+/// Returns the name under which a provider's key is saved. Errors never repeat text that looks like a key.
 fn key_name(place: &AppContext, provider: &str) -> Result<String, CliError> {
     let long = provider.len() > 20 && provider.contains(|letter: char| letter.is_ascii_digit());
     match place.settings.key_name(provider) {
@@ -115,14 +117,14 @@ fn from_stdin() -> Result<String, CliError> {
     String::from_utf8(bytes).map_err(|_| CliError::usage("cannot read the key from stdin: it is not UTF-8 text"))
 }
 
-/// Source of a provider's key.
+/// Source of a provider's key, and whether the provider accepts it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct KeyStatus {
     provider: String,
     /// `environment`, `command`, `keyring`, `file`, `account` or `none`.
     source: &'static str,
-    /// Environment variable or file.
+    /// Environment variable, file or command from which the key comes.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
     /// Last characters of the key.
@@ -130,7 +132,7 @@ struct KeyStatus {
     ends_with: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
-    /// True if the provider accepts the key; absent if the key was not checked.
+    /// Whether the provider accepts the key; absent if not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     accepted: Option<bool>,
 }
@@ -205,7 +207,7 @@ fn key_tail(key: &str) -> Option<String> {
     (letters >= SHOWN_OF).then(|| key.chars().skip(letters - MAX_SHOWN).collect())
 }
 
-/// Requests the list of models, which is free of charge.
+/// Checks a key by requesting the provider's list of models, which is free of charge.
 async fn check_key(here: &ModelCatalog, standing: &mut KeyStatus) {
     let spec = match here.provider(&standing.provider) {
         Ok(spec) => spec,

@@ -1,4 +1,4 @@
-//! Running session of `aye exec`: its prompt, its end, and signals.
+//! Drives the session of `aye exec`, from its first prompt to its end, and handles signals.
 
 use super::{OutputMode, print_notices};
 use crate::agent;
@@ -13,10 +13,10 @@ use std::time::Duration;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, sleep_until};
 
-/// Maximum time for running tools to end after a signal.
+/// Maximum time that running tools have to finish after a signal.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// Runs the session until its task ends, and prints its events.
+/// Runs the session until its task or goal ends, and prints its events.
 pub(super) async fn drive(prepared: PreparedSession, first: Option<Command>, printing: &OutputMode) -> Exit {
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, receive_events) = mpsc::unbounded_channel();
@@ -40,19 +40,19 @@ pub(super) async fn drive(prepared: PreparedSession, first: Option<Command>, pri
     signalled.unwrap_or_else(|| outcome.into())
 }
 
-/// Forwards the events of a session, and ends the session after its task or a signal.
+/// Forwards a session's events, and ends the session after its task or when a signal arrives.
 struct ExecWatch {
     commands: mpsc::Sender<SessionCommand>,
     tell: UnboundedSender<Event>,
     schema: Option<Arc<OutputSchema>>,
-    /// Number of corrections of the response that are still allowed.
+    /// Number of times that the model may still correct its response.
     repairs: usize,
-    /// True while a goal continues after a task has ended.
+    /// Whether a goal is active, in which case the session continues when a task ends.
     goal_runs: bool,
 }
 
 impl ExecWatch {
-    /// Runs the session. Returns the exit code for the signal that ended it, if any.
+    /// Runs the session. If a signal ended it, returns the corresponding exit code.
     async fn run(mut self, mut events: UnboundedReceiver<Event>) -> Option<Exit> {
         let mut signalled = None;
         let Ok(mut signals) = EndSignals::new() else { return signalled };
@@ -84,7 +84,7 @@ impl ExecWatch {
         }
     }
 
-    /// Returns the command to send after an event that ends a task or a goal.
+    /// Returns the command to send after an event, if the event ended a task or a goal.
     fn after_event(&mut self, kind: &EventKind) -> Option<Command> {
         if let EventKind::GoalChanged(goal) = kind {
             let ended = std::mem::replace(&mut self.goal_runs, goal.is_running()) && !goal.is_running();
@@ -94,7 +94,8 @@ impl ExecWatch {
         (kind.is_over() && !continues).then(|| self.after_task(kind))
     }
 
-    /// Returns the command to send after a task: a prompt for a correction, or the end of the session.
+    /// Returns the command to send after a task: a prompt that requests a correction, or a command that ends the
+    /// session.
     fn after_task(&mut self, end: &EventKind) -> Command {
         let correction = match (end, &self.schema) {
             (EventKind::TaskCompleted { text, .. }, Some(schema)) => schema.correction(text, &mut self.repairs),

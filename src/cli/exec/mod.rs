@@ -1,4 +1,4 @@
-//! `aye exec`: runs one task without a screen.
+//! `aye exec`: runs a single task without a screen.
 
 mod drive;
 mod patch;
@@ -32,7 +32,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 pub(crate) struct ExecRequest {
     pub prompt: ExecPrompt,
-    /// True if piped input is part of the prompt.
+    /// Whether piped input is part of the prompt.
     pub takes_input: bool,
     pub session: SessionChoice,
     pub format: OutputFormat,
@@ -40,9 +40,9 @@ pub(crate) struct ExecRequest {
     pub approver: Approver,
 }
 
-/// Maximum width of a prompt in a notice, in cells.
+/// Maximum width of a prompt quoted in a notice, in terminal cells.
 const TITLE_CELLS: usize = 60;
-/// Time to wait at exit for remaining reads and writes.
+/// Maximum time to wait for remaining reads and writes at exit.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 const NEW_TASK: &str = "run `aye exec -c PROMPT` to start a new task";
 
@@ -52,14 +52,14 @@ fn no_prompt() -> CliError {
         .hint("run `aye exec -c` to continue the latest session")
 }
 
-/// Input for the model: a prompt, piped input, both, or nothing if the session only continues.
+/// Input for the model: a prompt, piped input, or both. Empty if the session merely continues.
 struct ExecInput {
     prompt: Option<String>,
     input: Option<PipedInput>,
 }
 
 impl ExecInput {
-    /// Reads the given prompt, or the prompt on stdin.
+    /// Returns the prompt that was given, or reads it from stdin.
     fn read(given: ExecPrompt) -> Result<Self, CliError> {
         let nothing = Self { prompt: None, input: None };
         Ok(match given {
@@ -73,7 +73,8 @@ impl ExecInput {
         })
     }
 
-    /// Replaces a slash command in the prompt with its text.
+    /// If the prompt is a slash command, replaces it with the command's text. Returns an error for a command that is
+    /// available only on the screen.
     fn expand(&mut self, commands: &PromptCommands) -> Result<(), CliError> {
         let Some(text) = self.prompt.as_ref().filter(|text| text.trim_start().starts_with('/')) else { return Ok(()) };
         warn_all(&commands.notices(text));
@@ -88,7 +89,7 @@ impl ExecInput {
         self.prompt.is_none() && self.input.is_none()
     }
 
-    /// Returns the prompt with the piped input, redacted and within the model's context window.
+    /// Returns the prompt followed by the piped input. If there is a prompt, long input is redacted and shortened.
     fn prompt(self, setup: &agent::Setup) -> Result<Option<String>, CliError> {
         match (self.prompt, self.input) {
             (Some(prompt), Some(input)) => {
@@ -110,7 +111,7 @@ pub(crate) fn run(common: &Common, request: ExecRequest) -> Result<Exit, CliErro
     place.policy(common.policy.as_deref(), None)?;
     let schema = request.options.output_schema.as_deref().map(OutputSchema::load).transpose()?.map(Arc::new);
     let Some(file) = request.options.patch.clone() else {
-        // Must be dropped last, because everything below may write to it.
+        // Dropped last, because everything below may write to the directory.
         let ephemeral = if request.options.is_ephemeral { Some(place.save_nothing()?) } else { None };
         let _log = start_log(&place, common.verbosity);
         return run_task(common, place, request, schema, TaskOutput { is_saved: ephemeral.is_none(), captured: None })
@@ -120,25 +121,25 @@ pub(crate) fn run(common: &Common, request: ExecRequest) -> Result<Exit, CliErro
     let patch = PatchRun::begin(&place, common, &data, &file)?;
     let _log = start_log(&place, common.verbosity);
     let ended = run_task(common, place.clone(), request, schema, TaskOutput { is_saved: false, captured: None })?;
-    // Write the patch after a failure too, because the changes so far may be useful.
+    // The patch is also written if the task failed, because the changes so far may be useful.
     patch.finish(&place, ended.policy)?;
     Ok(ended.exit)
 }
 
-/// Task that aye starts itself to obtain a value.
+/// A task that aye itself starts to obtain a value.
 pub(crate) struct ValueTask {
     pub prompt: String,
-    /// JSON Schema of the value.
+    /// JSON Schema to which the value must conform.
     pub schema: &'static str,
-    /// Name of the value, for messages.
+    /// Name of the value in messages.
     pub name: &'static str,
     pub is_ephemeral: bool,
 }
 
-/// Runs a task in a new session, with progress on stderr. Returns the value as JSON, if the task completed with one.
+/// Runs a task in a new session, printing progress to stderr. Returns the value as JSON if the task completed with one.
 pub(crate) fn run_for_value(common: &Common, mut place: AppContext, task: ValueTask) -> Result<(Exit, Option<String>), CliError> {
     let schema = Arc::new(OutputSchema::built_in(task.schema, task.name)?);
-    // Must be dropped last, because everything below may write to it.
+    // Dropped last, because everything below may write to the directory.
     let ephemeral = if task.is_ephemeral { Some(place.save_nothing()?) } else { None };
     let _log = start_log(&place, common.verbosity);
     let value = CapturedOutput::default();
@@ -155,12 +156,12 @@ pub(crate) fn run_for_value(common: &Common, mut place: AppContext, task: ValueT
     Ok((ended.exit, value.take()))
 }
 
-/// Buffer for output that is not printed. Clones share the buffer.
+/// Buffer for output that is not printed. All clones share the same buffer.
 #[derive(Clone, Default)]
 struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 
 impl CapturedOutput {
-    /// Returns and clears the text, unless it is empty.
+    /// Returns the buffered text and clears the buffer. Returns `None` if the text is empty.
     fn take(&self) -> Option<String> {
         let bytes = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         String::from_utf8(bytes).ok().filter(|text| !text.trim().is_empty())
@@ -177,15 +178,15 @@ impl Write for CapturedOutput {
     }
 }
 
-/// Destination for the output of a task.
+/// Destination of a task's output.
 struct TaskOutput {
-    /// True if the session is saved.
+    /// Whether the session is saved to disk.
     is_saved: bool,
     /// Receives the output that would otherwise go to stdout.
     captured: Option<CapturedOutput>,
 }
 
-/// End of a task, and the policy under which it ran.
+/// Exit code of a task that has ended, and the policy under which it ran.
 struct EndedTask {
     exit: Exit,
     policy: PolicyStamp,
@@ -200,7 +201,7 @@ fn run_task(
 ) -> Result<EndedTask, CliError> {
     let runtime = startup::runtime()?;
     let ended = run_task_in(&runtime, common, place, request, schema, output);
-    // The process does not wait for a disk that does not respond.
+    // The time limit prevents an unresponsive disk from delaying the exit.
     runtime.shutdown_timeout(LEFTOVERS);
     ended
 }
@@ -259,7 +260,7 @@ fn run_task_in(
     }
 }
 
-/// Returns the command that starts the session with this prompt.
+/// Returns the first command of the session: a plain prompt, or a goal if `goal` is set.
 fn first_command(text: String, goal: Option<GoalOptions>) -> Command {
     match goal {
         None => Command::Prompt { text },
@@ -269,7 +270,7 @@ fn first_command(text: String, goal: Option<GoalOptions>) -> Command {
     }
 }
 
-/// Returns the notice that a new prompt ends the unfinished task with the given prompt.
+/// Returns a notice that a new prompt replaces the unfinished task that began with `prompt`.
 fn replaced_notice(prompt: &str) -> Problem {
     let line = crate::text::clean_line(prompt.trim().lines().next().unwrap_or_default());
     let line = crate::text::truncate(&line, TITLE_CELLS).into_owned();
@@ -277,8 +278,8 @@ fn replaced_notice(prompt: &str) -> Problem {
         .hint("to finish a task first, run `aye exec -c` without a prompt")
 }
 
-/// Returns the error for a session that cannot be opened. If another process owns it, a hint explains how to take it
-/// over.
+/// Converts the reason why a session cannot be opened to an error. If another process owns the session, a hint explains
+/// how to take it over.
 fn refusal(error: SessionError) -> CliError {
     match error {
         SessionError::Locked { id, pid } => CliError::usage(format!("session `{id}` is in use by process {pid}"))
@@ -287,7 +288,7 @@ fn refusal(error: SessionError) -> CliError {
     }
 }
 
-/// Output format for the events of a run.
+/// Options for printing a run's events.
 struct OutputMode {
     format: Format,
     /// Schema that the final response must match.
@@ -296,7 +297,7 @@ struct OutputMode {
     captured: Option<CapturedOutput>,
 }
 
-/// Prints the events until their sender is dropped. `repairs`: the number of times that the model may correct its
+/// Prints events until their sender is dropped. `repairs` is the number of times that the model may correct its
 /// response.
 async fn print_notices(told: UnboundedReceiver<Event>, printing: &OutputMode, repairs: usize) -> headless::Outcome {
     let OutputMode { format, schema, is_saved, captured } = printing;
@@ -312,7 +313,8 @@ async fn print_notices(told: UnboundedReceiver<Event>, printing: &OutputMode, re
     headless::run(told, *format, output).await
 }
 
-/// Prints the result of the last task again, because the previous process may have been killed before printing it.
+/// Reprints the result of the last task, because the previous process may have been killed before it printed the
+/// result.
 fn reprint_result(runtime: &Runtime, claimed: &ClaimedSession, printing: &OutputMode) -> Result<Exit, CliError> {
     let session = claimed.session();
     let events = claimed.history().events(&session.records);

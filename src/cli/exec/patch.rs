@@ -1,4 +1,5 @@
-//! `aye exec --patch`: runs the task in a layer over the workspace, and writes its changes to a patch file.
+//! `aye exec --patch`: runs the task in a copy-on-write layer over the workspace, and writes the changes to a patch
+//! file.
 
 use crate::config::trust::remember_covered;
 use crate::host::console::warn;
@@ -14,23 +15,23 @@ use crate::sys::sandbox::{Persistence, ProcessLayer};
 use crate::tools::{CollectedChanges, LoggedVerdict, PatchFile, PatchHeader, PolicyStamp};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of decisions that are read from the log of the run.
+/// Maximum number of decisions read from the run's log.
 const MAX_DECISIONS: usize = 10_000;
-/// Maximum number of paths in a notice; the rest are only counted.
+/// Maximum number of paths listed in a notice; any further paths are only counted.
 const NAMES: usize = 5;
 
-/// Task in a layer, whose changes will be written to a file.
+/// A task that runs in a copy-on-write layer and whose changes are then written to a patch file.
 pub(super) struct PatchRun {
     layer: ProcessLayer,
     file: PathBuf,
 }
 
 impl PatchRun {
-    /// Mounts the layer over the workspace, which is a copy for this process from then on. Must be called before the
-    /// first thread starts.
+    /// Mounts a copy-on-write layer over the workspace, so this process sees a copy of the workspace from then on. Must
+    /// be called before the first thread starts.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be written, or if this system does not support layers.
+    /// Returns an error if the file cannot be written, or if the system does not support copy-on-write layers.
     pub(super) fn begin(place: &AppContext, common: &Common, run: &EphemeralData, file: &Path) -> Result<Self, CliError> {
         if !common.add_dirs.is_empty() {
             let problem = Problem::new("`--patch` cannot be combined with `--add-dir`");
@@ -54,11 +55,11 @@ impl PatchRun {
         Ok(Self { layer, file })
     }
 
-    /// Unmounts the layer, and writes the changes to the file.
+    /// Unmounts the layer and writes the changes to the file. The workspace is left unchanged.
     ///
     /// # Errors
-    /// Returns an error if the same files changed outside the task, the changes exceed a limit, or the file cannot be
-    /// written. The workspace is unchanged.
+    /// Returns an error if the same files were also changed outside the task, if the changes exceed a limit, or if the
+    /// file cannot be written.
     pub(super) fn finish(self, place: &AppContext, policy: PolicyStamp) -> Result<(), CliError> {
         let Self { layer, file } = self;
         let failed = |why: &dyn std::fmt::Display| {
@@ -82,7 +83,7 @@ fn unwritable(file: &Path, why: &dyn std::fmt::Display) -> CliError {
     CliError::usage(Problem::new(format!("cannot write the patch file `{}`", file.display())).because(why))
 }
 
-/// Returns the decisions about the calls of the run, oldest first.
+/// Returns the decisions on the run's calls, oldest first.
 fn verdicts(place: &AppContext) -> Result<Vec<LoggedVerdict>, CliError> {
     let store = Store::open(&place.directories.data)?;
     let decisions = store.decisions(&DecisionFilter { session: None, denied_only: false, most: MAX_DECISIONS })?;

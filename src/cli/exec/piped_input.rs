@@ -1,5 +1,4 @@
-//! Piped input of a run without a screen, which is read within limits, decoded, and attached to the
-//! prompt.
+//! Reads piped input for a run without a screen. The input is limited in size, decoded and attached to the prompt.
 
 use crate::host::error::CliError;
 use crate::policy::redact::Redactor;
@@ -16,36 +15,36 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Maximum size of the input, in bytes.
+/// Maximum size of piped input in bytes.
 pub(crate) const MAX_READ: usize = 10 << 20;
-/// Maximum size in bytes of input that is attached to the prompt.
+/// Maximum number of bytes of piped input that are included in the prompt.
 const MAX_ATTACHED: u64 = 256 << 10;
 const CHUNK_BYTES: usize = 64 << 10;
 /// Maximum number of chunks that are read ahead.
 const CHUNKS_AHEAD: usize = 4;
-/// Name of the artifact.
+/// Name of the artifact that stores long input.
 const NAME: &str = "standard input";
 
-/// Timeouts for reading.
+/// Timeouts for reading piped input.
 #[derive(Clone, Copy)]
 struct Patience {
-    /// Time after which a notice about the wait is shown.
+    /// Time after which a notice says that aye is waiting for input.
     quiet: Duration,
-    /// Time after which the input is treated as empty if no byte has arrived, because aye may have inherited a pipe
-    /// without a writer.
+    /// Time after which the input is treated as empty if no byte has arrived. This is necessary because aye may have
+    /// inherited a pipe to which nothing is written.
     first_byte: Duration,
 }
 
 const TIMEOUT: Patience = Patience { quiet: Duration::from_secs(1), first_byte: Duration::from_secs(3) };
 
-/// Input after reading.
+/// Piped input after decoding.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PipedInput {
     pub text: String,
 }
 
-/// Reads a pipe or file on standard input to its end. Returns `None` for a terminal, `/dev/null`, a socket, a closed
-/// descriptor and empty input. `say` receives notices for the user.
+/// Reads standard input to its end if it is a pipe or a file. Returns `None` for a terminal, `/dev/null`, a socket, a
+/// closed descriptor or empty input, and if no data arrives in time. `say` receives notices for the user.
 ///
 /// # Errors
 ///
@@ -84,7 +83,7 @@ pub(crate) fn read(say: &mut dyn FnMut(Problem)) -> Result<Option<PipedInput>, C
     Ok((!text.trim().is_empty()).then_some(PipedInput { text }))
 }
 
-/// Returns the error for an input that is larger than [`MAX_READ`].
+/// Returns the error for piped input that is larger than [`MAX_READ`].
 pub(crate) fn too_large_error() -> CliError {
     let most = size(MAX_READ as u64);
     CliError::usage(format!("standard input is larger than {most}"))
@@ -92,7 +91,7 @@ pub(crate) fn too_large_error() -> CliError {
         .hint("pass `--no-stdin` to run without it")
 }
 
-/// Returns whether standard input is a pipe or a file. Input from a terminal, a device or a socket is ignored.
+/// Returns whether standard input is a pipe or a file. Terminals, devices and sockets are ignored.
 fn is_connected() -> bool {
     let file = io::stdin().as_fd().try_clone_to_owned().map(File::from);
     file.and_then(|file| file.metadata()).is_ok_and(|metadata| {
@@ -101,7 +100,7 @@ fn is_connected() -> bool {
     })
 }
 
-/// Returns the bytes up to the end, or `None` if there are more than [`MAX_READ`].
+/// Collects all bytes of the input. Returns `None` if there are more than [`MAX_READ`].
 fn collect(
     chunks: &Receiver<io::Result<Vec<u8>>>,
     patience: Patience,
@@ -139,7 +138,8 @@ fn collect(
     }
 }
 
-/// Decodes the input as UTF-8, as UTF-16 with a byte order mark, or else as Latin-1.
+/// Decodes text in UTF-8, UTF-16 (with a byte order mark) or Latin-1. If the text is mostly UTF-8, replaces invalid
+/// bytes.
 ///
 /// # Errors
 ///
@@ -171,23 +171,23 @@ pub(crate) fn decode(bytes: &[u8], say: &mut dyn FnMut(Problem)) -> Result<Strin
     Ok(WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned())
 }
 
-/// Returns true if the input contains a NUL byte, or more control characters than text does.
+/// Returns whether the input contains a NUL byte or more than 5% control characters.
 fn looks_binary(bytes: &[u8]) -> bool {
     let controls = bytes.iter().filter(|byte| matches!(byte, 1..=6 | 14..=26 | 28..=31)).count();
     bytes.contains(&0) || controls * 20 > bytes.len()
 }
 
-/// Storage for a long input, and the limit for the prompt.
+/// Storage for long input, and the limit on how much of it fits into the prompt.
 pub(crate) struct InputStorage<'a> {
     pub redactor: &'a Redactor,
     pub artifacts: Option<&'a dyn Artifacts>,
-    /// Context window of the model in tokens. The input may have the same number of bytes, which is about a quarter of
-    /// the window.
+    /// Context window of the model in tokens. At most this many bytes of input are included, which corresponds to about
+    /// a quarter of the context window.
     pub context_window: u64,
 }
 
-/// Returns the prompt followed by the input. If the input is long, only its start and end are included, and the
-/// complete input becomes an artifact.
+/// Returns the prompt followed by the input. If the input is too long, includes only its beginning and end, and stores
+/// the complete redacted input as an artifact if possible.
 pub(crate) fn attach(prompt: &str, input: &PipedInput, room: &InputStorage<'_>, say: &mut dyn FnMut(Problem)) -> String {
     let most = usize::try_from(room.context_window.min(MAX_ATTACHED)).unwrap_or(usize::MAX);
     if input.text.len() <= most {
@@ -219,7 +219,8 @@ pub(crate) fn attach(prompt: &str, input: &PipedInput, room: &InputStorage<'_>, 
     with_input(prompt, &format!("{head}\n{marker}\n{tail}"))
 }
 
-/// Returns the start and the end of the text with at most this total length, cut at line breaks if any are near.
+/// Returns the beginning and the end of the text, whose combined length is at most `most`. The text is cut at line
+/// breaks if there are any nearby.
 fn head_and_tail(text: &str, most: usize) -> (Cow<'_, str>, Cow<'_, str>) {
     if text.len() <= most {
         return (Cow::Borrowed(text), Cow::Borrowed(""));

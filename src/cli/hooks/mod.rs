@@ -32,14 +32,14 @@ pub(crate) fn run(place: &AppContext, common: &Common, action: HooksAction) -> R
     }
 }
 
-/// Returns the hooks that a session in this directory would have.
+/// Returns the hooks that are available to a session in this directory.
 fn usable(place: &AppContext, common: &Common) -> Arc<HookSet> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     project.ignored_files_notice().iter().for_each(|notice| warn(notice.clone()));
     place.hooks.with_project(&project).set()
 }
 
-/// A hook in the JSON of the list.
+/// A hook in the JSON output of `aye hooks list`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ListedHook<'a> {
@@ -52,7 +52,7 @@ struct ListedHook<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout_seconds: Option<u64>,
     sandboxed: bool,
-    /// Reason why the hook would not run.
+    /// Reason the hook would not run, if anything prevents it.
     #[serde(skip_serializing_if = "Option::is_none")]
     obstacle: Option<String>,
 }
@@ -107,7 +107,7 @@ fn listed<'a>(hook: &'a Hook, set: &HookSet) -> ListedHook<'a> {
     }
 }
 
-/// Outcome of a test.
+/// Result of testing a hook.
 enum Tested {
     Call(CallHooks),
     Result(String),
@@ -174,7 +174,8 @@ async fn tested(hooks: &dyn Hooks, event: HookEvent, call: ToolCall, text: Strin
     Tested::Event(hooks.on_occasion(occasion, stop).await)
 }
 
-/// Returns aye's tool for a tool name of Claude Code that is not an alias.
+/// Returns the name of the aye tool that corresponds to a Claude Code tool, unless aye already accepts that name as an
+/// alias. Returns any other name unchanged.
 fn tool_name(name: &str) -> &str {
     match name {
         "Read" => "ReadFile",

@@ -33,14 +33,14 @@ pub(crate) enum AgentArg {
     Opencode,
 }
 
-/// Whether the import plan is only shown, confirmed first, or applied immediately.
+/// Mode of the import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Show the plan without importing anything.
+    /// Shows the plan without importing anything.
     Plan,
-    /// Import if the user confirms.
+    /// Imports if the user confirms the plan.
     Ask,
-    /// Import without confirmation.
+    /// Imports without confirmation.
     Yes,
 }
 

@@ -1,4 +1,4 @@
-//! `aye import`: imports settings of another agent, after a plan that shows every change.
+//! `aye import`: imports another agent's settings, after showing a plan of all changes.
 
 pub(crate) mod args;
 
@@ -25,7 +25,7 @@ use std::io::{BufRead, IsTerminal, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum number of entries on one line; the rest are only counted.
+/// Maximum number of entries listed on a line; any further entries are only counted.
 const NAMES: usize = 8;
 
 pub(crate) fn run(common: &Common, request: &ImportRequest) -> Result<Exit, CliError> {
@@ -75,8 +75,8 @@ fn plan(place: &AppContext, common: &Common, request: &ImportRequest, targets: &
     Ok(planner.plan(settings, &sources)?)
 }
 
-/// Returns the context in which permissions are judged. In the home directory every command needs approval and no rule
-/// could be saved, although the user's permissions are meant for projects.
+/// Returns the context in which imported permissions are judged. In a directory such as the home directory, every
+/// command needs approval and no rule can be saved, so permissions are judged as in a project below the home directory.
 fn judging_context(place: &AppContext) -> AppContext {
     if !place.is_too_wide() {
         return place.clone();
@@ -88,14 +88,16 @@ fn judging_context(place: &AppContext) -> AppContext {
     judged
 }
 
-/// Returns the enforcer that "always allow" would use in a directory, if commands are approved before they run.
+/// Returns the enforcer that "always allow" would use in the directory of `judged` if commands are approved before they
+/// run.
 fn enforcer(place: &AppContext, judged: &AppContext) -> Result<Enforcer, CliError> {
     let policy = place.policy(None, None)?;
     let sandbox = SandboxHost::find(place, RepositoryTrust::Untrusted).sandbox();
     Ok(judged.enforcer(&policy, sandbox, Mode::Ask).approving(Some(Approve::Command)))
 }
 
-/// Returns a redactor whose markers are only valid in this run, because a plan writes no files.
+/// Returns a redactor whose markers are valid only in this run, which is sufficient because the plan is not written to
+/// a file.
 fn redactor(place: &AppContext) -> Redactor {
     let known = place.credentials.known_values();
     let key = || -> Key {
@@ -143,7 +145,7 @@ fn confirm(agent: Agent, plan: &ImportPlan) -> bool {
     std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
 }
 
-/// Returns the plan as text.
+/// Formats the plan as text.
 fn describe(agent: Agent, plan: &ImportPlan) -> String {
     let mut text = String::new();
     if plan.sources.is_empty() && plan.not_imported.is_empty() {
@@ -167,7 +169,7 @@ fn describe(agent: Agent, plan: &ImportPlan) -> String {
     clean(&text).into_owned()
 }
 
-/// Returns one line for each file and reason, with the entries that it is about.
+/// Returns a line for each combination of file and reason, listing the affected entries.
 fn describe_not_imported(not_imported: &[NotImported]) -> Vec<String> {
     let mut groups: Vec<(&NotImported, Vec<&str>)> = Vec::new();
     for one in not_imported {
@@ -183,7 +185,8 @@ fn describe_not_imported(not_imported: &[NotImported]) -> Vec<String> {
     groups.into_iter().map(line).collect()
 }
 
-/// Joins entries. A decision that they share, such as `allow`, is written once.
+/// Joins entries into a line. If consecutive entries begin with the same decision, such as `allow`, it is written only
+/// once.
 fn join_entries(entries: &[&str]) -> String {
     let mut joined = String::new();
     let mut before = None;
@@ -209,7 +212,7 @@ fn join_names(names: &[String]) -> String {
     }
 }
 
-/// Describes the file that was written, and how to undo that.
+/// Describes a file that was written, and how to undo the change.
 fn receipt(file: &WrittenFile, home: &Path) -> String {
     let shown = reveal_line(&file.shown);
     match &file.backup {

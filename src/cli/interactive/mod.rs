@@ -1,4 +1,4 @@
-//! Interactive mode: the screen and the session behind it.
+//! Interactive mode, consisting of the screen and the session behind it.
 
 pub(crate) mod session_lock;
 pub(crate) mod session_open;
@@ -31,20 +31,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Maximum time for the session to save itself after the screen has closed.
+/// Maximum time that the session has to save its state after the screen has closed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
-/// Shutdown timeout if no session was opened and no input must be saved.
+/// Shutdown timeout if no session was opened and there is no input to save.
 const NO_FAREWELL: Duration = Duration::from_millis(500);
-/// Time to wait at exit for other remaining work.
+/// Maximum time to wait for other remaining work at exit.
 const LEFTOVERS: Duration = Duration::from_secs(2);
-/// Time after which all startup work has ended.
+/// Time after which startup is assumed to be complete.
 const STARTED: Duration = Duration::from_millis(1500);
 
-/// Request for a screen, from the command line or from the previous screen.
+/// Request to open a screen, made on the command line or by the previous screen.
 pub(crate) struct ScreenRequest {
     prompt: Option<String>,
     session: SessionChoice,
-    /// Text typed on the previous screen.
+    /// Text that the user typed on the previous screen.
     typed: String,
     before: Option<PreviousSession>,
 }
@@ -62,7 +62,8 @@ impl ScreenRequest {
         Self { prompt, session, typed: String::new(), before: None }
     }
 
-    /// Replaces a slash command in the prompt with its text. A command of the screen becomes the draft.
+    /// If the prompt is a slash command, replaces it with the command's text. A command that is available only on the
+    /// screen becomes the draft.
     pub(crate) fn expand_command(self, common: &Common) -> Result<Self, CliError> {
         let Some(text) = self.prompt.as_ref().filter(|text| text.trim_start().starts_with('/')) else { return Ok(self) };
         let place = AppContext::find(common)?;
@@ -84,7 +85,7 @@ pub(crate) fn run(common: &Common, mut request: ScreenRequest) -> Result<Exit, C
             AfterScreen::Ended(exit) => return Ok(exit),
             AfterScreen::For(next) => request = next,
             AfterScreen::Setup(session) => {
-                // Report errors of the setup, and continue with the session.
+                // Setup errors are reported, and the session continues.
                 if let Err(trouble) = super::setup::run(&Common { policy: None, model: None, ..common.clone() }, false) {
                     fail(&trouble);
                 }
@@ -94,15 +95,15 @@ pub(crate) fn run(common: &Common, mut request: ScreenRequest) -> Result<Exit, C
     }
 }
 
-/// Action after a screen.
+/// Next action after a screen has closed.
 enum AfterScreen {
     Ended(Exit),
     For(ScreenRequest),
-    /// Run first-time setup, then continue this session.
+    /// First-time setup, after which this session is continued.
     Setup(Option<SessionId>),
 }
 
-/// Runs a screen to its end.
+/// Shows a screen until it closes, and returns what to do next.
 fn screen(common: &Common, request: ScreenRequest, watch: &CrashHandler) -> Result<AfterScreen, CliError> {
     if !(io::stdin().is_terminal() || common.plain) {
         return Err(CliError::usage("stdin is not a terminal")
@@ -121,13 +122,13 @@ fn screen(common: &Common, request: ScreenRequest, watch: &CrashHandler) -> Resu
     let _log = start_log(&place, common.verbosity);
     let runtime = startup::runtime()?;
     let after = runtime.block_on(show(common, place, &policy, request, watch));
-    // The process does not wait for a disk that does not respond.
+    // The time limit prevents an unresponsive disk from delaying the exit.
     runtime.shutdown_timeout(LEFTOVERS);
     after
 }
 
-/// Shows the screen, with the session behind it. The screen is visible before the store is opened; problems with the
-/// store are reported after the screen has closed.
+/// Shows the screen and runs the session behind it. The screen appears before the store is opened, and problems with
+/// the store are reported once the screen has closed.
 async fn show(
     common: &Common,
     place: AppContext,
@@ -168,14 +169,15 @@ async fn show(
     after_screen(outcome, remains, prompt, before)
 }
 
-/// Opens the session for line mode, in which errors are printed immediately and choices are made on a line.
+/// Opens the session for line mode, in which errors are reported immediately and the user selects items by typing a
+/// line.
 fn open_as_lines(mut opening: SessionOpener, wires: TuiChannels) -> Result<JoinHandle<SessionOutcome>, CliError> {
     let store = open_store(&opening.place)?;
     opening.choice = session_prompt::ask(&store, &opening.place, opening.choice)?;
     Ok(tokio::spawn(session_start::run(opening.open(store)?, wires)))
 }
 
-/// Returns true if the user closed the screen without a session and without input.
+/// Returns whether the user closed the screen without a session and without input.
 fn is_empty_outcome(outcome: &TuiOutcome) -> bool {
     outcome.mode.is_none() && outcome.typed.is_empty() && matches!(outcome.ended, ExitReason::Quit | ExitReason::Signal(_))
 }
@@ -188,7 +190,7 @@ fn terminal_error(error: &io::Error, session: Option<&SessionId>, logs: &Path) -
         .hint(format!("details are in {logs}"))
 }
 
-/// Returns the action after a screen. `prompt`: the prompt from the command line.
+/// Returns what to do after a screen has closed. `prompt` is the prompt from the command line.
 fn after_screen(
     outcome: TuiOutcome,
     remains: SessionOutcome,

@@ -1,4 +1,5 @@
-//! Screen for a session that is open in another process: the user views it, takes it over, or chooses another one.
+//! Dialog for a session that is open in another process. The user can view the session, take it over, or choose another
+//! one.
 
 use crate::host::error::CliError;
 use crate::host::lock_takeover;
@@ -9,36 +10,36 @@ use crate::store::{Holder, SessionPart};
 use crate::tui::{LockAnswer, LockQuestion, StartupQuestion};
 use tokio::sync::{mpsc, oneshot};
 
-/// Session of a screen: ready, or owned by another process.
+/// Session for a screen, which is either ready or owned by another process.
 pub(crate) enum SessionStart {
     Ready(Box<ClaimedSession>),
     Held(Box<LockedSession>),
 }
 
-/// Session that another process owns.
+/// A session that is owned by another process.
 pub(crate) struct LockedSession {
     pub id: SessionId,
     pub builder: SessionBuilder,
 }
 
-/// Outcome of the dialog.
+/// The user's choice for a locked session.
 pub(crate) enum LockOutcome {
     Locked(Box<ClaimedSession>),
-    /// The session is shown read-only. It is not claimed, and no task runs.
+    /// The session is viewed read-only. It is not claimed, and no task runs.
     ReadOnly(Box<ReadOnlySession>),
     Left,
 }
 
-/// Last part of a session, as written by another process.
+/// The most recent part of a session that another process is writing.
 pub(crate) struct ReadOnlySession {
     pub builder: SessionBuilder,
     pub id: SessionId,
     pub tail: SessionPart,
-    /// Description of the owner: `open in process 4711`.
+    /// Describes the owner, as in `open in process 4711`.
     pub holder: String,
 }
 
-/// Outcome of an attempt to claim the session.
+/// Result of trying to claim the session.
 enum LockAttempt {
     Locked(Box<Session>),
     By(Holder),
@@ -46,7 +47,7 @@ enum LockAttempt {
 }
 
 impl LockedSession {
-    /// Asks the user until an answer results in a session.
+    /// Prompts the user until the session has been claimed or is shown read-only, or until the user leaves.
     pub(crate) async fn ask(self, ahead: &mpsc::UnboundedSender<StartupQuestion>) -> LockOutcome {
         let Self { id, builder } = self;
         let store = builder.store().clone();
@@ -92,7 +93,7 @@ impl LockedSession {
     }
 }
 
-/// Tries to claim the session. Another process may claim it first.
+/// Tries to claim the session, which another process may claim first.
 async fn try_again(builder: &SessionBuilder, id: &SessionId) -> LockAttempt {
     let (store, id, attempt) = (builder.store().clone(), id.clone(), builder.claim_attempt());
     let tried = run_blocking(move || {
@@ -104,12 +105,12 @@ async fn try_again(builder: &SessionBuilder, id: &SessionId) -> LockAttempt {
     tried.await.unwrap_or_else(LockAttempt::Failed)
 }
 
-/// Runs work on another thread, because a disk or another process may be slow.
+/// Runs blocking work on another thread, because a disk or another process may be slow.
 async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// Formats a time: `14:02 UTC`, with the date if it is another day.
+/// Formats a time, as in `14:02 UTC`. Includes the date if it is not today.
 fn clock(since: jiff::Timestamp) -> String {
     let day = |time: jiff::Timestamp| time.strftime("%Y-%m-%d").to_string();
     let form = if day(since) == day(jiff::Timestamp::now()) { "%H:%M UTC" } else { "%Y-%m-%d %H:%M UTC" };

@@ -1,5 +1,5 @@
-//! Session opening for a screen: the store, the chosen session, its model and its policy. This reads from the disk, so
-//! it must not run on the UI thread.
+//! Opens the store and the chosen session for a screen, with its model and policy. This reads from the disk and must
+//! not be done on the UI thread.
 
 use super::PreviousSession;
 use super::session_lock::{LockedSession, SessionStart};
@@ -18,37 +18,37 @@ use crate::protocol::Event;
 use crate::store::Store;
 use tokio::sync::mpsc;
 
-/// Request for a session.
+/// Request to open a session.
 pub(crate) struct SessionOpener {
     pub common: Common,
     pub place: AppContext,
     pub choice: SessionChoice,
-    /// The previous screen.
+    /// Session that was open on the previous screen.
     pub before: Option<PreviousSession>,
     pub here: CurrentWorkspace,
-    /// Sender for the results of queries outside the session.
+    /// Sender for the results of queries that do not go through the session.
     pub events: mpsc::UnboundedSender<Event>,
     pub watch: CrashHandler,
-    /// True if first-time setup may start automatically.
+    /// Whether first-time setup may start automatically.
     pub sets_up: bool,
 }
 
-/// Outcome of opening.
+/// Result of opening a session.
 pub(crate) enum OpenOutcome {
-    /// The user must choose among several sessions; none is open.
+    /// The user must choose from several sessions; none has been opened.
     Several(QueryHandler),
     One(Box<SessionRunner>),
 }
 
 impl SessionOpener {
-    /// Claims the chosen session, or creates a new one. May wait for another process to exit.
+    /// Claims the chosen session or creates a new one. May have to wait for another process to exit.
     pub(crate) fn open(self, store: Store) -> Result<OpenOutcome, CliError> {
         let Self { common, place, choice, before, here, events, watch, sets_up } = self;
         let started_in = place.workspace.clone();
         if choice == SessionChoice::Pick && session_prompt::has_several_sessions(&store, &place)? {
             return Ok(OpenOutcome::Several(QueryHandler::new(store, &place, events)));
         }
-        // A new session continues with the model of the previous one.
+        // A new session continues with the model of the previous session.
         let is_new = choice == SessionChoice::New;
         let model = before.as_ref().filter(|_| is_new).and_then(|before| before.model.clone()).or_else(|| common.model.clone());
         let common = match &before {

@@ -1,4 +1,4 @@
-//! Choice of a session to resume, in line mode.
+//! Prompts the user, in line mode, to choose a session to resume.
 
 use crate::cli::sessions::list::line;
 use crate::host::console::print_text;
@@ -8,11 +8,12 @@ use crate::host::options::SessionChoice;
 use crate::store::{SessionSummary, Store};
 use std::io::BufRead;
 
-/// Maximum number of sessions shown, so that they fit a small screen. `aye sessions list` lists all
-/// of them.
+/// Maximum number of sessions shown, limited so the list fits on a small screen. `aye sessions list` shows all
+/// sessions.
 const MAX_SHOWN: usize = 9;
 
-/// Lists the sessions of the workspace, most recent first, and asks the user for one. Enter chooses the first.
+/// Lists the workspace's sessions, most recent first, and prompts the user to choose one. Pressing Enter chooses the
+/// first session.
 pub(crate) fn ask(store: &Store, place: &AppContext, choice: SessionChoice) -> Result<SessionChoice, CliError> {
     if choice != SessionChoice::Pick {
         return Ok(choice);
@@ -42,12 +43,12 @@ pub(crate) fn ask(store: &Store, place: &AppContext, choice: SessionChoice) -> R
     Ok(SessionChoice::Id(session.session_id.to_string()))
 }
 
-/// Returns true if there is more than one session to choose from.
+/// Returns whether there is more than one session to choose from.
 pub(crate) fn has_several_sessions(store: &Store, place: &AppContext) -> Result<bool, CliError> {
     Ok(unarchived_sessions(store, place)?.len() > 1)
 }
 
-/// Returns the sessions of this workspace that are not archived.
+/// Returns the sessions in this workspace that are not archived.
 fn unarchived_sessions(store: &Store, place: &AppContext) -> Result<Vec<SessionSummary>, CliError> {
     let mut found = store.sessions(Some(&place.workspace_id()))?;
     found.retain(|session| !session.archived);

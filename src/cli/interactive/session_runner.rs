@@ -1,4 +1,4 @@
-//! Session behind the visible screen, from opening it to its end.
+//! Runs the session behind a visible screen, from when it has been opened until it ends.
 
 use super::session_lock::{LockOutcome, ReadOnlySession, SessionStart};
 use super::start_hints;
@@ -21,47 +21,47 @@ use crate::protocol::{ChangedFiles, Command, Event, EventKind, Problem, SessionC
 use crate::tui::{ModelAccess, SessionHeader, Start, TrustAnswer, TrustQuestion};
 use tokio::sync::{mpsc, oneshot};
 
-/// Result of a session, after the screen has closed.
+/// Information about a session that is needed after the screen has closed.
 #[derive(Default)]
 pub(crate) struct SessionOutcome {
-    /// The files changed by the session.
+    /// Files that the session changed.
     pub changed: ChangedFiles,
-    /// The session, if it was opened.
+    /// ID of the session, if it was opened.
     pub session: Option<SessionId>,
-    /// Notices about the database that the screen covered.
+    /// Notices about the database, which cannot be shown while the screen is open.
     pub notices: Vec<String>,
-    /// Reason why no session was opened.
+    /// Error that prevented a session from being opened, if any.
     pub trouble: Option<CliError>,
 }
 
-/// Opened session that is not running yet.
+/// A session that has been opened but is not running yet.
 pub(crate) struct SessionRunner {
     pub session: SessionStart,
-    /// True if the session is not in the directory in which the screen started.
+    /// Whether the session belongs to a different directory from the one in which the screen was opened.
     pub moved: bool,
-    /// Requested model, from the command line or the configuration.
+    /// Model requested on the command line or in the configuration.
     pub wanted: Option<String>,
     pub desk: QueryHandler,
     pub watch: CrashHandler,
-    /// True if first-time setup may start automatically.
+    /// Whether first-time setup may start automatically.
     pub sets_up: bool,
 }
 
-/// Parts of a screen that do not depend on its session.
+/// The parts of a screen's state that do not depend on its session.
 struct StartContext {
     moved: bool,
     wanted: Option<String>,
     sets_up: bool,
 }
 
-/// Error: the screen was closed before the session was shown.
+/// Error that indicates that the screen was closed before the session was shown.
 struct ScreenClosed;
 
-/// Receiver of the user's answer to the trust prompt.
+/// Receives the user's answer to the trust prompt.
 type TrustDecision = oneshot::Receiver<TrustAnswer>;
 
 impl SessionRunner {
-    /// Runs the session to its end. Returns the files that it changed.
+    /// Runs the session until it ends. Returns the files that it changed.
     pub(crate) async fn run(self, wires: TuiChannels, opened: &mut Option<SessionId>) -> ChangedFiles {
         let nothing = ChangedFiles::default;
         let TuiChannels { start, ahead, commands, queries, events } = wires;
@@ -92,7 +92,7 @@ impl SessionRunner {
             return nothing();
         };
         let older = claimed.session().tail.before;
-        // The part that the screen shows first was loaded first.
+        // The screen already shows the latest part of the history. The rest is loaded now.
         let loading = history::load(claimed.session());
         if let Some(decision) = decision
             && !apply(&mut claimed, decision, &desk).await
@@ -100,7 +100,7 @@ impl SessionRunner {
             leave(&claimed, commands).await;
             return nothing();
         }
-        // The screen is visible and accepts input, but nothing is sent before the whole history is loaded.
+        // The screen is visible and accepts input, but nothing is sent until the whole history is loaded.
         match loading.await {
             Ok(Ok(loaded)) => claimed.add_history(loaded),
             Ok(Err(error)) => return history::unreadable(past, Problem::from(error).one_line(), &events, commands).await,
@@ -118,7 +118,7 @@ impl SessionRunner {
         for kind in sum.into_iter().chain(notices).chain(draft.map(|text| EventKind::DraftRestored { text })) {
             past.emit(kind, &events);
         }
-        // The screen is already drawn, and nothing waits for this.
+        // This check runs after the screen was drawn, and nothing waits for it.
         let looks = tokio::spawn(report_catalogue_update(place, past.clone(), events.clone()));
         let mut running = prepared.start(commands, events, None);
         service.open_session(running.queries().clone());
@@ -133,14 +133,14 @@ impl SessionRunner {
     }
 }
 
-/// Notifies the user if the list of models has changed, if such checks are enabled.
+/// If update checks are enabled, notifies the user when the list of models has changed.
 async fn report_catalogue_update(place: AppContext, past: SessionHistory, events: mpsc::UnboundedSender<Event>) {
     if let Some(message) = catalogue_update::daily_look(&place).await {
         past.emit(EventKind::Notice { message }, &events);
     }
 }
 
-/// Shows the session, with the trust prompt if the user must decide whether to trust the project.
+/// Shows the session. If the user has not decided whether to trust the project, also shows the trust prompt.
 async fn show(
     claimed: &mut ClaimedSession,
     past: &SessionHistory,
@@ -164,9 +164,9 @@ async fn show(
     let sandbox = claimed.find_sandbox();
     let (place, policy, model) = (claimed.context(), claimed.policy(), claimed.model());
     let (header, model_access) = head(place, policy, (model, wanted), claimed.summary_model(), &sandbox);
-    // The key may be missing even if the user has named a model by an option or in the settings.
+    // The key may be missing even if the user has chosen a model with an option or in the settings.
     let has_questions = match model {
-        // A user who names the mode of this session need not be asked about it.
+        // No prompt is needed if the user has chosen a mode for this session or configured approvals.
         Ok(_) => !claimed.is_mode_named() && !crate::host::setup::approvals::are_set(&place.settings),
         Err(_) => claimed.may_choose_model(),
     };
@@ -188,7 +188,7 @@ async fn show(
     start.send(told).map(|()| decision).map_err(|_| ScreenClosed)
 }
 
-/// Returns the trust prompt for an undecided project, and the receiver of the answer.
+/// Returns the trust prompt for a project on which the user has not decided, and the receiver of the answer.
 fn trust_question(claimed: &mut ClaimedSession) -> Option<(TrustQuestion, TrustDecision)> {
     let (answer, decision) = oneshot::channel();
     let place = claimed.context().workspace_display();
@@ -209,7 +209,7 @@ fn trust_question(claimed: &mut ClaimedSession) -> Option<(TrustQuestion, TrustD
     Some((question, decision))
 }
 
-/// Applies the answer to the trust prompt. Returns false if the user quit.
+/// Applies the answer to the trust prompt. Returns `false` if the user quits.
 async fn apply(claimed: &mut ClaimedSession, decision: TrustDecision, desk: &QueryHandler) -> bool {
     match decision.await {
         Ok(TrustAnswer::Yes) => {
@@ -223,7 +223,7 @@ async fn apply(claimed: &mut ClaimedSession, decision: TrustDecision, desk: &Que
     true
 }
 
-/// Shows the current state of a session that is open in another process, until the user closes it.
+/// Shows the current state of a session that another process owns, until the user closes it.
 async fn show_read_only(
     watched: ReadOnlySession,
     moved: bool,
@@ -291,7 +291,7 @@ fn head(
     (header, access)
 }
 
-/// Saves the last input as the draft, because the user quit before the session started.
+/// Saves the user's last input as a draft, because the user quit before the session started.
 async fn leave(claimed: &ClaimedSession, mut commands: mpsc::Receiver<SessionCommand>) {
     let session = claimed.session();
     let mut kept = None;
@@ -300,7 +300,7 @@ async fn leave(claimed: &ClaimedSession, mut commands: mpsc::Receiver<SessionCom
             kept = Some(text).filter(|text| !text.is_empty()).or(kept);
         }
     }
-    // The previous draft was not on the screen yet.
+    // The previous draft, which the screen did not show yet, is preserved.
     let before = Some(&session.draft).filter(|draft| !draft.is_empty());
     let kept = kept.map(|text| before.map_or(text.clone(), |before| format!("{text}\n\n{before}")));
     if let Some(text) = kept
@@ -310,7 +310,7 @@ async fn leave(claimed: &ClaimedSession, mut commands: mpsc::Receiver<SessionCom
     }
 }
 
-/// Waits until the user quits a read-only screen.
+/// Waits until a screen without a running session closes, discarding all commands.
 pub(crate) async fn wait_for_exit(mut commands: mpsc::Receiver<SessionCommand>) {
     while commands.recv().await.is_some() {}
 }

@@ -1,4 +1,4 @@
-//! Start of a session behind the screen: opens the store and the session, and runs it.
+//! Starts a session behind the screen.
 
 use super::session_open::{OpenOutcome, SessionOpener};
 use super::session_runner::{SessionOutcome, wait_for_exit};
@@ -8,7 +8,7 @@ use crate::host::query_service::QueryService;
 use crate::store::Store;
 use crate::tui::StartupQuestion;
 
-/// Opens the store and the session behind the screen, and runs the session to its end.
+/// Opens the store and the session behind the screen, and runs the session until it ends.
 pub(crate) async fn open(opening: SessionOpener, wires: TuiChannels) -> SessionOutcome {
     let opened = tokio::task::spawn_blocking(move || {
         let store = match Store::open(&opening.place.directories.data) {
@@ -37,7 +37,7 @@ pub(crate) async fn run(opened: OpenOutcome, wires: TuiChannels) -> SessionOutco
             let _ = ahead.send(StartupQuestion::Choose);
             wait_for_exit(commands).await;
             serving.end().await;
-            // No start was sent. Keep the sender until here, because dropping it would be a message.
+            // Dropping this sender earlier would close the screen.
             drop(start);
             SessionOutcome::default()
         }

@@ -1,4 +1,4 @@
-//! Hints at the start: the last session in this directory, and a suggested task.
+//! Hints shown at startup: the last session in this directory, and a suggested task.
 
 use crate::host::context::AppContext;
 use crate::host::policy_layers::Policy;
@@ -10,18 +10,18 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Maximum number of files that are searched for a task suggestion.
+/// Maximum number of files searched for a task to suggest.
 const FILES: usize = 400;
-/// Maximum number of bytes that are read of each file.
+/// Maximum number of bytes read from each file.
 const BYTES: u64 = 64 << 10;
-/// Maximum time of the search.
+/// Maximum duration of the search.
 const TIME: Duration = Duration::from_millis(120);
-/// Maximum length in characters of a title.
+/// Maximum length of a session title in characters.
 const TITLE_CHARS: usize = 48;
-/// Markers of unfinished code.
+/// Words that mark unfinished code.
 const UNDONE: [&str; 2] = ["TODO", "FIXME"];
 
-/// Returns the line about the last session, and a task suggestion. Both are read from the disk while aye starts.
+/// Returns a hint about the last session, and a suggested task. Both are read from the disk while aye starts.
 pub(crate) async fn hints(store: &Store, place: &AppContext) -> (Option<String>, Option<String>) {
     let (store, here, workspace) = (store.clone(), place.clone(), place.workspace.clone());
     // A home directory or the root directory contains no single project to search.
@@ -52,7 +52,7 @@ fn format_hint(last: &SessionSummary, changes: impl FnOnce() -> Option<String>, 
     ))
 }
 
-/// Describes when the first policy layer expires: `expires in 6 d`.
+/// Describes when the first policy layer expires, as in `expires in 6 d`.
 pub(crate) fn expiry_hint(policy: &Policy, now: jiff::Timestamp) -> Option<String> {
     let end = policy.layers.iter().filter_map(|layer| layer.bundle.expires_at).min()?;
     Some(match end.as_second().saturating_sub(now.as_second()) {
@@ -63,7 +63,7 @@ pub(crate) fn expiry_hint(policy: &Policy, now: jiff::Timestamp) -> Option<Strin
     })
 }
 
-/// Formats an age: `2 h ago`.
+/// Formats an age, as in `2 h ago`.
 fn format_age(then: jiff::Timestamp, now: jiff::Timestamp) -> String {
     let seconds = now.as_second().saturating_sub(then.as_second()).max(0);
     match seconds {
@@ -74,8 +74,8 @@ fn format_age(then: jiff::Timestamp, now: jiff::Timestamp) -> String {
     }
 }
 
-/// Returns a task for a marker of unfinished code in a file. The task only names its location, because the user did not
-/// write the comment.
+/// Suggests a task based on the first comment that marks unfinished code. The suggestion includes the location of the
+/// comment but not its text, which the user may not have written.
 fn find_unfinished_task(workspace: &Path) -> Option<String> {
     let began = Instant::now();
     let mut walk = WalkBuilder::new(workspace);
@@ -91,7 +91,7 @@ fn find_unfinished_task(workspace: &Path) -> Option<String> {
     None
 }
 
-/// Returns the first marker in a comment, and its line.
+/// Returns the first marker of unfinished code in a file's comments, and its line number.
 fn undone_line(path: &Path) -> Option<(&'static str, usize)> {
     let mut bytes = Vec::new();
     crate::sys::path::open_file(&path.canonicalize().ok()?).ok()?.take(BYTES).read_to_end(&mut bytes).ok()?;

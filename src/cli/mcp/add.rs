@@ -1,4 +1,5 @@
-//! `aye mcp add` and `aye mcp remove`: change a server in the user's settings, and preserve all other settings.
+//! `aye mcp add` and `aye mcp remove`: add or remove a server in the user's settings, leaving all other settings
+//! unchanged.
 
 use super::args::NewServerWords;
 use crate::config::servers::{NewServer, check_name, check_url, with_server, without_server};
@@ -81,7 +82,7 @@ pub(crate) fn remove(place: &AppContext, name: &str) -> Result<Exit, CliError> {
     Ok(Exit::Completed)
 }
 
-/// Edits the configuration. Returns false if no change was necessary.
+/// Edits the configuration file. Returns `false` if it did not need to be changed.
 fn change(place: &AppContext, edit: impl Fn(&str) -> Result<Option<String>, ConfigError>) -> Result<bool, CliError> {
     let file = place.directories.config_file();
     let _only_one = grants::lock(&place.directories.config)?;

@@ -1,4 +1,4 @@
-//! `aye mcp allow`: adds the tools of a server to the user's policy, and preserves all other rules.
+//! `aye mcp allow`: allows a server's tools in the user's policy, leaving all existing rules unchanged.
 
 use super::login::find_server;
 use crate::config::{ConfigError, grants};

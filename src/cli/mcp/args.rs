@@ -116,7 +116,7 @@ pub(crate) enum McpAction {
     Serve { asks: ApprovalMode },
 }
 
-/// New server, as given on the command line.
+/// A new server, as specified on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewServerWords {
     pub url: Option<String>,
@@ -152,7 +152,7 @@ impl McpSub {
     }
 }
 
-/// Splits each value at `between`. Errors do not repeat the value, which may be a secret.
+/// Splits each value at `between` into a name and a value. Errors do not repeat the value, which may be a secret.
 fn pairs(given: &[String], between: char, flag: &str, expected: &str) -> Result<Vec<(String, String)>, String> {
     let pair = |text: &String| match text.split_once(between) {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
@@ -162,7 +162,7 @@ fn pairs(given: &[String], between: char, flag: &str, expected: &str) -> Result<
 }
 
 impl McpAction {
-    /// Returns true if the action changes servers or tokens, which is forbidden for commands that aye runs.
+    /// Returns whether the action changes servers, tokens or the policy. Commands started by aye must not do this.
     pub(crate) fn changes_servers(&self) -> bool {
         match self {
             Self::Add { .. } | Self::Remove { .. } | Self::LogIn { .. } | Self::LogOut { .. } | Self::Allow { .. } => true,

@@ -1,5 +1,5 @@
-//! `aye mcp list`: lists the MCP servers, their origins, and the tools that the policy lists, without connecting to a
-//! server.
+//! `aye mcp list`: lists the MCP servers, where they are configured, and the tools that the policy allows. Does not
+//! connect to any server.
 
 use crate::host::console::{print_json, print_text, warn, warn_all};
 use crate::host::context::AppContext;
@@ -21,19 +21,19 @@ use std::fmt::Write as _;
 #[serde(rename_all = "camelCase")]
 struct ServerRow {
     name: String,
-    /// Command or URL: `npx -y server`, `https://example.org/mcp`.
+    /// Command or URL of the server, such as `npx -y server` or `https://example.org/mcp`.
     reached_by: String,
-    /// File, with the line number for one of the user's servers.
+    /// File in which the server is configured, with a line number if it is one of the user's servers.
     place: String,
     of_project: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     off: Option<String>,
-    /// Patterns of `allowed_tools` that can match its tools.
+    /// Patterns in `allowed_tools` that can match one of the server's tools.
     allowed_tools: Vec<String>,
-    /// Number of tools at the last connection; absent if there was none.
+    /// Number of tools offered when aye last connected; absent if it has never connected.
     #[serde(skip_serializing_if = "Option::is_none")]
     offered: Option<u64>,
-    /// Ignored tools with the reasons.
+    /// Notes from the last connection, such as tools that were ignored and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -58,7 +58,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, json: bool) -> Result<Exi
     Ok(Exit::Completed)
 }
 
-/// Returns the state of each server that was saved at its last connection.
+/// Returns the state of each server that was saved when aye last connected to it.
 fn saved_states(place: &AppContext, servers: &[ConfiguredServer]) -> Vec<ServerStatus> {
     let specs = servers.iter().map(|found| found.spec.clone()).collect();
     let wires = McpDeps { known: Some(place.directories.shared.join("mcp").join("known")), ..McpDeps::default() };
@@ -81,7 +81,7 @@ fn row(ConfiguredServer { spec, place }: ConfiguredServer, policy: &Policy, know
     }
 }
 
-/// Returns the command or URL for display, without the query, which may be a secret.
+/// Returns the command or URL for display. The query of a URL is omitted, because it may contain a secret.
 pub(super) fn display_target(spec: &Spec) -> String {
     match &spec.reach {
         Reach::Program { argv, .. } => argv.join(" "),
@@ -89,7 +89,7 @@ pub(super) fn display_target(spec: &Spec) -> String {
     }
 }
 
-/// Returns the entries of the allowed tools that can match a tool of this server.
+/// Returns the patterns in `allowed_tools` that can match one of this server's tools.
 fn allowed_patterns(server: &str, policy: &Policy) -> Vec<String> {
     let layers = policy.layers.iter().filter(|layer| layer.scope.grants());
     let mut patterns: Vec<String> = Vec::new();

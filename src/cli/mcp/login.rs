@@ -1,4 +1,4 @@
-//! `aye mcp login` and `aye mcp logout`: sign in with the browser, and save or delete tokens.
+//! `aye mcp login` and `aye mcp logout`: sign in to a server in the browser, and save or delete its tokens.
 
 use crate::host::api_keys::check_file_location;
 use crate::host::console::{print_text, warn};
@@ -19,7 +19,7 @@ use crate::sys::opener::{Address, Desktop, Opening};
 use crate::text::clean;
 use std::collections::BTreeSet;
 
-/// Page for signing in: shows the URL, and opens it if there is a browser.
+/// Sign-in page. Its URL is printed and, if possible, opened in a browser.
 struct SignInPage<'a> {
     place: &'a AppContext,
     server: &'a str,
@@ -43,7 +43,7 @@ impl LogIn for SignInPage<'_> {
 }
 
 impl SignInPage<'_> {
-    /// Returns access to the desktop, without secrets in its environment.
+    /// Returns access to the desktop for programs whose environment must not contain secrets.
     fn desktop(&self) -> Desktop {
         let secret: BTreeSet<String> = self
             .place
@@ -85,7 +85,7 @@ pub(crate) fn log_out(place: &AppContext, name: &str) -> Result<Exit, CliError> 
     Ok(Exit::Completed)
 }
 
-/// Deletes the tokens of a server. Returns true if any were saved.
+/// Deletes the tokens of a server. Returns whether any tokens were saved.
 pub(super) fn forget(place: &AppContext, name: &str) -> Result<bool, CliError> {
     let kept = place.credentials.server_token_names(name)?;
     for name in &kept {
@@ -94,7 +94,7 @@ pub(super) fn forget(place: &AppContext, name: &str) -> Result<bool, CliError> {
     Ok(!kept.is_empty())
 }
 
-/// Returns a server by name. A disabled server can be used, unless it belongs to the project and is not approved.
+/// Finds a server by name. Disabled servers are included, except for a project's server that has not been approved.
 pub(super) fn find_server(place: &AppContext, common: &Common, name: &str) -> Result<Spec, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     let (specs, problems) = specs(place, Some(&project));

@@ -1,4 +1,4 @@
-//! MCP servers: their settings, and `aye mcp`.
+//! `aye mcp`: manages MCP servers.
 
 mod add;
 mod allow;

@@ -1,5 +1,5 @@
-//! `aye mcp test`: connects to a server as a session does, and shows its tools, their verdicts, and a policy that would
-//! list them.
+//! `aye mcp test`: connects to a server as a session would, and prints its tools, the verdict on each, and a rule that
+//! would allow any denied tools.
 
 use super::list::display_target;
 use super::login::find_server;
@@ -24,7 +24,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// Maximum number of tools shown as text; the rest is counted.
+/// Maximum number of tools listed in text output; any further tools are only counted.
 const MAX_SHOWN: usize = 200;
 
 #[derive(Serialize)]
@@ -32,12 +32,12 @@ const MAX_SHOWN: usize = 200;
 struct ServerReport {
     server: String,
     reached_by: String,
-    /// Name that the server reports.
+    /// Server name, as reported by the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
-    /// Protocol revision.
+    /// Protocol revision of the Model Context Protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -97,7 +97,7 @@ struct ServerProbe {
     identity: Option<Identity>,
 }
 
-/// Connects to a server and returns its tools.
+/// Connects to a server, and returns its tools, its identity and any notes.
 async fn probe(spec: Spec, wires: McpDeps) -> Result<ServerProbe, CliError> {
     let name = spec.name.clone();
     let servers = Servers::new(vec![spec], wires);

@@ -1,4 +1,4 @@
-//! Tool calls of an MCP client: evaluated, approved if possible, and run as by `aye tool call`.
+//! Tool calls from an MCP client. They are judged, approved if possible, and run in the same way as `aye tool call`.
 
 use super::convert;
 use super::convert::{OfferedTool, offers};
@@ -22,39 +22,39 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Approver in the decision log.
+/// Name of the client's user in the decision log.
 const CLIENTS_PERSON: &str = "the client's user";
 
-/// State shared by all calls.
+/// State shared by all calls from a client.
 pub(crate) struct CallService {
     pub bench: ToolRunner,
     pub asks: ApprovalMode,
-    /// Timeout of an approval.
+    /// Maximum time to wait for an approval.
     pub patience: Duration,
     pub redactor: Arc<Redactor>,
     pub artifacts: Arc<dyn Artifacts>,
-    /// Cancelled when all calls must end.
+    /// Token that is cancelled when all calls must end.
     pub end: CancellationToken,
-    /// Order of the calls. The connection sees the calls first.
+    /// Determines the order of calls. The transport adds each call when its request arrives.
     pub scheduler: Arc<Scheduler>,
     offers: Vec<OfferedTool>,
     waiting: PendingApprovals,
     count: AtomicU64,
 }
 
-/// The state of a call.
+/// Next stage of a call: it runs with a permit, or it ends.
 enum CallProgress {
     Runs { plan: Plan, permit: Permit, by: Option<&'static str> },
     Ends(End),
 }
 
-/// End of a call: its result, or a form after which the client repeats the call.
+/// Outcome of a call: its result, or a form after which the client repeats the call.
 enum End {
     Result(ToolResult),
     Question(CallToolResponse),
 }
 
-/// The call as the client sent it.
+/// A call, as sent by the client.
 struct ClientCall {
     call: ToolCall,
     arguments: Option<JsonObject>,
@@ -78,9 +78,10 @@ impl CallService {
         self.offers.iter().map(|offer| offer.tool.clone()).collect()
     }
 
-    /// Returns an error if no tool with this name is served, even if the policy would deny it.
+    /// Returns an error if no tool with this name is served. A tool is served even if the policy would deny calls to
+    /// it.
     fn check_known(&self, name: &str) -> Result<(), ErrorData> {
-        // Aliases of tools are only for models, and have other arguments.
+        // Tool aliases are only for models, and their arguments are different.
         if self.bench.router.full_name(name).as_deref() == Some(name) && self.bench.router.details_for_client(name).is_some() {
             return Ok(());
         }
@@ -95,7 +96,7 @@ impl CallService {
     ) -> Result<CallToolResponse, ErrorData> {
         let CallToolRequestParams { name, arguments, input_responses, request_state, .. } = request;
         self.check_known(&name)?;
-        // Also cancel work that continues after the call.
+        // This also cancels work that continues after the call.
         let kill = self.end.child_token();
         let answered = match request_state {
             Some(state) => {
@@ -144,7 +145,7 @@ impl CallService {
     ) -> Result<End, ErrorData> {
         let course = match answered {
             Some((PendingQuestion { plan, question, .. }, answer)) => {
-                // The call must run as it was shown, so it is not planned again.
+                // The user has decided about this plan, so the call is not planned again.
                 let waits = arrival.turn(CallOrder::for_plan(&plan, &[]));
                 tokio::select! {
                     _ = waits => self.on_answer(&made.call, plan, question, answer).await,
@@ -162,7 +163,7 @@ impl CallService {
         })
     }
 
-    /// Plans the call. Evaluates the policy as soon as no earlier call can affect the outcome.
+    /// Plans the call and judges it, as soon as no earlier call can affect the outcome.
     async fn judge_in_order(&self, call: &ToolCall, arrival: &Arrival) -> Result<CallVerdict, Box<ToolResult>> {
         let scope = self.bench.router.scope(call.clone()).await;
         arrival.turn(CallOrder::for_scope(&scope)).await;
@@ -178,7 +179,7 @@ impl CallService {
         }
     }
 
-    /// Evaluates the policy, and asks for approval if needed.
+    /// Judges the call, and requests approval if it is needed.
     async fn evaluate(
         &self,
         made: &ClientCall,
@@ -229,7 +230,8 @@ impl CallService {
         })
     }
 
-    /// Handles the answer. Evaluates the policy again, because time has passed.
+    /// Handles the user's answer to an approval prompt. If the call was approved, judges it again, because
+    /// circumstances may have changed in the meantime.
     async fn on_answer(&self, call: &ToolCall, plan: Plan, question: Question, answer: ClientAnswer) -> CallProgress {
         if answer == ClientAnswer::No {
             self.bench.keep(&plan, "deny", CLIENTS_PERSON, &question.reason).await;
@@ -279,7 +281,7 @@ impl CallService {
         } else {
             tokio::select! {
                 done = &mut work => done,
-                // A read changes nothing, so its end need not be awaited.
+                // The call changes nothing, so there is no need to wait for its end.
                 () = kill.cancelled() => return stopped_result(call),
             }
         };
@@ -293,7 +295,7 @@ impl CallService {
         })
     }
 
-    /// Ends background work and pending approvals.
+    /// Ends all calls, background commands and pending approvals.
     pub(crate) async fn shut_down(&self) {
         self.end.cancel();
         self.bench.router.end_commands().await;
@@ -302,7 +304,8 @@ impl CallService {
     }
 }
 
-/// Returns a hint about the policy entry that would allow the action without approval; `None` if there is none.
+/// Returns a hint about the policy entry that would allow the action without approval, or `None` if there is no such
+/// entry.
 fn allow_hint(action: &Action) -> Option<String> {
     let capability = match action {
         Action::Read { .. } | Action::Write { .. } | Action::Delete { .. } | Action::Exec { .. } => action.capability(),
@@ -320,8 +323,8 @@ fn allow_hint(action: &Action) -> Option<String> {
     ))
 }
 
-/// Returns the arguments of a call. If they exceed the limits of a session, they are marked as malformed, and the call
-/// does not run.
+/// Converts the arguments of a call. If they exceed the limits that apply in a session, marks them as malformed, which
+/// prevents the call from running.
 fn within_limits(arguments: JsonObject) -> CallArguments {
     let json = Value::Object(arguments);
     match (CallArguments::describe_exceeded_limit(&json.to_string()), json) {

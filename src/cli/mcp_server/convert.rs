@@ -1,4 +1,4 @@
-//! Conversion of tools and results to the Model Context Protocol.
+//! Converts tools and results to their Model Context Protocol form.
 
 use crate::host::offered_tools;
 use crate::host::tool_runner::ToolRunner;
@@ -11,20 +11,20 @@ use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Maximum size in bytes of text in a result. Some tools have lower limits.
+/// Maximum size, in bytes, of the text in a result. Some tools have lower limits.
 pub(crate) const TEXT_BYTES: usize = 256 << 10;
-/// Maximum size of an image in bytes. Larger images are replaced by their names.
+/// Maximum size of an image in bytes. Larger images are replaced with their names.
 const IMAGE_BYTES: u64 = 5 << 20;
 const MAX_IMAGES: usize = 8;
 
-/// Tool that is offered to other agents.
+/// A tool that is offered to other agents.
 pub(crate) struct OfferedTool {
     pub tool: Tool,
-    /// True if its results also have structured content.
+    /// Whether the tool's results also include structured content.
     pub structured: bool,
 }
 
-/// Returns the tools that the policy offers, except those that need a session.
+/// Returns the tools that the policy offers, excluding those that need a session.
 pub(crate) fn offers(bench: &ToolRunner) -> Vec<OfferedTool> {
     let served = |definition: ToolDefinition| {
         bench.router.details_for_client(&definition.tool_name).map(|served| offer(definition, served))
@@ -43,7 +43,7 @@ fn offer(definition: ToolDefinition, served: ToolDetails) -> OfferedTool {
     };
     let tool = Tool::new(tool_name, description, Arc::new(input)).with_annotations(annotations);
     match served.output_schema {
-        // A result that is not an object is sent only as text, because some protocol versions support nothing else.
+        // Only objects are sent as structured content, because some protocol versions support nothing else.
         Some(Value::Object(schema)) if schema.get("type").is_some_and(|kind| kind == "object") => {
             OfferedTool { tool: tool.with_raw_output_schema(Arc::new(schema)), structured: true }
         }
@@ -51,7 +51,7 @@ fn offer(definition: ToolDefinition, served: ToolDetails) -> OfferedTool {
     }
 }
 
-/// Returns the result of a call for the client.
+/// Converts a call's result for the client.
 pub(crate) async fn call_result(result: ToolResult, structured: bool, artifacts: Arc<dyn Artifacts>) -> CallToolResult {
     let result = result.truncate_to(TEXT_BYTES);
     if result.status != ToolStatus::Succeeded {
@@ -69,7 +69,7 @@ pub(crate) async fn call_result(result: ToolResult, structured: bool, artifacts:
     };
     let mut content = vec![ContentBlock::text(result.text_for_model())];
     let images = result.images;
-    // The images are on the disk.
+    // Reading the images from the disk may take long.
     let shown = tokio::task::spawn_blocking(move || pictures(&images, &*artifacts)).await;
     content.extend(shown.unwrap_or_default());
     let mut told = CallToolResult::success(content);

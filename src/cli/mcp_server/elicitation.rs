@@ -1,5 +1,5 @@
-//! Approval prompts for the user of an MCP client: as a request during the call, or as a result after which the client
-//! repeats the call.
+//! Approval prompts for the user of an MCP client. They are sent either as a request during the call, or as a result
+//! after which the client repeats the call.
 
 use crate::policy::Question;
 use crate::ports::Plan;
@@ -17,26 +17,26 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Maximum size in bytes of the diff in an approval prompt.
+/// Maximum size, in bytes, of the diff shown in an approval prompt.
 const DIFF_BYTES: usize = 8 << 10;
 const LINE_BYTES: usize = 2 << 10;
-/// Maximum number of pending approvals for calls to repeat; each stores its plan.
+/// Maximum number of pending approvals for calls that the client must repeat, limited because each one stores a plan.
 const MAX_WAITING: usize = 16;
-/// Name of the form's only field.
+/// Name of the only field in the form.
 const FIELD: &str = "allow";
-/// The only value that approves the call.
+/// Field value that approves the call.
 const YES: &str = "yes";
-/// Name of the input request in a result.
+/// Name of the input request within a result.
 const APPROVAL: &str = "approval";
 
-/// Way in which the client can ask its user.
+/// The client's means of prompting its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ElicitationSupport {
-    /// The client has announced no such capability.
+    /// The client does not support forms.
     None,
-    /// By a request during the call.
+    /// The client can be sent a request during the call.
     Request,
-    /// As a result that contains the form. The client then repeats the call with the answer.
+    /// The client can be sent a result that contains the form. It then repeats the call with the user's answer.
     NextCall,
 }
 
@@ -45,7 +45,7 @@ impl ElicitationSupport {
         let shows_forms = context
             .client_capabilities()
             .and_then(|capabilities| capabilities.elicitation)
-            // A client that lists neither supports the older form.
+            // A client that lists neither kind supports forms, as in the older protocol.
             .is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none());
         let modern = context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
         match (shows_forms, modern) {
@@ -56,7 +56,7 @@ impl ElicitationSupport {
     }
 }
 
-/// The user's answer. Only the exact value approves.
+/// The user's answer. Only the exact value approves the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClientAnswer {
     Yes,
@@ -69,15 +69,15 @@ impl ClientAnswer {
         if result.action == ElicitationAction::Accept && said == Some(YES) { Self::Yes } else { Self::No }
     }
 
-    /// Returns the answer in a repeated call.
+    /// Extracts the user's answer from a repeated call.
     pub(crate) fn from_responses(answers: &rmcp::model::InputResponses) -> Self {
         let result = answers.get(APPROVAL).and_then(|answer| serde_json::from_value(answer.clone()).ok());
         result.map_or(Self::No, |result| Self::from_result(&result))
     }
 }
 
-/// Returns the form with all facts for the decision. They come from outside, so they are shortened, and control
-/// characters are removed.
+/// Returns the form, with everything the user needs for the decision. Long values are shortened, and control characters
+/// are made visible.
 pub(crate) fn form(plan: &Plan, question: &Question) -> Result<ElicitRequestParams, ErrorData> {
     let proposal = plan.proposal.as_ref();
     let mut message = format!("aye: {}\n", truncate(&plan.summary, LINE_BYTES));
@@ -102,8 +102,8 @@ pub(crate) fn form(plan: &Plan, question: &Question) -> Result<ElicitRequestPara
     })
 }
 
-/// Asks during the call. If the client does not support it or does not answer in time, the call is
-/// denied.
+/// Prompts the user during the call. Returns `No` if the client does not support prompts, or if the user does not
+/// answer in time.
 pub(crate) async fn ask(context: &RequestContext<RoleServer>, form: ElicitRequestParams, patience: Duration) -> ClientAnswer {
     match context.peer.create_elicitation_with_timeout(form, Some(patience)).await {
         Ok(result) => ClientAnswer::from_result(&result),
@@ -114,7 +114,7 @@ pub(crate) async fn ask(context: &RequestContext<RoleServer>, form: ElicitReques
     }
 }
 
-/// Call that ended with a form.
+/// A call that ended with a form and is now waiting for the user's answer.
 pub(crate) struct PendingQuestion {
     name: String,
     arguments: Option<JsonObject>,
@@ -123,12 +123,13 @@ pub(crate) struct PendingQuestion {
     pub question: Question,
 }
 
-/// Pending approvals of calls that the client must repeat with the user's answer.
+/// Pending approvals for calls that the client must repeat with the user's answer.
 #[derive(Default)]
 pub(crate) struct PendingApprovals(Mutex<HashMap<String, PendingQuestion>>);
 
 impl PendingApprovals {
-    /// Stores the displayed plan under an unguessable name.
+    /// Stores the plan under an unguessable ID and returns the result that contains the form. If too many approvals are
+    /// pending, returns the plan and the request for approval as an error.
     pub(crate) fn keep(
         &self,
         (name, arguments): (String, Option<JsonObject>),
@@ -153,8 +154,8 @@ impl PendingApprovals {
         Ok(InputRequiredResult::new(Some(asked), Some(state)))
     }
 
-    /// Removes and returns the pending approval of this call. It can be answered only once, by a call with the same
-    /// arguments.
+    /// Removes and returns the pending approval for this call. Each approval can be answered only once, before it
+    /// expires, and only by a call with the same name and arguments.
     pub(crate) fn take(&self, state: &str, name: &str, arguments: Option<&JsonObject>) -> Option<PendingQuestion> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fits =
@@ -162,13 +163,13 @@ impl PendingApprovals {
         if waiting.get(state).is_some_and(fits) { waiting.remove(state) } else { None }
     }
 
-    /// Removes and returns all pending approvals at the end.
+    /// Removes and returns all pending approvals.
     pub(crate) fn end(&self) -> Vec<PendingQuestion> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, waits)| waits).collect()
     }
 }
 
-/// Drops a value on another thread, because removing the files of a preview may take long.
+/// Drops a value on another thread, because removing the files of a preview may take a long time.
 pub(crate) fn drop_in_background<T: Send + 'static>(what: T) {
     drop(tokio::task::spawn_blocking(move || drop(what)));
 }

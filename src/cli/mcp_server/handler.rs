@@ -1,4 +1,4 @@
-//! Handlers of MCP requests: the list of tools, and tool calls.
+//! Handles MCP requests that list or call tools.
 
 use super::calls::CallService;
 use rmcp::model::{
@@ -9,7 +9,7 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use std::sync::Arc;
 
-/// Supported methods. If a request for a supported method cannot be parsed, the request's parameters are invalid.
+/// Supported methods. If a request for one of these methods cannot be parsed, its parameters must be invalid.
 const METHODS: &[&str] = &["initialize", "server/discover", "ping", "tools/list", "tools/call"];
 
 #[derive(Clone)]

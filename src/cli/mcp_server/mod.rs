@@ -1,4 +1,4 @@
-//! `aye mcp serve`: offers aye's tools to another agent under the policy, as an MCP server on stdin and stdout.
+//! `aye mcp serve`: offers aye's tools to another agent, subject to the policy, as an MCP server on stdin and stdout.
 
 mod calls;
 mod convert;
@@ -28,18 +28,18 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use transport::ClientTransport;
 
-/// Maximum time for the last responses after the client has stopped sending.
+/// Maximum time to wait for the last responses to be sent after the client has closed its side.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum time for cancelled calls to report their end.
+/// Maximum time that cancelled calls have to report their end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
-/// Time to wait at exit for remaining reads and writes.
+/// Maximum time to wait for remaining reads and writes at exit.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 
-/// The approver of calls while aye serves its tools to another agent.
+/// Approver of calls when aye serves its tools to another agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ApprovalMode {
     Nobody,
-    /// The user of the client.
+    /// The client's user.
     Client,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, asks: ApprovalMode) -> Re
     exit
 }
 
-/// Returns the instructions for the model of the client.
+/// Returns the instructions for the client's model.
 fn instructions(place: &AppContext, asks: ApprovalMode) -> String {
     let asked = match asks {
         ApprovalMode::Nobody => "Calls that need approval are denied",
@@ -83,7 +83,7 @@ fn instructions(place: &AppContext, asks: ApprovalMode) -> String {
     )
 }
 
-/// Serves until the client disconnects or a signal ends the process.
+/// Serves the client until it disconnects or a signal terminates the process.
 async fn serve_until_end(wire: &ClientTransport, hand: Handler, signals: &mut Signals, end: &CancellationToken) -> Exit {
     let (over, deaf) = (CancellationToken::new(), wire.disconnected());
     let served = serve(wire.clone(), hand, over.clone());
@@ -96,7 +96,7 @@ async fn serve_until_end(wire: &ClientTransport, hand: Handler, signals: &mut Si
             tokio::time::sleep(RESPONSE_TIMEOUT).await;
         } => Exit::Completed,
     };
-    // Kill commands first, so that their calls get results.
+    // End running commands first, so that their calls still return results.
     end.cancel();
     if exit != Exit::Completed {
         over.cancel();
@@ -109,7 +109,8 @@ async fn serve_until_end(wire: &ClientTransport, hand: Handler, signals: &mut Si
     exit
 }
 
-/// Serves sessions one after another, so that messages before the first handshake do not end it.
+/// Serves one session. If the handshake fails, waits for another one, so messages sent before the handshake do not
+/// terminate the server.
 async fn serve(wire: ClientTransport, hand: Handler, over: CancellationToken) {
     loop {
         match serve_server_with_ct(hand.clone(), wire.clone(), over.clone()).await {

@@ -1,5 +1,5 @@
-//! Progress notifications with the output of a running command, redacted and rate-limited by the speed at which the
-//! client reads.
+//! Sends the output of a running command as progress notifications. The output is redacted, and the rate is limited by
+//! how fast the client reads.
 
 use crate::policy::redact::{Redactor, Stream};
 use crate::text::clean;
@@ -10,13 +10,14 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-/// Minimum time between two notifications.
+/// Minimum interval between two notifications.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Maximum size in bytes of a notification, which contains the end of the output since the last
-/// one.
+/// Maximum size, in bytes, of the text in a notification. The text is the end of the output produced since the last
+/// notification.
 const MESSAGE_BYTES: usize = 2 << 10;
 
-/// Sends progress until the command closes its output. The final output is part of the result.
+/// Sends progress notifications until the command closes its output or the client disconnects. The last output is part
+/// of the call's result.
 pub(crate) async fn send_progress(
     mut chunks: mpsc::Receiver<String>,
     redactor: Arc<Redactor>,

@@ -1,24 +1,24 @@
-//! Order of concurrent calls. As in a session, a call waits for earlier ones whose effects it may depend on.
+//! Orders concurrent calls. As in a session, a call waits for earlier calls whose effects it may depend on.
 
 use crate::ports::CallOrder;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// Open calls of one client, in the order of arrival.
+/// Open calls from one client, in order of arrival.
 #[derive(Default)]
 pub(crate) struct Scheduler {
     open: Mutex<Vec<ScheduledCall>>,
-    /// Notified when a call ends, and when its order is known.
+    /// Signals that a call has ended or that its order has been determined.
     changed: watch::Sender<u64>,
 }
 
 struct ScheduledCall {
     number: u64,
-    /// Order; unknown until the arguments have been examined.
+    /// Order of the call, or `None` if its arguments have not been examined yet.
     order: Option<CallOrder>,
 }
 
-/// Position of a call among the open ones. The call is open until all clones are dropped.
+/// A call's place in the queue of open calls. The call remains open until all clones are dropped.
 #[derive(Clone)]
 pub(crate) struct Arrival(Arc<QueueSlot>);
 
@@ -28,7 +28,7 @@ struct QueueSlot {
 }
 
 impl Scheduler {
-    /// Adds a call after all open calls.
+    /// Adds a call to the end of the queue.
     pub(crate) fn arrive(self: &Arc<Self>) -> Arrival {
         let mut open = self.open();
         let number = open.last().map_or(0, |last| last.number + 1);
@@ -44,7 +44,7 @@ impl Scheduler {
         self.notify();
     }
 
-    /// Returns whether all earlier calls that must precede the call have ended.
+    /// Returns whether all earlier calls on which the call must wait have ended.
     fn is_next(&self, number: u64) -> bool {
         let open = self.open();
         let own = open.iter().find(|call| call.number == number).and_then(|call| call.order.as_ref());
@@ -65,7 +65,7 @@ impl Scheduler {
 
 impl Arrival {
     /// Sets the order of the call, and waits until all calls that must precede it have ended. Returns whether it had to
-    /// wait, because its effects may have changed then.
+    /// wait, in which case its effects may have changed.
     pub(crate) async fn turn(&self, order: CallOrder) -> bool {
         let QueueSlot { scheduler, number } = &*self.0;
         let mut changed = scheduler.changed.subscribe();
@@ -73,7 +73,7 @@ impl Arrival {
         let mut waited = false;
         while !scheduler.is_next(*number) {
             waited = true;
-            // The sender still exists.
+            // Cannot fail, because the scheduler owns the sender.
             let _ = changed.changed().await;
         }
         waited

@@ -1,5 +1,4 @@
-//! Line transport of the MCP client, which limits the size of messages and responds to invalid ones
-//! with errors.
+//! Line-based transport for an MCP client. Limits the size of messages, and responds to invalid messages with errors.
 
 use super::scheduler::Scheduler;
 use crate::cli::serve::transport::{Outbox, ServeClient};
@@ -16,24 +15,24 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of open requests; more are rejected immediately.
+/// Maximum number of open requests. Any further request is rejected immediately.
 const MAX_REQUESTS: usize = 64;
-/// Error code for too many open requests.
+/// Error code returned when there are too many open requests.
 const BUSY: ErrorCode = ErrorCode(-32000);
 
-/// One end of the connection. Cheap to clone; only one clone may receive at a time.
+/// Connection to the client. Clones are cheap, but only one of them may receive at a time.
 #[derive(Clone)]
 pub(crate) struct ClientTransport {
     lines: Arc<Mutex<mpsc::Receiver<BoundedLine>>>,
     out: Arc<Outbox>,
     requests: Arc<Semaphore>,
-    /// Order of the calls. The connection sees the calls first.
+    /// Determines the order of calls. Each call is added when its request arrives.
     scheduler: Arc<Scheduler>,
-    /// Token that is cancelled at the end of the input.
+    /// Token that is cancelled when the input ends.
     deaf: CancellationToken,
 }
 
-/// Permit that is dropped together with its request.
+/// Permit for an open request, which is released when the request is dropped.
 #[derive(Clone)]
 struct RequestPermit(#[expect(dead_code, reason = "dropping it releases its permit")] Arc<OwnedSemaphorePermit>);
 
@@ -52,14 +51,14 @@ impl ClientTransport {
         self.deaf.clone()
     }
 
-    /// Waits for the last lines to be written, for a limited time.
+    /// Waits, for a limited time, until the last lines have been written.
     pub(crate) async fn close(self) {
         if let Some(out) = Arc::into_inner(self.out) {
             out.close().await;
         }
     }
 
-    /// Returns the next line, once the client has read enough of its responses.
+    /// Returns the next line. Waits first if the client has not read enough of its responses.
     async fn line(&self) -> Option<BoundedLine> {
         let mut lines = self.lines.lock().await;
         if !self.out.has_room() {
@@ -74,7 +73,8 @@ impl ClientTransport {
         }
     }
 
-    /// Parses a message; `None` if it was invalid, in which case an error was sent.
+    /// Parses a message. Returns `None` for a rejected message; unless it is a notification, the client is sent an
+    /// error.
     fn message(&self, line: BoundedLine) -> Option<ClientJsonRpcMessage> {
         let mut message = match read(line) {
             Ok(message) => message?,
@@ -91,8 +91,7 @@ impl ClientTransport {
                 return None;
             };
             request.request.extensions_mut().insert(RequestPermit(Arc::new(permit)));
-            // Requests are handled concurrently, so this is the last place at which their order is
-            // known.
+            // Requests are handled concurrently, so this is the last point at which their order is known.
             if matches!(request.request, ClientRequest::CallToolRequest(_)) {
                 request.request.extensions_mut().insert(self.scheduler.arrive());
             }
@@ -101,7 +100,7 @@ impl ClientTransport {
     }
 }
 
-/// Parses a line; `None` for an invalid notification. An error contains the request ID if it is readable.
+/// Parses a line. Returns `None` for an invalid notification. Errors include the request ID if it could be read.
 fn read(line: BoundedLine) -> Result<Option<ClientJsonRpcMessage>, Box<(ErrorData, Option<RequestId>)>> {
     let bytes = match line {
         BoundedLine::Whole(bytes) => bytes,

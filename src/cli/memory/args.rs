@@ -3,7 +3,7 @@
 use crate::protocol::{MemoryTarget, Problem};
 use clap::Subcommand;
 
-/// Number of digits of a proposal ID.
+/// Number of digits in a proposal ID.
 const ID_DIGITS: std::ops::RangeInclusive<usize> = 4..=8;
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
@@ -79,7 +79,7 @@ pub(crate) enum MemorySub {
 }
 
 impl MemorySub {
-    /// Returns whether the action can change a file that the model reads, or resolve a proposal.
+    /// Returns whether the action can change a file that the model reads, or can resolve a proposal.
     pub(crate) fn changes_memory(&self) -> bool {
         !matches!(self, Self::List { .. } | Self::Show { .. })
     }

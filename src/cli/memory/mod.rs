@@ -15,7 +15,7 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write as _};
 
-/// Maximum width of an instruction in the list, in cells.
+/// Maximum width of an instruction in the list, in terminal cells.
 const TEXT_CELLS: usize = 90;
 
 pub(crate) fn run(place: &AppContext, action: MemorySub) -> Result<Exit, CliError> {
@@ -92,7 +92,7 @@ fn list(place: &AppContext, memory: &Memory, json: bool) -> Result<Exit, CliErro
     Ok(Exit::Completed)
 }
 
-/// Returns the source of a proposal on one line.
+/// Describes where a proposal comes from, on one line.
 fn origin(proposal: &MemoryProposal) -> String {
     let count = proposal.said.len();
     match proposal.source {
@@ -122,7 +122,7 @@ fn describe(proposal: &MemoryProposal) -> String {
     text
 }
 
-/// Applies a proposal after the user has seen its diff and approved it.
+/// Applies a proposal. Prompts the user unless the diff is approved in advance, by `yes` or by its digest.
 fn apply(memory: &Memory, id: &str, yes: bool, digest: Option<String>) -> Result<AppliedProposal, CliError> {
     if let Some(digest) = digest {
         return memory.apply(id, &digest);

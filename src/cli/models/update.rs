@@ -1,4 +1,4 @@
-//! `aye models update`: replaces the downloaded catalogue, after showing a diff.
+//! `aye models update`: replaces the downloaded model catalogue, after showing what would change.
 
 use crate::cli::args::definition::ModelsUpdate;
 use crate::host::allowed_models::AllowedModels;
@@ -17,7 +17,7 @@ use crate::text::reveal_line;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write as _};
 
-/// Maximum number of changes shown; the rest are only counted.
+/// Maximum number of changes shown; any further changes are only counted.
 const SHOWN: usize = 200;
 
 pub(crate) fn run(place: &AppContext, args: &ModelsUpdate) -> Result<Exit, CliError> {
@@ -62,7 +62,7 @@ fn source(place: &AppContext, args: &ModelsUpdate) -> Result<ListSource, CliErro
     ListSource::parse(&given).map_err(CliError::usage)
 }
 
-/// Returns the changes as text.
+/// Describes the changes as text.
 fn describe_changes(update: &CatalogueUpdate, allowed: &AllowedModels) -> String {
     let date = update.date().map(|date| format!(" dated {date}")).unwrap_or_default();
     if update.changes.is_empty() {

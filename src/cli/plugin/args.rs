@@ -109,7 +109,7 @@ impl PluginSub {
 }
 
 impl PluginAction {
-    /// Returns whether the action changes which plugins are used.
+    /// Returns whether the action changes which plugins are in use.
     pub(crate) fn changes_plugins(&self) -> bool {
         match self {
             Self::Add { .. } | Self::Update { .. } | Self::Remove { .. } | Self::SetEnabled { .. } => true,

@@ -16,7 +16,7 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write as _};
 
-/// Maximum width of a description in the list, in cells.
+/// Maximum width of a description in the list, in terminal cells.
 const DESCRIPTION_CELLS: usize = 100;
 
 pub(crate) fn run(place: &AppContext, action: PluginAction) -> Result<Exit, CliError> {
@@ -36,7 +36,7 @@ pub(crate) fn run(place: &AppContext, action: PluginAction) -> Result<Exit, CliE
     }
 }
 
-/// Adds the plugin from a source. `expected`: the name that the plugin must have.
+/// Adds the plugin from a source. If `expected` is set, the plugin must have this name.
 fn add(place: &AppContext, store: &PluginStore, given: &SourceArgs, expected: Option<&str>, yes: bool) -> Result<Exit, CliError> {
     let source = source(place, given)?;
     let lock = store.lock().map_err(CliError::failed)?;
@@ -80,7 +80,7 @@ fn add_staged(
     Ok(Exit::Completed)
 }
 
-/// Returns the source that the user specified.
+/// Parses the source that the user specified.
 fn source(place: &AppContext, given: &SourceArgs) -> Result<PluginSource, CliError> {
     let source = PluginSource::parse(&given.source, given.path.as_deref(), &place.workspace);
     source.map_err(|problem| CliError::usage(problem.with_location(location(&given.source))))
@@ -94,14 +94,14 @@ fn location(source: &str) -> String {
     format!("cannot add a plugin from `{}`", reveal_line(&without_credentials(source)))
 }
 
-/// Returns a source without the credentials in its URL.
+/// Removes the credentials from the URL of a source.
 fn without_credentials(source: &str) -> String {
     let Some((scheme, rest)) = source.split_once("://") else { return source.to_owned() };
     let host = rest.find('/').unwrap_or(rest.len());
     rest[..host].rfind('@').map_or_else(|| source.to_owned(), |at| format!("{scheme}://…{}", &rest[at..]))
 }
 
-/// Returns the error for a source that cannot be added.
+/// Returns the error that explains why a plugin cannot be added from a source.
 fn refused(source: &str, problem: Problem) -> CliError {
     CliError::failed(problem.with_location(location(source)))
 }
@@ -126,7 +126,7 @@ fn plan_text(old: Option<&Plugin>, staged: &StagedPlugin, contents: &Contents) -
     text
 }
 
-/// Shows a plan, and asks the user to approve it.
+/// Prints a plan. Unless `yes` is set, prompts the user to approve it.
 fn confirm(text: &str, verb: &str, yes: bool) -> Result<(), CliError> {
     if yes {
         print_text(text);
@@ -210,7 +210,7 @@ fn show(store: &PluginStore, name: &str, json: bool) -> Result<Exit, CliError> {
     Ok(Exit::Completed)
 }
 
-/// Checks a plugin. The plugin is only parsed, so it needs no approval.
+/// Checks a plugin. No approval is needed, because the plugin is only parsed.
 fn check(place: &AppContext, given: &SourceArgs, json: bool) -> Result<Exit, CliError> {
     let at = || format!("cannot check `{}`", reveal_line(&without_credentials(&given.source)));
     let source = PluginSource::parse(&given.source, given.path.as_deref(), &place.workspace);
@@ -250,7 +250,7 @@ fn set_enabled(store: &PluginStore, name: &str, enabled: bool) -> Result<Exit, C
     Ok(Exit::Completed)
 }
 
-/// Returns the installed plugin with this name.
+/// Finds an installed plugin by name. Returns an error if there is none.
 fn installed(store: &PluginStore, name: &str) -> Result<Plugin, CliError> {
     store.find(name).map_err(CliError::failed)?.ok_or_else(|| unknown(store, name))
 }

@@ -1,4 +1,4 @@
-//! Plan of the addition or update of a plugin, as text.
+//! Formats the plan for adding or updating a plugin.
 
 use crate::cli::list_section::list_section;
 use crate::host::plugins::{Contents, Part, Plugin, PluginManifest};
@@ -8,16 +8,16 @@ use crate::tools::line_hunks;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Maximum width of a description, in cells.
+/// Maximum width of a description, in terminal cells.
 const DESCRIPTION_CELLS: usize = 120;
-/// Maximum size of a file whose changes are shown line by line, in bytes.
+/// Maximum size, in bytes, of a file whose changes are shown line by line.
 const DIFF_BYTES: u64 = 128 << 10;
-/// Maximum number of diff lines in the plan.
+/// Maximum number of diff lines shown for all files together.
 const DIFF_LINES: usize = 400;
-/// Number of digits shown of the plugin's hash.
+/// Number of digits of the plugin hash that are shown.
 const DIGITS: usize = 16;
 
-/// Describes the name, origin, size and parts of a plugin.
+/// Describes the name, origin, size and contents of a plugin.
 pub(super) fn describe(plugin: &Plugin, manifest: Option<&PluginManifest>, contents: &Contents) -> String {
     let pin = &plugin.pin;
     let mut text = String::new();
@@ -60,21 +60,21 @@ pub(super) fn describe(plugin: &Plugin, manifest: Option<&PluginManifest>, conte
     text
 }
 
-/// Returns the number and total size of the files.
+/// Describes the number and total size of the plugin's files.
 pub(super) fn files(plugin: &Plugin) -> String {
     let files = &plugin.pin.files;
     let bytes = files.values().map(|file| file.bytes).sum();
     format!("{}, {}", format_count(files.len() as u64, "file", "files"), size(bytes))
 }
 
-/// Describes a part on one line. Descriptions are cut, but commands are shown in full.
+/// Describes part of a plugin on one line. Descriptions are truncated, but commands are shown in full.
 fn part(part: &Part, is_command: bool) -> String {
     let description = clean_line(&part.description);
     let description = if is_command { description } else { truncate(&description, DESCRIPTION_CELLS).into_owned() };
     format!("{}: {description}", part.name)
 }
 
-/// Returns the differences between an installed plugin and its new version, file by file.
+/// Shows how a new version of a plugin differs from the installed one, file by file.
 pub(super) fn differences(old: &Plugin, new: &Plugin) -> String {
     let paths: BTreeSet<&String> = old.pin.files.keys().chain(new.pin.files.keys()).collect();
     let (mut text, mut lines) = (String::new(), 0);

@@ -185,12 +185,12 @@ pub(crate) enum PolicyAction {
     Redact { jsonl: bool },
 }
 
-/// Command or call to explain.
+/// What to explain: a command or a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ExplainSubject {
-    /// One word is a shell line; several are a program and its arguments.
+    /// A single word is a shell command line. Several words are a program and its arguments.
     Command { words: Vec<String>, cwd: Option<String> },
-    /// A tool call; `arguments` as on the command line of `aye tool call`.
+    /// A tool call. `arguments` has the same form as the `--args` option of `aye tool call`.
     Call { tool: String, arguments: String },
 }
 
@@ -237,8 +237,7 @@ impl PolicySub {
 }
 
 impl PolicyAction {
-    /// Returns true if the action changes the policy, which is forbidden for commands that aye
-    /// runs.
+    /// Returns whether the action changes the policy. Commands started by aye must not do this.
     pub(crate) fn changes_policy(&self) -> bool {
         match self {
             Self::Init { place, .. } => *place != InitPlace::Stdout,

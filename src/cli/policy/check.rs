@@ -1,4 +1,4 @@
-//! `aye policy check`: evaluates tool calls from stdin without running them.
+//! `aye policy check`: judges tool calls read from stdin, without running them.
 
 use super::server_tools::ServerTools;
 use crate::headless::lines;
@@ -16,18 +16,18 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 
-/// Maximum size of a line, in bytes. A longer call could never run.
+/// Maximum size of a line in bytes. A longer call could never be run.
 const LINE_BYTES: usize = 64 << 20;
 
 #[derive(Serialize)]
 struct Answer<'a> {
-    /// ID, exactly as received.
+    /// ID of the call, exactly as received.
     id: Option<&'a RawValue>,
     #[serde(flatten)]
     explanation: Explanation,
 }
 
-/// Prints one verdict for each line, even for an invalid one. The exit code does not depend on the verdicts.
+/// Prints a verdict for every line, even if it is invalid. The exit code does not depend on the verdicts.
 pub(crate) fn run(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
     let policy = super::load_policy(place, common)?;
     let place = &super::with_tools(place, common);
@@ -95,7 +95,7 @@ fn explain_request(
     let (Some(tool), Some(arguments)) = (tool, request.get("arguments")) else {
         return Explanation::unreadable(EXPECTED.to_owned());
     };
-    // A panic on one line must not affect the next.
+    // A panic on one line must not affect the next line.
     match guard::catch_panic(|| super::judge_call(&tool, &CallArguments::parse(arguments.get()), enforcer, toolset, servers)) {
         Some(Ok((_, told))) => told,
         Some(Err(why)) => Explanation::unreadable(why),
@@ -109,7 +109,7 @@ mod tests {
     use crate::policy::{Bundle, Context, Layer, Scope};
     use std::path::PathBuf;
 
-    /// A line on which the command parser panics in test builds.
+    /// A line that makes the command parser panic in test builds.
     const FAULTY: &str = "aye-test-faulty-line";
 
     #[test]

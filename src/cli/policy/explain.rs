@@ -1,4 +1,4 @@
-//! `aye policy explain`: explains the verdict for a command or tool call, with its rule and reason.
+//! `aye policy explain`: explains the verdict on a command or tool call, including the rule and the reason.
 
 use super::args::ExplainSubject;
 use super::origin::{Origins, RuleLocation};
@@ -20,19 +20,21 @@ use crate::tools;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Verdicts for a call, by the rules alone and in the current environment, with the locations of the rules.
+/// Verdicts on a call, both according to the rules alone and in the current environment, with the locations of the
+/// rules.
 pub(crate) struct ExplainedCall {
-    /// Verdict by the rules alone, in a sandbox.
+    /// Verdict according to the rules alone, assuming that there is a sandbox.
     pub by_rules: Explanation,
     /// Verdict in the current environment.
     pub now: Explanation,
     pub mode: Mode,
     pub steps: Vec<Step>,
-    /// Matching rules in the order of the steps. The first one decides.
+    /// Names and locations of the rules, without duplicates. The rule that determined the verdict comes first, followed
+    /// by the rules of the steps.
     pub origins: Vec<(String, Option<RuleLocation>)>,
 }
 
-/// Simple command of a shell line, or action of a call.
+/// A simple command in a shell command line, or an action of a call.
 pub(crate) struct Step {
     pub text: String,
     pub verdict: VerdictKind,
@@ -61,7 +63,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, subject: ExplainSubject, 
     let now = if actions.is_empty() {
         by_rules.clone()
     } else {
-        // A dangling symlink is evaluated by its own path.
+        // If the current paths cannot be determined, as for a dangling symlink, the call is evaluated by its arguments.
         let found = toolset.actions_now(&name, &arguments).unwrap_or_else(|_| actions.clone());
         place
             .enforcer(&policy, SandboxHost::find(place, tools::RepositoryTrust::Untrusted).sandbox(), place.mode)
@@ -95,7 +97,7 @@ fn command(words: &[String], cwd: Option<String>) -> CallArguments {
     CallArguments::Object(arguments)
 }
 
-/// Returns the commands of a shell line, or the actions of a call.
+/// Returns the commands in a shell command line, or the actions of a call.
 pub(crate) fn steps(whole: &Explanation, actions: &[Action], explain: impl Fn(&Action) -> Explanation) -> Vec<Step> {
     if !whole.parts.is_empty() {
         let step = |part: &crate::protocol::CommandPart| Step {
@@ -137,14 +139,14 @@ fn describe_action(action: &Action) -> String {
     }
 }
 
-/// Output of `aye policy check`, with the context of the check.
+/// JSON output of `aye policy explain`, including the context in which the call was judged.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ExplainOutput<'a> {
     #[serde(flatten)]
     explanation: &'a Explanation,
     mode: Mode,
-    /// File of the deciding rule; absent for a built-in rule.
+    /// File that contains the rule that determined the verdict; absent for a built-in rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -25,7 +25,7 @@ pub(crate) fn run(place: &AppContext, action: GrantsAction) -> Result<Exit, CliE
 #[serde(rename_all = "camelCase")]
 struct Entry<'a> {
     rule: &'a str,
-    /// Scope: `project` or `everywhere`.
+    /// Scope of the rule: `project` or `everywhere`.
     scope: &'static str,
     file: &'a Path,
     line: usize,
@@ -84,7 +84,7 @@ fn list(place: &AppContext, json: bool) -> Result<Exit, CliError> {
     Ok(Exit::Completed)
 }
 
-/// Returns the saved rules, those of this project first.
+/// Returns all saved rules, starting with those for this project.
 fn saved_rules(place: &AppContext) -> Result<Vec<NamedRule>, ConfigError> {
     let config = &place.directories.config;
     let own = grants::project_file(config, &place.workspace);
@@ -111,7 +111,7 @@ fn revoke(place: &AppContext, names: &[String], all: bool, expired: bool) -> Res
         gone.extend(saved.iter().filter(reachable).filter(|named| all || named.kept.is_expired(now)));
     }
     for name in names {
-        // One line may contain several directories.
+        // Several rules may be on the same line, for example for several directories.
         let before = gone.len();
         gone.extend(saved.iter().filter(reachable).filter(|named| named.name == *name));
         if gone.len() == before {
@@ -127,8 +127,7 @@ fn revoke(place: &AppContext, names: &[String], all: bool, expired: bool) -> Res
         let of_file: Vec<&&NamedRule> = gone.iter().filter(|named| named.file == *file).collect();
         grants::change(file, |old| {
             let old = old.unwrap_or_default();
-            // Compare by content, because the line number may have changed since the rules were
-            // listed.
+            // Compare by content, because line numbers may have changed since the rules were listed.
             let same = |kept: &grants::SavedRule| of_file.iter().any(|named| named.kept.rule == kept.rule);
             let (new, _) = grants::remove_rules(old, same).map_err(ConfigError::single)?;
             Bundle::parse(&new, &file.display().to_string()).map_err(|error| ConfigError::single(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! `aye policy init`: writes a starter policy. Replaces an existing one only on request.
+//! `aye policy init`: writes a starter policy. An existing policy is replaced only on request.
 
 use crate::host::console::print_text;
 use crate::host::context::AppContext;

@@ -1,4 +1,4 @@
-//! `aye policy log`: shows past decisions, with the rule or user that decided.
+//! `aye policy log`: shows past decisions, and the rule or user responsible for each.
 
 use crate::host::console::print_text;
 use crate::host::context::AppContext;

@@ -1,4 +1,4 @@
-//! `aye policy`: shows, explains, tests and edits the policy. Never runs a call.
+//! `aye policy`: shows, explains, tests and edits the policy, without ever running a tool call.
 
 pub(crate) mod args;
 mod check;
@@ -52,21 +52,21 @@ pub(crate) fn run(common: &Common, action: PolicyAction) -> Result<Exit, CliErro
     }
 }
 
-/// Returns the layers in effect.
+/// Loads the policy in effect, with all its layers.
 pub(super) fn load_policy(place: &AppContext, common: &Common) -> Result<Policy, CliError> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     project.ignored_policy_notice().iter().for_each(warn);
     place.policy(common.policy.as_deref(), Some(&project))
 }
 
-/// Returns the workspace settings with the user's custom tools and those of a trusted project.
+/// Returns the context including the user's custom tools and, if the project is trusted, the project's.
 fn with_tools(place: &AppContext, common: &Common) -> AppContext {
     let mut own = place.clone();
     own.with_tools_of(&ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust));
     own
 }
 
-/// Returns the tools under a policy, to determine the actions of calls without running them.
+/// Returns the tools available under a policy. They are used to determine the actions of calls without running them.
 fn toolset(place: &AppContext, enforcer: &Enforcer) -> Toolset {
     let settings = session::tool_settings(place, enforcer, SandboxPolicy::unsandboxed());
     Toolset::new(settings, session::tool_sources(place, enforcer))
@@ -94,7 +94,7 @@ fn in_background(arguments: &CallArguments) -> bool {
     matches!(arguments, CallArguments::Object(object) if object.get("background").is_some_and(|value| value.as_bool() == Some(true)))
 }
 
-/// Evaluates a call by its arguments alone. Returns its actions and the verdict, or the reason why it is invalid.
+/// Judges a call by its arguments alone. Returns its actions and the verdict, or the reason why the call is invalid.
 fn judge_call(
     tool: &str,
     arguments: &CallArguments,
@@ -110,8 +110,7 @@ fn judge_call(
     }
     let actions = toolset.actions_for(tool, arguments).map_err(|error| error.message)?;
     let mut told = enforcer.explain(&actions, jiff::Timestamp::now());
-    // Sessions and background commands do not end on their own, so their effects cannot be
-    // reviewed.
+    // Sessions and background commands do not end on their own, so their effects cannot be reviewed.
     let is_awaited = tools::canonical_name(tool) == Some("RunCommand") && !in_background(arguments);
     told.approve = told.approve.map(|when| if is_awaited { when } else { ApproveWhen::Before });
     if !is_awaited {

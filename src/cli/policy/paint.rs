@@ -1,15 +1,15 @@
-//! Formatting of the output of `aye policy`: colours on a terminal, wrapped rows, no control characters.
+//! Formats the output of `aye policy`: colours on a terminal, wrapped rows, and no control characters.
 
 use crate::host::options::Color;
 use crate::protocol::{Risk, VerdictKind};
 use crate::text;
 use std::io::IsTerminal;
 
-/// Width without a known limit, as in a pipe: rows are not wrapped.
+/// Width, in terminal cells, used if no limit is known, as for a pipe. Rows are not wrapped in this case.
 const ENDLESS: usize = 100_000;
 const NARROWEST: usize = 40;
 const WIDEST: usize = 140;
-/// Maximum number of rows per text; the rest are only counted.
+/// Maximum number of rows of code shown; any further rows are only counted.
 const MAX_ROWS: usize = 40;
 
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,7 @@ pub(crate) enum OutputTone {
 }
 
 impl OutputStyle {
-    /// Returns the format for stdout.
+    /// Returns the format to use for stdout.
     pub(crate) fn for_stdout(color: Color) -> Self {
         let seen = std::io::stdout().is_terminal();
         let refused = color == Color::Never || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -57,7 +57,7 @@ impl OutputStyle {
         if self.colors { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
-    /// Returns `allow`, `ask` or `deny`, padded to a number of cells.
+    /// Formats a verdict as `allow`, `ask` or `deny`, padded to the given number of terminal cells.
     pub(crate) fn verdict(&self, verdict: VerdictKind, cells: usize) -> String {
         let tone = match verdict {
             VerdictKind::Allow => OutputTone::Good,
@@ -67,7 +67,7 @@ impl OutputStyle {
         self.tone(tone, &format!("{:cells$}", verdict.as_str()))
     }
 
-    /// Returns the risk, padded to a number of cells. Critical risk is marked.
+    /// Formats a risk, padded to the given number of terminal cells. Critical risk is marked.
     pub(crate) fn risk(&self, risk: Risk, critical: bool, cells: usize) -> String {
         let text = format!("{:cells$}", if critical { "CRITICAL" } else { risk.as_str() });
         match risk {
@@ -77,14 +77,14 @@ impl OutputStyle {
         }
     }
 
-    /// Wraps a sentence into rows, indented from the second row on.
+    /// Wraps a sentence into rows, leaving room for an indent of the given number of terminal cells.
     pub(crate) fn wrap_sentence(&self, text: &str, indent: usize) -> Vec<String> {
         let text = text::reveal(text).replace('\n', " ");
         let rows = text::wrap(&text, self.width.saturating_sub(indent).max(NARROWEST / 2));
         rows.into_iter().map(|row| text[row].to_owned()).collect()
     }
 
-    /// Wraps code into rows, preserving all its characters.
+    /// Wraps code into rows, preserving spaces. Rows beyond `MAX_ROWS` are only counted.
     pub(crate) fn code(&self, text: &str, indent: usize) -> Vec<String> {
         let text = text::expand_tabs(&text::reveal(text)).into_owned();
         let width = self.width.saturating_sub(indent).max(NARROWEST / 2);
@@ -103,7 +103,7 @@ impl OutputStyle {
         rows
     }
 
-    /// Cuts or pads a string to a number of cells.
+    /// Truncates or pads a string to the given number of terminal cells.
     pub(crate) fn cell(text: &str, cells: usize) -> String {
         let shown = text::truncate(text, cells);
         let blanks = cells.saturating_sub(text::width(&shown));

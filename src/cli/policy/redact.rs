@@ -1,4 +1,4 @@
-//! `aye policy redact`: redacts text from stdin, to test a `[[redaction]]`.
+//! `aye policy redact`: redacts text read from stdin, to try out a `[[redaction]]`.
 
 use crate::host::console::{print_json, print_text, warn};
 use crate::host::context::AppContext;
@@ -13,14 +13,14 @@ use serde_json::value::RawValue;
 use std::fmt::Display;
 use std::io::{BufRead, Read};
 
-/// Maximum size of the text, in bytes. The whole text is held in memory.
+/// Maximum size of the text in bytes, limited because the whole text is read into memory.
 const TEXT_BYTES: u64 = 256 << 20;
 
 #[derive(Deserialize)]
 struct Line {
     id: Option<Box<RawValue>>,
     text: String,
-    /// Additional secret values of any form.
+    /// Additional values to redact, regardless of their form.
     #[serde(default, rename = "knownValues", alias = "known_values")]
     known_values: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! MCP tools for policy commands, as last known. No server is started or contacted.
+//! MCP tools for use by policy commands, as known from earlier connections. No server is started or contacted.
 
 use crate::host::context::AppContext;
 use crate::host::mcp_servers::specs;
@@ -9,10 +9,10 @@ use crate::protocol::Action;
 use crate::tools::Pins;
 use std::sync::Arc;
 
-/// Separators between the name of a configured server and its tool.
+/// Separators between server and tool in the name of a configured server's tool.
 const BETWEEN: [&str; 2] = [":", "__"];
 
-/// Configured servers, and their last known tools.
+/// The configured servers and the tools they last offered.
 pub(crate) struct ServerTools {
     servers: Vec<String>,
     tools: Arc<[RemoteTool]>,
@@ -29,8 +29,9 @@ impl ServerTools {
         Self { servers, tools, pins: Pins::in_directory(directory.join("pins")) }
     }
 
-    /// Returns the call for a name: `SERVER/TOOL` or `Mcp.SERVER/TOOL`, and for a configured server also `SERVER:TOOL`
-    /// or `SERVER__TOOL`. An unknown tool is judged as a new one.
+    /// Returns the action that corresponds to a call, based on the tool's name. The name is `SERVER/TOOL` or
+    /// `Mcp.SERVER/TOOL` or, for a configured server, `SERVER:TOOL` or `SERVER__TOOL`. An unknown tool is judged like a
+    /// new one.
     pub(crate) fn action(&self, called: &str) -> Option<Action> {
         let (server, tool) = parse_qualified(called).or_else(|| self.find_configured(called))?;
         let known = self.servers.iter().find(|known| known.eq_ignore_ascii_case(server)).map_or(server, String::as_str);
@@ -57,13 +58,13 @@ impl ServerTools {
     }
 }
 
-/// Returns the server and the tool of a name in the form used in policies.
+/// Splits a tool name, as written in policies, into server and tool.
 pub(crate) fn parse_qualified(called: &str) -> Option<(&str, &str)> {
     let (server, tool) = called.strip_prefix("Mcp.").unwrap_or(called).split_once('/')?;
     (!server.is_empty() && !tool.is_empty()).then_some((server, tool))
 }
 
-/// Returns true if a name has the form `SERVER:TOOL` or `SERVER__TOOL`.
+/// Returns whether a name has the form `SERVER:TOOL` or `SERVER__TOOL`.
 pub(crate) fn is_server_form(called: &str) -> bool {
     let is_form = |(server, tool): (&str, &str)| !server.is_empty() && !tool.is_empty();
     BETWEEN.iter().filter_map(|between| called.split_once(between)).any(is_form)
@@ -71,7 +72,7 @@ pub(crate) fn is_server_form(called: &str) -> bool {
 
 #[cfg(test)]
 impl ServerTools {
-    /// Returns a value without configured servers.
+    /// Returns an instance without any configured servers.
     pub(crate) fn empty() -> Self {
         Self { servers: Vec::new(), tools: Vec::new().into(), pins: Pins::in_directory("nowhere".into()) }
     }

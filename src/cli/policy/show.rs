@@ -1,4 +1,4 @@
-//! `aye policy show`: shows the policy in effect, entry by entry, with file and line.
+//! `aye policy show`: shows every entry of the policy in effect, with its file and line.
 
 use super::args::ShowForm;
 use super::paint::{OutputStyle, OutputTone};
@@ -15,19 +15,19 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Minimum width of a value next to its origin, in cells, if the width is limited.
+/// Minimum width, in terminal cells, of a value that is followed by its origin, if the width of the output is limited.
 const VALUE_CELLS: usize = 36;
-/// Maximum width in cells up to which a value determines the column of the origins.
+/// Maximum width, in terminal cells, up to which values determine the column of the origins.
 const ALIGNED_CELLS: usize = 72;
 
-/// Policy in effect.
+/// The policy in effect.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InForce {
     pub layers: Vec<LayerInForce>,
     pub mode: Mode,
     pub workspace: PathBuf,
-    /// State of the project's policy.
+    /// Status of the project's policy.
     pub project: String,
     pub entries: Vec<EffectiveSetting>,
     #[serde(skip)]
@@ -97,12 +97,13 @@ impl LayerInForce {
 }
 
 impl InForce {
-    /// Returns a path for display: `~/.config/aye/policy.toml`.
+    /// Formats a path for display, as in `~/.config/aye/policy.toml`.
     fn display_path(&self, path: &Path) -> String {
         crate::text::reveal(&crate::text::abbreviate_home(path, &self.home)).into_owned()
     }
 
-    /// Returns the entries by section: those that affect verdicts first, those that only define names last.
+    /// Groups the entries by section: general entries first, then models, tools and capabilities, and finally all other
+    /// sections. Tests are omitted.
     fn sections(&self) -> Vec<(&str, Vec<&EffectiveSetting>)> {
         let rank = |section: &str| match section {
             "" => 0,
@@ -204,8 +205,8 @@ impl InForce {
         }
     }
 
-    /// Returns all layers as a single policy. Lists of blocked items are combined; for other keys, the first one is
-    /// used, and the rest are comments.
+    /// Formats all layers as a single policy. Tables, and lists of blocked items, are combined. For any other key, the
+    /// value in effect is used, and other values are added as comments.
     pub(crate) fn as_toml(&self) -> String {
         let mut out = String::new();
         for layer in &self.layers {
@@ -263,8 +264,7 @@ impl InForce {
     }
 }
 
-/// Formats an entry as `key = value`. For a rule, returns its condition, decision and reason,
-/// without examples.
+/// Formats an entry as `key = value`. A rule is shown as its decision, condition and reason, without its examples.
 fn format_entry(entry: &EffectiveSetting) -> String {
     let rule = (entry.key == "rules").then(|| format!("rule = {}", entry.value).parse::<toml::Table>().ok()).flatten();
     let rule = rule.and_then(|table| table.get("rule")?.as_table().cloned());

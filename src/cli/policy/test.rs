@@ -1,4 +1,4 @@
-//! `aye policy test`: runs the `[[tests]]` of policies, for example in CI.
+//! `aye policy test`: runs the `[[tests]]` in policies, for example in CI.
 
 use super::origin::format_location as shown_place;
 use super::paint::{OutputStyle, OutputTone};
@@ -15,24 +15,24 @@ use crate::tools::{self, Toolset};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Set of tests, and the layers against which they run.
+/// A set of tests, and the policy layers against which they run.
 pub(crate) struct Suite {
     pub file: PathBuf,
     pub bundle: Bundle,
     pub policy: Policy,
 }
 
-/// Results of all tests.
+/// Combined results of all tests.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct TestTotals {
     pub tests: usize,
     pub failed: usize,
-    /// Number of `match` and `not_match` examples, which were checked when the files were read.
+    /// Number of `match` and `not_match` examples. These were checked when the files were read.
     pub examples: usize,
     pub failures: Vec<TestFailure>,
 }
 
-/// A failed test.
+/// A test that failed.
 #[derive(Debug, Serialize)]
 pub(crate) struct TestFailure {
     pub file: PathBuf,
@@ -61,7 +61,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, files: &[PathBuf], json: 
     Ok(if outcome.failed == 0 { Exit::Completed } else { Exit::Failed })
 }
 
-/// Returns each layer in effect with its own tests.
+/// Returns a suite for each layer in effect, consisting of that layer's own tests.
 fn load_layer_suites(place: &AppContext, common: &Common) -> Result<Vec<Suite>, CliError> {
     let policy = super::load_policy(place, common)?;
     let suite = |layer: &Layer| Suite {
@@ -72,8 +72,7 @@ fn load_layer_suites(place: &AppContext, common: &Common) -> Result<Vec<Suite>, 
     Ok(policy.layers.iter().map(suite).collect())
 }
 
-/// Returns each file as a separate suite. A project's policy is tested on top of the layers in
-/// effect.
+/// Returns a separate suite for each file. A project's policy is tested on top of the layers in effect.
 fn load_suites(place: &AppContext, common: &Common, files: &[PathBuf]) -> Result<Vec<Suite>, CliError> {
     let mut suites = Vec::new();
     for file in files {
@@ -98,7 +97,7 @@ pub(crate) fn read(file: &Path) -> Result<Bundle, CliError> {
         .map_err(|error| crate::host::policy_error::invalid_policy(&error, &bytes))
 }
 
-/// Returns true if this is the path of a project's policy.
+/// Returns whether a path refers to a project's policy.
 pub(crate) fn is_of_project(file: &Path) -> bool {
     file.ends_with(".aye/policy.toml") || std::path::absolute(file).is_ok_and(|file| file.ends_with(".aye/policy.toml"))
 }
@@ -138,16 +137,16 @@ pub(crate) fn judge(place: &AppContext, suite: &Suite, outcome: &mut TestTotals)
     Ok(())
 }
 
-/// Returns an error for a test of an unknown tool, which would test nothing.
+/// Returns an error if a test uses an unknown tool, in which case it would not test anything.
 pub(crate) fn check_tool_exists(test: &Test, bundle: &Bundle) -> Result<(), String> {
-    // A policy does not know the servers and their tools, so it accepts any such name.
+    // The servers and their tools are not known here, so any such name is accepted.
     if named_of_server(&test.tool).is_some() || is_server_form(&test.tool) {
         return Ok(());
     }
     tools::check_known(&test.tool, &bundle.named).map_err(|error| error.message)
 }
 
-/// Returns the expected and the actual values, where they differ.
+/// Returns the expected and actual values that differ, or `None` if the test passes.
 fn difference(test: &Test, told: &Explanation) -> Option<(String, String)> {
     let mut expected = Vec::new();
     let mut got = Vec::new();
@@ -178,8 +177,8 @@ fn difference(test: &Test, told: &Explanation) -> Option<(String, String)> {
     (!expected.is_empty()).then(|| (expected.join(", "), got.join(", ")))
 }
 
-/// Compares rule names. The scope of a file is `user` in effect, but `policy` if the file was named, so only the line
-/// is compared. `:31` means this line of any file.
+/// Returns whether a rule is the expected one. The same file has the scope `user` when it is in effect, but `policy`
+/// when it is given on the command line, so these scopes are treated as equal. `:31` stands for line 31 of any file.
 fn rule_matches(wanted: &str, rule: &str) -> bool {
     let own = |scope: &str| matches!(scope, "" | "user" | "policy");
     match (wanted.split_once(':'), rule.split_once(':')) {

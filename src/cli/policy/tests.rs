@@ -1,4 +1,4 @@
-//! Tests of the output of the policy commands, of all templates, and of the agreement between parser and schema.
+//! Tests the output of the policy commands, all policy templates, and that parser and schema agree.
 
 mod explained;
 mod linted;

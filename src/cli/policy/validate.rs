@@ -1,4 +1,4 @@
-//! `aye policy validate`: reports all errors of a policy, and likely mistakes.
+//! `aye policy validate`: reports all errors in a policy, as well as likely mistakes.
 
 use super::origin::format_location as shown_place;
 use super::paint::{OutputStyle, OutputTone};
@@ -15,7 +15,7 @@ use crate::policy::{Bundle, BundleError, quote_entry, warnings};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The report on one file.
+/// Errors and warnings found in one file.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     pub file: PathBuf,
@@ -50,7 +50,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, file: Option<&Path>, json
     Ok(if reports.iter().all(|report| report.mistakes.is_empty()) { Exit::Completed } else { Exit::Usage })
 }
 
-/// Returns the files of the layers in effect, and whether each must exist.
+/// Returns the policy files of all layers, each with whether it must exist.
 fn layer_files(place: &AppContext, common: &Common) -> Vec<(PathBuf, bool)> {
     let own = common.policy.clone().map_or_else(|| (place.directories.config.join("policy.toml"), false), |file| (file, true));
     vec![(PathBuf::from(MANAGED), false), own, (place.workspace.join(".aye/policy.toml"), false)]

@@ -1,4 +1,4 @@
-//! `aye rewind`: rewinds to before a prompt, or redoes a rewind, without a screen or a model.
+//! `aye rewind`: rewinds a session to before a prompt, or redoes a rewind, without a screen or a model.
 
 pub(crate) mod args;
 
@@ -26,24 +26,24 @@ use tokio::sync::mpsc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RewindRequest {
     pub session: Option<String>,
-    /// Number of a prompt, or the ID of its task.
+    /// Number of a prompt, or ID of the task it started.
     pub to: Option<String>,
     pub scope: RewindScope,
     pub redo: bool,
     pub form: Form,
-    /// True to also restore files that were edited outside aye.
+    /// Whether files that were edited outside aye are also restored.
     pub overwrite: bool,
     pub json: bool,
 }
 
-/// Mode of the command: plan, ask or apply.
+/// Mode of the rewind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Show the plan.
+    /// Only shows the plan.
     Plan,
-    /// Rewind if the user confirms.
+    /// Rewinds if the user confirms the plan.
     Ask,
-    /// Rewind without asking.
+    /// Rewinds without confirmation.
     Yes,
 }
 
@@ -92,21 +92,21 @@ pub(crate) fn run(common: &Common, request: &RewindRequest) -> Result<Exit, CliE
     Ok(Exit::Completed)
 }
 
-/// Session used only to execute rewind commands.
+/// Connection to a session that executes only rewind commands.
 struct RewindSession {
     commands: mpsc::Sender<SessionCommand>,
     events: mpsc::UnboundedReceiver<Event>,
 }
 
 impl RewindSession {
-    /// Creates the session, and returns it with the other ends of its channels.
+    /// Creates a connection, and returns it together with the session's ends of the channels.
     fn connect() -> (Self, mpsc::Receiver<SessionCommand>, mpsc::UnboundedSender<Event>) {
         let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
         let (events, receive_events) = mpsc::unbounded_channel();
         (Self { commands, events: receive_events }, receive_commands, events)
     }
 
-    /// Sends a command and waits for its response. A notice to the user also counts as the response.
+    /// Sends a command and waits for the response. If the session emits a notice or pauses instead, returns an error.
     async fn ask<T>(&mut self, command: Command, answer: impl Fn(EventKind) -> Option<T>) -> Result<T, CliError> {
         let gone = || CliError::failed("the session ended unexpectedly").hint(SEE_LOG);
         self.commands.send(command.into()).await.map_err(|_| gone())?;
@@ -124,8 +124,8 @@ impl RewindSession {
         Err(gone())
     }
 
-    /// Returns the prompts of the session. Skips earlier events. An interrupted rewind is complete before the prompts
-    /// are listed.
+    /// Returns the prompts of the session, skipping earlier events. An interrupted rewind is completed before the
+    /// prompts are listed.
     async fn points(&mut self) -> Result<Vec<RewindPoint>, CliError> {
         let gone = || CliError::failed("the session ended unexpectedly").hint(SEE_LOG);
         self.commands.send(Command::ListRewindPoints.into()).await.map_err(|_| gone())?;
@@ -208,7 +208,7 @@ fn confirm(plan: &RewindPlan) -> bool {
     std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
 }
 
-/// Returns the description of a plan.
+/// Describes what a rewind would do.
 fn describe_plan(plan: &RewindPlan) -> String {
     let mut text = String::new();
     match &plan.point {
@@ -255,7 +255,7 @@ fn files(files: &[RewindFile]) -> String {
     text
 }
 
-/// Returns the description of a completed rewind.
+/// Describes what a rewind did.
 fn describe_result(done: &Rewound) -> String {
     let mut text = format!("{}\n", clean(&done.message));
     text.push_str(&files(&done.kept));

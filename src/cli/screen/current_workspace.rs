@@ -1,4 +1,5 @@
-//! Workspace of the screen's session: first the one in which it started, later that of a resumed session.
+//! Workspace of the screen's session. This is initially the workspace in which the screen was opened, and later that of
+//! any session that is resumed.
 
 use crate::host::context::AppContext;
 use crate::host::policy_layers::Policy;
@@ -7,15 +8,15 @@ use crate::policy::redact::{RedactionRule, Redactor};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Handle to the workspace. All clones share the same state.
+/// Handle to the current workspace. All clones share the same state.
 #[derive(Clone)]
 pub(crate) struct CurrentWorkspace(Arc<Mutex<Inner>>);
 
 struct Inner {
     place: AppContext,
-    /// Redaction rules of the policy.
+    /// Redaction rules from the policy.
     rules: Vec<RedactionRule>,
-    /// Redactor, which is created for the first prompt, so that the first frame is not delayed.
+    /// Redactor, created when it is first needed, so it does not delay the first frame.
     redactor: Option<Arc<Redactor>>,
 }
 
@@ -24,7 +25,7 @@ impl CurrentWorkspace {
         Self(Arc::new(Mutex::new(Inner { place: place.clone(), rules: policy.redactions(), redactor: None })))
     }
 
-    /// Sets the context and the policy of the session.
+    /// Sets the session's context and policy.
     pub(crate) fn set(&self, place: &AppContext, policy: &Policy) {
         *self.lock() = Inner { place: place.clone(), rules: policy.redactions(), redactor: None };
     }
@@ -33,7 +34,7 @@ impl CurrentWorkspace {
         self.lock().place.workspace.clone()
     }
 
-    /// Returns the redactor for the prompt history.
+    /// Returns the redactor used for the prompt history.
     pub(crate) fn redactor(&self) -> Arc<Redactor> {
         let mut spot = self.lock();
         let Inner { place, rules, redactor } = &mut *spot;

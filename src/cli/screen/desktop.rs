@@ -8,7 +8,7 @@ use crate::sys::file::{Existing, write_whole};
 use crate::tui::{Clipboard, EditorTarget, OpenInEditor, OuterMultiplexer};
 use std::sync::Arc;
 
-/// File in the data directory for copied text that no clipboard accepted.
+/// File in the data directory that receives copied text if no clipboard is available.
 const COPIED: &str = "copied.txt";
 
 pub(crate) fn clipboard(place: &AppContext) -> Clipboard {
@@ -40,7 +40,7 @@ pub(crate) fn clipboard(place: &AppContext) -> Clipboard {
     Clipboard { between, offer: Arc::new(offer), keep: Arc::new(keep) }
 }
 
-/// Opens files and text in the user's editor, in the workspace.
+/// Returns a function that opens files and text in the user's editor.
 pub(crate) fn editor_opener(here: &CurrentWorkspace) -> OpenInEditor {
     let here = here.clone();
     OpenInEditor(Arc::new(move |shown| match shown {
@@ -52,7 +52,7 @@ pub(crate) fn editor_opener(here: &CurrentWorkspace) -> OpenInEditor {
             }
             editor::open(&path, &workspace)
         }
-        // The file is a copy; changes to it have no effect.
+        // The file is a copy, so changes to it have no effect.
         EditorTarget::Text(text) => editor::edit("answer.md", text).map(drop),
     }))
 }

@@ -1,4 +1,4 @@
-//! Editor of the user, opened on a private temporary file.
+//! Runs the user's editor on a private temporary file or on an existing file.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,23 +8,22 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
-/// Environment variables that name an editor, in order of precedence.
+/// Environment variables that specify an editor, in order of precedence.
 const VARIABLES: [&str; 2] = ["VISUAL", "EDITOR"];
-/// Default editor.
+/// Editor used if no environment variable is set.
 const USUAL: &str = "vi";
 
-/// Opens text in the editor, and returns the edited text when the editor exits. On an error, the original text is
-/// unchanged.
+/// Opens text in the editor, and returns the edited text when the editor has exited.
 pub(crate) fn edit(name: &str, text: &str) -> Result<String, String> {
     edit_with(&find_editor(), name, text)
 }
 
-/// Opens a file in place.
+/// Opens an existing file in the editor, whose working directory is `directory`.
 pub(crate) fn open(path: &Path, directory: &Path) -> Result<(), String> {
     run(&find_editor(), path, Some(directory))
 }
 
-/// Editor command, and the variable that contains it, if any.
+/// An editor command, and the environment variable it was taken from, if any.
 struct EditorCommand {
     line: OsString,
     from: &'static str,
@@ -42,7 +41,7 @@ fn edit_with(editor: &EditorCommand, name: &str, text: &str) -> Result<String, S
     let cannot = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what} the draft for the editor: {error}");
     let directory = tempfile::Builder::new().prefix("aye-edit-").permissions(fs::Permissions::from_mode(0o700)).tempdir();
     let directory = directory.map_err(|error| cannot("create", &error))?;
-    // Editors detect the file type by the name; the directory is irrelevant.
+    // Editors detect the file type by its name. The directory does not matter.
     let name = Path::new(name).file_name().map_or_else(|| OsString::from("draft"), OsString::from);
     let draft = directory.path().join(name);
     let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft);
@@ -51,9 +50,9 @@ fn edit_with(editor: &EditorCommand, name: &str, text: &str) -> Result<String, S
     fs::read_to_string(&draft).map_err(|error| cannot("read", &error))
 }
 
-/// Runs the editor in the terminal until it exits.
+/// Runs the editor in the terminal, and waits until it exits.
 fn run(EditorCommand { line, from }: &EditorCommand, path: &Path, directory: Option<&Path>) -> Result<(), String> {
-    // Use a shell, because the variables may contain options.
+    // A shell is used, because the variables may contain options.
     let mut command = Command::new("sh");
     command.arg("-c").arg("eval \"$AYE_EDITOR\" '\"$1\"'").arg("sh").arg(path).env("AYE_EDITOR", line);
     if let Some(directory) = directory {

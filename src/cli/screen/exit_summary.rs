@@ -1,4 +1,4 @@
-//! Text that is printed to the terminal after the full-screen UI has closed.
+//! Text printed to the terminal after the full-screen UI has closed.
 
 use crate::host::console::print_text;
 use crate::host::exit::Exit;
@@ -6,9 +6,9 @@ use crate::protocol::ChangedFiles;
 use crate::tui::{ExitReason, TuiOutcome};
 use std::fmt::Write as _;
 
-/// Signal number of SIGINT on all Unix systems.
+/// Signal number of SIGINT, which is the same on all Unix systems.
 const SIGINT: i32 = 2;
-/// Maximum number of changed files that are named.
+/// Maximum number of changed files listed by name.
 const MAX_NAMED: usize = 12;
 
 /// Prints how the session ended, and returns the exit code.
@@ -34,7 +34,7 @@ pub(crate) fn farewell(outcome: &TuiOutcome, changed: &ChangedFiles) -> Exit {
     }
 }
 
-/// Returns the list of changed files. If there are many, names only the first ones.
+/// Formats the list of changed files. If there are many, only the first ones are named.
 fn changes(changed: &ChangedFiles) -> String {
     let Some(counts) = changed.summary() else { return String::new() };
     let mut text = format!("\nChanged since this session began: {counts}\n");

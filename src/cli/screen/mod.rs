@@ -1,4 +1,4 @@
-//! Screen of a session or of first-time setup: its options, its channels, and the text after it has closed.
+//! Screen of a session or of first-time setup: options, channels, and text printed after it has closed.
 
 pub(crate) mod current_workspace;
 pub(crate) mod desktop;
@@ -26,7 +26,7 @@ pub(crate) struct TuiChannels {
     pub events: mpsc::UnboundedSender<Event>,
 }
 
-/// Creates a screen, and the other ends of its channels.
+/// Creates the handles for a screen, together with the session's ends of its channels.
 pub(crate) fn connect(options: tui::UiOptions, prompt: Option<String>, typed: String) -> (TuiHandles, TuiChannels) {
     tui::on_grammars_freed(|| {
         allocator::release_code_pages();
@@ -52,7 +52,7 @@ pub(crate) fn connect(options: tui::UiOptions, prompt: Option<String>, typed: St
     (front, TuiChannels { start, ahead, commands: receive_commands, queries: receive_queries, events })
 }
 
-/// Returns true if line mode is used: it is configured, or no screen can be drawn.
+/// Returns whether to use line mode, either because it is configured or because a full-screen UI cannot be drawn.
 pub(crate) fn is_plain(common: &Common, place: &AppContext) -> bool {
     let is_dumb = matches!(place.environment.get("TERM"), Some("dumb" | "emacs"));
     common.plain || is_dumb || place.settings.is_line_based() || !io::stdout().is_terminal()

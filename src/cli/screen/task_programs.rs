@@ -1,4 +1,4 @@
-//! Commands about tasks that use the terminal while they run.
+//! Commands for tasks that take over the terminal while they run.
 
 use crate::cli::screen::current_workspace::CurrentWorkspace;
 use crate::tui::{RunTask, TaskProgram};
@@ -19,7 +19,7 @@ pub(crate) fn task_runner(here: &CurrentWorkspace) -> RunTask {
         });
         let status = command.status().map_err(|error| format!("cannot run `aye task`: {error}"))?;
         if program != TaskProgram::Open || !status.success() {
-            // Otherwise the screen would cover the output immediately.
+            // Otherwise, the screen would cover the output immediately.
             print_and_wait();
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Appearance of the screen, from the settings and the environment of the terminal.
+//! Determines the appearance of the screen from the settings and the terminal's environment.
 
 use crate::cli::screen::current_workspace::CurrentWorkspace;
 use crate::cli::screen::desktop;
@@ -14,7 +14,7 @@ use crate::tui::{
 };
 use std::sync::Arc;
 
-/// Returns the options of the screen. `here`: the workspace of its session.
+/// Returns the options for a screen. `here` is the workspace of its session.
 pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color) -> UiOptions {
     let own = here.clone();
     let variable = |name: &str| place.environment.get(name).unwrap_or_default();
@@ -70,7 +70,7 @@ pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color)
     }
 }
 
-/// Returns a notice about missing colours or symbols, unless the user disabled them.
+/// Returns a notice if colours or symbols are unavailable, unless the user disabled them.
 fn missing_features_notice<'a>(
     signs: bool,
     console: bool,

@@ -1,4 +1,4 @@
-//! Connection with one client and its session. Passes lines to the state machine and events to the client, until the
+//! Connection between a client and its session. Passes lines to the state machine and events to the client, until the
 //! connection or the session ends.
 
 use super::session_open::{OpenSession, SessionFactory};
@@ -20,30 +20,30 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Maximum time that the next line waits for the response to an earlier request.
+/// Maximum time that the next line is delayed to wait for the response to an earlier request.
 const RESPONSE_WAIT: Duration = Duration::from_secs(1);
-/// Maximum number of events handled before a request.
+/// Maximum number of events handled before the next request.
 const EVENTS_AT_ONCE: usize = 256;
-/// Maximum time for a session to save itself after its client has disconnected.
+/// Maximum time that a session has to save its state after its client has disconnected.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// End of the connection with a client.
+/// Reason the connection with a client ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionEnd {
     /// The client called `Shutdown`, or the session ended on its own.
     Done,
-    /// The client disconnected. `worked`: whether a task was running.
+    /// The client disconnected. `worked` indicates whether a task was running.
     Gone {
         worked: bool,
     },
     Signalled(Exit),
 }
 
-/// Signals that end the process.
+/// Signals that terminate the process.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// Hang-up of the terminal, which a process under `nohup` ignores.
+    /// Terminal hang-up signal, which a process started with `nohup` ignores.
     hang_up: Option<Signal>,
 }
 
@@ -71,14 +71,14 @@ impl Signals {
     }
 }
 
-/// Running session.
+/// A running session.
 struct ServedSession {
     commands: mpsc::Sender<SessionCommand>,
     events: mpsc::UnboundedReceiver<Event>,
-    /// Sends whether the client accepts more streamed text.
+    /// Whether the client can accept more streamed text.
     room: watch::Sender<bool>,
     session: StartedSession,
-    /// The store, the environment and the receiver of queries outside the session.
+    /// Store, context and event sender for queries that do not go through the session.
     look_ups: (Store, AppContext, mpsc::WeakUnboundedSender<Event>),
 }
 
@@ -88,14 +88,14 @@ pub(crate) struct Host {
     desk: ClientConnection,
     run: Option<ServedSession>,
     opening: Option<JoinHandle<Result<Box<OpenSession>, RpcError>>>,
-    /// Commands that have not been sent to the session yet.
+    /// Commands that have not yet been sent to the session.
     commands: VecDeque<SessionCommand>,
     ends: bool,
-    /// True after the end of the input.
+    /// Whether the client has closed its input.
     deaf: bool,
 }
 
-/// Next event to handle.
+/// The next input to handle.
 enum ConnectionInput {
     Line(Option<BoundedLine>),
     Event(Option<Event>),
@@ -113,7 +113,7 @@ impl Host {
         Self { client, opener, desk, run: None, opening: None, commands, ends: false, deaf: false }
     }
 
-    /// Serves the client until it disconnects or ends the process.
+    /// Serves the client until it disconnects or shuts down the process, or until a signal arrives.
     pub(crate) async fn run(mut self, signals: &mut Signals) -> SessionEnd {
         let mut soon = None;
         let left = loop {
@@ -155,7 +155,7 @@ impl Host {
         left
     }
 
-    /// Handles all events that precede a request.
+    /// Handles up to `EVENTS_AT_ONCE` events that precede a request.
     fn drain_events(&mut self) {
         for _ in 0..EVENTS_AT_ONCE {
             let Some(Ok(event)) = self.run.as_mut().map(|run| run.events.try_recv()) else { return };
@@ -169,7 +169,7 @@ impl Host {
         let now = Instant::now();
         let early = due.is_some_and(|due| due > now);
         let takes = self.desk.can_take_line() && has_room && !early && !self.deaf;
-        // Answer the last lines before handling the disconnect.
+        // Respond to the last lines before handling the disconnect.
         let leaves = self.deaf && self.opening.is_none() && !early;
         let told_room = self.run.as_ref().is_none_or(|run| *run.room.borrow() == has_room);
         if leaves {
@@ -193,7 +193,7 @@ impl Host {
                             permit.send(command);
                         }
                     }
-                    // The session is ending, and its last events report that.
+                    // The session is ending, and its last events report the end.
                     Err(_) => self.commands.clear(),
                 }
                 ConnectionInput::Given
@@ -250,7 +250,7 @@ impl Host {
             let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
             let (events, receive_events) = mpsc::unbounded_channel();
             let (room, has_room) = watch::channel(true);
-            // A strong sender would keep the events of an ended session open.
+            // With a strong sender, the event channel would stay open after the end of the session.
             let look_ups = (prepared.session().store.clone(), prepared.context().clone(), events.downgrade());
             let session = prepared.start(receive_commands, events, Some(has_room));
             self.run = Some(ServedSession { commands, events: receive_events, room, session, look_ups });
@@ -271,13 +271,12 @@ impl Host {
         self.perform(acts);
     }
 
-    /// Saves the session, reports the end to a client that is still connected, and releases
-    /// everything.
+    /// Saves the session, reports its end to a client that is still connected, and releases all resources.
     async fn end(mut self, left: SessionEnd) {
         if let Some(opening) = self.opening.take()
             && let Ok(Ok(ready)) = opening.await
         {
-            // No client that wants the session is left.
+            // The session is no longer needed.
             ready.prepared.close().await;
         }
         if let Some(run) = self.run.take() {
@@ -294,7 +293,7 @@ impl Host {
                     }
                 }
                 session.wait_until_ended().await;
-                // A client that closed one half of the connection may still read from the other.
+                // A client that closed its sending half may still receive messages.
                 let acts = self.desk.on_session_end();
                 self.perform(acts);
             };

@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use transport::ServeClient;
 
-/// Time to wait at exit for remaining reads and writes.
+/// Maximum time to wait for remaining reads and writes at exit.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 
-/// Endpoint for the client.
+/// Endpoint to which the client connects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServeEndpoint {
     Stdio,
@@ -53,8 +53,8 @@ pub(crate) fn run(common: &Common, door: &ServeEndpoint) -> Result<Exit, CliErro
     exit
 }
 
-/// Serves one client at a time. If a client disconnects during a task, the process ends; otherwise the next client may
-/// connect.
+/// Serves one client at a time. If a client disconnects while a task is running, the process exits; otherwise another
+/// client may connect.
 async fn at_socket(path: &Path, opener: &SessionFactory, signals: &mut Signals) -> Result<Exit, CliError> {
     let listener = SocketListener::bind(path).map_err(|error| {
         let problem = CliError::usage(format!("--socket: {}", error.why));
@@ -107,7 +107,7 @@ async fn at_socket(path: &Path, opener: &SessionFactory, signals: &mut Signals) 
     }
 }
 
-/// Pause after a failure to accept a client, which may be caused by a lack of file descriptors.
+/// Pause after failing to accept a client, for example because no file descriptors are available.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 fn busy_response() -> Outgoing {

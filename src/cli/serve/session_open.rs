@@ -1,4 +1,4 @@
-//! Session opening for a client: as for a screen, but with error codes.
+//! Opens a session for a client in the same way as for a screen, except that errors have codes.
 
 use crate::config::NoModel;
 use crate::host::context::AppContext;
@@ -17,19 +17,19 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use tokio::runtime::Handle;
 
-/// Opens sessions according to the command line and the client's request.
+/// Opens sessions as requested by the command line and the client.
 #[derive(Clone)]
 pub(crate) struct SessionFactory {
     common: Common,
 }
 
-/// Session that is ready to start, and the response to the client.
+/// A session that is ready to start, and the response to the client.
 pub(crate) struct OpenSession {
     pub prepared: PreparedSession,
     pub opened: OpenedSession,
 }
 
-/// Requested session, new or resumed.
+/// Request for a new or resumed session.
 struct SessionRequest {
     directory: Option<PathBuf>,
     model: Option<String>,
@@ -55,7 +55,8 @@ impl SessionFactory {
         Self { common: common.clone() }
     }
 
-    /// Opens a session. Reads the disk and may query local servers, so it must run on a thread that may block.
+    /// Opens a session. Must be called on a thread that may block, because it reads from the disk and may query local
+    /// servers.
     pub(crate) fn open(&self, request: OpeningRequest, runtime: &Handle) -> Result<Box<OpenSession>, RpcError> {
         let wanted = SessionRequest::from(request);
         let mode = self.mode(wanted.mode)?.or(self.common.mode);
@@ -111,8 +112,8 @@ impl SessionFactory {
         Ok(Box::new(OpenSession { prepared, opened }))
     }
 
-    /// Returns the mode that the client requested. It is never more permissive than that of the process or, in a
-    /// command that aye runs, than the default.
+    /// Returns the mode that the client requested. Returns an error if the mode is more permissive than the process's
+    /// own mode or, if this process was started by a command that aye runs, than the default.
     fn mode(&self, wanted: Option<Mode>) -> Result<Option<Mode>, RpcError> {
         let laxest = match (self.common.mode, Nesting::detect()) {
             (Some(mode), _) => mode,
@@ -152,8 +153,8 @@ fn is_directory(directory: &Path) -> Result<(), RpcError> {
     Err(RpcError::new(FaultCode::InvalidParams, message))
 }
 
-/// Returns the fault for a session that cannot be opened. `is_named`: whether the client or the command line named the
-/// model.
+/// Returns the error for a session that cannot be opened. `is_named` specifies whether the model was chosen by the
+/// client or on the command line.
 fn fault(error: SessionError, is_named: bool) -> RpcError {
     match error {
         SessionError::Store(
@@ -175,7 +176,7 @@ fn fault(error: SessionError, is_named: bool) -> RpcError {
     }
 }
 
-/// Returns the last completed step and the last task, as in an export.
+/// Returns the last completed step and the state of the last task, in the form used by exports.
 fn last_state(state: &SessionState) -> (Option<StepId>, Option<TaskState>) {
     let task = state.task().map(|task| TaskState {
         task_id: task.task_id.clone(),
@@ -186,7 +187,7 @@ fn last_state(state: &SessionState) -> (Option<StepId>, Option<TaskState>) {
     (state.step_cursor().cloned(), task)
 }
 
-/// Returns the version of the policy, as set by its author.
+/// Returns the version set by the author of the policy, or the policy's name if there is none.
 fn policy_version(policy: &Policy) -> String {
     let version = policy.layers.iter().find_map(|layer| layer.bundle.version.clone());
     version.unwrap_or_else(|| policy.name.clone())

@@ -1,4 +1,5 @@
-//! Byte transport of a client: a reader thread, a writer thread, and limited queues between them and the session.
+//! Byte transport for a client, consisting of a reader thread, a writer thread, and bounded queues between them and the
+//! session.
 
 use crate::headless::lines;
 use crate::serve::{BoundedLine, Lines, Outgoing};
@@ -10,31 +11,31 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of bytes per read.
+/// Maximum number of bytes read at once.
 const PIECE_BYTES: usize = 64 << 10;
-/// Maximum number of received lines in the buffer; beyond it, the client must wait.
+/// Maximum number of received lines that are buffered. Once the buffer is full, the client must wait.
 const LINES_WAITING: usize = 2;
-/// Number of unwritten bytes above which model output and requests wait.
+/// Number of unwritten bytes above which model output and requests are delayed.
 const BACKLOG_BYTES: usize = 1 << 20;
-/// Number of unwritten bytes above which the client is disconnected. Events are sent up to this limit.
+/// Number of unwritten bytes above which the client is disconnected. Events are still sent up to this limit.
 const MAX_BACKLOG_BYTES: usize = 64 << 20;
-/// Maximum time for the last lines to be written.
+/// Maximum time to wait until the last lines have been written.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// Client, as seen by the session.
+/// A client, as seen by the session.
 pub(crate) struct ServeClient {
     pub lines: mpsc::Receiver<BoundedLine>,
     pub out: Outbox,
 }
 
-/// Messages that are being sent to the client.
+/// Messages queued for the client.
 pub(crate) struct Outbox {
     queue: mpsc::UnboundedSender<Vec<u8>>,
     /// Number of unwritten bytes.
     backlog: watch::Sender<usize>,
-    /// Cancelled when output is no longer possible.
+    /// Token that is cancelled when output is no longer possible.
     gone: CancellationToken,
-    /// Cancelled when everything was written.
+    /// Token that is cancelled when everything has been written or a write has failed.
     done: CancellationToken,
 }
 
@@ -52,7 +53,7 @@ impl ServeClient {
         let (queue, queued) = mpsc::unbounded_channel();
         let (backlog, _) = watch::channel(0);
         let (gone, done) = (CancellationToken::new(), CancellationToken::new());
-        // Use separate threads, so that a blocked read or write delays nothing, not even the end of the process.
+        // Separate threads are used, so that a blocked read or write delays nothing, not even the end of the process.
         thread_builder("aye-read").spawn(move || read(from, &hand_on))?;
         let out = Outbox { queue, backlog: backlog.clone(), gone: gone.clone(), done: done.clone() };
         thread_builder("aye-write").spawn(move || {
@@ -66,7 +67,7 @@ impl ServeClient {
 }
 
 impl Outbox {
-    /// Queues a message without waiting. A client that does not read is eventually disconnected.
+    /// Queues a message without waiting. A client that does not read its messages is eventually disconnected.
     pub(crate) fn send(&self, message: &impl Serialize) {
         let mut bytes = Vec::new();
         if let Err(error) = lines::write(&mut bytes, message) {
@@ -86,10 +87,10 @@ impl Outbox {
         *self.backlog.borrow() <= BACKLOG_BYTES
     }
 
-    /// Waits until the value `had_room` is outdated.
+    /// Waits until the result of [`Self::has_room`] differs from `had_room`.
     pub(crate) async fn wait_for_room_change(&self, had_room: bool) {
         let has = |backlog: &usize| *backlog <= BACKLOG_BYTES;
-        // The sender still exists.
+        // Cannot fail, because `self` owns the sender.
         let _ = self.backlog.subscribe().wait_for(|backlog| has(backlog) != had_room).await;
     }
 
@@ -101,7 +102,7 @@ impl Outbox {
         self.gone.is_cancelled()
     }
 
-    /// Waits for the last lines to be written, for a limited time.
+    /// Waits, for a limited time, until the last lines have been written.
     pub(crate) async fn close(self) {
         let Self { queue, done, .. } = self;
         drop(queue);
@@ -110,7 +111,7 @@ impl Outbox {
     }
 }
 
-/// Socket that is shut down when its writer is dropped.
+/// Socket that is shut down when this writer is dropped.
 struct Socket(UnixStream);
 
 impl Write for Socket {
@@ -130,7 +131,7 @@ impl Drop for Socket {
     }
 }
 
-/// Sends the reason to a rejected client, if it can be sent immediately.
+/// Tells a rejected client the reason, if it can be sent without blocking.
 pub(crate) fn refuse(stream: UnixStream, why: &Outgoing) {
     let mut bytes = Vec::new();
     if lines::write(&mut bytes, why).is_ok() && stream.set_nonblocking(true).is_ok() {
@@ -166,7 +167,7 @@ fn read(mut from: impl Read, to: &mpsc::Sender<BoundedLine>) {
 
 fn write(mut to: impl Write, mut queue: mpsc::UnboundedReceiver<Vec<u8>>, backlog: &watch::Sender<usize>) -> io::Result<()> {
     while let Some(mut bytes) = queue.blocking_recv() {
-        // Write all messages that have arrived since then at once.
+        // All messages that have arrived in the meantime are written at once.
         while bytes.len() < PIECE_BYTES
             && let Ok(more) = queue.try_recv()
         {

@@ -1,4 +1,4 @@
-//! `aye sessions archive` and `unarchive`: hide a session from the lists, and show it again.
+//! `aye sessions archive` and `aye sessions unarchive`: hide a session from lists, or show it again.
 
 use crate::host::console::print_text;
 use crate::host::context::AppContext;

@@ -169,7 +169,7 @@ pub(crate) enum SessionsAction {
     Prune { run: PruneRun, older_than: Option<u32>, scope: SessionScope, json: bool },
 }
 
-/// Whether the export includes the content of artifacts.
+/// Whether an export includes the content of artifacts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WithArtifacts {
     No,
@@ -178,7 +178,7 @@ pub(crate) enum WithArtifacts {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PruneRun {
-    /// Report the sessions without deleting them: `--dry-run`.
+    /// Lists the sessions without deleting them (`--dry-run`).
     Say,
     Do,
 }

@@ -1,4 +1,4 @@
-//! `aye sessions fork`: creates a session with the same history.
+//! `aye sessions fork`: creates a new session with the same history.
 
 use crate::host::console::{print_text, warn};
 use crate::host::context::AppContext;

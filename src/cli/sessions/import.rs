@@ -1,4 +1,4 @@
-//! `aye sessions import`: creates a session of this project from a checkpoint.
+//! `aye sessions import`: creates a session in this project from a checkpoint.
 
 use crate::host::console::{print_text, warn};
 use crate::host::context::AppContext;
@@ -10,7 +10,7 @@ use crate::transfer::import::{PreparedImport, is_an_id, is_there, keep, new_id, 
 use std::io::Read;
 use std::path::Path;
 
-/// Maximum size in bytes of a file.
+/// Maximum size of the imported file in bytes.
 const FILE_BYTES: u64 = 1 << 30;
 
 pub(crate) fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
@@ -30,8 +30,8 @@ pub(crate) fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
             format!("`{}` is not an aye session ID; assigned a new one", one_line(given.as_str()))
         });
     }
-    // Store artifacts before the session, so that its references resolve. If the session is not
-    // saved, they expire.
+    // Artifacts are stored before the session, so that the references in the session resolve. If the session is not
+    // saved, the artifacts expire.
     notices.extend(keep(&place.artifacts(Some(&foreign.session.id)), artifacts));
     let records = foreign.records.len() as u64;
     while !store.import(foreign.clone())? {

@@ -1,4 +1,4 @@
-//! `aye sessions list`: lists the sessions of a project, with their totals and states.
+//! `aye sessions list`: lists a project's sessions, with their totals and states.
 
 use crate::cli::sessions::args::SessionScope;
 use crate::host::console::{print_json, print_text};
@@ -13,13 +13,13 @@ use crate::transfer::format::{dollars, format_count, one_line};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Session in `--json`.
+/// A session in the JSON output of `aye sessions list`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SessionRow<'a> {
     #[serde(flatten)]
     summary: &'a SessionSummary,
-    /// State: `interrupted`, `waiting`, `paused` or `running`; absent if nothing is unfinished.
+    /// State of unfinished work: `interrupted`, `waiting`, `paused` or `running`. Absent if everything is finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     open: Option<&'static str>,
     tasks: u64,
@@ -27,7 +27,7 @@ struct SessionRow<'a> {
     queued: u64,
     input_tokens: u64,
     output_tokens: u64,
-    /// Cost in US dollars; null if no price is known.
+    /// Cost in US dollars, or `null` if no price is known.
     cost_usd: Option<f64>,
     estimated: bool,
     records: u64,
@@ -88,7 +88,7 @@ fn to_row(summary: &SessionSummary, tally: Tally, size: Size, artifact_bytes: u6
     }
 }
 
-/// Returns the line of a session for a list.
+/// Formats a session as one line of a list.
 pub(crate) fn line(session: &SessionSummary) -> String {
     let id: String = session.session_id.as_str().chars().take(8).collect();
     let state = open(session).unwrap_or("idle");

@@ -1,4 +1,4 @@
-//! `aye sessions prune`: deletes sessions beyond the age and size limits, and data without a session.
+//! `aye sessions prune`: deletes sessions that exceed the age and size limits, and data that belongs to no session.
 
 use super::args::PruneRun;
 use crate::cli::sessions::args::SessionScope;

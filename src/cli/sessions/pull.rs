@@ -1,4 +1,4 @@
-//! `aye sessions pull`: pulls a session from the object store to continue it on this machine, or lists the stored
+//! `aye sessions pull`: downloads a session from the object store to continue it on this machine, or lists the stored
 //! sessions.
 
 use crate::cli::session_ids::short_id;
@@ -13,9 +13,9 @@ use crate::services::workspace::{BucketSession, PullOptions, PullResult, find, l
 use crate::transfer::format::{format_count, format_size};
 use std::fmt::Write;
 
-/// Maximum number of sessions in the text list.
+/// Maximum number of sessions listed in text output.
 const LISTED: usize = 100;
-/// Maximum number of sessions that are named for an ambiguous ID.
+/// Maximum number of matching sessions listed in the error for an ambiguous ID.
 const AMBIGUOUS: usize = 8;
 
 pub(crate) fn run(place: &AppContext, id: &str, take_over: bool, fork: bool) -> Result<Exit, CliError> {
@@ -52,7 +52,7 @@ fn only_one(given: &str, mut found: Vec<SessionId>) -> Result<SessionId, CliErro
     }
 }
 
-/// Prints the sessions in the store, latest first.
+/// Prints the sessions in the object store, most recent first.
 pub(crate) fn list_stored(place: &AppContext, json: bool) -> Result<Exit, CliError> {
     let store = open_store(place)?;
     let SessionUploads { bucket, machine, .. } = SessionUploads::for_command(place, &store)?;

@@ -14,7 +14,7 @@ use crate::transfer::format::one_line;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// Maximum number of matches shown for each session; the rest are only counted.
+/// Maximum number of matches shown per session; any further matches are only counted.
 const MAX_SHOWN: usize = 5;
 
 #[derive(Serialize)]
@@ -24,7 +24,7 @@ struct SearchHit<'a> {
     workspace: &'a str,
     title: Option<&'a str>,
     time: jiff::Timestamp,
-    /// Location: `title`, `prompt`, `answer`, `arguments`, `result` or `draft`.
+    /// Location of the match: `title`, `prompt`, `answer`, `arguments`, `result` or `draft`.
     place: &'static str,
     line: String,
 }
@@ -55,7 +55,7 @@ pub(crate) fn run(place: &AppContext, text: &str, json: bool, scope: SessionScop
             }
         });
         match looked {
-            // Another process has deleted the session.
+            // Another process has deleted the session in the meantime.
             Ok(()) | Err(StoreError::NoSession { .. }) => {}
             Err(error) => return Err(error.into()),
         }

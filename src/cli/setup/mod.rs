@@ -1,5 +1,5 @@
-//! `aye setup` and `/setup`: let the user choose a model and the actions that need approval, in panels, in line mode,
-//! or with options. Existing files are backed up.
+//! `aye setup` and `/setup`: let the user choose a model and which actions need approval, in panels, in line mode, or
+//! by options. Existing files are backed up.
 
 mod screen;
 
@@ -16,20 +16,20 @@ use crate::sys::secret_prompt;
 use std::io::{BufRead, IsTerminal};
 
 const NEXT: &str = "next: run `aye` to start, or `aye doctor` to check the installation\n";
-/// Answer that adds an API key.
+/// Menu answer that adds an API key.
 const KEY: &str = "key";
 
-/// The user's choices; `None` for a skipped step.
+/// The user's choices. A step that was skipped is `None`.
 struct Chosen {
     model: Option<String>,
     preset: Option<Preset>,
     approvals: Option<&'static ApprovalPreset>,
-    /// Whether to check daily for a new list of models.
+    /// Whether to check for a new list of models every day.
     looks_daily: bool,
 }
 
-/// Runs the setup. `yes`: asks no questions. `--policy` names a preset here, and `-m` names the
-/// model.
+/// Runs the setup. If `yes` is set, the user is not prompted. During setup, `--policy` takes the name of a preset, and
+/// `-m` specifies the model.
 pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     let preset = common.policy.as_ref().map(|given| find_preset(&given.to_string_lossy())).transpose()?;
     // Here, `--policy` does not name a file.
@@ -104,7 +104,7 @@ fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
         }
         match answer.split_once('/') {
             Some((provider, name)) if !provider.is_empty() && !name.is_empty() => return Ok(Some(answer)),
-            // The answer may be a pasted key, so do not repeat it.
+            // The answer may be a pasted key, so it is not repeated.
             _ if crate::tui::provider_of_key(&answer).is_some() => {
                 print_text(&format!(
                     "That looks like an API key, and it is now visible on the screen. Use `{KEY}` to enter one hidden.\n"
@@ -115,7 +115,7 @@ fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
     }
 }
 
-/// Asks once whether to check daily for a new list of models.
+/// Asks the user whether to check for a new list of models every day.
 fn ask_for_daily_check(place: &AppContext) -> Result<bool, CliError> {
     if place.settings.model_list().catalogue_url.is_some() {
         return Ok(false);
@@ -128,7 +128,7 @@ fn ask_for_daily_check(place: &AppContext) -> Result<bool, CliError> {
     Ok(line(&question)?.is_some_and(|answer| matches!(answer.as_str(), "y" | "Y" | "yes")))
 }
 
-/// Reads a key without echo and saves it. Returns a model for it.
+/// Reads an API key without echoing it, and saves it. Returns the default model of the key's provider.
 fn ask_for_key(place: &AppContext) -> Result<Option<String>, CliError> {
     let no_terminal = |error| CliError::usage(format!("cannot read from the terminal: {error}"));
     let Some(key) = secret_prompt::ask("API key (hidden; press Enter for none): ").map_err(no_terminal)? else {
@@ -146,7 +146,7 @@ fn ask_for_key(place: &AppContext) -> Result<Option<String>, CliError> {
     Ok(place.settings.provider_default_model(&provider).map(|model| format!("{provider}/{model}")))
 }
 
-/// Returns the model that is used by default.
+/// Returns the model that would currently be used by default.
 fn suggested_model(place: &AppContext) -> Option<String> {
     place.settings.choose_model(None, &place.environment, &place.credentials).ok().map(|choice| choice.name())
 }
@@ -171,7 +171,7 @@ fn ask_for_approvals(place: &AppContext) -> Result<Option<&'static ApprovalPrese
     }
 }
 
-/// Reads a line; `None` if it is empty or at the end of input.
+/// Prompts for a line of text. Returns `None` if the line is empty or the input has ended.
 fn line(question: &str) -> Result<Option<String>, CliError> {
     print_text(question);
     let mut answer = String::new();
@@ -180,7 +180,7 @@ fn line(question: &str) -> Result<Option<String>, CliError> {
     Ok(Some(answer.trim().to_owned()).filter(|answer| !answer.is_empty()))
 }
 
-/// Writes the model, unless one is already set.
+/// Writes the model to the configuration unless one is already set.
 fn write_model(place: &AppContext, model: &str) -> Result<Vec<String>, CliError> {
     let file = place.directories.config_file();
     let old = crate::host::setup::write::read(&file)?;

@@ -1,4 +1,4 @@
-//! `aye setup` on a terminal: first-time setup as panels, without a session.
+//! `aye setup` on a terminal: shows first-time setup in panels, without a session.
 
 use crate::cli::screen::connect;
 use crate::cli::screen::current_workspace::CurrentWorkspace;
@@ -18,7 +18,7 @@ use crate::tui;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Time to wait for pending writes after the screen has closed.
+/// Maximum time to wait for pending writes after the screen has closed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(65);
 
 pub(crate) fn run(common: &Common, place: &AppContext) -> Result<Exit, CliError> {
@@ -32,7 +32,7 @@ pub(crate) fn run(common: &Common, place: &AppContext) -> Result<Exit, CliError>
         let (front, wires) = connect(options, None, String::new());
         let answers = tokio::spawn(answer_queries(place.clone(), wires.queries, wires.events));
         let outcome = tui::run(front).await.map_err(|error| CliError::failed(format!("terminal error: {error}")))?;
-        // Neither a start nor a query was sent. Keep the senders until here, because dropping them would be a message.
+        // Dropping these senders earlier would close the screen.
         drop((wires.start, wires.ahead));
         let lines = tokio::time::timeout(SHUTDOWN_TIMEOUT, answers).await.ok().and_then(Result::ok).unwrap_or_default();
         for line in lines {
@@ -43,7 +43,7 @@ pub(crate) fn run(common: &Common, place: &AppContext) -> Result<Exit, CliError>
     })
 }
 
-/// Answers queries until the screen has closed. Returns lines about the written files.
+/// Handles setup queries until the screen closes. Returns lines that describe the files that were written.
 async fn answer_queries(
     place: AppContext,
     mut queries: mpsc::Receiver<Query>,
@@ -54,7 +54,7 @@ async fn answer_queries(
         let Query::Setup(asked) = query else { continue };
         let (place, events) = (place.clone(), events.clone());
         if matches!(asked, SetupRequest::Test { .. }) {
-            // The setup does not wait for the network.
+            // The test uses the network, so other queries do not wait for it.
             tokio::spawn(async move { send_answer(&place, &events, Box::pin(answer(&place, asked)).await) });
             continue;
         }

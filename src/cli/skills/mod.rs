@@ -20,7 +20,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum width of a description in the list, in cells.
+/// Maximum width of a description in the list, in terminal cells.
 const DESCRIPTION_CELLS: usize = 100;
 
 pub(crate) fn run(place: &AppContext, common: &Common, action: SkillsAction) -> Result<Exit, CliError> {
@@ -31,14 +31,14 @@ pub(crate) fn run(place: &AppContext, common: &Common, action: SkillsAction) -> 
     }
 }
 
-/// Returns the skills that a session in this directory would have.
+/// Returns the skills that are available to a session in this directory.
 fn usable(place: &AppContext, common: &Common) -> Arc<SkillSet> {
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
     project.ignored_files_notice().iter().for_each(|notice| warn(notice.clone()));
     place.skills.with_project(&project).skill_set()
 }
 
-/// A skill in the JSON of the list.
+/// A skill in the JSON output of `aye skills list`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ListedSkill<'a> {
@@ -87,7 +87,7 @@ fn to_listed_skill(skill: &Skill) -> ListedSkill<'_> {
     }
 }
 
-/// Returns a note in parentheses about who can use the skill; empty if both the user and the model can.
+/// Returns a note in parentheses on who can use the skill, or an empty string if both the user and the model can.
 fn users(skill: &Skill) -> &'static str {
     match (skill.manifest.for_model, skill.manifest.for_user) {
         (true, true) => "",
@@ -138,7 +138,8 @@ fn unknown_skill(set: &SkillSet, name: &str) -> CliError {
     CliError::usage(problem.hint("run `aye skills list` to list the skills"))
 }
 
-/// Checks the skills at a path, or those of the project and the user. The files are only parsed, so no trust is needed.
+/// Checks the skills at a path or, if no path is given, those of the project and the user. The files are only parsed,
+/// so the project need not be trusted.
 fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit, CliError> {
     let reports: Vec<SkillReport> = if let Some(path) = path {
         check_path(place, path)?
@@ -150,7 +151,7 @@ fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit
     Ok(print_reports("skill", &reports, json))
 }
 
-/// Returns the errors in the skill or folder of skills at a path.
+/// Returns reports for a path, which may be a skill or a folder of skills.
 fn check_path(place: &AppContext, path: &Path) -> Result<Vec<SkillReport>, CliError> {
     let given = path.display().to_string();
     let failed = |why: String| CliError::usage(Problem::new(format!("cannot check `{given}`")).because(why));

@@ -149,7 +149,7 @@ pub(crate) enum TaskAction {
         id: String,
         prompt: Option<String>,
         detach: bool,
-        /// Whether the task stops when standard input closes.
+        /// Whether the task stops when standard input is closed.
         is_attached: bool,
     },
     Stop {

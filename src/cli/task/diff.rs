@@ -1,4 +1,4 @@
-//! `aye task diff`: shows the changes of a task, its conflicts, and the result of its check.
+//! `aye task diff`: shows a task's changes, their conflicts, and the result of the task's check.
 
 use crate::host::console::{print_json, print_text};
 use crate::host::error::CliError;
@@ -10,25 +10,25 @@ use crate::tools::{CollectedChanges, PolicyStamp};
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// Maximum number of listed paths that are not part of the changes.
+/// Maximum number of changes listed that cannot be applied.
 const MAX_LEFT_OUT: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DiffRequest {
     pub id: String,
-    /// Files to show; empty for all.
+    /// Files to show. If empty, all files are shown.
     pub paths: Vec<String>,
     pub json: bool,
 }
 
-/// Changes of a task in `--json`.
+/// A task's changes in the JSON output of `aye task diff`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DiffOutput {
     #[serde(flatten)]
     task: TaskSummary,
     diff: String,
-    /// Files that also changed in the workspace, each with the path of the task's version.
+    /// Files that were also changed in the workspace, each with the path at which the task's version is stored.
     conflicts: Vec<ConflictRow>,
     /// Changes that cannot be applied.
     left_out: Vec<OmittedRow>,
@@ -86,7 +86,7 @@ pub(super) fn run(task: &TaskDirectory, request: &DiffRequest) -> Result<Exit, C
     Ok(Exit::Completed)
 }
 
-/// Reduces the changes to some files.
+/// Restricts the changes to these files and directories. If `paths` is empty, all changes are retained.
 ///
 /// # Errors
 /// Returns an error if a path is not among the changes.
@@ -101,7 +101,7 @@ pub(super) fn select(changes: &mut TaskChanges, paths: &[String]) -> Result<(), 
     Ok(())
 }
 
-/// Removes some files from the changes.
+/// Removes these files and directories from the changes.
 ///
 /// # Errors
 /// Returns an error if a path is not among the changes.
@@ -112,7 +112,7 @@ pub(super) fn exclude(changes: &mut TaskChanges, paths: &[String]) -> Result<(),
     Ok(())
 }
 
-/// Returns a function that determines whether a changed file is one of these paths, or below one.
+/// Returns a function that determines whether a changed file is at or below one of these paths.
 ///
 /// # Errors
 /// Returns an error if a path is not among the changes.

@@ -1,4 +1,4 @@
-//! Running session of a task: its prompt, its check, approvals that need the user, and signals.
+//! Drives the session of a task: its prompt, its check, approvals that need the user, and signals.
 
 use crate::agent;
 use crate::headless::{self, Format, Output};
@@ -14,40 +14,40 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-/// Maximum time for running tools to end after a signal.
+/// Maximum time that running tools have to finish after a signal.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// Destination for the output of a task.
+/// Destination of a task's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputTarget {
-    /// The response goes to stdout, progress goes to stderr.
+    /// The response is written to stdout, and progress to stderr.
     Terminal,
-    /// Everything goes to stderr, which is the log of the task. The process that started this one reads stdout until
+    /// Everything is written to stderr, which is the task's log. The process that started this one reads stdout until
     /// the session has started.
     Log,
 }
 
 pub(super) struct DriveRequest {
-    /// First command; `None` if the session continues its unfinished task.
+    /// First command to send. `None` if the session continues its unfinished task.
     pub first: Option<SessionCommand>,
-    /// Command to run when the model has finished.
+    /// Command that is run once the model has finished.
     pub check: Option<String>,
     pub target: OutputTarget,
     /// Whether a layer covers the workspace, whose path is then that of a copy.
     pub is_layer: bool,
-    /// Whether the task stops when standard input closes.
+    /// Whether the task stops when standard input is closed.
     pub is_attached: bool,
 }
 
-/// End of a run.
+/// How a run of the task ended.
 pub(super) struct TaskEnding {
     pub exit: Exit,
-    /// Whether the task waits for the user's decision.
+    /// Whether the task is waiting for the user, because a decision is pending or the session paused.
     pub needs_user: bool,
     pub check: Option<CheckResult>,
 }
 
-/// Runs the session until its task ends, waits for the user, or is stopped.
+/// Runs the session until its task ends, needs the user, or is stopped.
 pub(super) async fn drive(prepared: PreparedSession, request: DriveRequest) -> TaskEnding {
     let DriveRequest { first, check, target, is_layer, is_attached } = request;
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
@@ -69,7 +69,7 @@ pub(super) async fn drive(prepared: PreparedSession, request: DriveRequest) -> T
     TaskEnding { exit: watched.signal.unwrap_or_else(|| outcome.into()), needs_user, check: watched.check }
 }
 
-/// Prints the events until their sender is dropped.
+/// Prints events until their sender is dropped.
 async fn print(told: UnboundedReceiver<Event>, target: OutputTarget) -> headless::Outcome {
     let (mut err, mut out): (_, Box<dyn Write + Send>) = match target {
         OutputTarget::Terminal => (std::io::stderr(), Box::new(std::io::stdout())),
@@ -81,7 +81,7 @@ async fn print(told: UnboundedReceiver<Event>, target: OutputTarget) -> headless
     headless::run(told, Format::Text, output).await
 }
 
-/// Check command, and its call once it has started.
+/// A command to run as a check, and its tool call once it has started.
 struct PendingCheck {
     line: String,
     call: Option<CallId>,
@@ -98,24 +98,25 @@ impl PendingCheck {
 #[derive(Default)]
 struct Watched {
     signal: Option<Exit>,
-    /// Whether an approval, or a call with an unknown outcome, is pending.
+    /// Whether an approval is pending, or a call whose outcome is unknown.
     waits: bool,
     /// Whether the session paused because a limit was reached or the provider failed.
     is_paused: bool,
     check: Option<CheckResult>,
 }
 
-/// Forwards the events of a session. Ends it after its task, when the user must decide, or after a signal.
+/// Forwards a session's events, and ends the session after its task, when the user must make a decision, or when a
+/// signal arrives.
 struct TaskWatch {
     commands: mpsc::Sender<SessionCommand>,
     tell: UnboundedSender<Event>,
     check: Option<PendingCheck>,
-    /// Pending approvals and other decisions.
+    /// IDs of pending approvals, and of interrupted calls on which the user must decide.
     pending: HashSet<String>,
-    /// Pending questions from the model and from servers, whose calls are running.
+    /// IDs of pending questions from the model and from servers. The calls that asked them are still running.
     questions: HashSet<String>,
     running: HashSet<CallId>,
-    /// True once the session was asked to exit.
+    /// Whether the session has been asked to exit.
     is_ending: bool,
     is_layer: bool,
     is_attached: bool,
@@ -166,7 +167,7 @@ impl TaskWatch {
                         self.name_copy(&mut event.kind);
                         let _ = self.tell.send(event);
                     }
-                    // Wait for other calls of the same step.
+                    // Other calls of the same step may still be running or send events.
                     if self.waits_for_user() && events.is_empty() {
                         self.result.waits = true;
                         self.end().await;
@@ -238,18 +239,18 @@ impl TaskWatch {
         }
     }
 
-    /// Returns whether the task is waiting for the user's decision or answer.
+    /// Returns whether the task cannot continue until the user makes a decision or answers a question.
     fn waits_for_user(&self) -> bool {
         let has_decision = !self.pending.is_empty() || !self.questions.is_empty();
         has_decision && self.running.len() <= self.questions.len()
     }
 
-    /// Records that the user must decide.
+    /// Records that an approval or a call needs the user's decision.
     fn wait_for(&mut self, id: &str) {
         self.pending.insert(id.to_owned());
     }
 
-    /// Starts the check, or ends the session if there is none.
+    /// Starts the check. Ends the session if there is no check or if it has already been started.
     async fn after_completion(&mut self) {
         match self.check.as_mut().filter(|check| !check.is_started) {
             Some(check) if !self.is_ending => {
@@ -262,7 +263,7 @@ impl TaskWatch {
     }
 }
 
-/// Returns a receiver that completes when standard input closes.
+/// Returns a receiver that completes when standard input is closed.
 fn watch_stdin() -> oneshot::Receiver<()> {
     let (sender, receiver) = oneshot::channel();
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! `aye task keep`: applies changes of a task to the workspace, judged like those of a patch file.
+//! `aye task keep`: applies a task's changes to the workspace, judging them like the changes in a patch file.
 
 use super::diff::{exclude, select};
 use super::pick;
@@ -16,28 +16,28 @@ use crate::tools::{OmittedPath, PatchReview};
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-/// Maximum number of notes about changes that are not included.
+/// Maximum number of notes about changes that are not applied.
 const MAX_NOTES: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeepRequest {
     pub id: String,
-    /// Files to apply; empty for all.
+    /// Files to apply. If empty, all files are applied.
     pub paths: Vec<String>,
-    /// Files that are not applied.
+    /// Files that must not be applied.
     pub except: Vec<String>,
     pub form: KeepForm,
-    /// Whether the user chooses the hunks.
+    /// Whether the user chooses which hunks to apply.
     pub pick: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeepForm {
-    /// Only show the planned changes.
+    /// Only shows the planned changes.
     Check,
-    /// Ask on the terminal if a change needs approval.
+    /// Prompts for each change that needs approval.
     Ask,
-    /// Approve changes that need approval.
+    /// Approves every change that needs approval.
     Yes,
 }
 
@@ -87,8 +87,8 @@ pub(super) fn run(common: &Common, task: &TaskDirectory, request: &KeepRequest) 
     report_conflicts(task, &changes, &conflicts, exit)
 }
 
-/// Returns the review of the changes. It records what is written before it is written, so that a crash does not turn the files
-/// into conflicts.
+/// Returns the review of the changes. The content of applied files is recorded before it is written, so those files do
+/// not become conflicts after a crash.
 fn review(task: &TaskDirectory, changes: &TaskChanges, is_required: bool) -> PatchReview {
     let collected = &changes.collected;
     let conflict = |path: &String| format!("conflict: `{path}` was also changed in the workspace; it is not applied");
@@ -105,7 +105,7 @@ fn review(task: &TaskDirectory, changes: &TaskChanges, is_required: bool) -> Pat
     })
 }
 
-/// Reports the files that were not applied.
+/// Reports files that were not applied because of conflicts.
 fn report_conflicts(task: &TaskDirectory, changes: &TaskChanges, conflicts: &[String], exit: Exit) -> Result<Exit, CliError> {
     if conflicts.is_empty() {
         return Ok(exit);

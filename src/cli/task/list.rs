@@ -1,4 +1,4 @@
-//! `aye tasks`: lists the tasks of a project, with their states, costs and changes.
+//! `aye tasks`: lists a project's tasks, with their states, costs and changes.
 
 use crate::host::console::{print_json, print_text, warn};
 use crate::host::context::AppContext;
@@ -8,9 +8,9 @@ use crate::host::tasks::{TaskDirectory, TaskSummary};
 use crate::transfer::format::{dollars, format_count, one_line};
 use std::fmt::Write as _;
 
-/// Maximum width of a prompt, in cells.
+/// Maximum width of a prompt in the list, in terminal cells.
 const PROMPT_CELLS: usize = 60;
-/// Number of digits shown of an ID.
+/// Number of digits of a task ID that are shown.
 const ID_DIGITS: usize = 8;
 
 pub(super) fn run(place: &AppContext, all: bool, json: bool) -> Result<Exit, CliError> {
@@ -22,7 +22,7 @@ pub(super) fn run(place: &AppContext, all: bool, json: bool) -> Result<Exit, Cli
         });
         match read {
             Ok(summary) => tasks.extend(summary),
-            // List the other tasks even if one is damaged.
+            // The other tasks are listed even if one is damaged.
             Err(error) => warn(error.into_problem()),
         }
     }

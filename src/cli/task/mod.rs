@@ -1,4 +1,4 @@
-//! `aye task` and `aye tasks`: tasks that run in their own copy of the workspace.
+//! `aye task` and `aye tasks`: manage tasks, each of which runs in its own copy of the workspace.
 
 pub(crate) mod args;
 mod diff;
@@ -49,7 +49,7 @@ pub(crate) fn run(common: &Common, action: TaskAction) -> Result<Exit, CliError>
     }
 }
 
-/// Opens the session of a task on the screen, inside its copy.
+/// Opens a task's session on the screen, inside the task's copy of the workspace.
 fn open(common: &Common, task: &TaskDirectory) -> Result<Exit, CliError> {
     if !(std::io::stdin().is_terminal() || common.plain) {
         let id = task.short_id();

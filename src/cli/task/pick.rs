@@ -1,4 +1,4 @@
-//! Selection of the hunks to apply, one at a time, in line mode.
+//! Lets the user choose, in line mode, which hunks to apply. Hunks are shown one at a time.
 
 use crate::host::console::print_text;
 use crate::host::error::CliError;
@@ -10,12 +10,12 @@ use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::path::Path;
 
-/// Maximum size in bytes of a file whose hunks can be selected.
+/// Maximum size, in bytes, of a file whose hunks can be chosen.
 const MAX_FILE_BYTES: u64 = 10 << 20;
 const HELP: &str = "y - apply this hunk\nn - skip this hunk\na - apply this hunk and the rest of the file\n\
     d - skip this hunk and the rest of the file\nq - skip this hunk and everything after it\n? - show this help\n";
 
-/// Answer about a hunk.
+/// The user's answer for one hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Yes,
@@ -25,10 +25,10 @@ enum Answer {
     Quit,
 }
 
-/// Reduces the changes to the hunks that the user selects.
+/// Restricts the changes to the hunks that the user chooses.
 ///
 /// # Errors
-/// Returns an error if a file changes during the selection.
+/// Returns an error if a file changes while the user chooses, or if a file is larger than `MAX_FILE_BYTES`.
 pub(super) fn choose(changes: &mut TaskChanges, workspace: &Path) -> Result<(), CliError> {
     let failed = |why: String| CliError::failed(Problem::new("cannot choose hunks").because(why));
     let stamp = PolicyStamp { hash: String::new(), name: String::new(), mode: String::new() };
@@ -57,7 +57,7 @@ pub(super) fn choose(changes: &mut TaskChanges, workspace: &Path) -> Result<(), 
     Ok(())
 }
 
-/// Asks about the hunks of a file. Returns the indexes of the selected ones.
+/// Prompts for each hunk of a file. Returns the indexes of the hunks that the user chose.
 fn ask_about_file(file: &FileDiff, input: &mut dyn BufRead, has_quit: &mut bool) -> BTreeSet<usize> {
     let mut title = file.clone();
     title.hunks.clear();
@@ -88,7 +88,7 @@ fn ask_about_file(file: &FileDiff, input: &mut dyn BufRead, has_quit: &mut bool)
     chosen
 }
 
-/// Asks until a line is a valid answer. The end of the input counts as `q`.
+/// Repeats the prompt until the user enters a valid answer. The end of the input is treated as `q`.
 fn ask(prompt: &str, input: &mut dyn BufRead) -> Answer {
     loop {
         print_text(prompt);

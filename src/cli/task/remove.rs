@@ -1,4 +1,4 @@
-//! `aye task drop`: removes a task with its copy, its session and its changes.
+//! `aye task drop`: deletes a task, including its copy of the workspace, its session and its changes.
 
 use crate::host::console::{print_text, warn};
 use crate::host::error::CliError;

@@ -1,4 +1,5 @@
-//! Process of a task: enters the copy, and runs the session without a screen.
+//! Runs a task in this process. The process enters the task's copy of the workspace and runs the session without a
+//! screen.
 
 use super::drive::{DriveRequest, OutputTarget, TaskEnding, drive};
 use crate::agent::ResumePolicy;
@@ -19,25 +20,26 @@ use crate::store::Store;
 use crate::sys::signals::leave_terminal;
 use tokio::runtime::Runtime;
 
-/// Line by which the background process reports that its session has started.
+/// Line that the background process prints when its session has started.
 pub(super) const READY: &str = "ready";
 
 /// Request to run a task.
 pub(super) struct TaskRunRequest {
-    /// Message for the model in addition to the prompt of the task.
+    /// Message that continues the task. Ignored if the task has no session yet.
     pub prompt: Option<String>,
     pub target: OutputTarget,
-    /// Whether the task stops when standard input closes.
+    /// Whether the task stops when standard input is closed.
     pub is_attached: bool,
 }
 
-/// Runs a task until it has ended, needs the user, or is stopped.
+/// Runs a task until it ends, needs the user, or is stopped.
 pub(super) fn run(common: &Common, task: &TaskDirectory, request: TaskRunRequest) -> Result<Exit, CliError> {
     if request.target == OutputTarget::Log || request.is_attached {
-        // Signals of the terminal are meant for the process that started this one.
+        // Terminal signals are meant for the process that started this one.
         leave_terminal();
     }
-    // Opening the store starts a thread, so it is opened later.
+    // The copy must be entered before a thread starts. Opening the store starts a thread, so only its existence is
+    // checked here.
     let has_store = task.data().join("aye.db").exists();
     let entered = match copy::enter(task, common, TaskUse::Run) {
         Ok(entered) => entered,
@@ -83,7 +85,7 @@ fn first_command(message: Option<String>, own_prompt: &str, is_new: bool, is_ove
     Some(Command::Prompt { text }.into())
 }
 
-/// Opens the session of the task. Also returns whether its last prompt has ended.
+/// Opens the task's session. Also returns whether the last prompt in the session was completed or stopped.
 fn prepare(
     runtime: &Runtime,
     place: AppContext,
@@ -105,7 +107,7 @@ fn prepare(
     Ok((runtime.block_on(claimed.prepare())?, is_over))
 }
 
-/// Removes a task that never started and has no data.
+/// Deletes a task that was never started and has no data.
 fn discard_if_new(task: &TaskDirectory, is_new: bool, error: CliError) -> CliError {
     if !is_new || task.holder().is_some_and(|holder| holder.instance.pid != std::process::id()) {
         return error;

@@ -1,4 +1,4 @@
-//! `aye task start`: creates a task, and runs it in this process or in the background.
+//! `aye task start`: creates a task and runs it, either in this process or in the background.
 
 use super::drive::OutputTarget;
 use super::run::{self, READY, TaskRunRequest};
@@ -22,17 +22,17 @@ use std::process::{Command, Stdio};
 pub(crate) struct StartRequest {
     pub prompt: String,
     pub detach: bool,
-    /// Whether the task stops when standard input closes.
+    /// Whether the task stops when standard input is closed.
     pub is_attached: bool,
     pub has_worktree: bool,
-    /// Branch of the worktree; by default, a new one.
+    /// Branch for the worktree. If `None`, a new branch is created.
     pub branch: Option<String>,
     pub check: Option<String>,
 }
 
-/// Maximum number of log lines in an error.
+/// Maximum number of log lines included in an error.
 const LOG_LINES: usize = 20;
-/// Maximum number of log bytes that are read for an error.
+/// Maximum number of bytes read from the log for an error.
 const LOG_BYTES: u64 = 64 << 10;
 
 pub(super) fn run(common: &Common, place: &AppContext, request: StartRequest) -> Result<Exit, CliError> {
@@ -51,7 +51,7 @@ pub(super) fn run(common: &Common, place: &AppContext, request: StartRequest) ->
     run::run(common, &task, TaskRunRequest { prompt, target: OutputTarget::Terminal, is_attached: request.is_attached })
 }
 
-/// Creates the directory of the task, and its worktree.
+/// Creates the task directory and, if requested, the worktree.
 fn create(common: &Common, place: &AppContext, request: &StartRequest) -> Result<TaskDirectory, CliError> {
     let id = TaskDirectory::new_id();
     let mut description = TaskDescription {
@@ -80,10 +80,10 @@ fn create(common: &Common, place: &AppContext, request: &StartRequest) -> Result
     created
 }
 
-/// Starts the background process of a task, and waits until its session has started.
+/// Starts the background process of a task, and waits until the process has started the session.
 ///
 /// # Errors
-/// Returns an error with the output of the process if it ended before that.
+/// If the process exits before that, returns an error that contains the process output.
 pub(super) fn detach(task: &TaskDirectory, prompt: Option<&str>) -> Result<Exit, CliError> {
     let failed =
         |error: std::io::Error| CliError::failed(Problem::new(format!("cannot start task `{}`", task.short_id())).because(error));
@@ -101,7 +101,7 @@ pub(super) fn detach(task: &TaskDirectory, prompt: Option<&str>) -> Result<Exit,
     let id = task.short_id();
     if line.trim() != READY {
         let status = child.wait().map_err(failed)?;
-        // The process removed the task with its log, which is still open here.
+        // The process may have removed the task with its log, which is still open here.
         log.seek(SeekFrom::Start(before)).map_err(failed)?;
         let mut new = Vec::new();
         log.take(LOG_BYTES).read_to_end(&mut new).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! `aye task stop`: asks the process of a task to save its state and exit.
+//! `aye task stop`: asks the process that runs a task to save its state and exit.
 
 use crate::host::console::print_text;
 use crate::host::error::CliError;
@@ -7,9 +7,9 @@ use crate::host::tasks::{TaskDirectory, TaskUse};
 use crate::protocol::Problem;
 use std::time::{Duration, Instant};
 
-/// Maximum time for the process to save its state and exit.
+/// Maximum time to wait until the process has saved its state and exited.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// Polling interval.
+/// Interval at which the process is polled.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) fn run(task: &TaskDirectory) -> Result<Exit, CliError> {
@@ -29,10 +29,10 @@ pub(super) fn run(task: &TaskDirectory) -> Result<Exit, CliError> {
     }
 }
 
-/// Asks the process that runs a task to exit, and waits. The task can be resumed.
+/// Asks the process that runs a task to exit, and waits until it has done so. The task can be resumed later.
 ///
 /// # Errors
-/// Returns an error if the process does not exit in time. It is not killed.
+/// Returns an error if the process does not exit in time. The process is not killed in that case.
 pub(super) fn end_run(task: &TaskDirectory) -> Result<(), CliError> {
     let Some(holder) = task.holder() else { return Ok(()) };
     let pid = holder.instance.pid;

@@ -29,7 +29,7 @@ enum GroupArg {
     Day,
 }
 
-/// Period that the report covers.
+/// Period covered by a usage report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Period {
     All,
@@ -57,7 +57,7 @@ impl UsageArgs {
 }
 
 impl Period {
-    /// Returns the start of the period; `None` if it has none.
+    /// Returns the start of the period, or `None` if it has no start.
     pub(crate) fn start(self, now: jiff::Timestamp) -> Option<jiff::Timestamp> {
         match self {
             Self::All => None,

@@ -14,16 +14,16 @@ use args::UsageRequest;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// Report in `--json`.
+/// JSON output of `aye usage`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ReportJson {
-    /// Start of the period; null for all time.
+    /// Start of the reported period, or `null` if it has no start.
     since: Option<jiff::Timestamp>,
     by: &'static str,
     rows: Vec<RowJson>,
     total: RowJson,
-    /// Sessions that cannot be read and are therefore not counted.
+    /// Sessions that could not be read and are therefore not included.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unreadable_sessions: Vec<String>,
 }
@@ -37,9 +37,9 @@ struct RowJson {
     input_tokens: u64,
     cache_read_tokens: u64,
     output_tokens: u64,
-    /// Cost in US dollars; null if no price is known.
+    /// Cost in US dollars, or `null` if no price is known.
     cost_usd: Option<f64>,
-    /// False if the price of a part is unknown.
+    /// Whether every price is known.
     cost_is_complete: bool,
     estimated: bool,
     approved: u64,

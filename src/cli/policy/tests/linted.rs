@@ -4,7 +4,7 @@ use std::path::Path;
 
 type Lines = Vec<(usize, String)>;
 
-/// Returns errors and warnings.
+/// Returns the errors and warnings reported for a policy.
 fn said(policy: &str) -> (Lines, Lines) {
     let report = report(Path::new("policy.toml"), policy.as_bytes(), "2026-11-21T00:00:00Z".parse().unwrap());
     let lines = |remarks: Vec<crate::cli::policy::validate::Remark>| {

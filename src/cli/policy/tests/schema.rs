@@ -30,7 +30,7 @@ fn schema() -> Value {
     serde_json::from_str(SCHEMA).unwrap()
 }
 
-/// Converts a value to JSON. A TOML date-time is a string in a schema.
+/// Converts a TOML value to JSON. Date-times become strings.
 fn as_json(value: &toml::Value) -> Value {
     match value {
         toml::Value::Datetime(time) => json!(time.to_string()),
@@ -55,7 +55,7 @@ fn the_schema_accepts_the_reference_bundle() {
     Validator::new().check(&text).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Bundle that uses most features.
+/// A bundle that uses most features.
 const FULL: &str = r#"
 schema_version = 1
 expires_at = 2027-06-30T00:00:00Z
@@ -164,7 +164,7 @@ fn the_schema_and_the_parser_reject_the_same_mistakes() {
     }
 }
 
-/// Tables of a bundle: the text before their keys, and their location in the schema.
+/// Tables of a bundle, each with the text that precedes its keys and its location in the schema.
 const TABLES: &[(&str, &str)] = &[
     ("", ""),
     ("[agents]", "/properties/agents"),
@@ -193,7 +193,7 @@ const TABLES: &[(&str, &str)] = &[
     ("[[redaction]]", "/$defs/redaction"),
 ];
 
-/// Returns the keys that the parser accepts in a table, according to its own error.
+/// Returns the keys that the parser accepts in a table, as listed by its error message.
 fn keys_of_the_reader(header: &str) -> BTreeSet<String> {
     const STRANGE: &str = "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq";
     let text = format!("schema_version = 1\n{header}\n{STRANGE} = {{}}\n");

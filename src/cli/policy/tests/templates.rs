@@ -3,7 +3,7 @@ use crate::host::policy_templates::{TEMPLATES, Template, template_text};
 use crate::policy::{Bundle, warnings};
 use crate::protocol::{Action, Place, Target};
 
-/// Returns the actions of a call without reading the disk.
+/// Determines the actions of a call without reading the disk.
 fn actions(tool: &str, arguments: &serde_json::Map<String, serde_json::Value>) -> Vec<Action> {
     let text = |key: &str| arguments.get(key).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
     let target = |given: String| Target { real: Path::new("/w").join(&given), given, place: Place::Missing };
