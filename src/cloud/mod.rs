@@ -1,5 +1,4 @@
-//! Accounts of cloud platforms: the sources of their credentials, and the authentication of
-//! requests.
+//! Cloud platform accounts: where their credentials come from, and how requests are authenticated.
 
 pub(crate) mod aws;
 pub(crate) mod google;
@@ -14,18 +13,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum size in bytes of a credentials file or of a response with credentials.
+/// Maximum size in bytes of a credentials file, or of a response that contains credentials.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Environment from which an account is read.
+/// Environment from which account data is read.
 #[derive(Clone)]
 pub(crate) struct CloudEnvironment {
-    /// Environment variables of the platform.
+    /// Environment variables that are relevant to the platform.
     pub variables: BTreeMap<String, String>,
     pub home: PathBuf,
-    /// Directories of the workspace, from which no programs are run.
+    /// Workspace directories. Programs inside them are never run.
     pub roots: Vec<PathBuf>,
-    /// Callback for each secret that is read, so that it is redacted.
+    /// Callback to which every secret that is read is passed, so it can be redacted.
     pub learn: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -40,7 +39,7 @@ impl CloudEnvironment {
         self.variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// Returns the path in a variable, or else one below the home directory.
+    /// Returns the path given by an environment variable, or otherwise the given path below the home directory.
     fn path(&self, variable: &str, below_home: &str) -> PathBuf {
         match self.variable(variable) {
             Some(path) => self.expand_path(path),
@@ -53,7 +52,7 @@ impl CloudEnvironment {
     }
 }
 
-/// Reads a file of credentials; `None` if it does not exist. Errors never repeat its content.
+/// Reads a credentials file. Returns `None` if it does not exist. Errors never repeat its content.
 fn read(path: &Path) -> Result<Option<String>, Problem> {
     let problem = || Problem::new(format!("cannot read `{}`", path.display()));
     match file::read(path, MAX_BYTES as u64) {
@@ -63,37 +62,37 @@ fn read(path: &Path) -> Result<Option<String>, Problem> {
     }
 }
 
-/// Returns the error for a server that cannot be reached.
+/// Creates the error for a server that cannot be reached.
 fn unreachable(what: &str, error: &HttpError) -> Problem {
     Problem::new(format!("cannot get credentials from {what}")).because(error).hint("check the network")
 }
 
-/// Reads a response as JSON, in which other content becomes an empty object. Also returns the
-/// status.
+/// Reads a JSON response, and returns it with the HTTP status. A body that is not JSON is replaced with an empty
+/// object.
 async fn json(reply: Reply) -> (u16, Value) {
     let status = reply.status();
     let body = reply.into_head(MAX_BYTES).await;
     (status, serde_json::from_slice(&body).unwrap_or_else(|_| Value::Object(serde_json::Map::new())))
 }
 
-/// Returns a string member of a JSON document.
+/// Returns a string member of a JSON object, or `None` if it is missing or empty.
 fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_str().filter(|text| !text.is_empty())
 }
 
-/// Returns a server on the internet or on this machine.
+/// Creates a client for a server on the internet or on this machine.
 fn server(address: &str) -> Result<HttpServer, Problem> {
     let timeouts = Timeouts { connect: Duration::from_secs(10), idle: Duration::from_secs(30) };
     HttpServer::new(address, timeouts).map_err(|error| Problem::new(error.to_string()))
 }
 
-/// Returns the metadata server of the machine, which responds immediately if it exists.
+/// Creates a client for the machine's metadata server, which responds immediately if it exists.
 fn metadata_server(address: &str) -> Result<HttpServer, Problem> {
     let timeouts = Timeouts { connect: Duration::from_secs(1), idle: Duration::from_secs(3) };
     HttpServer::link_local(address, timeouts).map_err(|error| Problem::new(error.to_string()))
 }
 
-/// Returns headers with these names and values.
+/// Creates headers from names and values.
 fn headers<const N: usize>(pairs: [(&'static str, &str); N]) -> Headers {
     pairs.into_iter().map(|(name, value)| (name.into(), value.to_owned())).collect()
 }

@@ -1,14 +1,15 @@
-//! Test server on loopback with prepared responses, and accounts that are read from a temporary home directory.
+//! Loopback test server with prepared responses, and accounts whose data is in a temporary home directory.
 
 use super::*;
 use std::sync::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// Requests that a server received, as text.
+/// Requests that a test server has received, as text.
 pub(super) type Requests = Arc<Mutex<Vec<String>>>;
 
-/// Starts a server that sends each response once, in order. Returns its address and its requests.
+/// Starts a server that sends each of these responses once, in order. Returns its address and the requests that it
+/// receives.
 pub(super) async fn serve(responses: Vec<(u16, &'static str, Value)>) -> (String, Requests) {
     serve_after(responses, || ()).await
 }
@@ -46,7 +47,7 @@ pub(super) async fn serve_after(
     (address, requests)
 }
 
-/// Home directory with these files, and the environment to read from it.
+/// Home directory that contains files, with an environment that refers to it.
 pub(super) struct Home {
     directory: tempfile::TempDir,
     pub learnt: Arc<Mutex<Vec<String>>>,

@@ -1,19 +1,19 @@
-//! Credentials of the container or machine on which aye runs.
+//! Credentials provided by the container or machine on which aye runs.
 
 use super::AwsCredentials;
 use crate::cloud::{CloudEnvironment, headers, json, metadata_server, read, server};
 use crate::protocol::Problem;
 use crate::sys::http::{Headers, HttpServer, Reply};
 
-/// Address of the credentials endpoint for containers.
+/// Address of the endpoint that provides credentials to containers.
 const CONTAINER: &str = "http://169.254.170.2";
 /// Address of the instance metadata service.
 const METADATA: &str = "http://169.254.169.254";
 const ROLE_PATH: &str = "/latest/meta-data/iam/security-credentials/";
-/// Lifetime of a metadata token, in seconds.
+/// Lifetime of a metadata token in seconds.
 const TOKEN_SECONDS: &str = "300";
 
-/// Returns the credentials of the container or machine, if any.
+/// Returns the credentials of the container or machine, if it provides any.
 pub(super) async fn credentials(surroundings: &CloudEnvironment) -> Result<Option<AwsCredentials>, Problem> {
     if let Some((server, path)) = container(surroundings)? {
         let token = container_token(surroundings)?;
@@ -30,7 +30,7 @@ pub(super) async fn credentials(surroundings: &CloudEnvironment) -> Result<Optio
     Ok(fetch_from_metadata(&metadata_server(address)?).await)
 }
 
-/// Returns the credentials of the machine's role; `None` if the machine is not in this cloud, or has no role.
+/// Returns the credentials of the machine's role. Returns `None` if the machine is not an EC2 instance or has no role.
 async fn fetch_from_metadata(server: &HttpServer) -> Option<AwsCredentials> {
     let lifetime = headers([("x-aws-ec2-metadata-token-ttl-seconds", TOKEN_SECONDS)]);
     let token = line(server.put("/latest/api/token", &lifetime).await.ok()?).await?;
@@ -40,7 +40,7 @@ async fn fetch_from_metadata(server: &HttpServer) -> Option<AwsCredentials> {
     AwsCredentials::from_json(&value)
 }
 
-/// Returns the first line of a successful response.
+/// Returns the first line of a response, provided that it was successful.
 async fn line(reply: Reply) -> Option<String> {
     if reply.status() != 200 {
         return None;

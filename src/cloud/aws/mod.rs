@@ -1,5 +1,5 @@
-//! AWS accounts: credentials from the environment, profiles, roles, programs, single sign-on and the machine; and
-//! signed requests.
+//! AWS accounts: request signing, and credentials from the environment, profiles, roles, programs, single sign-on and
+//! the machine.
 
 mod machine;
 mod profile;
@@ -45,10 +45,10 @@ pub(crate) const VARIABLES: &[&str] = &[
     "AWS_EC2_METADATA_SERVICE_ENDPOINT",
 ];
 
-/// Time before the expiry of credentials at which they are read again.
+/// How long before credentials expire they are read again.
 const MARGIN: Duration = Duration::from_secs(120);
 
-/// Credentials that sign requests. They are never printed.
+/// Credentials for signing requests. They are never displayed.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct AwsCredentials {
     pub access_key_id: String,
@@ -64,7 +64,7 @@ impl fmt::Debug for AwsCredentials {
 }
 
 impl AwsCredentials {
-    /// Parses credentials in the format of programs and metadata servers.
+    /// Parses credentials in the JSON format used by credential programs and metadata servers.
     fn from_json(value: &Value) -> Option<Self> {
         let session_token = text(value, "SessionToken").or(text(value, "Token")).map(str::to_owned);
         Some(Self {
@@ -80,22 +80,22 @@ impl AwsCredentials {
     }
 }
 
-/// Request to authenticate, without a query.
+/// Request to be signed. It has no query.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnsignedRequest<'a> {
     pub method: &'a str,
-    /// Host, with the port if it is not the default.
+    /// Host name, followed by the port if it is not the default.
     pub host: &'a str,
-    /// Path as sent, with its escapes.
+    /// Path exactly as it is sent, including its escapes.
     pub path: &'a str,
     pub body: &'a [u8],
 }
 
-/// Account that signs requests to one service in one region.
+/// AWS account that signs requests to a single service in a single region.
 #[derive(Debug)]
 pub(crate) struct AwsAccount {
     surroundings: CloudEnvironment,
-    /// Profile in the settings, which takes precedence over the environment.
+    /// Profile named in the settings, which takes precedence over the environment.
     profile: Option<String>,
     region: String,
     known: Mutex<Option<AwsCredentials>>,
@@ -106,24 +106,25 @@ impl AwsAccount {
         Self { surroundings, profile, region, known: Mutex::default() }
     }
 
-    /// Returns the headers of a request to Bedrock. Reads the credentials if there are none, or if they expire soon.
+    /// Returns the headers of a request to Bedrock. Credentials are read first if there are none or if they are about
+    /// to expire.
     pub(crate) async fn headers(&self, request: UnsignedRequest<'_>) -> Result<Headers, Problem> {
         let credentials = self.credentials().await?;
         let scope = SignatureScope { region: &self.region, service: "bedrock" };
         Ok(sign(&request, scope, &credentials, Timestamp::now()))
     }
 
-    /// Checks that credentials exist.
+    /// Checks that credentials are available.
     pub(crate) async fn check(&self) -> Result<(), Problem> {
         self.credentials().await.map(drop)
     }
 
-    /// Discards the credentials, because the server rejected them.
+    /// Discards the credentials after the server has rejected them.
     pub(crate) async fn forget(&self) {
         *self.known.lock().await = None;
     }
 
-    /// Returns the command that renews the credentials, if a sign-in does.
+    /// Returns what the user must do to renew the credentials.
     pub(crate) fn remedy(&self) -> String {
         sources::remedy(&self.surroundings, self.profile.as_deref())
     }
@@ -142,7 +143,7 @@ impl AwsAccount {
     }
 }
 
-/// Returns the region of a profile, if its file contains one.
+/// Returns the region set in a profile, if any.
 pub(crate) fn region_of_profile(surroundings: &CloudEnvironment, profile: Option<&str>) -> Result<Option<String>, Problem> {
     Ok(AwsProfile::read(surroundings, profile)?.and_then(|profile| profile.get("region").map(str::to_owned)))
 }

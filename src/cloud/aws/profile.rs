@@ -1,4 +1,4 @@
-//! Parser of the files `~/.aws/config` and `~/.aws/credentials`.
+//! Parsing of the files `~/.aws/config` and `~/.aws/credentials`.
 
 use crate::cloud::{CloudEnvironment, read};
 use crate::protocol::Problem;
@@ -6,21 +6,21 @@ use std::collections::BTreeMap;
 
 const DEFAULT: &str = "default";
 
-/// Sections by name, each with its keys.
+/// Sections of a file by name, each with its keys and values.
 type Sections = BTreeMap<String, BTreeMap<String, String>>;
 
-/// One profile, from both files.
+/// Profile, with its keys from both files combined.
 #[derive(Debug)]
 pub(super) struct AwsProfile {
     pub name: String,
     keys: BTreeMap<String, String>,
-    /// All sections of the configuration file.
+    /// All sections of the config file.
     sections: Sections,
 }
 
 impl AwsProfile {
-    /// Reads the named profile, or else the one in AWS_PROFILE; `None` if none is named and there is no default
-    /// profile.
+    /// Reads the named profile, the one that `AWS_PROFILE` names, or the default profile, in this order of precedence.
+    /// Returns `None` if no profile is named and there is no default profile.
     pub(super) fn read(surroundings: &CloudEnvironment, named: Option<&str>) -> Result<Option<Self>, Problem> {
         let named = named.or_else(|| surroundings.variable("AWS_PROFILE"));
         let name = named.unwrap_or(DEFAULT);
@@ -40,7 +40,7 @@ impl AwsProfile {
         Ok(Some(Self { name: name.to_owned(), keys, sections }))
     }
 
-    /// Returns a key of another section of the configuration file.
+    /// Returns the value of a key in another section of the config file.
     pub(super) fn section_value(&self, section: &str, key: &str) -> Option<&str> {
         self.sections.get(section)?.get(key).map(String::as_str)
     }
@@ -50,7 +50,7 @@ impl AwsProfile {
     }
 }
 
-/// Parses a file. Unknown lines are ignored, as in the AWS tools. An indented line belongs to the key above it.
+/// Parses a file. Unrecognized lines are ignored, as the AWS tools do. An indented line belongs to the key above it.
 fn parse(text: &str) -> Sections {
     let mut sections = Sections::new();
     let mut current: Option<String> = None;

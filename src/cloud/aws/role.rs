@@ -1,4 +1,4 @@
-//! Roles of profiles (`role_arn`) and of web identities, for which the AWS Security Token Service issues temporary
+//! Roles of profiles (`role_arn`) and web identities, for which the AWS Security Token Service issues temporary
 //! credentials.
 
 use super::profile::AwsProfile;
@@ -11,44 +11,44 @@ use jiff::Timestamp;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// API version of the Security Token Service.
+/// Security Token Service API version.
 const VERSION: &str = "2011-06-15";
-/// Valid range of `duration_seconds`.
+/// Range of valid values for `duration_seconds`.
 const DURATION: std::ops::RangeInclusive<u32> = 900..=43_200;
 
-/// Error codes for an identity that was valid before.
+/// Error codes which mean that the identity has expired.
 const EXPIRED: [&str; 2] = ["ExpiredToken", "ExpiredTokenException"];
-/// Way to renew the keys in the environment.
+/// What the user must do to renew keys in the environment.
 pub(super) const ENVIRONMENT_RENEWAL: &str = "renew AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN";
 
-/// Role to assume.
+/// Role to be assumed.
 #[derive(Debug)]
 pub(super) struct AwsRole {
     arn: String,
     session_name: String,
     external_id: Option<String>,
-    /// Lifetime of the credentials in seconds, if the profile sets one.
+    /// Lifetime of the credentials in seconds, if the profile sets it.
     duration: Option<String>,
     pub source: Source,
-    /// Location at which the role is configured, for errors.
+    /// Where the role is configured, for use in errors.
     origin: String,
 }
 
-/// Identity that may assume a role.
+/// Identity with which a role is assumed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// Another profile, or the keys of the same one.
+    /// Another profile, or the keys in the same profile.
     Profile(String),
-    /// The keys in the environment.
+    /// Keys in environment variables.
     Environment,
-    /// Role of the container or machine.
+    /// Role of the container or machine on which aye runs.
     Machine,
-    /// File with a token that proves the identity.
+    /// File containing a token that proves the identity of the workload.
     WebIdentity(PathBuf),
 }
 
 impl AwsRole {
-    /// Returns the role of a profile; `None` if it has none.
+    /// Returns the role that a profile configures, or `None` if it configures none.
     pub(super) fn of_profile(surroundings: &CloudEnvironment, profile: &AwsProfile) -> Result<Option<Self>, Problem> {
         let Some(arn) = profile.get("role_arn") else { return Ok(None) };
         let name = &profile.name;
@@ -83,7 +83,8 @@ impl AwsRole {
         Ok(Some(Self { arn: arn.to_owned(), session_name, external_id, duration, source, origin }))
     }
 
-    /// Returns the role of the web identity in the environment, as set by clusters; `None` if there is none.
+    /// Returns the role of a web identity that a cluster has configured through the environment, or `None` if there is
+    /// none.
     pub(super) fn of_environment(surroundings: &CloudEnvironment) -> Option<Self> {
         let token = surroundings.variable("AWS_WEB_IDENTITY_TOKEN_FILE")?;
         let name = surroundings.variable("AWS_ROLE_SESSION_NAME").map_or_else(default_session_name, str::to_owned);
@@ -97,7 +98,7 @@ impl AwsRole {
         })
     }
 
-    /// Assumes the role with these credentials.
+    /// Assumes the role using the credentials of another identity.
     pub(super) async fn assume(
         &self,
         surroundings: &CloudEnvironment,
@@ -110,7 +111,7 @@ impl AwsRole {
         self.exchange(surroundings, region, &form, Some(credentials)).await
     }
 
-    /// Assumes the role with a token in a file, which the platform renews.
+    /// Assumes the role using a token in a file, which the platform keeps up to date.
     pub(super) async fn assume_with_token(
         &self,
         surroundings: &CloudEnvironment,
@@ -137,7 +138,7 @@ impl AwsRole {
         form
     }
 
-    /// Sends a request, which is signed if there are credentials, and reads the new credentials.
+    /// Sends a request, signing it if there are credentials. Returns the new credentials from the response.
     async fn exchange(
         &self,
         surroundings: &CloudEnvironment,
@@ -165,7 +166,7 @@ impl AwsRole {
         Err(problem().because(reason).hint(hint))
     }
 
-    /// Returns the way to renew the identity that assumes the role.
+    /// Returns what the user must do to renew the identity with which the role is assumed.
     fn renewal(&self) -> String {
         match &self.source {
             Source::Profile(name) => {
@@ -182,14 +183,14 @@ fn default_session_name() -> String {
     format!("aye-{}", Timestamp::now().as_second())
 }
 
-/// Returns the address of the service in a region.
+/// Returns the Security Token Service endpoint for a region.
 fn endpoint(surroundings: &CloudEnvironment, region: &str) -> String {
     let set = surroundings.variable("AWS_ENDPOINT_URL_STS").or_else(|| surroundings.variable("AWS_ENDPOINT_URL"));
     let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
     set.map_or_else(|| format!("https://sts.{region}.{domain}"), str::to_owned)
 }
 
-/// Parses a response: JSON, which aye requests, or XML, which some services send instead.
+/// Parses a response. Although JSON is requested, some services send XML.
 fn parse(answer: &str) -> Option<AwsCredentials> {
     if let Ok(value) = serde_json::from_str::<Value>(answer) {
         let response = value.get("AssumeRoleResponse").or_else(|| value.get("AssumeRoleWithWebIdentityResponse"))?;
@@ -206,14 +207,14 @@ fn parse(answer: &str) -> Option<AwsCredentials> {
     })
 }
 
-/// Returns a field of the error in a response.
+/// Returns a field of the error that a response contains.
 fn error_field(answer: &str, name: &str) -> Option<String> {
     let json = serde_json::from_str::<Value>(answer).ok();
     let of_json = json.as_ref().and_then(|value| text(value.get("Error")?, name)).map(str::to_owned);
     of_json.or_else(|| element(answer, name))
 }
 
-/// Returns the text of the first XML element with this name.
+/// Returns the text content of the first XML element with this name.
 fn element(xml: &str, name: &str) -> Option<String> {
     let (_, rest) = xml.split_once(&format!("<{name}>"))?;
     let (content, _) = rest.split_once(&format!("</{name}>"))?;

@@ -1,8 +1,8 @@
-//! Signature Version 4, the authentication of AWS requests.
+//! Signature Version 4, with which requests to AWS are authenticated.
 //!
-//! The steps follow the AWS documentation: a canonical form of the request, a string to sign with its hash, and a key
-//! that is derived from the secret for one day, region and service. The `aws-sigv4` crate does the same, but has about
-//! twelve more dependencies.
+//! The steps are those of the AWS documentation: a canonical form of the request, a string to sign that contains its
+//! hash, and a key derived from the secret for one day, region and service. The `aws-sigv4` crate does the same, but
+//! has about twelve additional dependencies.
 
 use super::{AwsCredentials, UnsignedRequest};
 use crate::sys::http::Headers;
@@ -13,14 +13,14 @@ use std::fmt::Write;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// Day, region and service for which a signature is valid.
+/// Day, region and service to which a signature is limited.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SignatureScope<'a> {
     pub region: &'a str,
     pub service: &'a str,
 }
 
-/// Returns the headers that authenticate a request.
+/// Returns the headers with which a request is authenticated.
 pub(super) fn sign(
     request: &UnsignedRequest<'_>,
     scope: SignatureScope<'_>,
@@ -51,7 +51,7 @@ pub(super) fn sign(
     headers
 }
 
-/// Escapes the characters of a path again. Existing escapes are treated as text.
+/// Escapes the characters in a path. Escapes that are already present are escaped again.
 fn escaped(path: &str) -> String {
     let mut out = String::new();
     for byte in path.bytes() {
@@ -88,7 +88,7 @@ mod tests {
         sign(request, scope, &credentials, "2015-08-30T12:36:00Z".parse().unwrap())
     }
 
-    /// Tests the requests and signatures of the published test suite.
+    /// Checks the requests and signatures of the published test suite.
     #[test]
     fn signatures_match_the_published_test_suite() {
         for (method, path, signature) in [
@@ -105,7 +105,7 @@ mod tests {
         }
     }
 
-    /// Independently computed signature for a path whose escapes are escaped again.
+    /// Signature for a path whose escapes are escaped again, computed independently of this module.
     const UTF8_PATH: &str = "697b34846207a3f72246f99d74ae1ee4fe54f44bb06730c58a0d339eb079596d";
 
     #[test]

@@ -1,4 +1,4 @@
-//! Sources of credentials, in the same order as in the AWS tools.
+//! Sources of credentials, which are tried in the same order as by AWS's own tools.
 
 use super::profile::AwsProfile;
 use super::role::{AwsRole, ENVIRONMENT_RENEWAL, Source};
@@ -11,13 +11,13 @@ use jiff::Timestamp;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Timeout of a `credential_process`.
+/// Timeout for a `credential_process` program.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Maximum number of roles in a chain.
+/// Maximum length of a chain of roles.
 const MAX_ROLES: usize = 10;
 
-/// Returns the credentials of the first source that has any. `profile`: the profile in the settings; `region`: the
-/// region in which roles are assumed.
+/// Returns credentials from the first source that provides any. `profile` is the profile named in the settings, and
+/// `region` is the region in which roles are assumed.
 pub(super) async fn credentials(
     surroundings: &CloudEnvironment,
     profile: Option<&str>,
@@ -48,7 +48,7 @@ pub(super) async fn credentials(
         .hint("or set AWS_BEARER_TOKEN_BEDROCK to a Bedrock API key"))
 }
 
-/// Returns the command that renews the credentials of a profile.
+/// Returns what the user must do to renew a profile's credentials.
 pub(super) fn remedy(surroundings: &CloudEnvironment, profile: Option<&str>) -> String {
     let is_of_environment = profile.is_none() && surroundings.variable("AWS_ACCESS_KEY_ID").is_some();
     if is_of_environment {
@@ -82,8 +82,8 @@ fn of_environment(surroundings: &CloudEnvironment) -> Option<AwsCredentials> {
     })
 }
 
-/// Returns the credentials of a profile, after assuming the roles between the profile and its source; `None` if it has
-/// none.
+/// Returns a profile's credentials, after assuming every role in the chain that starts at its source. Returns `None` if
+/// the profile provides no credentials.
 async fn from_profile(
     surroundings: &CloudEnvironment,
     mut profile: AwsProfile,
@@ -122,7 +122,7 @@ async fn from_profile(
     Ok(Some(credentials))
 }
 
-/// Identity that assumes a role.
+/// Identity with which a role is assumed: keys that are ready to use, or a profile that may have a role of its own.
 enum Base {
     Keys(AwsCredentials),
     Profile(AwsProfile),

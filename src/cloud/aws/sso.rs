@@ -21,12 +21,12 @@ const RENEWAL_TIME: SignedDuration = SignedDuration::from_mins(5);
 const REREADS: u32 = 5;
 const REREAD_PAUSE: Duration = Duration::from_millis(200);
 
-/// Returns the command that signs in again.
+/// Returns the command with which the user can sign in again.
 pub(super) fn login_command(profile: &str) -> String {
     if profile == "default" { "run `aws sso login`".to_owned() } else { format!("run `aws sso login --profile {profile}`") }
 }
 
-/// Returns the credentials for the role of a profile.
+/// Returns the credentials for a profile's role.
 pub(super) async fn credentials(surroundings: &CloudEnvironment, profile: &AwsProfile) -> Result<AwsCredentials, Problem> {
     let name = &profile.name;
     let session = profile.get("sso_session").map(|session| format!("sso-session {session}"));
@@ -38,7 +38,7 @@ pub(super) async fn credentials(surroundings: &CloudEnvironment, profile: &AwsPr
     };
     let (url, region) = (need("sso_start_url")?, need("sso_region")?);
     let (account, role) = (need("sso_account_id")?, need("sso_role_name")?);
-    // The file is named after the session or, in the older form, after the start URL.
+    // The file is named after the session or, in the older format, after the start URL.
     let cache = TokenCache::new(surroundings, profile.get("sso_session").unwrap_or(url));
     let token = cache.token(surroundings, name, region, None).await?;
     let address = surroundings.variable("AWS_ENDPOINT_URL_SSO").or_else(|| surroundings.variable("AWS_ENDPOINT_URL"));

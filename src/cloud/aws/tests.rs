@@ -7,7 +7,7 @@ const SSO: &str = "[profile work]\nsso_session = corp\nsso_account_id = 1234\nss
     [sso-session corp]\nsso_start_url = https://corp.awsapps.com/start\nsso_region = us-east-1\n";
 const EXPIRED_PROCESS: &str = "[profile work]\ncredential_process = echo '{\"AccessKeyId\": \"P\", \"SecretAccessKey\": \"ps\", \
     \"Expiration\": \"2020-01-01T00:00:00Z\"}'\n";
-/// The SHA-1 hash of `corp`.
+/// Path of the token file, whose name is the SHA-1 hash of `corp`.
 const TOKEN_FILE: &str = ".aws/sso/cache/ee0bfd2552fbd840c02cc48b6e823320543c450f.json";
 
 fn token(expires: &str) -> String {

@@ -1,5 +1,4 @@
-//! Files with application default credentials: the key of a service account, or the sign-in of a
-//! user.
+//! Application default credentials files, which contain a service account key or a user's sign-in.
 
 use super::SIGN_IN;
 use crate::protocol::Problem;
@@ -16,7 +15,7 @@ use std::time::{Duration, SystemTime};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
-/// Lifetime of a signed assertion, which is the maximum that Google accepts.
+/// Lifetime of a signed assertion, which is the longest that Google accepts.
 const VALID: Duration = Duration::from_secs(3_600);
 
 #[derive(Deserialize)]
@@ -47,7 +46,7 @@ pub(super) struct AuthorizedUser {
     token_uri: Option<String>,
 }
 
-/// Parses a file. Errors never repeat its content.
+/// Parses a credentials file. Errors never repeat its content.
 pub(super) fn parse(content: &str, path: &Path) -> Result<KeyFile, Problem> {
     let problem = || Problem::new(format!("cannot use the credentials in `{}`", path.display()));
     let value: serde_json::Value = serde_json::from_str(content)
@@ -80,7 +79,7 @@ impl KeyFile {
         }
     }
 
-    /// Returns advice for rejected credentials.
+    /// Returns advice on what to do if the credentials are rejected.
     pub(super) fn remedy(&self) -> &'static str {
         match self {
             Self::ServiceAccount(_) => "create a new key for the service account, and check this machine's clock",
@@ -88,7 +87,7 @@ impl KeyFile {
         }
     }
 
-    /// Returns the fields of the token request.
+    /// Returns the form fields of the token request.
     pub(super) fn form(&self, now: SystemTime, path: &Path) -> Result<Vec<(&'static str, String)>, Problem> {
         match self {
             Self::ServiceAccount(account) => Ok(vec![
@@ -106,7 +105,7 @@ impl KeyFile {
 }
 
 impl ServiceAccount {
-    /// Returns the signed assertion that requests a token.
+    /// Creates the signed assertion with which a token is requested.
     fn assertion(&self, audience: &str, now: SystemTime, path: &Path) -> Result<String, Problem> {
         let wrong = || {
             let problem = Problem::new(format!("cannot use the credentials in `{}`", path.display()));

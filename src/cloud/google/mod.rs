@@ -1,5 +1,5 @@
-//! Application default credentials of Google Cloud: the key file of a service account, the sign-in of `gcloud`, or the
-//! metadata server of the machine.
+//! Google Cloud's application default credentials, which are a service account key file, a sign-in with `gcloud`, or
+//! the machine's metadata server.
 
 mod key_file;
 
@@ -15,15 +15,15 @@ use tokio::sync::Mutex;
 /// Environment variables that are read.
 pub(crate) const VARIABLES: &[&str] = &["GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG", "GCE_METADATA_HOST"];
 
-/// Time before its expiry at which a token is renewed.
+/// How long before a token expires it is replaced.
 const MARGIN: Duration = Duration::from_secs(120);
-/// Assumed lifetime of a token in seconds, if the server reports none.
+/// Token lifetime in seconds that is assumed if the server reports none.
 const LIFETIME: u64 = 3_600;
 const METADATA: &str = "metadata.google.internal";
 const TOKEN_PATH: &str = "/computeMetadata/v1/instance/service-accounts/default/token";
 const SIGN_IN: &str = "run `gcloud auth application-default login`";
 
-/// Account whose tokens authenticate requests.
+/// Google Cloud account whose tokens authenticate requests.
 #[derive(Debug)]
 pub(crate) struct GoogleAccount {
     surroundings: CloudEnvironment,
@@ -34,7 +34,7 @@ pub(crate) struct GoogleAccount {
 struct AccessToken {
     text: String,
     until: Instant,
-    /// Project that is billed for a user's requests.
+    /// Project to which a user's requests are billed.
     quota_project: Option<String>,
 }
 
@@ -49,7 +49,7 @@ impl GoogleAccount {
         Self { surroundings, token: Mutex::default() }
     }
 
-    /// Returns the headers of a request. Obtains a token if there is none, or if it expires soon.
+    /// Returns the headers of a request. A token is obtained first if there is none or if it is about to expire.
     pub(crate) async fn headers(&self) -> Result<Headers, Problem> {
         let mut known = self.token.lock().await;
         let token = if let Some(token) = known.clone().filter(|token| token.until > Instant::now()) {
@@ -64,7 +64,7 @@ impl GoogleAccount {
         Ok(headers)
     }
 
-    /// Discards the token, because the server rejected it.
+    /// Discards the token after the server has rejected it.
     pub(crate) async fn forget(&self) {
         *self.token.lock().await = None;
     }
@@ -85,7 +85,7 @@ impl GoogleAccount {
         }
     }
 
-    /// Returns the path of the credentials, and whether it comes from a variable.
+    /// Returns the path of the credentials file, and whether it was set with an environment variable.
     fn file(&self) -> (PathBuf, bool) {
         if let Some(path) = self.surroundings.variable("GOOGLE_APPLICATION_CREDENTIALS") {
             return (self.surroundings.expand_path(path), true);
@@ -116,7 +116,7 @@ impl GoogleAccount {
     }
 }
 
-/// Exchanges the content of a file for a token.
+/// Exchanges the credentials in a file for an access token.
 async fn exchange_key_file(file: &KeyFile, path: &Path) -> Result<AccessToken, Problem> {
     let form = file.form(SystemTime::now(), path)?;
     let server = server(file.token_uri())?;
