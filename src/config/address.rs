@@ -1,12 +1,12 @@
-//! Validation of URLs that may receive a key, and of the headers of such requests.
+//! Validation of URLs to which a key may be sent, and of the headers of such requests.
 
 use crate::protocol::Problem;
 use crate::sys::http::is_loopback;
 
-/// Advice about a URL that would send secrets as plain text.
+/// Advice shown for a URL to which secrets would be sent unencrypted.
 const ENCRYPTED: &str = "use https://, or http:// only for this machine (localhost, 127.0.0.1)";
 
-/// Returns a base URL without a trailing slash, or the reason why it is invalid.
+/// Validates a base URL. Returns it without a trailing slash, or the reason why it is invalid.
 pub(super) fn check(given: &str) -> Result<String, Problem> {
     let expected = "use a URL such as https://host/v1";
     let url = reqwest::Url::parse(given)
@@ -30,12 +30,12 @@ pub(super) fn check(given: &str) -> Result<String, Problem> {
     Ok(given.trim_end_matches('/').to_owned())
 }
 
-/// Validates the base URL of a service with tools.
+/// Validates the base URL of a back-end tool service.
 pub(crate) fn check_tool_service_url(given: &str) -> Result<String, Problem> {
     check(given.trim())
 }
 
-/// Validates the URL of an MCP server. The URL may have a query, which errors never repeat.
+/// Validates the URL of an MCP server. The URL may contain a query, which errors never repeat.
 pub(super) fn check_server(given: &str) -> Result<(), String> {
     let expected = "expected a URL such as https://host/mcp";
     let url = reqwest::Url::parse(given).map_err(|error| format!("invalid `url` ({error}); {expected}"))?;
@@ -53,7 +53,7 @@ pub(super) fn check_server(given: &str) -> Result<(), String> {
     }
 }
 
-/// Validates the URL of a public list, which may have a query.
+/// Validates the URL of a public model list, which may contain a query.
 pub(crate) fn check_list_url(given: &str) -> Result<(), Problem> {
     let expected = "use a URL such as https://host/models.toml, or a file name";
     let url = reqwest::Url::parse(given)
@@ -69,7 +69,7 @@ pub(crate) fn check_list_url(given: &str) -> Result<(), Problem> {
     }
 }
 
-/// Validates a header. Errors never repeat its value.
+/// Validates a header. Errors never repeat the header's value.
 pub(super) fn check_header(name: &str, value: &str) -> Result<(), String> {
     let header = reqwest::header::HeaderName::from_bytes(name.as_bytes());
     let header = header.map_err(|_| format!("invalid header name `{}`", name.escape_debug()))?;
@@ -83,12 +83,12 @@ pub(super) fn check_header(name: &str, value: &str) -> Result<(), String> {
         .map_err(|_| format!("the value of the header `{name}` contains characters that are not allowed in a header"))
 }
 
-/// Returns true if a URL that passed `check` is on this machine.
+/// Returns whether a URL accepted by `check` refers to this machine.
 pub(super) fn is_local(address: &str) -> bool {
     reqwest::Url::parse(address).is_ok_and(|url| is_this_machine(&url))
 }
 
-/// Returns true if the URL belongs to OpenAI, in any region.
+/// Returns whether a URL belongs to OpenAI, in any region.
 pub(super) fn is_openai(address: &str) -> bool {
     let is_own = |host: &str| host == "api.openai.com" || host.ends_with(".api.openai.com");
     reqwest::Url::parse(address).is_ok_and(|url| is_own(host(&url)))

@@ -1,25 +1,26 @@
-//! Limits of agents, from `[agents]` and the policy.
+//! Agent limits set by `[agents]` and the policy.
 
 use crate::policy::AgentLimits;
 
-/// Limits of the agents that a session starts.
+/// Limits on the agents that a session starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AgentSettings {
-    /// Maximum number of agents that work at the same time; others wait.
+    /// Maximum number of agents that can work at the same time. Any others wait.
     pub at_once: usize,
-    /// Maximum number of agents that the calls of one response start.
+    /// Maximum number of agents that the tool calls in a single response can start.
     pub per_response: usize,
-    /// Default and maximum number of steps of an agent.
+    /// Default step limit of an agent.
     pub steps: u32,
     pub max_steps: u32,
-    /// Share of the remaining amount of each budget that an agent may use, in percent.
+    /// Percentage of each budget's remaining amount that an agent may use.
     pub budget_percent: u32,
-    /// Maximum number of levels of agents: 0 if a session starts none, 1 if its agents start none.
+    /// Maximum nesting depth of agents. With 0, a session cannot start agents; with 1, its agents cannot start any of
+    /// their own.
     pub depth: u32,
 }
 
 impl AgentSettings {
-    /// Returns the settings with these values of their keys.
+    /// Creates the settings by looking up the value of each key in `[agents]`.
     pub(super) fn new(number: impl Fn(&str) -> u64) -> Self {
         let small = |key: &str| u32::try_from(number(key)).unwrap_or(u32::MAX);
         Self {
@@ -32,7 +33,7 @@ impl AgentSettings {
         }
     }
 
-    /// Returns the settings within the limits of the policy.
+    /// Returns the settings reduced to what the policy allows.
     #[must_use]
     pub(crate) fn within(self, limits: AgentLimits) -> Self {
         let least = |own: u32, limit: Option<u64>| limit.map_or(own, |limit| own.min(u32::try_from(limit).unwrap_or(u32::MAX)));
@@ -48,7 +49,7 @@ impl AgentSettings {
         }
     }
 
-    /// Returns the steps of an agent that requests this number.
+    /// Returns an agent's step limit, given the number of steps that the model requested for it.
     pub(crate) fn steps_of(&self, requested: Option<u32>) -> u32 {
         requested.unwrap_or(self.steps).min(self.max_steps)
     }

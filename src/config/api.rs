@@ -1,8 +1,8 @@
-//! APIs of providers.
+//! Model provider APIs.
 
 use super::schema;
 
-/// The API that a server implements.
+/// API that a model provider's server implements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ApiSetting {
     Anthropic,
@@ -12,7 +12,7 @@ pub(crate) enum ApiSetting {
 }
 
 impl ApiSetting {
-    /// Returns the API with this name in the settings.
+    /// Returns the API that has this name in the settings.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         let apis = [Self::Anthropic, Self::OpenAiResponses, Self::OpenAiChat, Self::Gemini];
         schema::APIS.iter().zip(apis).find(|(known, _)| **known == name).map(|(_, api)| api)

@@ -1,5 +1,5 @@
-//! API keys and tokens, saved in the system keyring, or in a private file if there is none. The file records the
-//! location of each key, so that the keyring is queried only for keys that it contains.
+//! API keys and tokens, which are saved in the system keyring or, if there is none, in a private file. The file also
+//! records where each key is saved, so aye queries the keyring only for keys that it contains.
 
 use super::{ApiKey, ConfigError, Directories, KeyCommand};
 use crate::protocol::Problem;
@@ -16,19 +16,20 @@ use toml::de::DeTable;
 #[cfg(test)]
 mod tests;
 
-/// Prefix of the names of MCP tokens, before the server name and a hash of the URL for which they were issued.
+/// Prefix of names under which MCP tokens are saved. It is followed by the server name and a hash of the URL for which
+/// the token was issued.
 const OF_SERVER: &str = "mcp:";
-/// Maximum size in bytes of the credentials file.
+/// Maximum size of the credentials file in bytes.
 const FILE_BYTES: u64 = 256 << 10;
-/// Maximum number of secrets that this run obtained; older ones are no longer valid.
+/// Maximum number of secrets obtained during this run to redact. Older ones will have expired.
 const MAX_OBTAINED: usize = 64;
-/// Timeout for reading from the keyring. A locked keyring prompts the user, who may be absent.
+/// Timeout for reading from the keyring. If the keyring is locked, it prompts the user, who may be away.
 const READING: Duration = Duration::from_secs(5);
-/// Timeout for changes of the keyring, during which the user is present to unlock it.
+/// Timeout for changing the keyring. Changes are requested by the user, who is therefore there to unlock it.
 const CHANGING: Duration = Duration::from_secs(60);
 const HEAD: &str = "# Written by `aye auth`. `keyring = true`: the key is in the system keyring. Only you may read this file.\n";
 
-/// Location where a key is saved.
+/// Where a key is saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyStorage {
     Keyring,
@@ -56,28 +57,28 @@ type Read = Result<Arc<Entries>, ConfigError>;
 /// Saved keys, which are read on demand. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Credentials {
-    /// Credentials file; absent if no keys are saved.
+    /// Credentials file. `None` if this run uses no saved keys.
     file: Option<PathBuf>,
     read: Arc<Mutex<Option<Read>>>,
-    /// Cached responses of the keyring.
+    /// Results of earlier keyring queries.
     cached: Arc<Mutex<BTreeMap<String, Result<ApiKey, String>>>>,
-    /// Keys that another process replaced after they were read. They must still be redacted.
+    /// Keys that another process replaced after this process had read them. They must still be redacted.
     replaced: Arc<Mutex<Vec<ApiKey>>>,
-    /// Keys that the user's programs printed, by provider, and other secrets that this run obtained.
+    /// Keys printed by the user's programs, by provider, and other secrets obtained during this run.
     obtained: Arc<ObtainedKeys>,
 }
 
-/// Secrets that this run obtained and that are not saved.
+/// Secrets that were obtained during this run and are not saved.
 #[derive(Debug, Default)]
 struct ObtainedKeys {
     printed: Mutex<BTreeMap<String, PrintedKey>>,
-    /// Lock that is held while a program runs, so that no program runs twice at the same time.
+    /// Lock that is held while a program runs, which ensures that only one runs at a time.
     turn: Mutex<()>,
     secrets: Mutex<VecDeque<ApiKey>>,
     changed: Notify,
 }
 
-/// Key that a program printed.
+/// Key printed by a program.
 #[derive(Debug, Clone)]
 struct PrintedKey {
     key: ApiKey,
@@ -98,7 +99,7 @@ impl Credentials {
         Self { file: Some(directories.config.join("credentials.toml")), ..Self::none() }
     }
 
-    /// Returns credentials without any keys.
+    /// Returns credentials that contain no keys.
     pub(crate) fn none() -> Self {
         let (read, cached, replaced, obtained) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
         Self { file: None, read, cached, replaced, obtained }
@@ -114,25 +115,25 @@ impl Credentials {
         known.get_or_insert_with(read).clone()
     }
 
-    /// Clears the cached file, because another process may have changed it.
+    /// Discards the cached file content, because another process may have changed the file.
     pub(crate) fn reload(&self) {
         let before = self.known_values().into_iter().map(ApiKey::new).collect();
         *self.replaced.lock().unwrap_or_else(PoisonError::into_inner) = before;
         *self.read.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Returns the providers with a saved key.
+    /// Returns the providers for which a key is saved.
     pub(crate) fn names(&self) -> Result<Vec<String>, ConfigError> {
         Ok(self.entries()?.keys().filter(|name| !name.starts_with(OF_SERVER)).cloned().collect())
     }
 
-    /// Returns the token names of an MCP server, for all its URLs.
+    /// Returns the names under which tokens of an MCP server are saved, for any of its URLs.
     pub(crate) fn server_token_names(&self, server: &str) -> Result<Vec<String>, ConfigError> {
         let start = format!("{OF_SERVER}{server}:");
         Ok(self.entries()?.keys().filter(|name| name.starts_with(&start)).cloned().collect())
     }
 
-    /// Returns the key like `secret`, but bypasses the cache, because another process may have replaced the key.
+    /// Returns a key like `secret` but ignores cached values, because another process may have replaced the key.
     pub(crate) fn secret_uncached(&self, name: &str) -> Result<Option<ApiKey>, String> {
         self.reload();
         if let Some(Ok(old)) = self.cached.lock().unwrap_or_else(PoisonError::into_inner).remove(name) {
@@ -141,7 +142,7 @@ impl Credentials {
         self.secret(name)
     }
 
-    /// Returns where the key of a provider is saved, if it is. Does not query the keyring.
+    /// Returns where a provider's key is saved, or `None` if it is not. Does not query the keyring.
     pub(crate) fn storage_of(&self, provider: &str) -> Result<Option<KeyStorage>, ConfigError> {
         Ok(self.entries()?.get(provider).map(|entry| match entry {
             Entry::Keyring => KeyStorage::Keyring,
@@ -149,7 +150,7 @@ impl Credentials {
         }))
     }
 
-    /// Returns the key from the file. Does not query the keyring.
+    /// Returns a provider's key if it is saved in the file. Does not query the keyring.
     pub(crate) fn file_secret(&self, provider: &str) -> Result<Option<ApiKey>, ConfigError> {
         Ok(match self.entries()?.get(provider) {
             Some(Entry::Key(key)) => Some(key.clone()),
@@ -157,7 +158,7 @@ impl Credentials {
         })
     }
 
-    /// Returns the key from the file or the keyring. May wait several seconds for the keyring.
+    /// Returns a provider's key from the file or the keyring. This may wait several seconds for the keyring.
     pub(crate) fn secret(&self, provider: &str) -> Result<Option<ApiKey>, String> {
         match self.entries().map_err(|error| error.to_string())?.get(provider) {
             Some(Entry::Key(key)) => Ok(Some(key.clone())),
@@ -182,8 +183,8 @@ impl Credentials {
         secret
     }
 
-    /// Returns the key that the program of a provider prints. Runs the program if it has not run yet, its key is older
-    /// than the lifetime, or its key was rejected.
+    /// Returns the key that a provider's program prints. The program is run if it has not been run yet, or if the key
+    /// that it printed has expired or was rejected.
     pub(crate) fn program_key<E>(
         &self,
         provider: &str,
@@ -208,7 +209,7 @@ impl Credentials {
         Ok(key)
     }
 
-    /// Adds a secret that this run obtained, so that it is redacted.
+    /// Adds a secret that was obtained during this run, to ensure that it is redacted.
     pub(crate) fn remember(&self, secret: ApiKey) {
         let mut secrets = self.obtained.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         if secrets.contains(&secret) {
@@ -221,12 +222,12 @@ impl Credentials {
         self.obtained.changed.notify_one();
     }
 
-    /// Waits until another secret is known, so that the caller can redact it.
+    /// Waits until another secret has been obtained, which the caller must then redact.
     pub(crate) async fn wait_for_new_secret(&self) {
         self.obtained.changed.notified().await;
     }
 
-    /// Returns all keys in memory and in the file, for redaction.
+    /// Returns all keys that are in memory or in the file, for use in redaction.
     pub(crate) fn known_values(&self) -> Vec<String> {
         let entries = self.entries().unwrap_or_default();
         let of_file = entries.values().filter_map(|entry| match entry {
@@ -244,7 +245,7 @@ impl Credentials {
         values
     }
 
-    /// Saves a key in the keyring, and records that in the file.
+    /// Saves a key in the keyring, and records in the file that it is saved there.
     pub(crate) fn keep_in_keyring(&self, provider: &str, key: &ApiKey) -> Result<(), KeyringFailure> {
         keyring::set(provider, key.reveal(), CHANGING)?;
         self.cached.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), Ok(key.clone()));
@@ -263,7 +264,7 @@ impl Credentials {
         })
     }
 
-    /// Deletes a key. Returns where it was saved.
+    /// Deletes a saved key. Returns where it was saved, or `None` if it was not.
     pub(crate) fn forget(&self, provider: &str) -> Result<Option<KeyStorage>, ConfigError> {
         let kept = self.storage_of(provider)?;
         if kept == Some(KeyStorage::Keyring) {
@@ -294,13 +295,13 @@ impl Credentials {
     }
 }
 
-/// Returns the name under which the tokens of a server are saved.
+/// Returns the name under which a server's tokens for this URL are saved.
 pub(crate) fn server_key(server: &str, url: &str) -> String {
     let hash = blake3::hash(url.as_bytes()).to_hex();
     format!("{OF_SERVER}{server}:{}", hash.get(..16).unwrap_or_default())
 }
 
-/// Returns the secret parts of a key: the whole key, or each of its tokens.
+/// Returns every secret that a key contains: the key as a whole and, if it is JSON, each token in it.
 fn secret_parts(key: &ApiKey) -> Vec<String> {
     const SECRET: [&str; 4] = ["access_token", "refresh_token", "id_token", "client_secret"];
     fn collect(value: &serde_json::Value, found: &mut Vec<String>) {
@@ -332,7 +333,7 @@ fn read(path: &Path) -> Result<Entries, ConfigError> {
     }
 }
 
-/// Parses the credentials file. Errors never repeat its content, because it contains keys.
+/// Parses the credentials file. Errors never repeat its content, which includes keys.
 fn parse(bytes: &[u8], path: &Path) -> Result<Entries, ConfigError> {
     let wrong = |byte: usize| {
         let line = 1 + bytes.iter().take(byte).filter(|byte| **byte == b'\n').count();

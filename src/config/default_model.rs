@@ -1,17 +1,17 @@
-//! Edit of the user's `config.toml` that adds the default model and preserves all other settings.
+//! Editing of the user's `config.toml` to add the default model while preserving all other settings.
 
 use super::ConfigError;
 use toml_edit::{DocumentMut, Item, Table, value};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum EditResult {
-    /// The file already sets this or another model.
+    /// The file already sets a default model, which is this one.
     Set(String),
-    /// The new content of the file.
+    /// New content of the file.
     New(String),
 }
 
-/// Adds the default model to the text, unless it already sets one.
+/// Adds the default model to the text, unless one is already set.
 pub(crate) fn with_default_model(text: &str, model: &str) -> Result<EditResult, ConfigError> {
     let parsed: Result<DocumentMut, _> = text.parse();
     let mut document = parsed.map_err(|error| ConfigError::single(error.message().to_owned()))?;

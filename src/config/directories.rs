@@ -1,4 +1,4 @@
-//! Directories of the user's files.
+//! Directories that contain the user's files.
 
 use super::{ConfigError, Environment};
 use crate::protocol::Problem;
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Directories {
-    /// Directory for the user's settings and policy.
+    /// Directory with the user's settings and policy.
     pub config: PathBuf,
-    /// Directory for sessions, artifacts and logs.
+    /// Directory with sessions, artifacts and logs.
     pub data: PathBuf,
-    /// Directory for data that a run shares with others even if its session is not saved, such as pins of MCP servers.
-    /// Otherwise the same as `data`.
+    /// Directory for data that is shared between runs even if their sessions are not saved, such as MCP server pins.
+    /// Normally the same as `data`.
     pub shared: PathBuf,
 }
 
@@ -37,8 +37,7 @@ impl Directories {
         Self { config: config.into(), shared: data.clone(), data }
     }
 
-    /// Returns the directory of the user's own files for a project, given the canonical path of the
-    /// project.
+    /// Returns the directory that contains the user's own files for a project, given the project's canonical path.
     pub(crate) fn project_dir(&self, real: &Path) -> PathBuf {
         self.config.join("projects").join(super::trust::directory_name(real))
     }
@@ -47,7 +46,7 @@ impl Directories {
         self.config.join("config.toml")
     }
 
-    /// Returns the path of the user's key bindings.
+    /// Returns the path of the user's key bindings file.
     pub(crate) fn keymap_file(&self) -> PathBuf {
         self.config.join("keymap.toml")
     }

@@ -1,13 +1,13 @@
-//! Edits of the user's `config.toml` that preserve all other settings.
+//! Editing of the user's `config.toml` to set values while preserving all other settings.
 
 use super::ConfigError;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
-/// New value of a key.
+/// New value for a key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NewValue<'a> {
     Text(&'a str),
-    /// List with one string.
+    /// List that consists of a single string.
     OneText(&'a str),
     Flag(bool),
 }
@@ -22,7 +22,7 @@ impl NewValue<'_> {
     }
 }
 
-/// Sets these values in the text. Comments after replaced values are preserved.
+/// Sets values in the text. Comments that follow replaced values are preserved.
 pub(crate) fn with_values(text: &str, values: &[(&[&str], NewValue<'_>)]) -> Result<String, ConfigError> {
     let parsed: Result<DocumentMut, _> = text.parse();
     let mut document = parsed.map_err(|error| ConfigError::single(error.message().to_owned()))?;

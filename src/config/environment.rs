@@ -1,9 +1,9 @@
-//! Environment variables with which aye was started.
+//! The environment variables with which aye was started.
 
 use std::collections::HashMap;
 use std::fmt;
 
-/// Variables that are set and not empty.
+/// Environment variables that are set to a non-empty value.
 #[derive(Clone, Default)]
 pub(crate) struct Environment {
     variables: HashMap<String, String>,
@@ -33,7 +33,7 @@ impl Environment {
     }
 }
 
-/// API key, which is never printed.
+/// API key. Its value is never displayed.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct ApiKey(String);
 

@@ -1,9 +1,9 @@
-//! Configuration errors: the key, its location, and the expected value.
+//! Configuration errors, which give the key, its location, and the expected value.
 
 use crate::protocol::Problem;
 use std::fmt;
 
-/// All configuration errors of a file, variable or option.
+/// All configuration errors in a file, variable or option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigError {
     problems: Vec<Problem>,
@@ -18,18 +18,18 @@ impl ConfigError {
         Self { problems }
     }
 
-    /// Returns `Ok` if there are no problems.
+    /// Returns an error that contains all of the problems, or `Ok` if there are none.
     pub(super) fn unless_empty(problems: Vec<Problem>) -> Result<(), Self> {
         if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
     }
 
-    /// Prepends the name of the file to each error.
+    /// Prepends a file name or other location to each error.
     #[must_use]
     pub(crate) fn with_location(self, place: impl fmt::Display) -> Self {
         Self { problems: self.problems.into_iter().map(|problem| problem.with_location(&place)).collect() }
     }
 
-    /// Returns a single error that contains the other errors as lines.
+    /// Merges the errors into a single one, which lists the others as lines.
     pub(crate) fn into_problem(self) -> Problem {
         Problem::joined(self.problems)
     }
@@ -39,7 +39,7 @@ impl ConfigError {
     }
 }
 
-/// Formats the errors as one line each, for use within another message.
+/// Formats each error on one line, for use inside another message.
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<String> = self.problems.iter().map(Problem::one_line).collect();

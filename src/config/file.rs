@@ -1,4 +1,4 @@
-//! Parser of a configuration file, or of one `--set`, into validated values.
+//! Parsing of a configuration file or a `--set` option into validated values.
 
 use super::ConfigError;
 use super::schema::{self, KEYS, ValueType};
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-/// Maximum size in bytes of a configuration file.
+/// Maximum size of a configuration file in bytes.
 const FILE_BYTES: u64 = 1 << 20;
 
-/// Millionths per US dollar.
+/// Number of millionths in a US dollar.
 pub(super) const MILLIONTHS: f64 = 1e6;
 const MAX_DOLLARS: f64 = 1e9;
 
-/// Keys that are set, by path.
+/// Keys that are set, by path, with their values.
 pub(super) type Values = BTreeMap<Vec<String>, ConfigEntry>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,35 +38,35 @@ pub(super) enum ConfigValue {
 }
 
 impl ConfigValue {
-    /// Returns the text, if the value is one.
+    /// Returns the value as text, or `None` if it is not text.
     pub(super) fn as_text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// Returns the flag, if the value is one.
+    /// Returns the value as a flag, or `None` if it is not a flag.
     pub(super) fn as_flag(&self) -> Option<bool> {
         if let Self::Flag(flag) = self { Some(*flag) } else { None }
     }
 
-    /// Returns the number, if the value is one.
+    /// Returns the value as a number, or `None` if it is not a number.
     pub(super) fn as_number(&self) -> Option<u64> {
         if let Self::Number(number) = self { Some(*number) } else { None }
     }
 
-    /// Returns the list, if the value is one.
+    /// Returns the value as a list, or `None` if it is not a list.
     pub(super) fn as_list(&self) -> Option<&[String]> {
         if let Self::List(texts) = self { Some(texts) } else { None }
     }
 }
 
-/// Location at which a value was set.
+/// Where a value was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ValueOrigin {
     File {
         path: PathBuf,
         line: usize,
     },
-    /// Profile that was selected for this run.
+    /// In a profile that was selected for this run.
     Profile {
         name: String,
         path: PathBuf,
@@ -85,38 +85,38 @@ impl fmt::Display for ValueOrigin {
     }
 }
 
-/// Returns a value that is set, with its origin.
+/// Returns the value of a key together with its origin, or `None` if the key is not set.
 pub(super) fn entry<'a>(values: &'a Values, path: &[&str]) -> Option<&'a ConfigEntry> {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
     values.get(&path)
 }
 
-/// Returns a string that is set.
+/// Returns the string value of a key, if it is set.
 pub(super) fn text<'a>(values: &'a Values, path: &[&str]) -> Option<&'a str> {
     entry(values, path)?.value.as_text()
 }
 
-/// Returns a number or size that is set.
+/// Returns the value of a number or size key, if it is set.
 pub(super) fn number(values: &Values, path: &[&str]) -> Option<u64> {
     entry(values, path)?.value.as_number()
 }
 
-/// Returns a flag that is set.
+/// Returns the flag value of a key, if it is set.
 pub(super) fn flag(values: &Values, path: &[&str]) -> Option<bool> {
     entry(values, path)?.value.as_flag()
 }
 
-/// Returns a list that is set.
+/// Returns the list value of a key, if it is set.
 pub(super) fn list<'a>(values: &'a Values, path: &[&str]) -> Option<&'a [String]> {
     entry(values, path)?.value.as_list()
 }
 
-/// Returns the error for a file that is not text.
+/// Returns the error for a file that is not valid UTF-8.
 pub(super) fn not_utf8(path: &Path) -> Problem {
     Problem::new(format!("`{}` is not UTF-8 text", path.display())).because("expected a TOML file")
 }
 
-/// Reads a file. A missing file contains no keys.
+/// Reads a configuration file. A missing file is treated as empty.
 pub(super) fn read(path: &Path) -> Result<Values, ConfigError> {
     let wrong = |reason: &dyn fmt::Display| ConfigError::single(Problem::new(format!("`{}`", path.display())).because(reason));
     match path.metadata() {
@@ -144,7 +144,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Values, ConfigError> {
     Ok(values)
 }
 
-/// Returns the valid keys in the text, and an error for each invalid one.
+/// Parses the text, skipping invalid keys. Returns the valid keys and an error for each invalid one.
 pub(super) fn parse_lenient(text: &str, path: &Path) -> Result<(Values, Vec<Problem>), ConfigError> {
     let document = DeTable::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_number(text.as_bytes(), span.start));
@@ -155,7 +155,7 @@ pub(super) fn parse_lenient(text: &str, path: &Path) -> Result<(Values, Vec<Prob
     Ok((walk.values, walk.problems))
 }
 
-/// Applies `--set KEY=VALUE`. A string need not be quoted.
+/// Applies `--set KEY=VALUE`. String values need not be quoted.
 pub(super) fn assign(values: &mut Values, name: &str, given: &str) -> Result<(), ConfigError> {
     let path: Vec<String> = name.split('.').map(|part| part.trim().to_owned()).collect();
     let Some(key) = schema::find(&path) else {
@@ -227,7 +227,7 @@ impl TableWalk<'_> {
     }
 }
 
-/// Returns the value as written in the file, if it is short.
+/// Returns the value as it is written in the file, provided that it is short.
 fn describe(text: &str, value: &Spanned<DeValue<'_>>) -> String {
     match text.get(value.span()) {
         Some(written) if written.len() <= 60 && !written.contains('\n') && !value.get_ref().is_table() => format!("`{written}`"),
@@ -292,12 +292,12 @@ fn convert(kind: ValueType, value: &DeValue<'_>) -> Option<ConfigValue> {
     }
 }
 
-/// Returns whether the text has the form `provider/name`.
+/// Returns whether the text is a model name in the form `provider/name`.
 fn is_model_name(text: &str) -> bool {
     text.split_once('/').is_some_and(|(provider, name)| !provider.is_empty() && !name.is_empty())
 }
 
-/// Parses a size such as `10MB`, `512 KiB` or `4096`. Units are multiples of 1024.
+/// Parses a size such as `10MB`, `512 KiB` or `4096`. All units are powers of 1024.
 pub(super) fn bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
@@ -315,7 +315,7 @@ fn texts(array: &DeArray<'_>) -> Option<Vec<String>> {
     array.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
 }
 
-/// Returns the number of the line that contains a byte, counted from 1.
+/// Returns the number of the line that contains a byte offset, starting at 1.
 fn line_number(text: &[u8], byte: usize) -> usize {
     1 + text.iter().take(byte).filter(|byte| **byte == b'\n').count()
 }

@@ -1,4 +1,4 @@
-//! Pins of the user's hooks: hashes of the content that the user reviewed.
+//! Pins of the user's hooks: hashes of the content that the user has reviewed.
 
 use super::trust::write_private;
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Name of the file with the pins, in the config directory.
+/// Name of the pin file in the config directory.
 const FILE: &str = "hooks-pinned.toml";
 
-/// Hashes of the user's hook file and of the programs that it names.
+/// Hashes of the user's hook file and of the programs that it refers to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HookPins {
     #[serde(default)]
@@ -17,10 +17,10 @@ pub(crate) struct HookPins {
 }
 
 impl HookPins {
-    /// Reads the pins. A missing file contains no pins.
+    /// Reads the pins. If the file does not exist, there are no pins.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read.
+    /// Returns an error if the file exists but cannot be read.
     pub(crate) fn read(config: &Path) -> Result<Self, String> {
         let path = config.join(FILE);
         let unreadable = |why: String| format!("cannot read `{}` ({why}); run `aye hooks pin` to rewrite it", path.display());
@@ -39,7 +39,7 @@ impl HookPins {
         self.files.insert(name.to_owned(), hash);
     }
 
-    /// Saves the pins, replacing earlier ones.
+    /// Saves the pins, replacing any earlier ones.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written.

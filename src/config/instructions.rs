@@ -1,4 +1,4 @@
-//! Instruction files (AGENTS.md), with the user's and the project's instructions for every model.
+//! Instruction files (`AGENTS.md`), which contain the user's and the project's instructions for all models.
 
 mod imports;
 mod path_rules;
@@ -9,20 +9,20 @@ use crate::policy::{ExcludedPaths, is_secret_name};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-/// Maximum number of bytes read from a file; the rest of a longer file is ignored.
+/// Maximum number of bytes to read from a file. Anything beyond that is ignored.
 pub(crate) const FILE_BYTES: u64 = 64 << 10;
-/// Maximum number of levels from the root of the repository down to the workspace.
+/// Maximum number of directory levels from the repository root down to the workspace.
 const LEVELS: usize = 32;
-/// File names in order of precedence. Only the first existing file is used.
+/// Names of instruction files, in order of precedence. In each directory, only the first existing file is used.
 const NAMES: [&str; 3] = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"];
-/// Directory of the rule files of a project, and its maximum depth.
+/// Directory that contains a project's rule files.
 const RULES: &str = ".claude/rules";
 const RULES_DEPTH: usize = 3;
-/// Maximum number of files, including all imports.
+/// Maximum number of instruction files, including imported ones.
 const MAX_FILES: usize = 100;
-/// Maximum number of entries in a directory of rules.
+/// Maximum number of entries in a directory of rule files.
 const MAX_ENTRIES: usize = 1_000;
-/// Maximum depth of nested imports.
+/// Maximum nesting depth of imports.
 const IMPORT_DEPTH: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) struct InstructionFile {
 }
 
 impl InstructionFile {
-    /// Returns a hash of the text.
+    /// Returns a hash of the file's text.
     pub(crate) fn digest(&self) -> String {
         blake3::hash(self.text.as_bytes()).to_hex().to_string()
     }
@@ -45,22 +45,22 @@ impl InstructionFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Length {
     Whole,
-    /// The file is longer than the part that was read.
+    /// The file is too long, so only its beginning was read.
     Cut,
 }
 
-/// Returns the user's instructions for all projects.
+/// Returns the user's instructions for all projects, if there are any.
 pub(crate) fn user_instructions(config_dir: &Path) -> Option<InstructionFile> {
     read(&config_dir.join("AGENTS.md"))
 }
 
-/// Returns the user's instructions for one project, from the user's directory for the project.
+/// Returns the user's own instructions for a project, given the directory with the user's files for it.
 pub(crate) fn personal_instructions(project_dir: &Path) -> Option<InstructionFile> {
     read(&project_dir.join("AGENTS.md"))
 }
 
-/// Returns the path of the instruction file that applies in a directory, or of the one that could be created there.
-/// Reads no file outside the directory.
+/// Returns the path of the instruction file that applies in a directory or, if there is none, the path at which one
+/// should be created. Does not read files outside the directory.
 pub(crate) fn project_instruction_file(directory: &Path) -> PathBuf {
     let is_used = |path: &PathBuf| match path.canonicalize() {
         Ok(real) => !real.starts_with(directory) || read(&real).is_some(),
@@ -69,19 +69,18 @@ pub(crate) fn project_instruction_file(directory: &Path) -> PathBuf {
     NAMES.map(|name| directory.join(name)).into_iter().find(is_used).unwrap_or_else(|| directory.join("AGENTS.md"))
 }
 
-/// Instruction files of a project.
+/// A project's instruction files.
 #[derive(Debug, Default)]
 pub(super) struct InstructionFiles {
-    /// Files, outermost first; each file is followed by its imports.
+    /// Instruction files, outermost first. Each file is followed by those that it imports.
     pub files: Vec<InstructionFile>,
-    /// Symlinks that point outside the project, with their targets. They are reported, but not
-    /// followed.
+    /// Symlinks that lead outside the project, and their targets. aye reports them but does not follow them.
     pub outside: Vec<(PathBuf, PathBuf)>,
-    /// Ignored imports and rule files, with the reasons.
+    /// Imports and rule files that were ignored, with the reasons.
     pub ignored: Vec<(String, String)>,
 }
 
-/// Returns the instruction files of a project. Must be called only if the project is trusted.
+/// Returns a project's instruction files. Must be called only if the project is trusted.
 pub(super) fn project_instructions(workspace: &Path) -> InstructionFiles {
     let root = repository(workspace).unwrap_or(workspace);
     let mut levels: Vec<&Path> = workspace.ancestors().take(LEVELS).take_while(|level| level.starts_with(root)).collect();
@@ -94,8 +93,8 @@ pub(super) fn project_instructions(workspace: &Path) -> InstructionFiles {
     found
 }
 
-/// Returns the instruction files between a workspace and a file below it, outermost first, except those of the
-/// workspace itself. Must be called only if the project is trusted.
+/// Returns the instruction files in the directories between a workspace and a file inside it, outermost first. Those in
+/// the workspace directory itself are not included. Must be called only if the project is trusted.
 pub(crate) fn on_the_way(workspace: &Path, file: &Path) -> Vec<InstructionFile> {
     let between = file.ancestors().skip(1).take(LEVELS).take_while(|level| *level != workspace && level.starts_with(workspace));
     let mut levels: Vec<&Path> = between.collect();
@@ -107,28 +106,28 @@ pub(crate) fn on_the_way(workspace: &Path, file: &Path) -> Vec<InstructionFile> 
     found.files
 }
 
-/// Returns the instruction file of one directory below a workspace, and its imports. Their text must not be used unless
-/// the project is trusted.
+/// Returns the instruction file in a directory inside a workspace, followed by its imports. The text must not be used
+/// unless the project is trusted.
 pub(super) fn in_directory(directory: &Path, workspace: &Path) -> Vec<InstructionFile> {
     let mut found = InstructionFiles::default();
     found.read_level(directory, workspace, workspace);
     found.files
 }
 
-/// Returns a file of the workspace as an instruction file, if it can be used as one.
+/// Reads a file in the workspace as an instruction file. Returns `None` if it is empty, unreadable, or outside the
+/// workspace.
 pub(super) fn at_path(path: &Path, workspace: &Path) -> Option<InstructionFile> {
     let real = path.canonicalize().ok().filter(|real| real.starts_with(workspace))?;
     Some(InstructionFile { path: path.to_owned(), ..read(&real)? })
 }
 
-/// Returns whether a file has the name of an instruction file.
+/// Returns whether the file name is that of an instruction file.
 pub(crate) fn is_instruction_file(path: &Path) -> bool {
     NAMES.iter().any(|name| path.file_name().is_some_and(|found| found == *name))
 }
 
 impl InstructionFiles {
-    /// Reads the instruction file of a directory. Symlinks in a project must not include files from outside, such as
-    /// keys.
+    /// Reads a directory's instruction file. Symlinks must not include files from outside the project, such as keys.
     fn read_level(&mut self, level: &Path, root: &Path, workspace: &Path) {
         for path in NAMES.map(|name| level.join(name)) {
             match path.canonicalize() {
@@ -144,7 +143,7 @@ impl InstructionFiles {
         }
     }
 
-    /// Adds a file, followed by the files that it imports.
+    /// Adds a file, followed by those that it imports.
     fn add(&mut self, file: InstructionFile, workspace: &Path, depth: usize) {
         let (path, paths) = (file.path.clone(), file.paths.clone());
         let imported = imports(&file.text);
@@ -154,7 +153,7 @@ impl InstructionFiles {
         }
     }
 
-    /// Adds the file of an import, which is relative to the importing file and must be in the workspace.
+    /// Adds an imported file. The path is relative to the importing file, and must lead to a file in the workspace.
     fn add_import(&mut self, given: &str, from: &Path, paths: &[String], workspace: &Path, depth: usize) {
         let bare = given.trim_end_matches(PUNCTUATION);
         let name = format!("@{bare} in {}", from.strip_prefix(workspace).unwrap_or(from).display());
@@ -171,7 +170,7 @@ impl InstructionFiles {
             // Do not access paths outside the workspace.
             (!path.starts_with(workspace) || path.symlink_metadata().is_ok()).then_some(path)
         });
-        // Probably a name, such as that of a person or a package.
+        // This is probably a name, such as that of a person or a package.
         let Some(path) = existing else { return };
         if !path.starts_with(workspace) {
             return ignore("an import from outside the workspace");
@@ -206,7 +205,7 @@ impl InstructionFiles {
         }
     }
 
-    /// Adds the rule files of a directory, sorted by name.
+    /// Adds the rule files in a directory, sorted by name.
     fn read_rules(&mut self, directory: &Path, workspace: &Path, depth: usize) {
         match directory.canonicalize() {
             Ok(real) if !real.starts_with(workspace) => return self.outside.push((directory.to_owned(), real)),
@@ -247,7 +246,8 @@ impl InstructionFiles {
     }
 }
 
-/// Normalizes a path without reading the disk; `None` if it leads above the root.
+/// Resolves a path against a directory without accessing the disk. Returns `None` if the path is absolute, leads above
+/// the root, or is the directory itself.
 fn normalize_path(directory: &Path, given: &str) -> Option<PathBuf> {
     let mut path = directory.to_owned();
     for component in Path::new(given).components() {
@@ -265,7 +265,7 @@ fn normalize_path(directory: &Path, given: &str) -> Option<PathBuf> {
     (path != directory).then_some(path)
 }
 
-/// Returns the nearest parent directory with a `.git`.
+/// Returns the nearest directory that contains `.git`, starting with the workspace itself.
 fn repository(workspace: &Path) -> Option<&Path> {
     workspace.ancestors().take(LEVELS).find(|level| level.join(".git").symlink_metadata().is_ok())
 }

@@ -1,27 +1,27 @@
-//! `[providers.NAME] api_key_command` and `[services.sessions] token_command`: the user's programs that print keys.
+//! Programs set by the user to print keys: `[providers.NAME] api_key_command` and `[services.sessions] token_command`.
 
 use super::file::{self, ConfigValue, Values};
 use crate::policy::line;
 use crate::protocol::Problem;
 use std::time::Duration;
 
-/// Program that prints a key, and the lifetime of that key.
+/// Program that prints a key, and how long the key is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyCommand {
-    /// Program and its arguments; never empty.
+    /// The program and its arguments. Never empty.
     pub argv: Vec<String>,
-    /// Time after which the program runs again. If absent, it runs again only when the provider
-    /// rejects the key.
+    /// Time after which the program is run again. If absent, it is run again only when the provider rejects the key.
     pub lifetime: Option<Duration>,
 }
 
 impl KeyCommand {
-    /// Returns the command of a provider, if one is set.
+    /// Returns the command that prints a provider's key, if one is set.
     pub(super) fn for_provider(values: &Values, provider: &str) -> Option<Self> {
         Self::read(values, &["providers", provider, "api_key_command"], &["providers", provider, "api_key_lifetime_seconds"])
     }
 
-    /// Returns the command at a path of the settings, if one is set. Another path has the lifetime in seconds.
+    /// Returns the command set at the path `command` in the settings, if there is one. `lifetime` is the path of its
+    /// key's lifetime in seconds.
     pub(super) fn read(values: &Values, command: &[&str], lifetime: &[&str]) -> Option<Self> {
         let ConfigValue::List(argv) = &file::entry(values, command)?.value else { return None };
         let lifetime = match file::entry(values, lifetime).map(|entry| &entry.value) {
@@ -31,13 +31,13 @@ impl KeyCommand {
         Some(Self { argv: argv.clone(), lifetime })
     }
 
-    /// Returns the command as a shell line, for copying.
+    /// Formats the command as a shell line that can be copied.
     pub(crate) fn shell_line(&self) -> String {
         line(&self.argv)
     }
 }
 
-/// Validates the words of a command.
+/// Validates a command and its arguments.
 pub(super) fn check(argv: &[String]) -> Result<(), Problem> {
     let expected = "use an array such as [\"pass\", \"show\", \"anthropic\"]";
     let Some(program) = argv.first().filter(|program| !program.trim().is_empty()) else {

@@ -1,4 +1,4 @@
-//! Configuration: settings, credentials, saved rules and trust, from files and the environment.
+//! Configuration from files and the environment: settings, credentials, saved rules and trust.
 
 mod address;
 mod agents;
@@ -70,12 +70,12 @@ pub(crate) use spending::{SetEffort, SetLimit};
 pub(crate) use theme::with_theme;
 pub(crate) use workspace_store::{StoreKind, WorkspaceStore};
 
-/// Validates the text of a `config.toml`.
+/// Validates the text of a `config.toml` file.
 pub(crate) fn check_settings(text: &str) -> Result<(), ConfigError> {
     Settings::from_values(file::parse(text, std::path::Path::new("config.toml"))?, &[]).map(drop)
 }
 
-/// Parses a configuration file, before and after aye has written a value to it. Used by `fuzz/`.
+/// Parses a configuration file, lets aye write a value to it, and parses the result. Used by `fuzz/`.
 #[cfg(feature = "fuzzing")]
 pub fn check_settings_text(text: &str) -> Result<(), String> {
     let read = |text: &str| {

@@ -1,17 +1,18 @@
-//! Models by role: the main model (also called the default), its fallbacks, and the model that writes summaries.
+//! Models by role: the main model, which is also called the default model, its fallbacks, and the model that writes
+//! summaries.
 
 use super::ConfigError;
 use super::file::{self, ConfigEntry, ValueOrigin, Values};
 use crate::protocol::Problem;
 
-/// Main model, under its two names. All other code uses the second name.
+/// Path of the main model under its alternative name, `model.main`. All other code uses `model.default`.
 const MAIN: [&str; 2] = ["model", "main"];
 const DEFAULT: [&str; 2] = ["model", "default"];
 
-/// Replaces `model.main` with `model.default`.
+/// Renames `model.main` to `model.default`.
 ///
 /// # Errors
-/// Returns an error if a file sets both.
+/// Returns an error if both names are set in a file.
 pub(super) fn merge_main(values: &mut Values) -> Result<(), ConfigError> {
     let Some(main) = values.remove(MAIN.map(str::to_owned).as_slice()) else { return Ok(()) };
     let default = DEFAULT.map(str::to_owned).to_vec();
@@ -26,13 +27,13 @@ pub(super) fn merge_main(values: &mut Values) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Returns the key that sets the model for summaries, and the model.
+/// Returns the model that writes summaries, if one is set, preceded by the key that sets it.
 pub(super) fn summary(values: &Values) -> Option<(&'static str, &str)> {
     let named = |key: &'static str, name| file::text(values, &["model", name]).map(|model| (key, model));
     named("[model] summary", "summary").or_else(|| named("[model] small", "small"))
 }
 
-/// Returns the fallback models, in order.
+/// Returns the fallback models in the order in which they are tried.
 pub(super) fn fallbacks(values: &Values) -> Vec<String> {
     file::list(values, &["model", "fallback"]).unwrap_or_default().to_vec()
 }

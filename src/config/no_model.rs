@@ -10,9 +10,9 @@ pub(super) const WITHOUT_MODEL: &str = "run `aye demo` to try aye without a mode
 /// Reason why no model is available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoModel {
-    /// An API key is missing; the error names the key and the alternatives.
+    /// The API key is missing. The error says which one, and what the alternatives are.
     NoKey(Problem),
-    /// The policy does not allow the configured model.
+    /// The policy forbids the configured model.
     Forbidden(Problem),
     Wrong(ConfigError),
 }
@@ -37,7 +37,7 @@ impl NoModel {
     }
 }
 
-/// Formats the errors as one line each, for use within another message.
+/// Formats each error on one line, for use inside another message.
 impl fmt::Display for NoModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

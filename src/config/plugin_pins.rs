@@ -1,4 +1,4 @@
-//! Pins of plugins: hashes of the content that the user added.
+//! Plugin pins: hashes of the plugin content that the user added.
 
 use super::trust::write_private;
 use crate::skills::wrong_name;
@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-/// Name of the folder with the pins, in the config directory.
+/// Name of the pin folder in the config directory.
 const FOLDER: &str = "plugins";
 const EXTENSION: &str = "toml";
-/// Prefix of the names that `tempfile` chooses for incomplete files.
+/// Prefix that `tempfile` gives to the names of unfinished files.
 const INCOMPLETE: &str = ".tmp";
-/// Maximum size in bytes of a plugin's pins.
+/// Maximum size in bytes of a file that contains a plugin's pins.
 const FILE_BYTES: u64 = 4 << 20;
 
-/// File of a plugin, as it was added.
+/// Hash and size of a plugin file when the user added the plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FilePin {
     pub bytes: u64,
@@ -30,21 +30,21 @@ pub(crate) struct PluginPin {
     pub version: Option<String>,
     #[serde(default)]
     pub description: String,
-    /// Folder, repository or archive from which it was added.
+    /// Folder, repository or archive from which the plugin was added.
     pub source: String,
-    /// Folder of the plugin within the repository or archive.
+    /// Plugin folder within the repository or archive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Commit of the repository.
+    /// Repository commit from which the plugin was added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// SHA-256 hash of the archive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archive_hash: Option<String>,
     pub enabled: bool,
-    /// Name of the plugin's folder in the data directory.
+    /// Name of the folder that contains the plugin's files in the data directory.
     pub folder: String,
-    /// Files by their path below the folder, with `/`.
+    /// Pin of each file, by path relative to the plugin folder with `/` as the separator.
     pub files: BTreeMap<String, FilePin>,
 }
 
@@ -54,7 +54,7 @@ impl PluginPin {
         digest(&self.files)
     }
 
-    /// Reads the pins of one plugin; `None` if there are none.
+    /// Reads the pins of a plugin. Returns `None` if it has none.
     ///
     /// # Errors
     /// Returns an error if the file is invalid or cannot be read.
@@ -86,7 +86,7 @@ impl PluginPin {
         Ok(Some(pin))
     }
 
-    /// Reads the pins of all plugins, sorted by name. The second value describes unreadable pins.
+    /// Reads the pins of all plugins, sorted by name. Also returns a message for each plugin whose pins cannot be read.
     pub(crate) fn read_all(config: &Path) -> (Vec<Self>, Vec<String>) {
         let (mut pins, mut problems) = (Vec::new(), Vec::new());
         let names = names(config).unwrap_or_else(|error| {
@@ -103,7 +103,7 @@ impl PluginPin {
         (pins, problems)
     }
 
-    /// Saves the pins, replacing earlier ones of the same plugin.
+    /// Saves the pins, replacing any earlier pins of the same plugin.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written.
@@ -113,7 +113,7 @@ impl PluginPin {
         write_private(&path, &text).map_err(|error| format!("cannot write `{}`: {error}", path.display()))
     }
 
-    /// Removes the pins of a plugin, and the folder of pins if it is empty.
+    /// Removes the pins of a plugin. If there are no other pins, the pin folder is removed as well.
     ///
     /// # Errors
     /// Returns an error if the file cannot be removed.
@@ -133,7 +133,7 @@ impl PluginPin {
     }
 }
 
-/// Removes files that interrupted changes left behind.
+/// Removes unfinished files that interrupted changes left behind.
 pub(crate) fn remove_incomplete(config: &Path) {
     for entry in std::fs::read_dir(config.join(FOLDER)).into_iter().flatten().filter_map(Result::ok) {
         if entry.file_name().as_encoded_bytes().starts_with(INCOMPLETE.as_bytes()) {
@@ -143,11 +143,10 @@ pub(crate) fn remove_incomplete(config: &Path) {
     }
 }
 
-/// Returns the names of the plugins with pins, sorted.
+/// Returns the names of all plugins that have pins, sorted.
 ///
 /// # Errors
-/// Returns an error if the folder of pins exists but cannot be read, so that the plugins are
-/// unknown.
+/// Returns an error if the pin folder exists but cannot be read.
 fn names(config: &Path) -> std::io::Result<Vec<String>> {
     let entries = match std::fs::read_dir(config.join(FOLDER)) {
         Ok(entries) => entries,
@@ -171,7 +170,7 @@ fn path(config: &Path, name: &str) -> PathBuf {
     config.join(FOLDER).join(format!("{name}.{EXTENSION}"))
 }
 
-/// Returns a hash of files and their paths.
+/// Returns a hash of all files and their paths.
 pub(crate) fn digest(files: &BTreeMap<String, FilePin>) -> String {
     let mut hasher = blake3::Hasher::new();
     for (path, file) in files {

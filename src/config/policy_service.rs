@@ -1,4 +1,4 @@
-//! Settings for a policy from a URL.
+//! Settings for a policy that is loaded from a URL.
 
 use super::file::{self, Values};
 use super::workspace_store::WorkspaceStore;
@@ -7,19 +7,19 @@ use crate::protocol::Problem;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Policy bundle that is loaded from a URL.
+/// Where to load a policy bundle from, and how to verify it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PolicyService {
     pub url: String,
-    /// Object store and name of the object, unless the bundle is on a web server.
+    /// Object store and object name. Absent if the bundle is on a web server.
     pub store: Option<(WorkspaceStore, String)>,
-    /// PEM file with the public key for the signatures of bundles.
+    /// PEM file that contains the public key for verifying bundle signatures.
     pub public_key: Option<String>,
-    /// Environment variable with the secret that bundles are signed with, instead of a key pair.
+    /// Environment variable that contains the secret with which bundles are signed, used instead of a key pair.
     pub secret_env: Option<String>,
     /// Environment variable that contains a bearer token.
     pub token_env: Option<String>,
-    /// Time between two requests during a session.
+    /// Interval between requests during a session.
     pub poll: Duration,
 }
 
@@ -51,8 +51,8 @@ impl PolicyService {
         }))
     }
 
-    /// Returns an ID of the source and the key to which a cached policy belongs. `key`: content of the public key file,
-    /// or the secret.
+    /// Returns an ID for the combination of source and key, under which policies are cached. `key` is the content of
+    /// the public key file, or the secret.
     pub(crate) fn identity(&self, key: Option<&[u8]>) -> String {
         match (self.public_key.as_ref().or(self.secret_env.as_ref()), key) {
             (None, _) => format!("{} unsigned", self.url),
@@ -61,8 +61,8 @@ impl PolicyService {
         }
     }
 
-    /// Returns the path of the public key file. A relative path starts at the directory of
-    /// `config.toml`.
+    /// Returns the path of the public key file, if one is set. A relative path is resolved against `config`, the
+    /// directory of `config.toml`, and `~/` refers to the home directory.
     pub(crate) fn public_key_file(&self, config: &Path, home: &Path) -> Option<PathBuf> {
         let path = self.public_key.as_ref()?;
         Some(path.strip_prefix("~/").map_or_else(|| config.join(path), |below| home.join(below)))

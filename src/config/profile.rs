@@ -1,4 +1,4 @@
-//! Profiles: named groups of settings in the user's `config.toml`, selected with `--profile`.
+//! Profiles: named groups of settings in the user's `config.toml` that are selected with `--profile`.
 
 use super::ConfigError;
 use super::file::{ConfigEntry, ValueOrigin, Values};
@@ -8,7 +8,7 @@ use strsim::damerau_levenshtein;
 
 const TABLE: &str = "profiles";
 
-/// Keys of a profile that override another setting. `policy` overrides the path of the policy file.
+/// Profile keys that override another setting, with the path of that setting.
 const KEYS: &[(&str, &[&str])] = &[
     ("model", &["model", "default"]),
     ("mode", &["approval", "mode"]),
@@ -17,7 +17,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("max_budget_usd", &["budget", "session_cost_usd"]),
 ];
 
-/// Part of a profile that works like command line options.
+/// Profile settings that have the same effect as command line options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Profile {
     pub model: Option<String>,
@@ -26,7 +26,8 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    /// Returns a profile. A relative policy path starts at `config`; `~/` is the home directory.
+    /// Reads the settings of a profile. A relative policy path is resolved against `config`, the directory of
+    /// `config.toml`, and `~/` refers to the home directory.
     pub(super) fn read(values: &Values, name: &str, config: &Path, home: Option<&Path>) -> Self {
         let text = |key: &str| super::file::text(values, &[TABLE, name, key]).map(str::to_owned);
         let policy = text("policy").map(|path| match (path.strip_prefix("~/"), home) {
@@ -37,10 +38,10 @@ impl Profile {
     }
 }
 
-/// Applies the settings of a profile. `file`: the settings file, for the error message.
+/// Applies a profile to the settings. `file` is the path of the settings file, for use in the error message.
 ///
 /// # Errors
-/// Returns an error if there is no profile with this name.
+/// Returns an error if no profile has this name.
 pub(super) fn apply(values: &mut Values, name: &str, file: &Path) -> Result<(), ConfigError> {
     let names = names(values);
     if !names.iter().any(|known| known == name) {

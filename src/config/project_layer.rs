@@ -1,5 +1,5 @@
-//! Project layer: the `config.toml` of a trusted project. It can only tighten the settings, and keys that it cannot set
-//! are reported.
+//! Project layer: the `config.toml` of a trusted project, which can only tighten the settings. Keys that a project must
+//! not set are ignored and reported.
 
 use super::ConfigError;
 use super::file::{self, ConfigEntry, ConfigValue, Values};
@@ -8,20 +8,20 @@ use super::settings::Settings;
 use crate::protocol::Problem;
 use std::path::Path;
 
-/// Way in which a key of a project can tighten the settings.
+/// How a project may tighten a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TightenRule {
-    /// A smaller number, or any number if none is set.
+    /// Only to a smaller number. If no number is set, any number is accepted.
     BySmaller,
-    /// Only this value.
+    /// Only to this value.
     By(bool),
-    /// Disabled tools, or an exclusive list of tools, in addition to the user's lists.
+    /// With a list of enabled or disabled tools that applies in addition to the user's lists.
     ByList,
-    /// Names that are in both lists.
+    /// To the names that both the user's list and the project's list contain.
     ByIntersection,
 }
 
-/// Keys that a project can tighten.
+/// Keys that a project can tighten, and how.
 const TIGHTEN: &[(&[&str], TightenRule)] = &[
     (&["agents", "*"], TightenRule::BySmaller),
     (&["budget", "*"], TightenRule::BySmaller),
@@ -41,7 +41,7 @@ const TIGHTEN: &[(&[&str], TightenRule)] = &[
     (&["lsp", "*", "enabled"], TightenRule::By(false)),
 ];
 
-/// Reasons why other keys are ignored, by prefix.
+/// Reasons why other keys are ignored, by key prefix.
 const REASONS: &[(&[&str], &str)] = &[
     (&["profiles"], "a project cannot define profiles"),
     (&["providers", "*", "api_key_command"], "a project cannot start programs or set keys"),
@@ -71,17 +71,17 @@ const REASONS: &[(&[&str], &str)] = &[
     (&["tools", "conflict"], "a project cannot choose which tool an ambiguous name means"),
 ];
 
-/// Result of reading a project's file.
+/// Report on what a project's file changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ProjectLayer {
-    /// Keys that tighten the settings, with their values: `budget.task_steps = 50`.
+    /// Keys that tighten the settings, with their new values: `budget.task_steps = 50`.
     pub taken: Vec<String>,
-    /// Ignored keys, each with its line and the reason.
+    /// Messages about ignored keys, each with the line number and the reason.
     pub ignored: Vec<String>,
 }
 
 impl ProjectLayer {
-    /// Reads a project's file. Returns the tightened settings and a report.
+    /// Reads a project's `config.toml`. Returns the tightened settings and a report.
     pub(crate) fn read(bytes: &[u8], path: &Path, settings: &Settings) -> Result<(Settings, Self), ConfigError> {
         let text = std::str::from_utf8(bytes).map_err(|_| ConfigError::single(file::not_utf8(path)))?;
         let (said, ignored) = file::parse_lenient(text, path)?;
@@ -104,8 +104,8 @@ impl ProjectLayer {
     }
 }
 
-/// Returns the tightened value, or the reason why the key is ignored; `None` if the value applies in addition to the
-/// current one.
+/// Returns the tightened value, or the reason why the key is ignored. Returns `Ok(None)` if the value applies in
+/// addition to the current one instead of replacing it.
 fn tighten(key: &[String], said: &ConfigValue, values: &Values) -> Result<Option<ConfigValue>, String> {
     let fits = |pattern: &[&str]| pattern.len() == key.len() && has_prefix(key, pattern);
     let Some((_, tightens)) = TIGHTEN.iter().find(|(pattern, _)| fits(pattern)) else {

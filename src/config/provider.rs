@@ -1,4 +1,4 @@
-//! Provider settings: the model, its URL and its key.
+//! Model provider settings: the model, the URL and the key.
 
 use super::api::ApiSetting;
 use super::file::ConfigValue;
@@ -13,57 +13,57 @@ use super::{key_command, provider_headers, services};
 use crate::protocol::Problem;
 use std::collections::BTreeMap;
 
-/// Model that is ready for use.
+/// Model with everything that is needed to send requests to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProviderModel {
     pub provider: String,
-    /// Name of the model at its provider; may contain slashes.
+    /// Name of the model at its provider, which may contain slashes.
     pub model: String,
     pub api: ApiSetting,
-    /// Base URL without a trailing slash.
+    /// Base URL, without a trailing slash.
     pub base_url: String,
-    /// API key. Absent if the server needs no key, the key has not been read yet, or an account authenticates the
+    /// API key. Absent if the server needs none, if it has not been read yet, or if a cloud account authenticates the
     /// requests.
     pub key: Option<ApiKey>,
     pub key_place: KeyPlace,
-    /// Environment variable for the key.
+    /// Environment variable from which the key can be read.
     pub key_variable: String,
     /// Program that prints the key, if `key_place` is a program.
     pub key_command: Option<KeyCommand>,
-    /// Additional headers of every request.
+    /// Additional headers to send with every request.
     pub headers: Headers,
     pub service: ModelService,
 }
 
-/// Location of a key.
+/// Where a key comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyPlace {
     Environment,
-    /// Program that has not been run yet, because that may take a while.
+    /// A program, which has not been run yet because it may be slow.
     Command,
-    /// Account of a cloud platform, whose credentials have not been read yet.
+    /// An account at a cloud platform, whose credentials have not been read yet.
     Account,
-    /// Keyring that has not been queried yet, because that may take a while.
+    /// The keyring, which has not been queried yet because it may be slow.
     Keyring,
     File,
     Nowhere,
 }
 
 impl ProviderModel {
-    /// Returns the full name: `anthropic/claude-sonnet-5`.
+    /// Returns the full name of the model, such as `anthropic/claude-sonnet-5`.
     pub(crate) fn name(&self) -> String {
         format!("{}/{}", self.provider, self.model)
     }
 }
 
-/// Provider that aye supports without configuration.
+/// Provider that aye supports out of the box.
 struct BuiltInProvider {
     name: &'static str,
     api: ApiSetting,
-    /// Default URL; empty if it comes only from an environment variable.
+    /// Default URL. Empty if the URL can only be set with an environment variable.
     home: &'static str,
     url_variable: &'static str,
-    /// Environment variables for the key. Messages name the first one.
+    /// Environment variables that may contain the key. Messages mention only the first one.
     key_variables: &'static [&'static str],
     default_model: &'static str,
 }
@@ -79,15 +79,15 @@ const fn built_in(
     BuiltInProvider { name, api, home, url_variable, key_variables, default_model }
 }
 
-/// OpenAI with the Chat Completions API.
+/// Name of the provider for OpenAI's Chat Completions API.
 const CHAT: &str = "openai-chat";
-/// OpenAI with the Responses API. Keys are saved under this name.
+/// Name of the provider for OpenAI's Responses API. Keys for both APIs are saved under this name.
 const RESPONSES: &str = "openai";
 const OPENAI: &str = "https://api.openai.com/v1";
 const LOCAL_PORTS: [&str; 2] = ["llm", "local_ports"];
 const LOCAL: &str = "http://localhost:11434/v1";
 
-/// Built-in providers, in the order in which the environment is searched for a default.
+/// Built-in providers, in the order in which they are considered when no model is configured.
 const BUILT_IN: &[BuiltInProvider] = &[
     built_in(
         "anthropic",
@@ -121,13 +121,14 @@ const BUILT_IN: &[BuiltInProvider] = &[
     built_in("xai", ApiSetting::OpenAiChat, "https://api.x.ai/v1", "", &["XAI_API_KEY"], "grok-4"),
     built_in("groq", ApiSetting::OpenAiChat, "https://api.groq.com/openai/v1", "", &["GROQ_API_KEY"], "openai/gpt-oss-120b"),
     built_in("local", ApiSetting::OpenAiChat, LOCAL, "", &[], "default"),
-    // No default model, because none is the same for all users.
+    // These providers have no default model, because deployments and access differ between users.
     built_in("azure", ApiSetting::OpenAiResponses, "", "", &["AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"], ""),
     built_in("vertex", ApiSetting::Gemini, "", "", &[], ""),
     built_in("bedrock", ApiSetting::Anthropic, "", "", &["AWS_BEARER_TOKEN_BEDROCK"], ""),
 ];
 
-/// Returns the environment variables of the built-in providers for API keys, and those for addresses.
+/// Returns the environment variables that the built-in providers use: first those for API keys, then those for
+/// addresses.
 pub(crate) fn provider_variables() -> (Vec<&'static str>, Vec<&'static str>) {
     let (mut keys, mut addresses) = (Vec::new(), Vec::new());
     for known in BUILT_IN {
@@ -142,8 +143,9 @@ pub(crate) fn provider_variables() -> (Vec<&'static str>, Vec<&'static str>) {
 }
 
 impl Settings {
-    /// Returns the model to use: from the option, or else the configured default, or else of the first provider with a
-    /// key, where the environment precedes saved keys. Does not query the keyring.
+    /// Returns the model to use: the one given by the option, the configured default model, or otherwise the default
+    /// model of the first provider with a key or an address in the environment, with a key program, or with a saved
+    /// key, in this order. Does not query the keyring.
     pub(crate) fn choose_model(
         &self,
         flag: Option<&str>,
@@ -189,7 +191,7 @@ impl Settings {
         }
     }
 
-    /// Returns all environment variables that may contain a key. Commands do not receive them.
+    /// Returns all environment variables that may contain a key. They are not passed on to commands.
     pub(crate) fn key_variables(&self) -> Vec<String> {
         let configured = self.values.iter().filter_map(|(path, entry)| match (path.as_slice(), &entry.value) {
             ([table, _, name], ConfigValue::Text(variable)) if table == "providers" && name == "api_key_env" => {
@@ -204,7 +206,7 @@ impl Settings {
         built_in.chain(configured).chain(known).chain(of_services).collect()
     }
 
-    /// Returns all providers: the built-in ones in search order, followed by those in the settings.
+    /// Returns all providers: first the built-in ones in search order, then any others in the settings.
     pub(crate) fn providers(&self) -> Vec<String> {
         let mut names: Vec<String> = BUILT_IN.iter().map(|known| known.name.to_owned()).collect();
         for path in self.values.keys() {
@@ -218,7 +220,7 @@ impl Settings {
         names
     }
 
-    /// Returns the name under which `aye auth` saves the key of a provider, or an error for an unknown provider.
+    /// Returns the name under which `aye auth` saves a provider's key. Returns an error if the provider is unknown.
     pub(crate) fn key_name<'a>(&self, provider: &'a str) -> Result<&'a str, ConfigError> {
         let is_known = self.providers().iter().any(|name| name == provider)
             || services_with_key().any(|name| name == provider)
@@ -227,7 +229,8 @@ impl Settings {
         if is_known { Ok(key_provider(provider)) } else { Err(self.unknown_provider(provider)) }
     }
 
-    /// Returns the environment variable for the key of a provider: the first one that is set, or else the first one.
+    /// Returns the environment variable for a provider's key. Of several variables, this is the first one that is set
+    /// or, if none is, the first one.
     pub(crate) fn key_variable(&self, provider: &str, environment: &Environment) -> Option<String> {
         if let Some(named) = self.text(&["providers", provider, "api_key_env"]) {
             return Some(named.to_owned());
@@ -240,18 +243,19 @@ impl Settings {
         set.or(names.first()).map(|&name| name.to_owned())
     }
 
-    /// Returns the program that prints the key of a provider, if one is set.
+    /// Returns the program that prints a provider's key, if one is set.
     pub(crate) fn key_command(&self, provider: &str) -> Option<KeyCommand> {
         let command = |name: &str| KeyCommand::for_provider(&self.values, name);
         command(provider).or_else(|| command(key_provider(provider)))
     }
 
-    /// Returns whether the account of a cloud platform authenticates requests to a provider without a key.
+    /// Returns whether requests to a provider can be authenticated with a cloud account instead of a key.
     pub(crate) fn has_account(&self, provider: &str) -> bool {
         ServiceName::for_provider(self, provider).is_some_and(ServiceName::has_account)
     }
 
-    /// Returns the catalogue entries that the settings assign to other model names: pairs of full names.
+    /// Returns the catalogue entries that the settings assign to deployments, as a map from the full name of a model to
+    /// the full name of its catalogue entry.
     pub(crate) fn deployments(&self) -> BTreeMap<String, String> {
         let tables = self.values.iter().filter_map(|(path, entry)| match (path.as_slice(), &entry.value) {
             ([table, provider, key], ConfigValue::Table(names)) if table == "providers" && key == "deployments" => {
@@ -262,12 +266,12 @@ impl Settings {
         tables.flatten().collect()
     }
 
-    /// Returns the values of custom headers that may be secrets.
+    /// Returns those values of configured request headers that may be secrets.
     pub(crate) fn header_secrets(&self, environment: &Environment) -> Vec<String> {
         provider_headers::secrets(self, environment)
     }
 
-    /// Returns the default model of a provider.
+    /// Returns a provider's default model, if it has one.
     pub(crate) fn provider_default_model(&self, provider: &str) -> Option<&str> {
         let known = BUILT_IN.iter().find(|known| known.name == provider);
         known
@@ -276,14 +280,14 @@ impl Settings {
             .or_else(|| self.provider_models(provider).first().map(String::as_str))
     }
 
-    /// Returns `[providers.NAME] models`.
+    /// Returns the models listed in `[providers.NAME] models`.
     pub(crate) fn provider_models(&self, provider: &str) -> &[String] {
         self.entry(&["providers", provider, "models"]).and_then(|entry| entry.value.as_list()).unwrap_or_default()
     }
 
-    /// Returns the preferred API of a provider with two APIs. OpenAI supports tools of current models only in the
-    /// Responses API, but another server at `OPENAI_BASE_URL` is expected to support Chat Completions.
-    /// `[providers.openai-chat]` in the settings selects that API.
+    /// Returns the API to use for a provider that has two. OpenAI supports tools of current models only in its
+    /// Responses API, but any other server at `OPENAI_BASE_URL` is assumed to support only Chat Completions. If the
+    /// settings contain `[providers.openai-chat]`, Chat Completions is used in any case.
     fn preferred_api<'a>(&self, known: &'a BuiltInProvider, environment: &Environment) -> &'a BuiltInProvider {
         let is_set_up =
             self.values.keys().any(|path| matches!(path.as_slice(), [table, name, _] if table == "providers" && name == CHAT));
@@ -328,7 +332,7 @@ impl Settings {
             },
         };
         let headers = provider_headers::headers_for(self, provider, environment)?;
-        // A server of the user may not need a key, but the provider itself always does.
+        // The user's own server may not need a key, but the provider's server always does.
         let at_home = kind.is_some() || known.is_some_and(|known| known.home == base_url);
         if key_place == KeyPlace::Nowhere && at_home && !key_variable.is_empty() && !address::is_local(&base_url) {
             return Err(no_key(&format!("no API key for `{provider}`"), &key_variable, key_provider(provider)));
@@ -380,7 +384,7 @@ impl Settings {
         ConfigError::single(Problem::new(format!("unknown provider `{asked}`")).hint(hint))
     }
 
-    /// Returns the ports on which local model servers are searched.
+    /// Returns the ports on which to look for local model servers.
     pub(crate) fn local_ports(&self) -> Vec<u16> {
         let parse = |port: &str| port.trim().parse().ok();
         if let Some(ConfigValue::List(ports)) = self.entry(&LOCAL_PORTS).map(|entry| &entry.value) {
@@ -390,8 +394,8 @@ impl Settings {
         default.trim_matches(['[', ']']).split(',').filter_map(parse).collect()
     }
 
-    /// Returns true if the settings or the environment set the URL of the provider `local`, so that no search is
-    /// needed.
+    /// Returns whether the settings contain the URL of the provider `local`, in which case there is no need to search
+    /// for local servers.
     pub(crate) fn has_local_url(&self) -> bool {
         self.text(&["providers", "local", "base_url"]).is_some()
     }
@@ -400,7 +404,7 @@ impl Settings {
         self.default_model_name().is_some()
     }
 
-    /// Returns the settings without `[model] default`.
+    /// Returns a copy of the settings without `[model] default`.
     pub(crate) fn without_default_model(&self) -> Self {
         let mut settings = self.clone();
         settings.values.remove(["model", "default"].map(str::to_owned).as_slice());
@@ -411,7 +415,7 @@ impl Settings {
         self.text(&["model", "default"])
     }
 
-    /// Validates the provider settings without sending requests.
+    /// Validates the provider settings without sending any requests.
     pub(super) fn check_providers(&self) -> Result<(), ConfigError> {
         let mut problems = Vec::new();
         for (path, entry) in &self.values {
@@ -431,8 +435,8 @@ impl Settings {
     }
 }
 
-/// Returns the provider under which keys are saved: `openai` and `openai-chat` are two APIs of the
-/// same one.
+/// Returns the provider name under which keys are saved. It is the same for `openai` and `openai-chat`, which are two
+/// APIs of one provider.
 fn key_provider(provider: &str) -> &str {
     if provider == CHAT { RESPONSES } else { provider }
 }

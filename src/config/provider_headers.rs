@@ -1,4 +1,4 @@
-//! `[providers.NAME] headers`: headers that aye adds to every request to a provider.
+//! `[providers.NAME] headers`, which aye adds to every request to a provider.
 
 use super::api::ApiSetting;
 use super::file::{ConfigEntry, ConfigValue};
@@ -8,10 +8,10 @@ use super::service::ServiceName;
 use super::{ConfigError, Environment, Settings, address, servers};
 use crate::protocol::Problem;
 
-/// Minimum number of characters of a value that is redacted everywhere. Shorter values also occur in unrelated text.
+/// Minimum length in bytes of a header value to be redacted everywhere. Shorter values also occur in unrelated text.
 const MIN_SECRET: usize = 8;
 
-/// Returns the headers that aye sets itself for an API, in addition to those of the connection.
+/// Returns the headers that aye itself sets for an API, apart from those that concern the connection.
 fn own_headers(api: Option<ApiSetting>, service: Option<ServiceName>) -> &'static [&'static str] {
     match service {
         Some(ServiceName::Azure) => return &["api-key", "authorization"],
@@ -27,7 +27,7 @@ fn own_headers(api: Option<ApiSetting>, service: Option<ServiceName>) -> &'stati
     }
 }
 
-/// Validates the headers of a provider. Errors never repeat a value.
+/// Validates a provider's headers. Errors never repeat the values.
 pub(super) fn check<'a>(
     headers: impl IntoIterator<Item = (&'a String, &'a String)>,
     api: Option<ApiSetting>,
@@ -46,10 +46,10 @@ pub(super) fn check<'a>(
     })
 }
 
-/// Returns the headers of a provider, with variables replaced by their values.
+/// Returns a provider's headers, with variables replaced by their values.
 ///
 /// # Errors
-/// Returns an error if a variable is not set, or if its value is not allowed in a header.
+/// Returns an error if a variable is not set or its value is not allowed in a header.
 pub(super) fn headers_for(settings: &Settings, provider: &str, environment: &Environment) -> Result<Values, ConfigError> {
     let Some(ConfigEntry { value: ConfigValue::Table(headers), origin }) = settings.entry(&["providers", provider, "headers"])
     else {
@@ -68,8 +68,8 @@ pub(super) fn headers_for(settings: &Settings, provider: &str, environment: &Env
     Ok(expanded)
 }
 
-/// Returns the values of all headers that may be secrets: values from the environment, and literal values that are not
-/// plain words.
+/// Returns all header values that may be secrets: those that contain a variable or a digit, and those of authentication
+/// headers.
 pub(super) fn secrets(settings: &Settings, environment: &Environment) -> Vec<String> {
     let mut found = Vec::new();
     for (path, entry) in &settings.values {

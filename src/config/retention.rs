@@ -1,12 +1,12 @@
-//! Retention settings: age and size limits for sessions and their data.
+//! Retention settings, which limit the age and size of sessions and their data.
 
 use super::file::Values;
 use super::schema;
 
-/// Age and size limits beyond which data is deleted.
+/// Limits on age and size beyond which data is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Retention {
-    /// Maximum number of days without use; absent if sessions never expire.
+    /// Number of days without use after which a session expires. Absent if sessions never expire.
     pub session_days: Option<u64>,
     pub sessions_bytes: u64,
     pub artifacts_bytes: u64,

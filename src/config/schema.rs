@@ -1,33 +1,33 @@
-//! Schema of the configuration: every key with its type, default and meaning.
+//! Configuration schema, which lists every key with its type, default and meaning.
 
 use serde_json::{Map, Value, json};
 
-/// Type of a value.
+/// Type of a configuration value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueType {
     Text,
-    /// A model name: `provider/name`.
+    /// Model name in the form `provider/name`.
     ModelName,
-    /// Model names, stored as a list.
+    /// Model names, which are stored as a list.
     ModelNames,
     Flag,
     Number {
         min: u64,
         max: u64,
     },
-    /// A number of bytes, or a string such as `10MB`.
+    /// Number of bytes, or a string such as `10MB`.
     Size,
-    /// US dollars, stored in millionths.
+    /// Amount in US dollars, which is stored in millionths.
     Dollars,
-    /// Pair of amounts in US dollars per million tokens: `3,15`.
+    /// Input and output price in US dollars per million tokens, such as `3,15`.
     Price,
     Choice(&'static [&'static str]),
     TextList,
-    /// Local ports, stored as strings.
+    /// List of local ports, which are stored as strings.
     PortList,
-    /// Table of strings.
+    /// Table whose values are strings.
     TextTable,
-    /// Table of numbers, stored as strings.
+    /// Table whose values are numbers, which are stored as strings.
     NumberTable {
         min: u64,
         max: u64,
@@ -35,10 +35,10 @@ pub(super) enum ValueType {
 }
 
 pub(super) struct ConfigKey {
-    /// Path of the key; `*` means a name that the user chooses.
+    /// Path of the key, in which `*` stands for a name chosen by the user.
     pub pattern: &'static [&'static str],
     pub kind: ValueType,
-    /// Default as TOML; empty if the key is unset by default.
+    /// Default value in TOML. Empty if the key has no default.
     pub default: &'static str,
     pub doc: &'static str,
 }
@@ -49,24 +49,24 @@ const fn key(pattern: &'static [&'static str], kind: ValueType, default: &'stati
 
 pub(super) const APIS: [&str; 4] = ["anthropic", "openai-responses", "openai-chat", "gemini"];
 
-/// Services of cloud platforms, which are also the names of built-in providers.
+/// Cloud platform services, which are also the names of built-in providers.
 pub(super) const SERVICES: [&str; 3] = ["azure", "vertex", "bedrock"];
 
-/// Names of `protocol::Effort`; `none` is an alias of `off`.
+/// Names of the variants of `protocol::Effort`. `none` is an alias for `off`.
 const EFFORTS: [&str; 8] = ["off", "none", "minimal", "low", "medium", "high", "xhigh", "max"];
-/// Number of tokens. The maximum is larger than any real value.
+/// Number of tokens, whose maximum is higher than any realistic value.
 const TOKENS: ValueType = ValueType::Number { min: 1, max: 1_000_000_000_000 };
 const STEPS: ValueType = ValueType::Number { min: 1, max: 1_000_000 };
 
-/// Limit on disk space, in megabytes.
+/// Disk space limit in megabytes.
 const MEGABYTES: ValueType = ValueType::Number { min: 1, max: 100_000_000 };
 
-/// Values of `approval.guard`, which cannot be disabled.
+/// Values of `approval.guard`, which offers no way to turn the guard off.
 const GUARDS: [&str; 2] = ["standard", "strict"];
 const SEARCH_PROVIDERS: [&str; 4] = ["model", "searxng", "brave", "tavily"];
 const NOTIFICATIONS: [&str; 3] = ["auto", "off", "bell"];
 const APPROVES: [&str; 2] = ["command", "effects"];
-/// Names of `protocol::Mode`.
+/// Names of the variants of `protocol::Mode`.
 const MODES: [&str; 4] = ["plan", "ask", "auto-edit", "auto"];
 
 pub(super) const CONFLICTS: [&str; 3] = ["local-first", "mcp-first", "error"];
@@ -74,7 +74,7 @@ const ENCRYPTIONS: [&str; 3] = ["AES256", "aws:kms", "aws:kms:dsse"];
 const SERVER_KINDS: [&str; 3] = ["auto", "http", "sse"];
 const MAX_SECONDS: u64 = 86_400;
 const SECONDS: ValueType = ValueType::Number { min: 1, max: MAX_SECONDS };
-/// Value `auto`, and the shells of `sys::process`.
+/// `auto`, and the shells supported by `sys::process`.
 const SHELLS: [&str; 9] = ["auto", "bash", "sh", "dash", "ksh", "zsh", "fish", "pwsh", "cmd"];
 
 pub(super) const KEYS: &[ConfigKey] = &[
@@ -717,7 +717,7 @@ impl ConfigKey {
         self.pattern.len() == path.len() && self.starts_with(path)
     }
 
-    /// Returns true if `path` is this key or one of its parent tables.
+    /// Returns whether `path` is the path of this key or of a table that contains it.
     pub(super) fn starts_with(&self, path: &[String]) -> bool {
         self.pattern.len() >= path.len() && self.pattern.iter().zip(path).all(|(want, have)| *want == "*" || want == have)
     }
@@ -735,24 +735,24 @@ fn find_by_parts(path: &[&str]) -> Option<&'static ConfigKey> {
     find(&path.iter().map(|&part| part.to_owned()).collect::<Vec<_>>())
 }
 
-/// Returns the default of a number; 0 if it has none.
+/// Returns the default value of a number key, or 0 if it has none.
 pub(super) fn default_number(path: &[&str]) -> u64 {
     find_by_parts(path).and_then(|key| key.default.parse().ok()).unwrap_or_default()
 }
 
-/// Returns the default of a flag.
+/// Returns the default value of a flag.
 pub(super) fn default_flag(path: &[&str]) -> bool {
     find_by_parts(path).is_some_and(|key| key.default == "true")
 }
 
-/// Returns the default of a key as TOML.
+/// Returns the default value of a key, if it has one.
 pub(super) fn default_value(path: &[&str]) -> Option<toml::Value> {
     let default = find_by_parts(path)?.default;
     toml::from_str::<toml::Table>(&format!("value = {default}")).ok()?.remove("value")
 }
 
 impl ValueType {
-    /// Returns a description of the expected value.
+    /// Returns a description of the values that are expected.
     pub(super) fn describe(self) -> String {
         match self {
             Self::Text => "a string".to_owned(),
@@ -774,7 +774,8 @@ impl ValueType {
     }
 }
 
-/// Returns a suggestion for an unknown key: the most similar key, or all keys of the table.
+/// Returns a suggestion for an unknown key: the most similar key in its table, a key with the same name in another
+/// table, or otherwise all keys in its table.
 pub(super) fn suggest(path: &[String]) -> String {
     let Some((wrong, table)) = path.split_last() else { return String::new() };
     let mut here: Vec<&str> = KEYS
@@ -800,7 +801,7 @@ pub(super) fn suggest(path: &[String]) -> String {
     format!("use {}", names.join(", "))
 }
 
-/// Returns all keys as text, for `aye config keys`.
+/// Formats the list of all keys for `aye config keys`.
 pub(crate) fn key_list() -> String {
     let entries = KEYS.iter().map(|key| {
         let default = if key.default.is_empty() { "unset" } else { key.default };
@@ -809,7 +810,7 @@ pub(crate) fn key_list() -> String {
     entries.collect::<Vec<_>>().concat()
 }
 
-/// Returns the JSON Schema of `config.toml`, for editors and validators.
+/// Returns the JSON Schema of `config.toml`, for use in editors and validators.
 pub(crate) fn json_schema() -> Value {
     let keys: Vec<PathAndKey> = KEYS.iter().map(|key| (key.pattern, key)).collect();
     let mut schema = json!({
@@ -822,10 +823,10 @@ pub(crate) fn json_schema() -> Value {
     schema
 }
 
-/// Key, and its path relative to the current table.
+/// Path of a key relative to the current table, and the key itself.
 type PathAndKey = (&'static [&'static str], &'static ConfigKey);
 
-/// Returns the schema of a table. `keys`: the keys in it, each with its relative path.
+/// Returns the schema of a table. `keys` contains the table's keys, each with its path relative to the table.
 fn table(keys: &[PathAndKey]) -> Value {
     let mut properties = Map::new();
     let mut others = Value::Bool(false);
@@ -848,7 +849,7 @@ fn table(keys: &[PathAndKey]) -> Value {
     json!({"type": "object", "properties": properties, "additionalProperties": others})
 }
 
-/// Returns the schema for the value of a key.
+/// Returns the schema for a key's value.
 fn value(key: &ConfigKey) -> Value {
     let mut schema = key.kind.schema();
     if let Some(members) = schema.as_object_mut() {
@@ -860,7 +861,7 @@ fn value(key: &ConfigKey) -> Value {
 }
 
 impl ValueType {
-    /// Returns the JSON Schema of the value.
+    /// Returns the JSON Schema for values of this type.
     fn schema(self) -> Value {
         match self {
             Self::Text => json!({"type": "string"}),
@@ -892,8 +893,7 @@ mod tests {
     use boon::{Compiler, Schemas};
     use std::path::Path;
 
-    /// Returns whether a file is valid, first according to the schema, then according to the
-    /// parser.
+    /// Returns whether a file is valid according to the schema, and whether it is valid according to the parser.
     fn is_valid(text: &str) -> (bool, bool) {
         let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
         compiler.add_resource("aye:///config", json_schema()).unwrap();

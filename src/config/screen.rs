@@ -1,19 +1,19 @@
-//! UI settings.
+//! User interface settings.
 
 use super::file::{Values, flag, list, text};
 
-/// Settings in `[ui]` for the full-screen UI.
+/// Settings in `[ui]` that apply to the full-screen UI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ScreenSettings {
-    /// Name of a theme, or `auto`.
+    /// Name of the theme, or `auto`.
     pub theme: String,
-    /// True for ASCII symbols only. If absent, depends on the locale and the terminal.
+    /// Whether to use only ASCII symbols. If absent, this depends on the locale and the terminal.
     pub ascii: Option<bool>,
     pub reduce_motion: bool,
-    /// Whether the draft uses Vim keys.
+    /// Whether the composer uses Vim key bindings.
     pub vim: bool,
     pub notifications: NotificationSetting,
-    /// Items of the status row, in order; empty for the default.
+    /// Items in the status row, in order. Empty for the default items.
     pub status: Vec<String>,
 }
 

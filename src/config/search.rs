@@ -1,9 +1,9 @@
-//! Web search settings: the service, its address and its API key.
+//! Web search settings: the service, its address, and its API key.
 
 use super::file::{self, ConfigValue, Values};
 use super::{ConfigError, address, schema};
 
-/// Search service that is configured by name.
+/// Search service that can be selected by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SearchService {
     Searxng,
@@ -15,26 +15,27 @@ pub(crate) enum SearchService {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SearchSettings {
     pub choice: SearchChoice,
-    /// Maximum number of searches in a session.
+    /// Maximum number of searches per session.
     pub most: u64,
 }
 
-/// Configured web search.
+/// Search service to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SearchChoice {
-    /// Search by the model's provider; `by_name` if the settings request it.
+    /// The model's provider. `by_name` is whether the settings select it by name.
     Model { by_name: bool },
-    /// Search service, with its base URL without a trailing slash.
+    /// A search service at this base URL, which has no trailing slash.
     Endpoint { service: SearchService, base_url: String },
 }
 
-/// Search service that aye supports.
+/// Properties of a supported search service.
 struct ServiceDefaults {
     service: SearchService,
-    /// Value of `search.provider`, under which keys are also saved.
+    /// Value of `search.provider` that selects the service. Its key is saved under the same name.
     name: &'static str,
     base_url: &'static str,
-    /// Environment variables for the key. Messages name the first one. Empty if the service needs no key.
+    /// Environment variables that may contain the key. Empty if the service needs no key. Messages mention only the
+    /// first one.
     key_variables: &'static [&'static str],
 }
 
@@ -58,29 +59,29 @@ const PROVIDER: [&str; 2] = ["search", "provider"];
 const BASE_URL: [&str; 2] = ["search", "base_url"];
 
 impl SearchService {
-    /// Returns the name in the settings, under which the key is also saved: `brave`.
+    /// Returns the service's name in the settings, under which its key is also saved: `brave`.
     pub(crate) fn as_str(self) -> &'static str {
         KNOWN.iter().find(|known| known.service == self).map_or("", |known| known.name)
     }
 }
 
-/// Returns the names of the search services that need a key.
+/// Returns the names of the search services that require a key.
 pub(crate) fn services_with_key() -> impl Iterator<Item = &'static str> {
     KNOWN.iter().filter(|known| !known.key_variables.is_empty()).map(|known| known.name)
 }
 
-/// Returns the environment variables for the key of a search service; empty for any other name.
+/// Returns the environment variables that may contain a search service's key. Empty for any other name.
 pub(crate) fn search_key_variables(name: &str) -> &'static [&'static str] {
     KNOWN.iter().find(|known| known.name == name).map_or(&[], |known| known.key_variables)
 }
 
-/// Returns all environment variables for keys of search services.
+/// Returns all environment variables that may contain a search service's key.
 pub(super) fn all_key_variables() -> impl Iterator<Item = &'static str> {
     KNOWN.iter().flat_map(|known| known.key_variables).copied()
 }
 
 impl SearchSettings {
-    /// Reads the settings, and validates the address of the service without sending requests.
+    /// Reads the settings. The service's address is validated without sending any requests.
     pub(super) fn from_values(values: &Values) -> Result<Self, ConfigError> {
         let entry = file::entry(values, &BASE_URL);
         let base_url =

@@ -1,4 +1,4 @@
-//! Services of cloud platforms: `[providers.NAME] service`, with the project, location or region.
+//! Cloud platform services: `[providers.NAME] service`, and its project, location or region.
 
 use super::api::ApiSetting;
 use super::no_model::NoModel;
@@ -6,7 +6,7 @@ use super::schema::SERVICES;
 use super::{ConfigError, Environment, Settings, address};
 use crate::protocol::Problem;
 
-/// Service that offers the models of a provider.
+/// Service through which a provider's models are accessed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum ModelService {
     /// The API of the model's vendor, or a compatible server.
@@ -16,11 +16,12 @@ pub(crate) enum ModelService {
     Azure { api_version: Option<String> },
     /// Vertex AI on Google Cloud.
     Vertex { project: String, location: String },
-    /// Amazon Bedrock. `region`: absent if it comes from a profile. `profile`: the profile in the settings.
+    /// Amazon Bedrock. `region` is absent if an AWS profile sets it. `profile` is the AWS profile named in the
+    /// settings.
     Bedrock { region: Option<String>, profile: Option<String> },
 }
 
-/// Service by name, before its settings are read.
+/// Cloud service whose settings have not been read yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServiceName {
     Azure,
@@ -29,14 +30,15 @@ pub(super) enum ServiceName {
 }
 
 impl ServiceName {
-    /// Returns the service of a provider: the service in the settings, or the service with the provider's name.
+    /// Returns a provider's service: the one given in the settings, or otherwise the one with the same name as the
+    /// provider.
     pub(super) fn for_provider(settings: &Settings, provider: &str) -> Option<Self> {
         let name = settings.text(&["providers", provider, "service"]).unwrap_or(provider);
         let kinds = [Self::Azure, Self::Vertex, Self::Bedrock];
         SERVICES.iter().zip(kinds).find(|(known, _)| **known == name).map(|(_, kind)| kind)
     }
 
-    /// Returns the environment variables for an API key or token.
+    /// Returns the environment variables that may contain an API key or token for the service.
     pub(super) fn key_variables(self) -> &'static [&'static str] {
         match self {
             Self::Azure => &["AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"],
@@ -45,7 +47,7 @@ impl ServiceName {
         }
     }
 
-    /// Returns the API of a model, unless the settings specify one.
+    /// Returns the API that is used for a model by default.
     pub(super) fn api_for(self, model: &str) -> ApiSetting {
         match self {
             Self::Azure => ApiSetting::OpenAiResponses,
@@ -55,12 +57,12 @@ impl ServiceName {
         }
     }
 
-    /// Returns whether the service can authenticate requests without a key.
+    /// Returns whether requests can be authenticated with a cloud account instead of a key.
     pub(super) fn has_account(self) -> bool {
         matches!(self, Self::Vertex | Self::Bedrock)
     }
 
-    /// Reads the settings of the service, and the environment variables of its platform.
+    /// Reads the service's settings, and the environment variables of its platform.
     pub(super) fn read(self, settings: &Settings, provider: &str, environment: &Environment) -> Result<ModelService, NoModel> {
         let setting = |key: &str, variables: &[&str]| {
             let set = settings.text(&["providers", provider, key]).map(str::to_owned);
@@ -90,7 +92,7 @@ impl ServiceName {
         }
     }
 
-    /// Returns the address of the service, unless the settings specify one.
+    /// Returns the service's default base URL.
     pub(super) fn base_url(self, service: &ModelService, provider: &str, environment: &Environment) -> Result<String, NoModel> {
         let from = |variable: &str| {
             let given = environment.get(variable)?;
@@ -111,7 +113,7 @@ impl ServiceName {
             }),
             (_, ModelService::Bedrock { region, .. }) => {
                 let given = from("AWS_ENDPOINT_URL_BEDROCK_RUNTIME").or_else(|| from("AWS_ENDPOINT_URL"));
-                // Without a region here, it comes from a profile, which is read later.
+                // If the region is unknown here, it comes from a profile, which is read later.
                 given.unwrap_or_else(|| Ok(region.as_deref().map(bedrock_url).unwrap_or_default()))
             }
             (_, ModelService::Direct | ModelService::Azure { .. }) => Ok(String::new()),
@@ -119,13 +121,13 @@ impl ServiceName {
     }
 }
 
-/// Returns the address of Bedrock in a region.
+/// Returns the Bedrock endpoint URL for a region.
 pub(crate) fn bedrock_url(region: &str) -> String {
     let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
     format!("https://bedrock-runtime.{region}.{domain}")
 }
 
-/// Returns whether a string can be part of a host name.
+/// Returns whether a string can be used as part of a host name.
 fn is_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=63).contains(&text.len()) && text.bytes().all(is_plain) && !text.starts_with('-') && !text.ends_with('-')

@@ -1,29 +1,29 @@
-//! Settings of services beyond this machine: `[services]`. Each service is off unless its address is set.
+//! `[services]`: settings for services on other machines. A service is disabled unless its address is set.
 
 use super::file::{self, Values};
 use super::{ConfigError, KeyCommand, address, key_command};
 use crate::protocol::Problem;
 
-/// Name under which `aye auth login` saves the secret of the approval service.
+/// Name under which `aye auth login` saves the approval service's secret.
 pub(super) const APPROVALS_KEY: &str = "approvals";
-/// Name under which `aye auth login` saves the token of the session service.
+/// Name under which `aye auth login` saves the session service's token.
 pub(super) const SESSIONS_KEY: &str = "sessions";
-/// Address that refers to the `OTEL_EXPORTER_OTLP_*` variables.
+/// Special address that means the `OTEL_EXPORTER_OTLP_*` variables.
 const FROM_ENVIRONMENT: &str = "env";
-/// Variables with headers for OTLP receivers, which may contain keys.
+/// Environment variables with headers for OTLP receivers, which may include keys.
 const EXPORT_HEADERS: [&str; 4] = [
     "OTEL_EXPORTER_OTLP_HEADERS",
     "OTEL_EXPORTER_OTLP_LOGS_HEADERS",
     "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
     "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
 ];
-/// Default of `services.outbox.limit`, in bytes.
+/// Default value of `services.outbox.limit` in bytes.
 const OUTBOX_BYTES: u64 = 1 << 30;
 
 /// Configured services.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServiceSettings {
-    /// Limit in bytes for all rows that wait for a service.
+    /// Size limit in bytes for all rows waiting to be delivered to services.
     pub outbox_bytes: u64,
     pub approvals: Option<ApprovalServiceSettings>,
     pub audit: Option<AuditSettings>,
@@ -31,13 +31,13 @@ pub(crate) struct ServiceSettings {
     pub sessions: Option<SessionServiceSettings>,
 }
 
-/// Service that registers each session, and sends its policy.
+/// Settings for the service that registers each session and supplies its policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionServiceSettings {
     pub url: String,
-    /// Bearer token; absent if the service needs none.
+    /// Bearer token. Absent if the service does not need one.
     pub token: Option<SecretReference>,
-    /// True if no session starts without the service.
+    /// Whether sessions must not start without the service.
     pub required: bool,
 }
 
@@ -45,16 +45,16 @@ pub(crate) struct SessionServiceSettings {
 pub(crate) struct ApprovalServiceSettings {
     pub url: String,
     pub secret: SecretReference,
-    /// True if aye asks the service for decisions.
+    /// Whether aye asks the service to make decisions.
     pub ask: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AuditSettings {
     pub endpoint: OtlpEndpoint,
-    /// True if a session pauses before its next effect when records can no longer be stored.
+    /// Whether a session pauses before its next effect if audit records can no longer be stored.
     pub required: bool,
-    /// True if prompts, responses, arguments and results are sent, in redacted form.
+    /// Whether to send prompts, responses, arguments and results, which are redacted first.
     pub content: bool,
 }
 
@@ -64,22 +64,22 @@ pub(crate) struct TelemetrySettings {
     pub content: bool,
 }
 
-/// Address of an OTLP receiver, without the path of the signal.
+/// Address of an OTLP receiver, without the path that belongs to the signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OtlpEndpoint {
-    /// Address in the `OTEL_EXPORTER_OTLP_*` variables.
+    /// The address given by the `OTEL_EXPORTER_OTLP_*` variables.
     Environment,
     Url(String),
 }
 
-/// Location of a secret, never the secret itself.
+/// Where to find a secret. It never contains the secret itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SecretReference {
-    /// Environment variable.
+    /// Environment variable with this name.
     Variable(String),
-    /// Key that `aye auth login NAME` saved.
+    /// Key saved by `aye auth login NAME`.
     Saved(String),
-    /// Program of the user that prints the secret.
+    /// Program configured by the user, which prints the secret.
     Program(KeyCommand),
 }
 
@@ -96,7 +96,7 @@ impl SecretReference {
 }
 
 impl ServiceSettings {
-    /// Reads the settings, and validates the addresses without sending requests.
+    /// Reads the settings. Addresses are validated without sending any requests.
     pub(super) fn from_values(values: &Values) -> Result<Self, ConfigError> {
         let outbox_bytes = file::number(values, &["services", "outbox", "limit"]).unwrap_or(OUTBOX_BYTES);
         let audit = endpoint(values, "audit")?.map(|endpoint| AuditSettings {
@@ -109,7 +109,7 @@ impl ServiceSettings {
         Ok(Self { outbox_bytes, approvals: approvals(values)?, audit, telemetry, sessions: sessions(values)? })
     }
 
-    /// Returns true if no service is configured.
+    /// Returns whether no service is configured.
     pub(crate) fn is_empty(&self) -> bool {
         self.approvals.is_none() && self.audit.is_none() && self.telemetry.is_none() && self.sessions.is_none()
     }
@@ -155,7 +155,7 @@ fn sessions(values: &Values) -> Result<Option<SessionServiceSettings>, ConfigErr
     Ok(Some(SessionServiceSettings { url, token, required: flag(values, &["services", "sessions", "required"]) }))
 }
 
-/// Returns the program that prints the token of the session service, if one is set.
+/// Returns the program that prints the session service's token, if one is set.
 fn token_command(values: &Values) -> Result<Option<KeyCommand>, ConfigError> {
     let path = ["services", "sessions", "token_command"];
     let Some(command) = KeyCommand::read(values, &path, &["services", "sessions", "token_lifetime_seconds"]) else {
@@ -166,7 +166,7 @@ fn token_command(values: &Values) -> Result<Option<KeyCommand>, ConfigError> {
     Ok(Some(command))
 }
 
-/// Returns the location of a value, for messages.
+/// Returns the location of a setting, for use in messages.
 fn origin(values: &Values, path: &[&str]) -> String {
     file::entry(values, path).map(|entry| entry.origin.to_string()).unwrap_or_default()
 }
@@ -190,7 +190,7 @@ fn url(values: &Values, service: &str) -> Result<Option<String>, ConfigError> {
     Ok(Some(checked))
 }
 
-/// Returns the environment variables with secrets of the configured services.
+/// Returns the environment variables that may contain secrets of the configured services.
 pub(super) fn secret_variables(values: &Values) -> Vec<String> {
     let named = [["services", "approvals", "secret"], ["services", "sessions", "token"]].into_iter().filter_map(|path| {
         match SecretReference::parse(file::text(values, &path)?)? {
@@ -205,7 +205,7 @@ pub(super) fn secret_variables(values: &Values) -> Vec<String> {
     named.chain(policy).chain(headers).collect()
 }
 
-/// Validates an address from a variable by the same rules as one from the settings.
+/// Validates an address from an environment variable in the same way as an address in the settings.
 pub(crate) fn check_service_url(given: &str) -> Result<String, Problem> {
     address::check(given.trim())
 }

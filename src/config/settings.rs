@@ -1,4 +1,4 @@
-//! Settings of this run, after all layers are merged.
+//! Settings that apply to this run, after all layers have been merged.
 
 use super::Retention;
 use super::agents::AgentSettings;
@@ -24,21 +24,21 @@ pub(crate) struct Settings {
     pub llm: Llm,
     pub context: ContextSettings,
     pub tools: Tools,
-    /// Budgets of sessions and tasks.
+    /// Session and task budgets.
     pub limits: Vec<SetLimit>,
     pub effort: Option<SetEffort>,
     pub assumed_price: Option<SetPrice>,
-    /// Price that a session above this one assumes for its model, with the name of that model.
+    /// For an agent's session, the parent session's model, and the price that the parent session assumes for it.
     pub price_of_parent: Option<(String, AssumedPrice)>,
     pub retention: Retention,
     pub search: SearchSettings,
     pub approval: ApprovalSettings,
-    /// Object store for sessions, if one is configured.
+    /// Object store for sessions, if configured.
     pub workspace_store: Option<WorkspaceStore>,
-    /// Policy from a URL, if one is configured.
+    /// Source of a policy that is loaded from a URL, if configured.
     pub policy_service: Option<PolicyService>,
     pub services: ServiceSettings,
-    /// True if aye collects proposals for instruction files.
+    /// Whether to collect proposals for instruction files.
     pub memory: bool,
     pub(super) values: Values,
 }
@@ -51,51 +51,52 @@ pub(crate) struct Llm {
     pub retry_base: Duration,
 }
 
-/// Settings of the context window.
+/// Context window settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ContextSettings {
-    /// Usage of the context window, in percent, at which older messages are summarized; absent if never.
+    /// Percentage of the context window at which older messages are summarized. If absent, usage does not trigger
+    /// compaction.
     pub compact_at_percent: Option<u64>,
 }
 
-/// Settings of the list of models.
+/// Model list settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ModelList {
     pub catalogue_url: Option<String>,
     pub check_daily: bool,
 }
 
-/// Settings of approvals.
+/// Approval settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ApprovalSettings {
-    /// True if every answer needs its key and Enter, regardless of timing.
+    /// Whether every answer must be confirmed with its key and Enter, no matter when it is given.
     pub strict: bool,
-    /// True if commands without a rule run in a copy first, so that their effects are approved
+    /// Whether commands that no rule matches first run in a copy of the workspace, so the user approves their effects
     /// instead.
     pub by_effects: bool,
-    /// Mode in which sessions start, unless `--mode` is given.
+    /// Approval mode in which sessions start, unless `--mode` overrides it.
     pub mode: Mode,
     pub arming_ms: u64,
-    /// Time after which an unanswered approval is denied, for remote clients.
+    /// Time after which a pending approval of a remote client is denied.
     pub timeout: Duration,
 }
 
-/// Settings of tools: accepted paths, and limits of the text tools.
+/// Tool settings: which paths are accepted, and restrictions on the text tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tools {
     pub absolute_paths_only: bool,
     pub follow_symlinks: bool,
     pub shell: Shell,
     pub text: TextTools,
-    /// Tool to which an unqualified name refers if a built-in tool and an MCP tool share it.
+    /// What to do if a built-in tool and an MCP tool share an unqualified name: `local-first`, `mcp-first` or `error`.
     pub conflict: String,
-    /// True if rarely used built-in tools are loaded on demand.
+    /// Whether to load rarely used built-in tools only on demand.
     pub on_demand: bool,
-    /// Share of the context window, in percent, above which MCP tools are loaded on demand.
+    /// Percentage of the context window. If the MCP tools would take up more, they are loaded on demand.
     pub defer_over_percent: u64,
 }
 
-/// Lists of tools, each with its location in the settings.
+/// Lists of enabled and disabled tools, each with the location where it is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ToolLists {
     pub disabled: Option<(String, Vec<String>)>,
@@ -119,7 +120,8 @@ impl ToolLists {
         Self { disabled: list("disabled"), enabled: list("enabled") }
     }
 
-    /// Reads the tool lists of a project, which can only disable tools. `ProjectLayer` reads all other keys.
+    /// Reads the tool lists of a project's `config.toml`, which can only disable tools. All other keys are read by
+    /// `ProjectLayer`.
     pub(crate) fn from_project(bytes: &[u8], path: &std::path::Path) -> Result<Self, ConfigError> {
         let text = std::str::from_utf8(bytes).map_err(|_| ConfigError::single(file::not_utf8(path)))?;
         file::parse_lenient(text, path).map(|(values, _)| Self::from_values(&values))
@@ -127,7 +129,7 @@ impl ToolLists {
 }
 
 impl Settings {
-    /// Loads the user's file, and applies the profile and the options.
+    /// Loads the user's `config.toml`, then applies the profile and the `--set` options.
     pub(crate) fn load(directories: &Directories, profile: Option<&str>, set: &[(String, String)]) -> Result<Self, ConfigError> {
         let file = directories.config_file();
         let mut values = file::read(&file)?;
@@ -138,7 +140,7 @@ impl Settings {
         Self::from_values(values, set)
     }
 
-    /// Returns the part of a profile that works like command line options.
+    /// Returns the settings of a profile that have the same effect as command line options.
     pub(crate) fn profile(&self, name: &str, directories: &Directories, home: Option<&Path>) -> Profile {
         Profile::read(&self.values, name, &directories.config, home)
     }
@@ -215,29 +217,30 @@ impl Settings {
         }
     }
 
-    /// Returns the path of the manifest of back-end tools, if one is configured. A relative path starts at the
+    /// Returns the path of the back-end tool manifest, if one is configured. A relative path is resolved against the
     /// directory of `config.toml`.
     pub(crate) fn backend_manifest(&self, directories: &Directories, home: &Path) -> Option<PathBuf> {
         let path = self.text(&["services", "backend_tools", "manifest"])?;
         Some(path.strip_prefix("~/").map_or_else(|| directories.config.join(path), |below| home.join(below)))
     }
 
-    /// Returns true if artifacts are uploaded before their results enter the conversation.
+    /// Returns whether artifacts are uploaded before the results that refer to them are added to the conversation.
     pub(crate) fn uploads_artifacts(&self) -> bool {
         self.workspace_store.is_some() && workspace_store::uploads_artifacts(&self.values)
     }
 
-    /// Returns the URL of the index of releases, if it is set.
+    /// Returns the URL of the release index, if one is set.
     pub(crate) fn update_url(&self) -> Option<&str> {
         self.text(&["update", "url"])
     }
 
-    /// Returns the key that sets the model for summaries, and the model; `None` if the model in use writes them.
+    /// Returns the model that writes summaries, preceded by the key that sets it. Returns `None` if summaries are
+    /// written by the current model.
     pub(crate) fn summary_model(&self) -> Option<(&'static str, &str)> {
         model_roles::summary(&self.values)
     }
 
-    /// Returns the models that continue a task if the provider of the model in use is overloaded.
+    /// Returns the models with which a task continues if the provider of the current model is overloaded.
     pub(crate) fn fallback_models(&self) -> Vec<String> {
         model_roles::fallbacks(&self.values)
     }
@@ -250,40 +253,40 @@ impl Settings {
         file::text(&self.values, path)
     }
 
-    /// Returns the limits of agents.
+    /// Returns the agent limits.
     pub(crate) fn agents(&self) -> AgentSettings {
         AgentSettings::new(|key| number(&self.values, &["agents", key]))
     }
 
-    /// Returns the step limit of a task, if it is set.
+    /// Returns the step limit for a task, if one is set.
     pub(crate) fn task_steps(&self) -> Option<u32> {
         let steps = file::number(&self.values, &["budget", "task_steps"])?;
         Some(u32::try_from(steps).unwrap_or(u32::MAX))
     }
 
-    /// Returns the settings of the full-screen UI.
+    /// Returns the settings for the full-screen UI.
     pub(crate) fn screen(&self) -> ScreenSettings {
         ScreenSettings::from_values(&self.values)
     }
 
-    /// Returns the shell command whose output is shown in the status row.
+    /// Returns the shell command whose output is displayed in the status row, if one is set.
     pub(crate) fn status_command(&self) -> Option<&str> {
         self.text(&["status", "command"]).filter(|line| !line.trim().is_empty())
     }
 
-    /// Returns true if line mode is configured.
+    /// Returns whether the line-based UI is configured.
     pub(crate) fn is_line_based(&self) -> bool {
         flag(&self.values, &["ui", "plain"])
     }
 
-    /// Returns the path of the file with additional certificate authorities. A relative path starts at the directory of
-    /// `config.toml`; `~/` is the home directory.
+    /// Returns the path of the file with additional certificate authorities, if one is set. A relative path is resolved
+    /// against the directory of `config.toml`, and `~/` refers to the home directory.
     pub(crate) fn ca_bundle(&self, directories: &Directories, home: &Path) -> Option<PathBuf> {
         let path = self.text(&["http", "ca_bundle"])?;
         Some(path.strip_prefix("~/").map_or_else(|| directories.config.join(path), |below| home.join(below)))
     }
 
-    /// Returns true if the language server for this language may be used.
+    /// Returns whether a language server may be used for this language.
     pub(crate) fn uses_language_server(&self, language: &str) -> bool {
         flag(&self.values, &["lsp", "enabled"]) && flag(&self.values, &["lsp", language, "enabled"])
     }
@@ -293,12 +296,12 @@ impl Settings {
         self.entry(&["lsp", language, "command"])?.value.as_list()
     }
 
-    /// Returns true if keys may be saved in the keyring.
+    /// Returns whether keys may be saved in the keyring.
     pub(crate) fn uses_keyring(&self) -> bool {
         flag(&self.values, &["auth", "keyring"])
     }
 
-    /// Returns true if aye handles mouse events.
+    /// Returns whether aye handles mouse events.
     pub(crate) fn mouse(&self) -> bool {
         flag(&self.values, &["ui", "mouse"])
     }
@@ -308,12 +311,12 @@ impl Settings {
         ToolLists::from_values(&self.values)
     }
 
-    /// Returns true if a key is set, given its dotted name.
+    /// Returns whether the key with this dotted name is set.
     pub(crate) fn sets(&self, name: &str) -> bool {
         self.entry(&name.split('.').collect::<Vec<_>>()).is_some()
     }
 
-    /// Copies the MCP server entries from other settings.
+    /// Replaces the MCP server entries with those from other settings.
     pub(crate) fn take_servers(&mut self, other: &Self) {
         let is_of_server = |path: &Vec<String>| path.starts_with(&["mcp".to_owned(), "servers".to_owned()]);
         self.values.retain(|path, _| !is_of_server(path));
@@ -321,7 +324,7 @@ impl Settings {
         self.values.extend(theirs.map(|(path, entry)| (path.clone(), entry.clone())));
     }
 
-    /// Returns all keys with their values and origins, for `aye config show`.
+    /// Formats all keys with their values and origins for `aye config show`.
     pub(crate) fn show(&self) -> String {
         let mut shown = String::new();
         for key in KEYS {
@@ -351,7 +354,7 @@ impl ConfigValue {
             Self::Number(value) => value.to_string(),
             Self::Dollars(value) => (*value as f64 / file::MILLIONTHS).to_string(),
             Self::List(values) => format!("[{}]", values.iter().map(text).collect::<Vec<_>>().join(", ")),
-            // Values of environment variables may be secrets, so show only their names.
+            // Values of environment variables may be secrets, so only the names are shown.
             Self::Table(values) => {
                 format!("{{ {} }}", values.keys().map(|name| format!("{name} = \"…\"")).collect::<Vec<_>>().join(", "))
             }
@@ -363,7 +366,7 @@ pub(super) fn number(values: &Values, path: &[&str]) -> u64 {
     file::number(values, path).unwrap_or_else(|| schema::default_number(path))
 }
 
-/// Returns a list of extensions. `.md`, `md` and `*.md` are equivalent.
+/// Returns a list of file extensions in normalized form, in which `.md`, `md` and `*.md` are the same.
 fn extensions(values: &Values, path: &[&str]) -> Vec<String> {
     if let Some(entry) = file::entry(values, path) {
         return entry.value.as_list().unwrap_or_default().iter().map(|text| extension(text)).collect();
@@ -376,7 +379,7 @@ fn extension(text: &str) -> String {
     text.trim().trim_start_matches('*').trim_start_matches('.').to_ascii_lowercase()
 }
 
-/// Returns the shell. `auto` is the shell for which the policy rules are written.
+/// Returns the shell to use. `auto` means the shell for which the policy's rules are written.
 fn shell(values: &Values) -> Shell {
     file::text(values, &["tools", "shell"]).and_then(Shell::by_name).unwrap_or_default()
 }

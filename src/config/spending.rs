@@ -1,15 +1,15 @@
-//! Spending settings: limits of sessions and tasks, and the reasoning effort.
+//! Spending settings: session and task budgets, and the reasoning effort.
 
 use super::file::{ConfigEntry, ConfigValue, MILLIONTHS, ValueOrigin, Values};
 use crate::protocol::{AssumedPrice, BudgetLimit, BudgetScope, BudgetUnit, Effort};
 
-/// Limit, with the location at which it is set.
+/// Budget limit, with the location where it is set.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SetLimit {
     pub limit: BudgetLimit,
-    /// Location of the setting: `~/.config/aye/config.toml:12` or `--set budget.task_tokens`.
+    /// Where the limit is set: `~/.config/aye/config.toml:12` or `--set budget.task_tokens`.
     pub set_by: String,
-    /// True if the limit applies only to this run.
+    /// Whether the limit was set with an option and therefore applies only to this run.
     pub by_flag: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn limits(values: &Values) -> Vec<SetLimit> {
     set.collect()
 }
 
-/// Price assumed for models whose price is unknown.
+/// Price to assume for models whose price is unknown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SetPrice {
     pub price: AssumedPrice,

@@ -415,7 +415,7 @@ fn keys_are_sent_unencrypted_only_to_loopback_addresses() {
     }
     for bad in [
         "http://h",
-        // A resolver decides to which address this name points.
+        // The address of this name depends on the resolver.
         "http://a.localhost",
         "http://10.0.0.1",
         "http://localhost.evil.example",

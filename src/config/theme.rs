@@ -1,9 +1,9 @@
-//! Sets the theme in the user's `config.toml`, and preserves all other settings.
+//! Editing of the user's `config.toml` to set the theme while preserving all other settings.
 
 use super::ConfigError;
 use toml_edit::{DocumentMut, Item, Table, value};
 
-/// Sets the theme in the text.
+/// Sets the theme in the text of `config.toml`. Returns the new text.
 pub(crate) fn with_theme(text: &str, name: &str) -> Result<String, ConfigError> {
     let parsed: Result<DocumentMut, _> = text.parse();
     let mut document = parsed.map_err(|error| ConfigError::single(error.message().to_owned()))?;

@@ -1,24 +1,24 @@
-//! Settings of the object store for sessions: its address and its encryption.
+//! Settings for the object store for sessions: its address and encryption.
 
 use super::ConfigError;
 use super::file::{self, Values};
 use super::{address, schema};
 use crate::protocol::Problem;
 
-/// Kind of an object store, by the scheme of its URL.
+/// Kind of object store, as given by the URL scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StoreKind {
-    /// `s3://`: Amazon S3, or a compatible server.
+    /// Amazon S3 or a compatible server (`s3://`).
     S3,
-    /// `gs://`: Google Cloud Storage.
+    /// Google Cloud Storage (`gs://`).
     Google,
-    /// `az://`: Azure Blob Storage.
+    /// Azure Blob Storage (`az://`).
     Azure,
-    /// `file://`: a directory, for example on a network file system.
+    /// Directory, which may be on a network file system (`file://`).
     Directory,
 }
 
-/// Schemes of URLs, and the environment variables with secrets for each store.
+/// URL scheme and kind of each store, with the environment variables that contain its secrets.
 const KINDS: &[(&str, StoreKind, &[&str])] = &[
     ("s3", StoreKind::S3, &["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"]),
     ("gs", StoreKind::Google, &["GOOGLE_SERVICE_ACCOUNT_KEY"]),
@@ -30,24 +30,25 @@ const KINDS: &[(&str, StoreKind, &[&str])] = &[
     ("file", StoreKind::Directory, &[]),
 ];
 
-/// Object store for sessions. Credentials come only from the environment.
+/// Object store for sessions. Its credentials come only from the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkspaceStore {
     pub kind: StoreKind,
-    /// Bucket or container; empty for a directory.
+    /// Bucket or container. Empty if the store is a directory.
     pub bucket: String,
-    /// Prefix of all object names, with parts joined by `/`; an absolute directory path.
+    /// Prefix of all object names, in which `/` separates the components. If the store is a directory, its absolute
+    /// path.
     pub prefix: String,
-    /// URL of a compatible server or emulator.
+    /// URL of a compatible server or an emulator, if one is used.
     pub endpoint: Option<String>,
     pub region: Option<String>,
-    /// Server-side encryption: `AES256`, `aws:kms` or `aws:kms:dsse`.
+    /// Kind of server-side encryption: `AES256`, `aws:kms` or `aws:kms:dsse`.
     pub encryption: Option<String>,
     pub kms_key: Option<String>,
 }
 
 impl WorkspaceStore {
-    /// Reads the settings; `None` if no store is configured.
+    /// Reads the settings. Returns `None` if no store is configured.
     pub(super) fn from_values(values: &Values) -> Result<Option<Self>, ConfigError> {
         let path = |key: &'static str| ["services", "workspace", key];
         let text = |key| file::text(values, &path(key)).map(str::to_owned);
@@ -85,8 +86,8 @@ impl WorkspaceStore {
         Ok(Some(store))
     }
 
-    /// Returns the store that contains a single object, and the name of the object. All other settings come from the
-    /// environment.
+    /// Returns the store that contains a single object, and the object's name. Everything else is configured through
+    /// the environment.
     pub(super) fn of_object(values: &Values, path: &[&str], url: &str) -> Result<(Self, String), ConfigError> {
         let wrong = |problem: Problem| {
             let origin = file::entry(values, path).map(|entry| entry.origin.to_string()).unwrap_or_default();
@@ -102,7 +103,7 @@ impl WorkspaceStore {
         Ok((Self { kind, bucket, prefix, endpoint: None, region: None, encryption: None, kms_key: None }, name))
     }
 
-    /// Returns the address as a URL without a trailing slash: `s3://bucket/prefix`.
+    /// Returns the store's URL without a trailing slash: `s3://bucket/prefix`.
     pub(crate) fn url(&self) -> String {
         let scheme = KINDS.iter().find(|(_, kind, _)| *kind == self.kind).map_or("", |(scheme, ..)| scheme);
         match (self.bucket.is_empty(), self.prefix.is_empty()) {
@@ -112,13 +113,12 @@ impl WorkspaceStore {
         }
     }
 
-    /// Returns true if the store is accessed over plain HTTP, which is only possible on this
-    /// machine.
+    /// Returns whether the store is accessed over unencrypted HTTP, which is possible only on this machine.
     pub(crate) fn is_plain_http(&self) -> bool {
         self.endpoint.as_ref().is_some_and(|endpoint| endpoint.starts_with("http://"))
     }
 
-    /// Returns the environment variables with secrets of the store, which commands do not receive.
+    /// Returns the environment variables that contain the store's secrets. They are not passed on to commands.
     pub(super) fn secret_variables(values: &Values) -> &'static [&'static str] {
         let url = file::text(values, &["services", "workspace", "url"]).unwrap_or_default();
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
@@ -126,7 +126,7 @@ impl WorkspaceStore {
     }
 }
 
-/// Returns the kind, the bucket and the prefix of a URL.
+/// Splits a URL into the kind of store, the bucket and the prefix.
 fn parse(url: &str) -> Result<(StoreKind, String, String), Problem> {
     let hint = "use `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or `file:///DIRECTORY`";
     let wrong = |why: &str| Problem::new(format!("invalid URL `{}`", url.escape_debug())).because(why).hint(hint);
@@ -155,7 +155,7 @@ fn parse(url: &str) -> Result<(StoreKind, String, String), Problem> {
     Ok((*kind, bucket.to_owned(), prefix.to_owned()))
 }
 
-/// Returns whether artifacts are uploaded with their results.
+/// Returns whether artifacts are uploaded together with the results that refer to them.
 pub(super) fn uploads_artifacts(values: &Values) -> bool {
     let path = ["services", "workspace", "artifacts"];
     file::flag(values, &path).unwrap_or_else(|| schema::default_flag(&path))

@@ -1,4 +1,4 @@
-//! Edits of a policy file as text: add and remove rules, and preserve comments, order and spacing.
+//! Textual editing of a policy file. Rules are added and removed while comments, order and spacing are preserved.
 
 use super::{REASON, SavedRule};
 use crate::protocol::{CommandRule, GrantRule};
@@ -11,17 +11,17 @@ const ALLOWED: &str = "allowed_tools";
 const READABLE: &str = "readable_paths";
 pub(super) const SHELL: &str = "Shell.Exec";
 const NO_END: &str = "access to a directory cannot expire";
-/// Capabilities that saved rules can extend.
+/// Capabilities to which rules can be saved.
 const JOINED: [&str; 5] = [SHELL, "File.Write", "Tool.Custom", "Mcp.Invoke", "BackendTool.Invoke"];
 
-/// Text with added rules, and the line of the first one.
+/// Text to which rules were added, and the line number of the first added rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EditedRules {
     pub text: String,
     pub line: usize,
 }
 
-/// Rule with examples of commands that it matches, and of commands that it does not match.
+/// Rule with examples of commands that it matches and commands that it does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RuleWithExamples {
     pub rule: GrantRule,
@@ -29,18 +29,18 @@ pub(crate) struct RuleWithExamples {
     pub not_matches: Vec<String>,
 }
 
-/// Text in which the tools of an MCP server are listed.
+/// Policy text to which an MCP server's tools were added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WithServer {
     pub text: String,
-    /// Whether no tool was listed before, so that each call now needs approval.
+    /// Whether the text previously said nothing about MCP tools, in which case every call now needs approval.
     pub is_first: bool,
 }
 
-/// Line endings of a file, which edits preserve.
+/// Line endings of a file, which are preserved by edits.
 pub(super) struct LineEndings<'a> {
     byte_order_mark: bool,
-    /// True if new lines end with CR LF.
+    /// Whether to terminate new lines with CR LF.
     carriage_returns: bool,
     lines: Vec<&'a str>,
 }
@@ -54,7 +54,7 @@ impl<'a> LineEndings<'a> {
         (ends, rest.replace("\r\n", "\n"))
     }
 
-    /// Restores the original line endings of unchanged lines.
+    /// Restores the original line endings of lines that have not changed between `old` and `new`.
     pub(super) fn restore(&self, old: &str, new: &str) -> String {
         let mark = if self.byte_order_mark { "\u{feff}" } else { "" };
         let (before, after): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
@@ -69,13 +69,13 @@ impl<'a> LineEndings<'a> {
     }
 }
 
-/// Returns the allow rules of text that have the form of saved rules, in line order.
+/// Returns the allow rules in the text that have the form in which aye saves rules, in line order.
 pub(crate) fn list(text: &str) -> Result<Vec<SavedRule>, String> {
     let (_, text) = LineEndings::normalize(text);
     Ok(find_rules(&text)?.into_iter().map(|(_, kept)| kept).collect())
 }
 
-/// Adds rules. An existing rule is not repeated, but its end date is updated.
+/// Adds rules. If a rule already exists, only its expiry time is updated.
 pub(crate) fn add_rules(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timestamp>) -> Result<EditedRules, String> {
     let (ends, before) = LineEndings::normalize(text);
     let mut document = parse(&before)?;
@@ -102,8 +102,7 @@ pub(crate) fn add_rules(text: &str, rules: &[GrantRule], reason: &str, until: Op
     Ok(EditedRules { text: ends.restore(&before, &text), line })
 }
 
-/// Adds rules with examples of commands that each rule matches, and of commands that it does not match. Existing rules
-/// are unchanged.
+/// Adds rules together with their examples. Rules that already exist are not changed.
 pub(crate) fn add_rules_with_examples(text: &str, rules: &[RuleWithExamples], reason: &str) -> Result<String, String> {
     let (_, before) = LineEndings::normalize(text);
     let known: Vec<GrantRule> = find_rules(&before)?.into_iter().map(|(_, kept)| kept.rule).collect();
@@ -127,8 +126,8 @@ pub(crate) fn add_rules_with_examples(text: &str, rules: &[RuleWithExamples], re
     Ok(ends.restore(&before, &document.to_string()))
 }
 
-/// Adds all tools of an MCP server to the list of callable tools; `None` if they are already listed. If no tool was
-/// listed before, each call needs approval.
+/// Adds all tools of an MCP server to the list of callable tools. If the text previously said nothing about MCP tools,
+/// every call is made to require approval. Returns `None` if the tools are already listed.
 pub(crate) fn with_server(text: &str, server: &str) -> Result<Option<WithServer>, String> {
     let (ends, before) = LineEndings::normalize(text);
     let mut document = parse(&before)?;
@@ -147,7 +146,7 @@ pub(crate) fn with_server(text: &str, server: &str) -> Result<Option<WithServer>
     Ok(Some(WithServer { text: ends.restore(&before, &document.to_string()), is_first: is_new }))
 }
 
-/// Removes the chosen rules. Returns the new text and the removed rules.
+/// Removes the rules for which `is_chosen` returns `true`. Returns the new text and the removed rules.
 pub(crate) fn remove_rules(text: &str, is_chosen: impl Fn(&SavedRule) -> bool) -> Result<(String, Vec<SavedRule>), String> {
     let (ends, text) = LineEndings::normalize(text);
     let mut document = parse(&text)?;
@@ -158,7 +157,7 @@ pub(crate) fn remove_rules(text: &str, is_chosen: impl Fn(&SavedRule) -> bool) -
             gone.push(kept);
         }
     }
-    // Remove from the end, so that the other positions stay valid.
+    // Start at the end, so that the other positions remain valid.
     places.sort_by_key(|place| std::cmp::Reverse(place.at));
     for place in &places {
         match find_list(&mut document, place) {
@@ -174,7 +173,7 @@ pub(crate) fn remove_rules(text: &str, is_chosen: impl Fn(&SavedRule) -> bool) -
     Ok((ends.restore(&text, &document.to_string()), gone))
 }
 
-/// Position of an entry: the capability, its list and the index.
+/// Position of a rule in the document: its capability, list and index.
 #[derive(Debug, Clone, Copy)]
 struct RulePosition {
     capability: &'static str,
@@ -186,7 +185,7 @@ pub(super) fn parse(text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|error: toml_edit::TomlError| error.message().to_owned())
 }
 
-/// Returns all allow rules that have the form of saved rules, with their lines.
+/// Returns the position and content of each allow rule that has the form in which aye saves rules.
 fn find_rules(text: &str) -> Result<Vec<(RulePosition, SavedRule)>, String> {
     let document = Document::parse(text).map_err(|error| error.message().to_owned())?;
     let mut all = Vec::new();
@@ -226,14 +225,14 @@ fn line_at(text: &str, start: usize) -> usize {
     1 + text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count()
 }
 
-/// Returns the comment on the line above an entry, if the entry begins its line.
+/// Returns the comment on the line above an entry, provided that nothing precedes the entry on its line.
 fn comment_above(text: &str, start: usize) -> String {
     let before = text.get(..start).unwrap_or_default().trim_end_matches([' ', '\t']);
     let above = before.strip_suffix('\n').and_then(|before| before.lines().next_back());
     above.and_then(|line| line.trim().strip_prefix('#')).unwrap_or_default().trim().to_owned()
 }
 
-/// Returns the rule in its saved form; `None` if it has other or additional keys.
+/// Parses a table as a saved rule. Returns `None` if keys are missing or it has keys that saved rules do not have.
 fn parse_saved_rule(table: &dyn TableLike, capability: &str, line: usize) -> Option<SavedRule> {
     let text = |key: &str| table.get(key).and_then(Item::as_str);
     let known = [
@@ -289,7 +288,7 @@ fn find_list<'a>(document: &'a mut DocumentMut, place: &RulePosition) -> Option<
     document.get_mut(CAPABILITIES)?.as_table_like_mut()?.get_mut(place.capability)?.as_table_like_mut()?.get_mut(place.list)
 }
 
-/// Removes a path, and the comment that aye wrote above it. The user's own comments are preserved.
+/// Removes a path together with the comment that aye wrote above it. The user's own comments are preserved.
 fn remove_path(paths: &mut Array, at: usize) {
     let own = format!("# {REASON}");
     let gone = paths.remove(at);
@@ -308,7 +307,7 @@ fn remove_path(paths: &mut Array, at: usize) {
     }
 }
 
-/// Removes the list of readable paths if it has no entry and no comment.
+/// Removes the list of readable paths if it contains neither paths nor comments.
 fn drop_empty_list(document: &mut DocumentMut) {
     let shell = document.get_mut(CAPABILITIES).and_then(Item::as_table_like_mut).and_then(|all| all.get_mut(SHELL));
     let Some(shell) = shell.and_then(Item::as_table_like_mut) else { return };
@@ -331,7 +330,7 @@ fn find_rule<'a>(document: &'a mut DocumentMut, place: &RulePosition) -> Option<
     }
 }
 
-/// Returns the table of a capability, creating it if it is missing, and whether it is an inline table.
+/// Returns the table for a capability, and whether it is an inline table. If the table does not exist, it is created.
 pub(super) fn capability<'a>(document: &'a mut DocumentMut, name: &str) -> Result<(&'a mut dyn TableLike, bool), String> {
     let no_table = || format!("`{CAPABILITIES}` must be a table");
     let implicit = || {
@@ -368,14 +367,14 @@ fn insert_rule(document: &mut DocumentMut, rule: &GrantRule, reason: &str, until
     Ok(())
 }
 
-/// Adds a path on its own line, below a comment with the date.
+/// Adds a readable path on a line of its own, below a comment that gives the reason.
 fn insert_readable(shell: &mut dyn TableLike, path: &str, reason: &str, until: Option<Timestamp>) -> Result<(), String> {
     if until.is_some() {
         return Err(NO_END.to_owned());
     }
     let paths = shell.entry(READABLE).or_insert_with(|| toml_edit::value(Array::new()));
     let paths = paths.as_array_mut().ok_or_else(|| format!("`{READABLE}` must be an array"))?;
-    // Comments after the last entry stay before the new one.
+    // Comments after the last entry remain before the new entry.
     let before = paths.trailing().as_str().unwrap_or_default().trim_end().to_owned();
     let mut value = Value::from(path);
     value.decor_mut().set_prefix(format!("{before}\n    # {reason}\n    "));

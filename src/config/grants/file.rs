@@ -1,4 +1,4 @@
-//! Atomic changes of the user's policy files, by one process at a time.
+//! Atomic changes to the user's policy files, made by one process at a time.
 
 use crate::config::ConfigError;
 use crate::protocol::Problem;
@@ -8,12 +8,12 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Maximum size in bytes of a policy file.
+/// Maximum size of a policy file in bytes.
 const MAX_BYTES: u64 = 4 << 20;
-/// Maximum number of attempts to change a file that another program writes at the same time.
+/// Maximum number of attempts to change a file that another program keeps modifying.
 const TRIES: usize = 5;
 
-/// Locks the rules for a change, so that two processes cannot overwrite each other's changes.
+/// Locks the policy files for a change, which prevents two processes from overwriting each other's changes.
 pub(crate) fn lock(config_dir: &Path) -> Result<File, ConfigError> {
     let path = config_dir.join("grants.lock");
     let taken = create_private_directory(config_dir).and_then(|()| crate::sys::file::lock(&path));
@@ -30,17 +30,17 @@ fn hint_for(error: &std::io::Error) -> &'static str {
     }
 }
 
-/// Returns the text of a file; `None` if it does not exist. Follows symlinks.
+/// Returns the text of a file, or `None` if it does not exist. Symlinks are followed.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     let Some(bytes) = read_bytes(&resolve_file(path)?, path)? else { return Ok(None) };
     text(bytes, path).map(Some)
 }
 
-/// Replaces a file with the result of `edit`, whose argument is the current text, or `None` if there is no file. The
-/// caller must hold the lock.
+/// Replaces the content of a file with the result of `edit`, which is passed the current text, or `None` if the file
+/// does not exist. The caller must hold the lock.
 ///
-/// If another program changes the file at the same time, `edit` is called again, so that no change is lost. On an
-/// error, the file is unchanged.
+/// If another program modifies the file in the meantime, `edit` is called again with the new text, so no change is
+/// lost. If an error occurs, the file is left unchanged.
 pub(crate) fn change<T>(
     path: &Path,
     mut edit: impl FnMut(Option<&str>) -> Result<(String, T), ConfigError>,
@@ -70,7 +70,7 @@ pub(crate) fn change<T>(
     Err(ConfigError::single(Problem::new(format!("`{}` is being changed by another program", path.display())).hint("try again")))
 }
 
-/// Atomically creates a file that only its owner can read.
+/// Atomically creates a file that only its owner can access.
 pub(super) fn create(real: &Path, content: &[u8], existing: Existing) -> std::io::Result<()> {
     create_private_directory(real.parent().unwrap_or(real))?;
     write_whole(real, content, existing)

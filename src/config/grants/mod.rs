@@ -1,4 +1,4 @@
-//! The user's saved rules: reads, adds and removes them, and preserves the rest of the file.
+//! The user's saved rules: reading, adding and removing them while preserving the rest of the policy file.
 
 mod edit;
 mod file;
@@ -15,10 +15,10 @@ use crate::sys::file::Existing;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
-/// Prefix of a saved rule's reason, which distinguishes the rule from rules written by hand.
+/// Start of a saved rule's reason, which distinguishes the rule from one that was written by hand.
 pub(crate) const REASON: &str = "allowed by you on ";
 
-/// Rule in a file.
+/// Rule that was found in a policy file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SavedRule {
     pub line: usize,
@@ -28,7 +28,7 @@ pub(crate) struct SavedRule {
 }
 
 impl SavedRule {
-    /// Returns the day on which the rule was saved; `None` for a rule written by hand.
+    /// Returns the date on which the rule was saved, or `None` if it was written by hand.
     pub(crate) fn saved_on(&self) -> Option<&str> {
         self.reason.strip_prefix(REASON)
     }
@@ -38,12 +38,12 @@ impl SavedRule {
     }
 }
 
-/// Returns the path of the rule file for one project.
+/// Returns the path of the policy file that contains the rules saved for a project.
 pub(crate) fn project_file(config_dir: &Path, workspace: &Path) -> PathBuf {
     projects(config_dir).join(super::trust::directory_name(workspace)).join("policy.toml")
 }
 
-/// Returns the path of the rule file for all projects.
+/// Returns the path of the policy file that contains the rules saved for all projects.
 pub(crate) fn user_file(config_dir: &Path) -> PathBuf {
     config_dir.join("policy.toml")
 }
@@ -52,14 +52,14 @@ fn projects(config_dir: &Path) -> PathBuf {
     config_dir.join("projects")
 }
 
-/// Directory to which the rules of a project file apply.
+/// Project directory to which the rules in a project's policy file apply.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct RulesDirectory {
     directory: String,
 }
 
-/// Saves the directory to which the rules of a project apply, because the name of the rule directory contains only its
-/// hash.
+/// Records the directory to which a project's rules apply. The name of the folder that contains the rules includes only
+/// a hash of that directory.
 pub(crate) fn note_directory(file: &Path, workspace: &Path) -> std::io::Result<()> {
     let path = file.with_file_name("project.toml");
     let owner = RulesDirectory { directory: workspace.to_string_lossy().into_owned() };
@@ -70,7 +70,7 @@ pub(crate) fn note_directory(file: &Path, workspace: &Path) -> std::io::Result<(
     file::create(&path, text.as_bytes(), Existing::Replace)
 }
 
-/// Returns all rule files of projects, each with its project directory if that is known.
+/// Returns the policy files of all projects, each with its project directory if that is known.
 pub(crate) fn project_files(config_dir: &Path) -> Vec<(PathBuf, Option<String>)> {
     let Ok(entries) = std::fs::read_dir(projects(config_dir)) else { return Vec::new() };
     let mut found: Vec<_> = entries

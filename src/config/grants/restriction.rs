@@ -1,36 +1,36 @@
-//! Edit of a policy file that adds ask and deny rules and preserves the rest of the text.
+//! Editing of a policy file to add ask and deny rules while preserving the rest of the text.
 
 use super::edit::{LineEndings, RULES, SHELL, capability, parse};
 use crate::protocol::VerdictKind;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value};
 
-/// Keys that do not affect the meaning of a rule.
+/// Keys that do not affect what a rule does.
 const REMARKS: [&str; 3] = ["reason", "match", "not_match"];
 
-/// Ask or deny rule.
+/// Rule that requires approval for, or denies, whatever it matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Restriction {
     pub subject: RestrictionSubject,
     pub verdict: VerdictKind,
     pub reason: String,
-    /// Commands or paths that the rule must match, and must not match.
+    /// Examples of commands or paths that the rule must match.
     pub matches: Vec<String>,
     pub not_matches: Vec<String>,
 }
 
-/// Subject of a rule.
+/// What a rule applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RestrictionSubject {
-    /// Program and the words after it, each with its alternatives.
+    /// Program followed by further words. Each word is given as a list of alternatives.
     Command { words: Vec<Vec<String>>, exact: bool },
-    /// Paths of a file capability.
+    /// Paths, for a file capability.
     Paths { capability: &'static str, paths: Vec<String> },
-    /// Tools of MCP servers: `SERVER/TOOL`.
+    /// MCP server tools in the form `SERVER/TOOL`.
     ServerTools(Vec<String>),
 }
 
 impl RestrictionSubject {
-    /// Returns the capability of the rule.
+    /// Returns the policy capability to which the rule applies.
     pub(crate) fn capability(&self) -> &'static str {
         match self {
             Self::Command { .. } => SHELL,
@@ -40,12 +40,12 @@ impl RestrictionSubject {
     }
 }
 
-/// Adds rules, except those that the text already contains.
+/// Adds rules, skipping those that are already in the text.
 pub(crate) fn add_restrictions(text: &str, rules: &[Restriction]) -> Result<String, String> {
     edit_document(text, |document| rules.iter().try_for_each(|rule| insert_restriction(document, rule)))
 }
 
-/// Disables tools by name, regardless of the policy.
+/// Disables the tools with these names, whatever the rest of the policy says about them.
 pub(crate) fn with_disabled_tools(text: &str, names: &[String]) -> Result<String, String> {
     edit_document(text, |document| {
         let tools = document.entry("tools").or_insert_with(|| Item::Table(Table::new()));
@@ -66,7 +66,7 @@ fn edit_document(text: &str, edit: impl FnOnce(&mut DocumentMut) -> Result<(), S
     Ok(ends.restore(&before, &document.to_string()))
 }
 
-/// Adds strings to an array, except those that it already contains.
+/// Adds strings to an array, skipping those that it already contains.
 fn add_texts(table: &mut dyn TableLike, key: &str, texts: &[String]) -> Result<(), String> {
     let array = table.entry(key).or_insert_with(|| toml_edit::value(Array::new()));
     let array = array.as_array_mut().ok_or_else(|| format!("`{key}` must be an array"))?;
@@ -132,7 +132,8 @@ fn fill(table: &mut dyn TableLike, rule: &Restriction) {
     }
 }
 
-/// Adds the paths of a rule to the last rule, if it differs only in its paths. Returns whether a rule has the paths now.
+/// Adds a rule's paths to the last existing rule, if the two differ only in their paths. Returns whether the existing
+/// rules now apply to all of these paths.
 fn add_to_existing(rules: &mut Item, rule: &Restriction) -> bool {
     let mut tables: Vec<&mut dyn TableLike> = match rules {
         Item::ArrayOfTables(tables) => tables.iter_mut().map(|table| table as &mut dyn TableLike).collect(),
@@ -160,7 +161,7 @@ fn add_to_existing(rules: &mut Item, rule: &Restriction) -> bool {
     true
 }
 
-/// Adds paths to an array, and writes each path on its own line. Comments between the paths stay.
+/// Adds paths to an array, with each path on a line of its own. Comments between paths are preserved.
 fn add_lines(array: &mut Array, paths: &[String]) {
     let comment =
         |text: Option<&RawString>| text.and_then(RawString::as_str).filter(|text| text.contains('#')).map(str::to_owned);
@@ -184,7 +185,7 @@ fn add_lines(array: &mut Array, paths: &[String]) {
     array.set_trailing_comma(true);
 }
 
-/// Returns whether two rules have the same meaning.
+/// Returns whether two rules do the same, regardless of their reasons and examples.
 fn is_same(one: &dyn TableLike, other: &dyn TableLike) -> bool {
     meaning(one) == meaning(other)
 }
@@ -196,7 +197,7 @@ fn meaning(table: &dyn TableLike) -> Vec<(String, String)> {
     entries
 }
 
-/// Returns a value without its original spacing.
+/// Returns the text of a value without the spacing around it.
 fn plain(value: Option<&Value>) -> String {
     match value {
         None => String::new(),

@@ -1,22 +1,22 @@
-//! Imports in instruction files: `@path` outside code.
+//! Imports in instruction files, which are written as `@path` outside of code.
 
 use pulldown_cmark::{Event, Parser, Tag};
 
-/// Maximum number of imports in one file.
+/// Maximum number of imports per file.
 const MAX_IMPORTS: usize = 100;
 /// Maximum length of an imported path in bytes.
 const MAX_PATH_BYTES: usize = 1024;
 
-/// Punctuation that ends a sentence and is not part of a path.
+/// Punctuation that ends a sentence rather than being part of a path.
 pub(crate) const PUNCTUATION: [char; 8] = ['.', ',', ';', ':', '!', '?', ')', '"'];
 
-/// Returns the paths that the text imports, as written. Imports in code and HTML are ignored.
+/// Returns the paths that a text imports, exactly as written. Imports in code or HTML are ignored.
 pub(crate) fn imports(text: &str) -> Vec<String> {
     let mut plain = text.as_bytes().to_vec();
     for (event, range) in Parser::new(text).into_offset_iter() {
         let is_code = matches!(event, Event::Code(_) | Event::Start(Tag::CodeBlock(_)) | Event::Html(_) | Event::InlineHtml(_));
         if is_code {
-            // Keep line endings, so that a path before code does not continue after it.
+            // Preserve line endings, so that a path before code does not continue after it.
             plain[range].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
         }
     }
@@ -32,7 +32,7 @@ pub(crate) fn imports(text: &str) -> Vec<String> {
     found
 }
 
-/// Returns the path at the start of text. It ends at the first space without a backslash.
+/// Returns the path at the start of the text, which extends to the first space not preceded by a backslash.
 fn leading_path(text: &str) -> String {
     let mut path = String::new();
     let mut letters = text.chars();

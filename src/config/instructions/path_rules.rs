@@ -1,9 +1,10 @@
-//! Front matter of a rule file (`.claude/rules`), which lists the paths to which the rule applies.
+//! Front matter of rule files in `.claude/rules`, which lists the paths to which a rule applies.
 
-/// Maximum number of patterns in a file.
+/// Maximum number of patterns per file.
 const MAX_PATTERNS: usize = 50;
 
-/// Returns the patterns after `paths:` in the front matter of a file; empty if the file applies everywhere.
+/// Returns the patterns listed after `paths:` in a file's front matter. The list is empty if the rule applies to all
+/// files.
 ///
 /// # Errors
 /// Returns the reason why the front matter is invalid.
@@ -35,8 +36,8 @@ pub(super) fn patterns(text: &str) -> Result<Vec<String>, String> {
     Ok(patterns)
 }
 
-/// Returns the patterns in a value: one, several separated by commas, or a list in brackets. Commas in braces are part
-/// of a pattern.
+/// Splits a value into patterns. The value is a single pattern, several patterns separated by commas, or a list in
+/// brackets. Commas inside braces are part of a pattern.
 fn values(text: &str) -> Vec<String> {
     let text = text.trim();
     let text = text.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(text);

@@ -1,10 +1,10 @@
-//! Edits of the user's `config.toml` that add or remove an MCP server and preserve all other settings.
+//! Editing of the user's `config.toml` to add or remove an MCP server while preserving all other settings.
 
 use super::ConfigEdit;
 use crate::config::ConfigError;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
-/// New content of `[mcp.servers.NAME]`.
+/// Entry to write to `[mcp.servers.NAME]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct NewServer {
     pub command: Option<String>,
@@ -15,7 +15,7 @@ pub(crate) struct NewServer {
     pub headers: Vec<(String, String)>,
     pub network: bool,
     pub bearer_token_env: Option<String>,
-    /// Working directory of the program.
+    /// Working directory of the server program.
     pub directory: Option<String>,
     /// Whether the server is disabled.
     pub is_off: bool,
@@ -23,7 +23,7 @@ pub(crate) struct NewServer {
     pub timeout_seconds: Option<u64>,
 }
 
-/// Adds a server to the text; `None` if the name is already in use.
+/// Adds a server to the text. Returns `None` if the name is already in use.
 pub(crate) fn with_server(text: &str, name: &str, server: &NewServer) -> ConfigEdit {
     let mut document = parse_document(text)?;
     let mut table: &mut dyn toml_edit::TableLike = document.as_table_mut();
@@ -45,7 +45,7 @@ pub(crate) fn with_server(text: &str, name: &str, server: &NewServer) -> ConfigE
     Ok(Some(document.to_string()))
 }
 
-/// Returns whether the text contains a server with this name and exactly these settings.
+/// Returns whether the text already contains a server with this name and exactly these settings.
 pub(crate) fn has_same_server(text: &str, name: &str, server: &NewServer) -> bool {
     let Ok(document) = parse_document(text) else { return false };
     let servers = document.get("mcp").and_then(Item::as_table_like).and_then(|mcp| mcp.get("servers"));
@@ -102,7 +102,7 @@ fn entry(server: &NewServer) -> Table {
     entry
 }
 
-/// Removes a server from the text; `None` if there is no server with this name.
+/// Removes a server from the text. Returns `None` if it contains no server with this name.
 pub(crate) fn without_server(text: &str, name: &str) -> ConfigEdit {
     let mut document = parse_document(text)?;
     let mcp = document.get_mut("mcp").and_then(Item::as_table_like_mut);

@@ -1,4 +1,4 @@
-//! Expansion of `${VAR}` and `${VAR:-default}` in the settings of MCP servers.
+//! Expansion of `${VAR}` and `${VAR:-default}` in MCP server settings.
 
 use crate::config::Environment;
 
@@ -11,7 +11,7 @@ pub(in crate::config) enum ExpandError {
     OwnKey(String),
 }
 
-/// Replaces the variables in a string. Any other `$` is unchanged, and values are not expanded again.
+/// Replaces the variables in a string. Any other `$` is left as it is, and inserted values are not expanded further.
 pub(in crate::config) fn expand(text: &str, environment: &Environment, withheld: &[String]) -> Result<String, ExpandError> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
@@ -42,12 +42,12 @@ pub(in crate::config) fn expand(text: &str, environment: &Environment, withheld:
     Ok(expanded)
 }
 
-/// Returns true if the text refers to an environment variable.
+/// Returns whether the text refers to an environment variable.
 pub(in crate::config) fn has_variable(text: &str) -> bool {
     !variable_names(text).is_empty()
 }
 
-/// Returns the names of the variables in the text, in order.
+/// Returns the names of the variables that the text refers to, in order.
 pub(crate) fn variable_names(text: &str) -> Vec<&str> {
     let name = |(start, _): (usize, &str)| {
         let inside = &text[start + 2..];

@@ -1,4 +1,4 @@
-//! MCP server configuration, from the user's `config.toml` and from the `.mcp.json` of a project.
+//! MCP server configuration from the user's `config.toml` and from a project's `.mcp.json`.
 
 mod edit;
 pub(super) mod expand;
@@ -17,17 +17,17 @@ use crate::protocol::{BACKEND_SERVER, SAMPLED_BY_AGENT};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Maximum length of a server name, in characters.
+/// Maximum length of a server name in characters.
 const MAX_LETTERS: usize = 64;
 
-/// Enabled or disabled server.
+/// Definition of an MCP server, which may be disabled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerDefinition {
     pub name: String,
-    /// File and line of the entry, or only the file.
+    /// File that contains the definition, with the line number if known.
     pub place: String,
     pub way: ServerTransport,
-    /// Reason why the server is disabled.
+    /// Reason why the server is disabled, if it is.
     pub off: Option<String>,
     pub retry_attempts: u32,
     pub retry_delay: Duration,
@@ -36,7 +36,7 @@ pub(crate) struct ServerDefinition {
     pub tool_timeouts: Vec<(String, Duration)>,
 }
 
-/// Transport of the server.
+/// How to connect to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServerTransport {
     Program { argv: Vec<String>, environment: Values, directory: Option<PathBuf>, network: bool },
@@ -51,7 +51,7 @@ pub(crate) enum HttpTransport {
     Sse,
 }
 
-/// OAuth settings.
+/// OAuth settings for a server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct OAuth {
     pub client_id: Option<String>,
@@ -59,7 +59,7 @@ pub(crate) struct OAuth {
     pub redirect_port: Option<u16>,
 }
 
-/// Names and values. Values may be secrets and are never printed.
+/// Names with their values. The values may be secrets and are never displayed.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub(crate) struct Values(pub Vec<(String, String)>);
 
@@ -75,20 +75,20 @@ impl Values {
     }
 }
 
-/// Changed text, or `None` if no change is necessary.
+/// The edited text, or `None` if no edit is needed or possible.
 type ConfigEdit = Result<Option<String>, ConfigError>;
 
-/// Servers of one file.
+/// Servers that a file defines.
 #[derive(Debug, Default)]
 pub(crate) struct ServerFile {
     pub servers: Vec<ServerDefinition>,
-    /// Sentences about invalid entries, and about risky valid ones.
+    /// Messages about entries that are invalid, or valid but risky.
     pub problems: Vec<String>,
-    /// Secrets that the file contains in plain text.
+    /// Secrets that appear in the file in plain text.
     pub literal_secrets: Vec<String>,
 }
 
-/// Validates the name of a server, or returns the reason why it is invalid.
+/// Validates a server name. Returns the reason if it is invalid.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     if let Some((reserved, owner)) = reserved_name(name) {
@@ -110,12 +110,12 @@ pub(crate) fn reserved_name(name: &str) -> Option<(&'static str, &'static str)> 
     (name == SAMPLED_BY_AGENT).then_some((SAMPLED_BY_AGENT, "agents"))
 }
 
-/// Validates the URL of a server, or returns the reason why it is invalid.
+/// Validates a server URL. Returns the reason if it is invalid.
 pub(crate) fn check_url(url: &str) -> Result<(), String> {
     check_server(url)
 }
 
-/// Returns true if a header contains credentials.
+/// Returns whether a header with this name usually contains credentials.
 pub(super) fn is_authentication(header: &str) -> bool {
     let header = header.to_ascii_lowercase();
     ["authorization", "cookie", "token", "secret", "password", "api-key", "apikey", "access-key"]
@@ -123,7 +123,7 @@ pub(super) fn is_authentication(header: &str) -> bool {
         .any(|word| header.contains(word))
 }
 
-/// Adds the bearer token from an environment variable as a header, or returns the reason why that failed.
+/// Adds an `Authorization` header with the bearer token from an environment variable. Returns the reason if this fails.
 fn bearer(variable: &str, environment: &Environment, headers: &mut Values) -> Option<String> {
     if headers.names("authorization") {
         return Some("both an `Authorization` header and `bearer_token_env` are set; remove one".to_owned());

@@ -1,4 +1,4 @@
-//! Parser of the `.mcp.json` of a project or plugin, which other tools also read.
+//! Parsing of a project's or plugin's `.mcp.json`, a file format that is shared with other tools.
 
 use super::expand::{ExpandError, expand};
 use super::{HttpTransport, OAuth, ServerDefinition, ServerFile, ServerTransport, Values, check_header, check_name, check_url};
@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Maximum number of servers in a file.
+/// Maximum number of servers per file.
 const MAX_SERVERS: usize = 100;
 
-/// Parses the servers of a project. `withheld`: environment variables that servers do not receive.
+/// Parses a project's servers. `withheld` contains the environment variables that servers must not receive.
 pub(crate) fn parse_project_servers(bytes: &[u8], file: &Path, environment: &Environment, withheld: &[String]) -> ServerFile {
     let mut found = ServerFile::default();
     let place = format!("`{}`", file.display());
@@ -27,15 +27,15 @@ pub(crate) fn parse_project_servers(bytes: &[u8], file: &Path, environment: &Env
         return found;
     };
     let directory = file.parent().unwrap_or(Path::new(""));
-    // Paths are relative to the project, even if the workspace of this run differs.
+    // Paths are relative to the project, even if this run uses another workspace.
     let start = Some(directory.to_owned());
     found.add(entries, &place, |entry| ProjectServer { entry, directory, start: start.clone(), environment, withheld });
     found
 }
 
-/// Parses the servers of a plugin, given its name, the displayed name of its file, and its folder. Server names are
-/// `PLUGIN:SERVER`. They start in the workspace if it is trusted. `withheld`: environment variables that servers do not
-/// receive.
+/// Parses a plugin's servers, given the plugin's name, the display name of the file, and the plugin folder. Servers are
+/// named `PLUGIN:SERVER`. Their programs are started in the workspace if it is trusted. `withheld` contains the
+/// environment variables that servers must not receive.
 pub(crate) fn parse_plugin_servers(
     bytes: &[u8],
     (plugin, file, root): (&str, &str, &Path),
@@ -51,7 +51,7 @@ pub(crate) fn parse_plugin_servers(
             return found;
         }
     };
-    // Plugins may also list servers without `mcpServers`.
+    // Plugins may also list servers without the key `mcpServers`.
     let Some(entries) = document.get("mcpServers").unwrap_or(&document).as_object() else {
         found.problems.push(format!("{place}: expected {{\"mcpServers\": {{NAME: …}}}}; its servers are ignored"));
         return found;
@@ -78,7 +78,7 @@ pub(crate) fn parse_plugin_servers(
 }
 
 impl ServerFile {
-    /// Adds the entries of a file.
+    /// Adds the servers that a file defines.
     fn add<'a>(
         &mut self,
         entries: &'a Map<String, Value>,
@@ -106,9 +106,9 @@ impl ServerFile {
 
 struct ProjectServer<'a> {
     entry: &'a Map<String, Value>,
-    /// Folder to which paths are relative.
+    /// Folder against which relative paths are resolved.
     directory: &'a Path,
-    /// Default working directory of programs; the workspace if absent.
+    /// Default working directory of server programs. If absent, it is the workspace.
     start: Option<PathBuf>,
     environment: &'a Environment,
     withheld: &'a [String],
@@ -177,7 +177,7 @@ impl ProjectServer<'_> {
         Ok(ServerTransport::Http { url, kind, headers, oauth: OAuth::default() })
     }
 
-    /// Expands the variables in a string. A missing variable disables the server.
+    /// Replaces the variables in a string. If a variable is missing, the server is disabled.
     fn expand(&self, text: &str, off: &mut Option<String>) -> String {
         expand(text, self.environment, self.withheld).unwrap_or_else(|error: ExpandError| {
             off.get_or_insert(error.to_string());

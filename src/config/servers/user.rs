@@ -1,4 +1,4 @@
-//! The user's MCP servers: `[mcp.servers.NAME]` in `config.toml`.
+//! The user's MCP servers, which are defined as `[mcp.servers.NAME]` in `config.toml`.
 
 use super::expand::{expand, has_variable};
 use super::{
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 impl Settings {
-    /// Returns the user's servers. `${VAR}` is replaced from the environment; relative directories start at the
-    /// workspace.
+    /// Returns the user's servers. `${VAR}` is replaced with the environment variable's value. Relative directories are
+    /// resolved against the workspace.
     pub(crate) fn servers(&self, environment: &Environment, workspace: &Path, home: &Path) -> ServerFile {
         let mut found = ServerFile::default();
         for name in self.server_names() {
@@ -29,7 +29,7 @@ impl Settings {
         found
     }
 
-    /// Returns all server names in `[mcp.servers]`.
+    /// Returns the names of all servers in `[mcp.servers]`.
     pub(crate) fn server_names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for path in self.values.keys() {
@@ -122,7 +122,7 @@ impl Description<'_> {
         Ok(ServerTransport::Http { url: url.to_owned(), kind, headers, oauth: OAuth { client_id, scopes, redirect_port: port } })
     }
 
-    /// Returns a table with its variables expanded. A missing variable disables the server.
+    /// Reads a table and replaces the variables in its values. If a variable is missing, the server is disabled.
     fn expand_table(&self, key: &str, off: &mut Option<String>) -> Values {
         let mut values = Values::default();
         for (name, value) in self.table(key).into_iter().flatten() {
@@ -173,7 +173,7 @@ impl Description<'_> {
         flag(&self.settings.values, &["mcp", "servers", self.name, key])
     }
 
-    /// Returns the location of the first key.
+    /// Returns the location of the server's first key.
     fn location(&self) -> String {
         let keys = self.settings.values.iter().filter(|(path, _)| path.get(..3) == Some(self.path(&[]).as_slice()));
         let line = |entry: &ConfigEntry| match &entry.origin {

@@ -1,5 +1,4 @@
-//! Contents of a project that need trust. They are listed and hashed within limits, but never
-//! executed.
+//! Project content that takes effect only with trust. It is listed and hashed within limits, but never executed.
 
 use crate::config::instructions::{InstructionFile, InstructionFiles};
 use crate::hooks::{Hook, HookAction, HookFile, HookOrigin, PROJECT_FILES, read_claude_file, read_toml_file, simple_commands};
@@ -11,23 +10,23 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-/// Directory of a project's tool manifests.
+/// Directory that contains a project's tool manifests.
 pub(crate) const TOOLS: &str = ".aye/tools";
-/// Directory of a project's slash commands.
+/// Directory that contains a project's slash commands.
 pub(crate) const COMMANDS: &str = ".aye/commands";
-/// Maximum size in bytes of a text file.
+/// Maximum size of a text file in bytes.
 const TEXT_BYTES: u64 = 1 << 20;
-/// Maximum size in bytes of a program, which is hashed but not stored.
+/// Maximum size in bytes of a program. Programs are hashed but their content is not stored.
 const PROGRAM_BYTES: u64 = 64 << 20;
-/// Maximum number of slash commands, and of tools.
+/// Maximum number of slash commands, and of each other kind of file.
 const MAX_FILES: usize = 100;
-/// Maximum number of command folders, and their maximum depth.
+/// Maximum number of command folders, and how deeply they may be nested.
 const MAX_FOLDERS: usize = 20;
 const FOLDER_DEPTH: usize = 3;
-/// Maximum number of entries of a directory that are examined.
+/// Maximum number of directory entries to examine.
 const MAX_ENTRIES: usize = 10_000;
 
-/// File of a project that needs trust.
+/// Project file that takes effect only with trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
     /// Path, relative to the workspace if inside it.
@@ -42,19 +41,19 @@ pub(crate) enum TrustItemKind {
     Config,
     Command,
     Tool,
-    /// Program that a tool of the project runs.
+    /// Program that one of the project's tools runs.
     Program,
     McpServers,
     Hooks,
-    /// Program that a hook of the project runs.
+    /// Program that one of the project's hooks runs.
     HookProgram,
     Instructions,
     Skill,
-    /// Any other file of a skill.
+    /// Skill file other than `SKILL.md`.
     SkillFile,
-    /// Definition of an agent.
+    /// Agent definition.
     Agent,
-    /// Entries of a directory beyond the limit.
+    /// Directory entries that exceed a limit.
     Rest,
 }
 
@@ -62,7 +61,7 @@ pub(crate) enum TrustItemKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TrustContent {
     Text(Vec<u8>),
-    /// Program, or text that is stored elsewhere.
+    /// Hash of a program, or of a text whose content is kept elsewhere.
     Hashed {
         hash: String,
         bytes: u64,
@@ -70,18 +69,18 @@ pub(crate) enum TrustContent {
     TooLarge {
         bytes: u64,
     },
-    /// Symlink that points outside the project. It is not followed.
+    /// Symlink that leads outside the project and is not followed.
     Outside {
         to: PathBuf,
     },
-    /// Path that is not a file or not readable, with the reason.
+    /// Path that is not a file or cannot be read, for the given reason.
     Closed {
         why: String,
     },
 }
 
 impl Item {
-    /// Returns a string that identifies the content.
+    /// Returns a string that identifies the content and changes whenever the content does.
     pub(crate) fn fingerprint(&self) -> String {
         match &self.content {
             TrustContent::Text(bytes) => blake3::hash(bytes).to_hex().to_string(),
@@ -92,7 +91,7 @@ impl Item {
         }
     }
 
-    /// Returns the text, if it was stored.
+    /// Returns the text, or `None` if it was not stored.
     pub(crate) fn text(&self) -> Option<&[u8]> {
         match &self.content {
             TrustContent::Text(bytes) => Some(bytes),
@@ -103,12 +102,12 @@ impl Item {
         }
     }
 
-    /// Returns true if the item can take effect.
+    /// Returns whether the item can take effect at all.
     pub(crate) fn is_effective(&self) -> bool {
         matches!(self.content, TrustContent::Text(_) | TrustContent::Hashed { .. })
     }
 
-    /// Returns a short description: the kind, and the reason why the item is ignored.
+    /// Returns a short description: the kind of item and, if it is ignored, the reason.
     pub(crate) fn summary(&self) -> String {
         let kind = match self.kind {
             TrustItemKind::Policy => "policy, restrictions only",
@@ -136,12 +135,12 @@ impl Item {
     }
 }
 
-/// Returns the policy of a project in its current state.
+/// Returns a project's policy as it currently is on disk, or `None` if it has none.
 pub(crate) fn policy(workspace: &Path) -> Option<Item> {
     item(workspace, ".aye/policy.toml", TrustItemKind::Policy, ContentUse::Text)
 }
 
-/// Returns all existing items, in the order of the trust prompt.
+/// Returns all items that exist, in the order in which the trust prompt lists them.
 pub(crate) fn collect(workspace: &Path, instructions: &InstructionFiles, skills: &[FolderContents]) -> Vec<Item> {
     let mut items = Vec::new();
     let one = |name: &str, kind| item(workspace, name, kind, ContentUse::Text);
@@ -190,13 +189,13 @@ pub(crate) fn collect(workspace: &Path, instructions: &InstructionFiles, skills:
     items
 }
 
-/// Returns the skills of a project in each of its folders.
+/// Returns the skills in each of a project's skill folders.
 pub(crate) fn skills(workspace: &Path) -> Vec<FolderContents> {
     let mut seen = HashSet::new();
     PROJECT_FOLDERS.iter().map(|name| project_folder(workspace, name).contents(&mut seen)).collect()
 }
 
-/// Returns a folder of a project that can contain skills.
+/// Returns a project folder in which skills can be stored.
 pub(crate) fn project_folder(workspace: &Path, name: &str) -> Folder {
     Folder {
         path: workspace.join(name),
@@ -218,7 +217,7 @@ fn skill_items(folder: &str, contents: &FolderContents, items: &mut Vec<Item>) {
     }
 }
 
-/// Adds the files of one skill, starting with `SKILL.md`.
+/// Adds the files of a skill, starting with `SKILL.md`.
 fn candidate_items(candidate: &Candidate, items: &mut Vec<Item>) {
     let skill = |content| Item { name: candidate.file(), kind: TrustItemKind::Skill, content };
     match &candidate.contents {
@@ -242,7 +241,7 @@ enum ContentUse {
     Hash,
 }
 
-/// Returns the item for an instruction file, with the part that the model would receive.
+/// Returns the trust item for an instruction file. Its hash covers only the text that the model would receive.
 pub(crate) fn instruction_item(workspace: &Path, file: &InstructionFile) -> Item {
     let content = TrustContent::Hashed { hash: file.digest(), bytes: file.text.len() as u64 };
     Item { name: relative(workspace, &file.path), kind: TrustItemKind::Instructions, content }
@@ -257,8 +256,8 @@ fn item(workspace: &Path, name: &str, kind: TrustItemKind, keep: ContentUse) -> 
     Some(Item { name: name.to_owned(), kind, content })
 }
 
-/// Reads the content of an item. Opens only regular files inside the project, and reads up to a
-/// limit.
+/// Reads the content of an item. Only regular files inside the project are opened, and the number of bytes read is
+/// limited. Returns `None` if the path does not exist.
 fn content(workspace: &Path, path: &Path, keep: ContentUse) -> Option<TrustContent> {
     let closed = |why: &str| Some(TrustContent::Closed { why: why.to_owned() });
     match path.symlink_metadata() {
@@ -288,14 +287,15 @@ fn content(workspace: &Path, path: &Path, keep: ContentUse) -> Option<TrustConte
     }
 }
 
-/// Returns the bytes of a regular file whose path contains no symlinks; `None` if there are more than `most`.
+/// Reads a regular file. Returns `None` if it is larger than `most` bytes. Fails if the path contains symlinks.
 pub(crate) fn read_small(real: &Path, most: u64) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     crate::sys::path::open_file(real)?.take(most + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= most).then_some(bytes))
 }
 
-/// Returns the text of a hashed file, if it is unchanged.
+/// Returns the content of a file that was hashed earlier, provided that it still matches the hash, is valid UTF-8, and
+/// is no larger than `TEXT_BYTES`.
 pub(crate) fn read_if_unchanged(path: &Path, hash: &str) -> Option<Vec<u8>> {
     let bytes = read_small(&path.canonicalize().ok()?, TEXT_BYTES).ok()??;
     let is_same = blake3::hash(&bytes).to_hex().as_str() == hash;
@@ -309,7 +309,7 @@ fn hash(real: &Path, most: u64) -> std::io::Result<Option<TrustContent>> {
     Ok((bytes <= most).then_some(TrustContent::Hashed { hash, bytes }))
 }
 
-/// Returns a directory and the folders in it, sorted by name, except those that point outside the project.
+/// Returns a directory and the folders below it, within limits. Folders outside the project are not entered.
 fn folders(workspace: &Path, top: &str) -> Vec<String> {
     let mut found = vec![top.to_owned()];
     let mut at = 0;
@@ -336,7 +336,7 @@ fn folders(workspace: &Path, top: &str) -> Vec<String> {
     found
 }
 
-/// Adds the files with this extension in a directory, sorted by name.
+/// Adds a directory's files with this extension, sorted by name.
 fn several(workspace: &Path, directory: &str, ending: &str, kind: TrustItemKind, items: &mut Vec<Item>) {
     let path = workspace.join(directory);
     let closed = |why: &str| Item { name: directory.to_owned(), kind, content: TrustContent::Closed { why: why.to_owned() } };
@@ -367,7 +367,8 @@ fn several(workspace: &Path, directory: &str, ending: &str, kind: TrustItemKind,
     }
 }
 
-/// Returns the programs inside the project to which a tool manifest refers by path. An invalid manifest has none.
+/// Returns the project files that a tool manifest refers to by path: programs, scripts and schemas. Returns an empty
+/// list if the manifest is invalid.
 fn programs(tool: &Item, workspace: &Path) -> Vec<String> {
     #[derive(Deserialize)]
     struct NamedPrograms {
@@ -388,7 +389,7 @@ fn programs(tool: &Item, workspace: &Path) -> Vec<String> {
     found
 }
 
-/// Adds the hook files, and the programs of the project that their hooks run.
+/// Adds the hook files, and the project's programs that their hooks run.
 fn hook_items(workspace: &Path, items: &mut Vec<Item>) {
     let files: Vec<Item> = PROJECT_FILES.iter().filter_map(|name| hook_file(workspace, name)).collect();
     let texts = files.iter().filter_map(|file| Some((file.name.as_str(), file.text()?)));
@@ -410,8 +411,8 @@ fn hook_items(workspace: &Path, items: &mut Vec<Item>) {
     }
 }
 
-/// Returns a hook file. In the settings of another agent, only the hooks are considered, so changes of other keys do
-/// not affect trust.
+/// Returns a hook file as a trust item. If the file contains another agent's settings, only the keys that concern hooks
+/// are included, so changing other keys does not affect trust.
 fn hook_file(workspace: &Path, name: &str) -> Option<Item> {
     let item = item(workspace, name, TrustItemKind::Hooks, ContentUse::Text)?;
     let TrustContent::Text(bytes) = &item.content else { return Some(item) };
@@ -429,7 +430,7 @@ fn is_toml(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == "toml")
 }
 
-/// Returns the hooks in a project file.
+/// Returns the hooks defined in a project file.
 pub(crate) fn read_project_hooks(text: &[u8], name: &str) -> HookFile {
     if is_toml(name) {
         read_toml_file(text, name, HookOrigin::Project)
@@ -438,7 +439,7 @@ pub(crate) fn read_project_hooks(text: &[u8], name: &str) -> HookFile {
     }
 }
 
-/// Returns the files of the project that a hook runs.
+/// Returns the project files that a hook executes.
 pub(crate) fn hook_programs(hook: &Hook, workspace: &Path) -> Vec<String> {
     let HookAction::Command { line, .. } = &hook.action else { return Vec::new() };
     let mut found: Vec<String> = simple_commands(line).iter().flat_map(|words| program_files(words, None, workspace)).collect();
@@ -447,7 +448,7 @@ pub(crate) fn hook_programs(hook: &Hook, workspace: &Path) -> Vec<String> {
     found
 }
 
-/// Returns the programs inside the project to which its MCP servers refer.
+/// Returns the project files that the project's MCP servers execute.
 fn server_programs(file: &Item, workspace: &Path) -> Vec<String> {
     let document = file.text().and_then(|bytes| serde_json::from_slice::<serde_json::Value>(bytes).ok());
     let servers = document.as_ref().and_then(|document| document.get("mcpServers")).and_then(serde_json::Value::as_object);
@@ -460,20 +461,20 @@ fn server_programs(file: &Item, workspace: &Path) -> Vec<String> {
     servers.into_iter().flat_map(|servers| servers.values().flat_map(words)).collect()
 }
 
-/// File extensions of scripts.
+/// File extensions of scripts and other executable code.
 const SCRIPTS: &[&str] = &[
     "bash", "bat", "cjs", "class", "clj", "cmd", "cts", "exe", "exs", "fish", "go", "jar", "jl", "js", "jsx", "ksh", "kts",
     "lua", "mjs", "mts", "php", "phar", "pl", "ps1", "py", "pyc", "pyz", "r", "rb", "sh", "so", "swift", "tcl", "ts", "tsx",
     "wasm", "zsh",
 ];
-/// Programs that execute their first argument that is not an option.
+/// Programs that execute the file given as their first non-option argument.
 const INTERPRETERS: &[&str] = &[
     "bash", "bun", "dash", "deno", "elixir", "fish", "java", "julia", "ksh", "lua", "node", "nodejs", "perl", "php", "pwsh",
     "Rscript", "ruby", "sh", "ts-node", "tsx", "zsh",
 ];
 
-/// Returns the files of the project that a command line executes: its program, and the scripts passed to it. Excludes
-/// data files such as a database or a log, because they change with every call.
+/// Returns the project files that a command line executes: its program, and any scripts among its arguments. Data files
+/// such as databases and logs are not included, because they change with every call.
 pub(crate) fn program_files(words: &[String], directory: Option<&str>, workspace: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let interpreter = words.first().is_some_and(|program| {
@@ -482,7 +483,7 @@ pub(crate) fn program_files(words: &[String], directory: Option<&str>, workspace
     });
     let mut is_script = interpreter;
     for (at, word) in words.iter().enumerate() {
-        // A first word without a slash is looked up in PATH.
+        // A first word without a slash is resolved through PATH.
         if at == 0 && !word.contains('/') {
             continue;
         }
@@ -507,7 +508,7 @@ pub(crate) fn program_files(words: &[String], directory: Option<&str>, workspace
     found
 }
 
-/// Returns true if a file is executable: by its extension, its mode or its first bytes.
+/// Returns whether a file is executable, judging by its extension, its mode, or its first bytes.
 fn is_program(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
     if ending.is_some_and(|ending| SCRIPTS.contains(&ending.as_str())) {
@@ -522,7 +523,8 @@ fn is_program(path: &Path) -> bool {
     opened.is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && &start == b"#!")
 }
 
-/// Returns a path inside the project in normal form: `run.sh` for `./run.sh`.
+/// Returns a path inside the project in normalized form, such as `run.sh` for `./run.sh`. Returns `None` for any other
+/// path.
 fn inside(word: &str) -> Option<String> {
     let path = Path::new(word);
     let mut components = path.components().peekable();

@@ -1,15 +1,15 @@
-//! Git directory of a workspace, determined from small files without running git.
+//! Location of a workspace's git directory, determined by reading small files instead of running git.
 
 use super::contents::read_small;
 use std::path::Path;
 
-/// Maximum size in bytes of a git pointer file, which has one line.
+/// Maximum size in bytes of a git pointer file, which consists of a single line.
 const POINTER_BYTES: u64 = 4096;
 
-/// Returns the git directory; empty if it is in the workspace or there is none.
+/// Returns the git directory of a workspace. Returns an empty string if it is inside the workspace or does not exist.
 ///
-/// A `.git` file names a directory, whose `commondir` names another directory. Both could point to a directory that the
-/// user trusts, so both are part of the trust record.
+/// A `.git` file names a directory, whose `commondir` file can name another one. Either could refer to a directory that
+/// the user trusts, so the trust record includes both.
 pub(crate) fn repository(real: &Path) -> String {
     let git = real.join(".git");
     let pointer = match git.symlink_metadata() {
@@ -29,10 +29,10 @@ fn line(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())
 }
 
-/// Maximum size in bytes of a git configuration file.
+/// Maximum size of a git configuration file in bytes.
 const CONFIG_BYTES: u64 = 256 << 10;
 
-/// Returns the URL of `origin` or of the first remote, without user name and password.
+/// Returns the URL of `origin` or otherwise of the first remote, with the user name and password removed.
 pub(crate) fn remote(real: &Path) -> Option<String> {
     let bytes = read_small(&real.join(".git/config").canonicalize().ok()?, CONFIG_BYTES).ok()??;
     address(&String::from_utf8_lossy(&bytes))

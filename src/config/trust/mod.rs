@@ -1,4 +1,4 @@
-//! Trust in the files of a project.
+//! Trust in project files.
 
 mod contents;
 mod git;
@@ -23,14 +23,14 @@ use record::{StoredTrust, TrustRecord};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Directory with its files that need trust.
+/// Project directory whose files take effect only with trust.
 pub(crate) struct Project {
     real: PathBuf,
     items: Vec<Item>,
     instructions: Vec<InstructionFile>,
-    /// Skills in each of its folders.
+    /// Skills in each of the project's skill folders.
     skills: Vec<FolderContents>,
-    /// Instruction files below the workspace, once they were searched for.
+    /// Instruction files in directories below the workspace. `None` until they have been searched for.
     nested: Option<NestedFiles>,
 }
 
@@ -38,41 +38,42 @@ pub(crate) struct Project {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TrustStatus {
     Trusted(TrustProof),
-    /// The project changed since it was trusted, with descriptions of the changes.
+    /// The project has changed since it was trusted. Each change is described by a string.
     Changed(Vec<String>),
     NeverAsked,
 }
 
-/// Proof of trust, which gives access to the project's files.
+/// Proof that a project is trusted, which is required to access its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TrustProof(());
 
 impl TrustProof {
-    /// Trusts the project for this run (`--trust`).
+    /// Returns proof of trust for this run only (`--trust`).
     pub(crate) fn for_this_run() -> Self {
         Self(())
     }
 }
 
 impl Project {
-    /// Examines a directory, given its canonical path. Its files are not accessible until it is trusted.
+    /// Examines a directory, given its canonical path. Its files remain inaccessible until it is trusted.
     pub(crate) fn examine(real: &Path) -> Self {
         let (instructions, skills) = (instructions::project_instructions(real), contents::skills(real));
         let items = collect(real, &instructions, &skills);
         Self { real: real.to_owned(), items, instructions: instructions.files, skills, nested: None }
     }
 
-    /// Returns the items for the trust prompt, including files that are too large or outside the project.
+    /// Returns the items for the trust prompt. They include files that are too large or outside the project.
     pub(crate) fn items(&self) -> &[Item] {
         &self.items
     }
 
-    /// Searches for instruction files below the project, for the trust prompt. Walks the workspace within limits.
+    /// Searches the directories below the workspace for instruction files to list in the trust prompt. The search is
+    /// limited.
     pub(crate) fn find_nested(&mut self) {
         self.nested = Some(nested::search_below(&self.real));
     }
 
-    /// Returns the instruction files that were found, as items of the trust prompt.
+    /// Returns the instruction files found by `find_nested` as items for the trust prompt.
     pub(crate) fn nested_items(&self) -> Vec<Item> {
         let Some(nested) = &self.nested else { return Vec::new() };
         let mut items: Vec<Item> = nested.files.iter().map(|file| instruction_item(&self.real, file)).collect();
@@ -87,8 +88,8 @@ impl Project {
         items
     }
 
-    /// Describes the changes of known instruction files below the project since it was trusted; empty if it is not
-    /// trusted.
+    /// Describes how known instruction files below the workspace have changed since the project was trusted. Returns an
+    /// empty list if the project is not trusted.
     pub(crate) fn nested_changes(&self, config_dir: &Path) -> Vec<String> {
         let Some(kept) = self.note_about_it(config_dir) else { return Vec::new() };
         let changed = kept.nested.iter().filter_map(|(name, digest)| {
@@ -102,7 +103,8 @@ impl Project {
         changed.collect()
     }
 
-    /// Records an untrusted instruction file below the project, so that the next trust prompt lists it.
+    /// Records that an instruction file below the workspace has not been reviewed yet, so the next trust prompt lists
+    /// it.
     pub(crate) fn record_nested(real: &Path, config_dir: &Path, name: &str) {
         let path = config_dir.join("projects").join(directory_name(real)).join("trust.toml");
         if let StoredTrust::Note(mut note) = record::read(&path)
@@ -125,8 +127,8 @@ impl Project {
         }
     }
 
-    /// Returns the names and content of the files for the trust prompt. The content is the hashed content, and is only
-    /// for display.
+    /// Returns the names and contents of the files for display in the trust prompt. The contents are those that were
+    /// hashed.
     pub(crate) fn texts(&self) -> Vec<(String, Vec<u8>)> {
         let told = |item: &Item| {
             let nested = self.nested.iter().flat_map(|nested| &nested.files);
@@ -144,12 +146,12 @@ impl Project {
         self.items.iter().chain(&self.nested_items()).filter_map(|item| Some((item.name.clone(), text(item)?))).collect()
     }
 
-    /// Returns the remote URL from the git directory, without running git.
+    /// Returns the URL of the git remote, which is read from the git directory without running git.
     pub(crate) fn remote(&self) -> Option<String> {
         git::remote(&self.real)
     }
 
-    /// Returns the items that would take effect with trust.
+    /// Returns the items that would take effect if the project were trusted.
     pub(crate) fn effective_items(&self) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(|item| item.is_effective())
     }
@@ -158,19 +160,19 @@ impl Project {
         &self.instructions
     }
 
-    /// Returns the skills in each folder, as they were hashed.
+    /// Returns the skills in each skill folder, with the content that was hashed.
     pub(crate) fn skills(&self, _proof: &TrustProof) -> &[FolderContents] {
         &self.skills
     }
 
-    /// Returns the hook files, as they were hashed.
+    /// Returns the hook files, with the content that was hashed.
     pub(crate) fn hooks(&self, proof: &TrustProof) -> Vec<HookFile> {
         let files = self.texts_of_kind(TrustItemKind::Hooks, proof);
         files.into_iter().map(|(path, text)| contents::read_project_hooks(text, &relative(&self.real, &path))).collect()
     }
 
-    /// Returns the path of the project's policy and the bytes that were hashed, or an error; `None` if there is no
-    /// policy.
+    /// Returns the path of the project's policy, and its hashed content or an error. Returns `None` if the project has
+    /// no policy.
     pub(crate) fn policy(&self) -> Option<(PathBuf, Result<&[u8], String>)> {
         let item = self.items.iter().find(|item| item.kind == TrustItemKind::Policy)?;
         let bytes = match &item.content {
@@ -183,7 +185,7 @@ impl Project {
         Some((self.real.join(&item.name), bytes))
     }
 
-    /// Returns the readable files of one kind, with the bytes that were hashed.
+    /// Returns the path and hashed content of each readable file of this kind.
     pub(crate) fn texts_of_kind(&self, kind: TrustItemKind, _proof: &TrustProof) -> Vec<(PathBuf, &[u8])> {
         let items = self.items.iter().filter(|item| item.kind == kind);
         items.filter_map(|item| Some((self.real.join(&item.name), item.text()?))).collect()
@@ -193,28 +195,28 @@ impl Project {
         &self.real
     }
 
-    /// Returns the names and hashes of the trusted files; empty if the user was never asked.
+    /// Returns the names and hashes of the files that the user trusted. Empty if the user was never asked.
     pub(crate) fn trusted_hashes(&self, config_dir: &Path) -> BTreeMap<String, String> {
         self.note_about_it(config_dir).map_or_else(BTreeMap::new, |note| note.files)
     }
 
-    /// Returns the names and hashes of the trusted instruction files below the project.
+    /// Returns the names and hashes of the trusted instruction files below the workspace.
     pub(crate) fn trusted_nested_hashes(&self, config_dir: &Path) -> BTreeMap<String, String> {
         self.note_about_it(config_dir).map_or_else(BTreeMap::new, |note| note.nested)
     }
 
-    /// Returns the names and hashes of the instruction files that were found.
+    /// Returns the names and hashes of the instruction files found below the workspace.
     pub(crate) fn nested_hashes(&self) -> BTreeMap<String, String> {
         let files = self.nested.iter().flat_map(|nested| &nested.files);
         files.map(|file| (relative(&self.real, &file.path), file.digest())).collect()
     }
 
-    /// Returns the current names and hashes.
+    /// Returns the names of the files and their hashes when the project was examined.
     pub(crate) fn now(&self) -> BTreeMap<String, String> {
         self.note().files
     }
 
-    /// Returns true if the policy has not changed since it was examined. Reads no other file.
+    /// Returns whether the policy is still the same as when the project was examined. No other file is read.
     pub(crate) fn is_policy_unchanged(&self) -> bool {
         let kept = self.items.iter().find(|item| item.kind == TrustItemKind::Policy);
         contents::policy(&self.real).map(|item| item.fingerprint()) == kept.map(Item::fingerprint)
@@ -236,7 +238,7 @@ impl Project {
         }
     }
 
-    /// Saves that the user trusts exactly this content.
+    /// Records that the user trusts exactly the content that was examined.
     pub(crate) fn record(&self, config_dir: &Path) -> Result<TrustProof, ConfigError> {
         let path = self.note_path(config_dir);
         let nested = if self.nested.is_some() { self.nested_hashes() } else { self.trusted_nested_hashes(config_dir) };
@@ -247,9 +249,10 @@ impl Project {
         kept.map(|()| TrustProof(()))
     }
 
-    /// Preserves trust in a project after the user approved a change of one file: records the new hash of the file, if
-    /// the recorded one is that of its previous content. Changes of other files still end the trust. `None`: the file
-    /// does not exist. Returns whether the record was changed.
+    /// Updates the trust record after the user approved a change to one file, so the change does not end trust in the
+    /// project. The file's new hash is recorded only if the recorded hash matches its previous content. Changes to
+    /// other files still end trust. A hash of `None` means that the file does not exist. Returns whether the record was
+    /// updated.
     pub(crate) fn trust_change(
         real: &Path,
         config_dir: &Path,
@@ -272,12 +275,12 @@ impl Project {
         Ok(true)
     }
 
-    /// Returns true if the user declined to trust this directory when it had nothing to review.
+    /// Returns whether the user has declined to trust this directory.
     pub(crate) fn is_declined(&self, config_dir: &Path) -> bool {
         std::fs::read_to_string(self.declined_path(config_dir)).is_ok_and(|declined| declined == identity(&self.real))
     }
 
-    /// Saves that the user does not trust this directory, so that aye asks again only about new files.
+    /// Records that the user declined to trust this directory.
     pub(crate) fn decline(&self, config_dir: &Path) -> Result<(), ConfigError> {
         let path = self.declined_path(config_dir);
         record::write(&path, &identity(&self.real)).map_err(|error| {
@@ -305,7 +308,7 @@ impl Project {
     }
 }
 
-/// Returns `<name>-<hash of the canonical path>`, which names the user's directory for a project.
+/// Returns the name of the directory with the user's own files for a project: `<name>-<hash of the canonical path>`.
 pub(crate) fn directory_name(real: &Path) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' };
     let name: String = real.file_name().unwrap_or_default().to_string_lossy().chars().take(40).map(plain).collect();

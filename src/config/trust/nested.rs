@@ -1,5 +1,5 @@
-//! Search for instruction files below a workspace, within limits and subject to the ignore rules. Files that are found
-//! are not used without trust.
+//! Search for instruction files below a workspace, which is limited and follows ignore rules. The files that it finds
+//! have no effect without trust.
 
 use super::contents::read_small;
 use crate::config::instructions::{InstructionFile, in_directory};
@@ -7,27 +7,27 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of entries visited.
+/// Maximum number of directory entries to visit.
 const MAX_ENTRIES: usize = 20_000;
-/// Maximum number of files listed.
+/// Maximum number of files to list.
 pub(crate) const MAX_FILES: usize = 100;
 /// Maximum depth below the workspace.
 const DEPTH: usize = 16;
-/// Maximum size in bytes of an ignore file.
+/// Maximum size of an ignore file in bytes.
 const RULES_BYTES: u64 = 256 << 10;
-/// Directories that other programs create in a workspace, which are skipped.
+/// Directories that other programs commonly create in a workspace and that the search skips.
 const SKIPPED: &[&str] = &["node_modules", "target", "vendor", "venv"];
 
 /// Result of the search.
 #[derive(Debug, Default)]
 pub(crate) struct NestedFiles {
-    /// Files, sorted by path.
+    /// Instruction files, sorted by path.
     pub files: Vec<InstructionFile>,
-    /// True if there may be more files.
+    /// Whether the search hit a limit, so there may be more files.
     pub is_cut: bool,
 }
 
-/// Searches the directories below a workspace for instruction files, nearest first.
+/// Searches the directories below a workspace for instruction files, starting with the nearest ones.
 pub(crate) fn search_below(workspace: &Path) -> NestedFiles {
     let mut found = NestedFiles::default();
     let mut entries = 0;
@@ -65,8 +65,8 @@ fn sorted(mut found: NestedFiles) -> NestedFiles {
     found
 }
 
-/// Returns the ignore rules of a directory. Reads the file itself, up to a limit, because it could be a pipe or a
-/// device.
+/// Returns a directory's ignore rules. The files are not read by the `ignore` crate, because a file could be very
+/// large, a pipe or a device.
 fn read_ignore_rules(directory: &Path) -> Vec<Gitignore> {
     let of = |name: &str| {
         let path = directory.join(name).canonicalize().ok()?;
@@ -81,7 +81,7 @@ fn read_ignore_rules(directory: &Path) -> Vec<Gitignore> {
     [".gitignore", ".ignore"].into_iter().filter_map(of).collect()
 }
 
-/// Returns true if the rules of a parent directory ignore the path. The nearest rules take
+/// Returns whether the rules of the parent directories ignore the path. The rules of the nearest directory take
 /// precedence.
 fn is_ignored(path: &Path, rules: &[Gitignore]) -> bool {
     let decided = rules.iter().rev().map(|rules| rules.matched(path, true)).find(|matched| !matched.is_none());

@@ -1,4 +1,4 @@
-//! Trust record, stored in the user's own directory.
+//! Trust record, which is stored in the user's own directory.
 
 use crate::sys::file::{Existing, create_private_directory, write_whole};
 use serde::{Deserialize, Serialize};
@@ -8,25 +8,26 @@ use std::path::Path;
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TrustRecord {
     pub directory: String,
-    /// Inode of the directory, because another directory at the same path is another project.
+    /// Inode of the directory. A different directory at the same path is a different project.
     pub inode: String,
-    /// Git directory, if it is elsewhere: a worktree can point anywhere.
+    /// Git directory, if it is outside the workspace. It is recorded because a worktree can point anywhere.
     pub repository: String,
-    /// Hashes of the files, by name.
+    /// Hash of each file, by name.
     pub files: BTreeMap<String, String>,
-    /// Hashes of the instruction files below the workspace; empty for a file that was found but never reviewed.
+    /// Hash of each instruction file below the workspace. The hash is empty for a file that was found but never
+    /// reviewed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub nested: BTreeMap<String, String>,
 }
 
 impl TrustRecord {
-    /// Returns true if both records are equal except for the nested files.
+    /// Returns whether the records are equal, not considering the files below the workspace.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let of = |note: &Self| (note.directory.clone(), note.inode.clone(), note.repository.clone(), note.files.clone());
         of(self) == of(other)
     }
 
-    /// Describes the differences.
+    /// Describes how the current state differs from this record.
     pub(crate) fn differences(&self, now: &Self) -> Vec<String> {
         let mut words = Vec::new();
         if self.directory != now.directory || self.inode != now.inode {
@@ -53,7 +54,7 @@ impl TrustRecord {
     }
 }
 
-/// Writes a small user file, creating its directory if necessary.
+/// Writes a small file for the user, creating its directory if necessary.
 pub(in crate::config) fn write(path: &Path, text: &str) -> std::io::Result<()> {
     create_private_directory(path.parent().unwrap_or(path))?;
     write_whole(path, text.as_bytes(), Existing::Replace)
@@ -63,7 +64,7 @@ pub(in crate::config) fn write(path: &Path, text: &str) -> std::io::Result<()> {
 pub(crate) enum StoredTrust {
     Nothing,
     Note(TrustRecord),
-    /// Written by another version, or owned by another user.
+    /// The record cannot be read, for example because another version of aye wrote it or another user owns it.
     Unreadable,
 }
 

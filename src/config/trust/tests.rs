@@ -17,7 +17,7 @@ fn listed(project: &Project) -> Vec<String> {
     project.items().iter().map(|item| format!("{}: {}", item.name, item.summary())).collect()
 }
 
-/// Returns the changes since the project was trusted.
+/// Returns what has changed since the project was trusted.
 fn changes(project: &Path, config: &TempDir) -> Vec<String> {
     match Project::examine(project).trust_status(config.path()) {
         TrustStatus::Changed(changes) => changes,
