@@ -1,17 +1,18 @@
-//! JSON output with one value per line, without characters that a terminal or another reader would interpret.
+//! JSON output with one value per line, free of characters that a terminal or another reader would interpret.
 
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 use std::io::{self, Write};
 
-/// Writes the value and a line break. Control characters and invisible characters are escaped, so that strings keep
-/// their meaning.
+/// Writes a value followed by a line break. Control characters and invisible characters are escaped, which leaves the
+/// meaning of strings unchanged.
 pub(crate) fn write(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(&mut *out, EscapingWriter)).map_err(io::Error::from)?;
     out.write_all(b"\n")
 }
 
-/// Escapes control characters in existing JSON, which contains only ASCII outside of strings.
+/// Escapes control characters in existing JSON. Outside of strings, JSON contains only ASCII, so only strings are
+/// affected.
 pub(crate) fn escape_controls(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for letter in json.chars() {
@@ -38,7 +39,7 @@ impl Formatter for EscapingWriter {
     }
 }
 
-/// Matches DEL, the C1 control characters, line separators and direction controls.
+/// Returns whether a character is DEL, a C1 control character, a line separator or a bidirectional control.
 fn is_control(letter: char) -> bool {
     matches!(letter, '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -1,4 +1,4 @@
-//! Output in the message format that other agents share: one JSON line for the session, one for each part of a message,
+//! Output in the message format shared with other agents: one JSON line for the session, one for each message part,
 //! and one for the result.
 
 use super::is_denial;
@@ -12,31 +12,31 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Version of the format. It changes when a member changes its meaning.
+/// Format version. It changes when the meaning of a JSON member changes.
 const VERSION: u32 = 1;
 
-/// Converts events to messages, and writes them.
+/// Converts events to messages.
 pub(super) struct Messages {
-    /// Version of aye.
+    /// aye version.
     program: &'static str,
     session: SessionPreamble,
-    /// Response that is arriving or whose calls are running.
+    /// Response that is being received or whose calls are running.
     response: Response,
-    /// Calls without a result.
+    /// Calls that do not have a result yet.
     calls: HashMap<CallId, (String, Value)>,
     denials: Vec<Value>,
     spent: SpendingTotals,
-    /// Number of tasks that have started.
+    /// Number of tasks started so far.
     tasks: u32,
     started: Option<Timestamp>,
     last: Option<Timestamp>,
     end: Option<End>,
-    /// Final value, if the response had to match a schema.
+    /// Final JSON value, if the response had to match a schema.
     structured: Option<Value>,
     begun: bool,
 }
 
-/// Facts about the session, for the first line.
+/// Session facts for the first line.
 #[derive(Default)]
 struct SessionPreamble {
     id: Option<SessionId>,
@@ -49,7 +49,7 @@ struct SessionPreamble {
 
 #[derive(Default)]
 struct Response {
-    /// Number of the response in this run.
+    /// Number of the response within this run.
     number: u64,
     step: Option<StepId>,
     text: String,
@@ -127,7 +127,7 @@ impl Messages {
                 Ok(())
             }
             EventKind::GoalChanged(goal) => {
-                // A goal that was not reached is an error, even if its last task completed.
+                // A goal that was not reached is reported as an error, even if its last task completed.
                 if let (Some(end), Some(message), false) = (&mut self.end, goal.message.clone(), goal.is_running())
                     && goal.status != GoalStatus::Reached
                     && end.errors.is_empty()
@@ -159,12 +159,12 @@ impl Messages {
         }
     }
 
-    /// Sets the final value, for a response that had to match a schema.
+    /// Sets the final JSON value of a response that had to match a schema.
     pub(super) fn set_structured(&mut self, value: Value) {
         self.structured = Some(value);
     }
 
-    /// Replaces a completed task with an error, because its response does not match the schema.
+    /// Reports a completed task as an error because its response does not match the schema.
     pub(super) fn set_mismatch(&mut self, message: String) {
         if let Some(end) = &mut self.end {
             end.subtype = "error_max_structured_output_retries";
@@ -172,7 +172,7 @@ impl Messages {
         }
     }
 
-    /// Writes the last line.
+    /// Writes the last line, which contains the result.
     pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.session.id.is_none() {
             return Ok(());
@@ -211,7 +211,7 @@ impl Messages {
         u32::try_from(self.response.number).unwrap_or(u32::MAX)
     }
 
-    /// Writes the first line, unless it was already written.
+    /// Writes the first line unless it has already been written.
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if std::mem::replace(&mut self.begun, true) {
             return Ok(());
@@ -240,7 +240,7 @@ impl Messages {
         lines::write(out, &line)
     }
 
-    /// Writes the prompt of a task, except the first one, which the caller provided.
+    /// Writes the prompt that starts a task. The first task's prompt is omitted, because the caller provided it.
     fn start_task(&mut self, prompt: &str, out: &mut dyn Write) -> io::Result<()> {
         self.begin(out)?;
         self.tasks += 1;
@@ -296,7 +296,7 @@ impl Messages {
         self.user(json!({"type": "tool_result", "tool_use_id": id, "content": content, "is_error": is_error}), out)
     }
 
-    /// Writes a part of a response. All parts of a response have the same message ID.
+    /// Writes one part of a response. All parts of a response share a message ID.
     fn assistant(&mut self, part: Value, out: &mut dyn Write) -> io::Result<()> {
         self.begin(out)?;
         let Response { number, step, usage: used, stop_reason, .. } = &self.response;
@@ -379,7 +379,7 @@ impl End {
     }
 }
 
-/// Returns the usage in the members of that format, whose input excludes cached tokens.
+/// Returns the usage with the message format's member names. In that format, the input count excludes cached tokens.
 fn usage(usage: &Usage) -> Value {
     let cached = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
     json!({

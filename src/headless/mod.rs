@@ -1,4 +1,4 @@
-//! Output of `aye exec`: events as lines.
+//! Output of `aye exec`, which writes events as lines.
 
 pub(crate) mod lines;
 mod messages;
@@ -11,16 +11,16 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-/// Output format of a run.
+/// Output format for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// Final response on stdout, progress lines on stderr.
+    /// The final response on stdout and progress lines on stderr.
     Text,
-    /// A single JSON object at the end: the event that ended the task.
+    /// A single JSON object at the end, which is the event that ended the task.
     Json,
-    /// Each event as a JSON line, as it happens.
+    /// Every event as a JSON line, written as it happens.
     Events,
-    /// Messages as JSON lines, in the format that other agents share.
+    /// Messages as JSON lines, in the format shared with other agents.
     StreamJson,
 }
 
@@ -28,57 +28,57 @@ pub(crate) enum Format {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Completed,
-    /// Completed, but the policy denied an action or nobody could approve it.
+    /// The run completed, but the policy denied an action or nobody was available to approve it.
     CompletedWithDenials,
-    /// Completed, but the final response does not match the schema.
+    /// The run completed, but the final response does not match the schema.
     SchemaMismatch,
     Failed,
     LimitReached,
     AuthenticationFailed,
     Cancelled,
-    /// The reader of the output disconnected.
+    /// The reader closed the output.
     OutputClosed,
 }
 
-/// Check of the final response against a schema.
+/// Checks the final response against a schema.
 pub(crate) trait ResponseCheck: Send + Sync {
-    /// Returns the JSON value of a response on one line.
+    /// Extracts the JSON value from a response and returns it on one line.
     ///
     /// # Errors
-    /// Returns a description of why the response does not match.
+    /// Returns a description of why the response does not match the schema.
     fn extract_value(&self, text: &str) -> Result<String, String>;
 
     /// Returns the name of the schema, for messages; a path is in backticks.
     fn name(&self) -> String;
 }
 
-/// Check of a run, and the number of corrections that the model may make.
+/// Schema check for a run, and the number of times the model may correct its response.
 #[derive(Clone, Copy)]
 pub(crate) struct RunCheck<'a> {
     pub by: &'a dyn ResponseCheck,
     pub repairs: usize,
 }
 
-/// Maximum number of lines shown of a response that does not match the schema.
+/// Maximum number of lines to show from a response that does not match the schema.
 const MAX_RESPONSE_LINES: usize = 20;
 
-/// Function that makes text safe for a terminal.
+/// Function that makes text safe to print to a terminal.
 pub(crate) type Sanitizer = fn(&str) -> Cow<'_, str>;
 
-/// Destination of the lines.
+/// Streams and settings for the output.
 pub(crate) struct Output<'a> {
     pub out: &'a mut (dyn Write + Send),
     pub err: &'a mut (dyn Write + Send),
     pub out_is_terminal: bool,
     pub clean: Sanitizer,
-    /// Version of aye, for the first line of `Format::StreamJson`.
+    /// aye version, for the first line of `Format::StreamJson`.
     pub version: &'static str,
-    /// True if the session is saved, so that it can be continued.
+    /// Whether the session is saved and can therefore be continued.
     pub is_saved: bool,
     pub check: Option<RunCheck<'a>>,
 }
 
-/// Prints the events of a run until their sender is dropped.
+/// Prints a run's events until their sender is dropped. Returns the outcome of the run.
 pub(crate) async fn run(mut events: UnboundedReceiver<Event>, format: Format, output: Output<'_>) -> Outcome {
     let mut writer = EventWriter::new(format, output);
     while let Some(event) = events.recv().await {
@@ -100,7 +100,7 @@ struct EventWriter<'a> {
     messages: Messages,
     checked: CheckState,
     verdict: RunVerdict,
-    /// Event that ended the last task, or the last event if no task has ended.
+    /// Event that ended the last task, or the most recent event if no task has ended.
     last: Option<Event>,
 }
 
@@ -120,7 +120,7 @@ impl<'a> EventWriter<'a> {
             Format::StreamJson => self.messages.write(event, self.output.out)?,
             Format::Json => {
                 let ended = self.last.as_ref().is_some_and(|last| last.kind.is_over());
-                // The end of a goal is more informative than that of its last task.
+                // The event that ends a goal is more informative than the one that ends its last task.
                 let is_over = event.kind.is_over() || has_goal_ended(&event.kind);
                 if (is_over && !self.last.as_ref().is_some_and(|last| has_goal_ended(&last.kind))) || !ended {
                     self.last = Some(event);
@@ -130,7 +130,7 @@ impl<'a> EventWriter<'a> {
         Ok(())
     }
 
-    /// Checks the response of a completed task. In text format, only a matching value is printed.
+    /// Checks the response of a completed task. In text format, only a value that matches is printed.
     fn check(&mut self, kind: &mut EventKind) {
         let Some(RunCheck { by, repairs }) = self.output.check else { return };
         if kind.is_over() {
@@ -152,7 +152,7 @@ impl<'a> EventWriter<'a> {
         self.checked.last = Some(checked);
     }
 
-    /// Reports a final response that does not match.
+    /// Reports a final response that does not match the schema, or passes a matching value on to `messages`.
     fn finish_check(&mut self) {
         let Some((check, checked)) = self.output.check.zip(self.checked.last.take()) else { return };
         match checked {
@@ -184,30 +184,30 @@ impl<'a> EventWriter<'a> {
     }
 }
 
-/// Returns whether a goal was reached or stopped, independent of its task.
+/// Returns whether the event reports that a goal was reached or stopped, independently of the goal's task.
 fn has_goal_ended(kind: &EventKind) -> bool {
     matches!(kind, EventKind::GoalChanged(goal) if goal_outcome(goal).is_some())
 }
 
-/// Results of the checks so far.
+/// Results of the schema checks so far.
 #[derive(Default)]
 struct CheckState {
-    /// Number of responses that did not match.
+    /// Number of responses that did not match the schema.
     count: usize,
-    /// Result for the last task, if it completed.
+    /// Result for the last task, if that task completed.
     last: Option<Result<String, String>>,
-    /// Final response as the model wrote it.
+    /// Final response exactly as the model wrote it.
     response: String,
 }
 
-/// Outcome of the run, based on the events so far.
+/// Outcome of the run, derived from the events so far.
 #[derive(Debug, Default)]
 struct RunVerdict {
     ended: Option<Outcome>,
-    /// Outcome of the goal, which takes precedence over the task's outcome.
+    /// Outcome of the goal, which takes precedence over that of the task.
     goal: Option<Outcome>,
     denied: bool,
-    /// True if the final response does not match the schema.
+    /// Whether the final response does not match the schema.
     mismatched: bool,
 }
 
@@ -221,7 +221,7 @@ impl RunVerdict {
             | EventKind::SessionPaused { failure } => self.fail(failure.kind),
             EventKind::TaskCancelled { .. } => self.ended = Some(Outcome::Cancelled),
             EventKind::GoalChanged(goal) => self.goal = goal_outcome(goal),
-            // All other events are progress.
+            // All other events only report progress.
             _ => {}
         }
     }
@@ -240,13 +240,13 @@ impl RunVerdict {
     }
 }
 
-/// Returns the outcome of a goal; `None` if the outcome of its task applies.
+/// Returns the outcome of a goal, or `None` if the outcome of its task applies instead.
 fn goal_outcome(goal: &GoalState) -> Option<Outcome> {
     match (goal.status, goal.reason) {
         (GoalStatus::Working | GoalStatus::Checking, _) => None,
         (GoalStatus::Reached, _) => Some(Outcome::Completed),
         (_, Some(GoalReason::BudgetUsedUp | GoalReason::TimeUsedUp | GoalReason::RoundsUsedUp)) => Some(Outcome::LimitReached),
-        // The task reports the reason.
+        // The task's own events report the reason.
         (GoalStatus::Paused, Some(GoalReason::TaskFailed | GoalReason::Interrupted | GoalReason::SessionEnded)) => None,
         (GoalStatus::Paused | GoalStatus::Ended, _) => Some(Outcome::Failed),
     }

@@ -1,4 +1,4 @@
-//! Text output of events: the progress lines and the final response.
+//! Text output: progress lines and the final response.
 
 use super::{Output, is_denial};
 use crate::protocol::tool::redaction_summary;
@@ -10,10 +10,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 
-/// Maximum length in characters of a progress line.
+/// Maximum length of a progress line, in characters.
 pub(super) const LINE_CHARS: usize = 200;
-/// Maximum length in characters of the reason why a task ended. Shorter reasons are printed in
-/// full.
+/// Maximum length of a line about the end of a task or the state of a goal, in characters.
 const END_CHARS: usize = 4_000;
 
 /// Start of the rule after the reason of a denial.
@@ -21,23 +20,23 @@ const RULE: &str = " (rule: ";
 
 #[derive(Default)]
 pub(super) struct Plain {
-    /// Summaries of the running calls.
+    /// Summaries of running calls.
     summaries: HashMap<CallId, String>,
     /// For each running call that needs approval, the reason, and whether the call is an edit of files.
     reasons: HashMap<CallId, (String, bool)>,
     denials: Denials,
-    /// Usage of all requests, including failed ones, and their cost if it is known.
+    /// Token usage of all requests, including failed ones.
     usage: Usage,
     cost_usd: Option<f64>,
-    /// True if a provider did not report all of its usage.
+    /// Whether any usage is estimated because a provider did not report it completely.
     is_estimated: bool,
     /// Last reported states of the MCP servers.
     servers: Vec<ServerStatus>,
-    /// The provider of the model.
+    /// Name of the model's provider.
     provider: String,
-    /// True while a goal continues after its task.
+    /// Whether a goal continues after the current task.
     goal_runs: bool,
-    /// Last response of a goal.
+    /// Response of the goal's most recent task.
     response: Option<String>,
 }
 
@@ -90,7 +89,7 @@ impl Plain {
         match kind {
             EventKind::TaskCompleted { text, .. } if self.goal_runs => self.response = Some(text.clone()),
             EventKind::TaskCompleted { text, .. } => format_response(text, output)?,
-            // Only the last response of a goal is printed.
+            // Only the last response for a goal is printed.
             EventKind::GoalChanged(goal) => {
                 self.goal_runs = goal.is_running();
                 if let Some(text) = self.response.take_if(|_| !goal.is_running()) {
@@ -110,7 +109,7 @@ impl Plain {
             let is_denial = matches!(kind, EventKind::ToolCompleted { error: Some(error), .. } if is_denial(error.code));
             let is_whole = kind.is_over() || is_denial || matches!(kind, EventKind::GoalChanged(_));
             let line = one_line(&line, if is_whole { END_CHARS } else { LINE_CHARS });
-            // A failure to write progress does not stop the run, because the response goes to the other stream.
+            // Failing to write progress does not stop the run, because the response goes to a different stream.
             drop(writeln!(output.err, "{}", (output.clean)(&line)));
         }
         Ok(())
@@ -136,7 +135,7 @@ impl Plain {
         }
     }
 
-    /// Formats the usage: `$0.0123 · 12,345 tokens in, 678 out`, with `~` if a provider did not report all usage.
+    /// Formats the usage, such as `$0.0123 · 12,345 tokens in, 678 out`. A `~` marks estimated costs and counts.
     fn usage_summary(&self) -> Option<String> {
         let Usage { input_tokens, output_tokens, .. } = self.usage;
         if input_tokens + output_tokens == 0 {
@@ -176,7 +175,7 @@ impl Plain {
             EventKind::ChangedFiles(changed) => changed.summary().map(|counts| format!("changed: {counts}")),
             EventKind::Rewound(done) => Some(done.message.clone()),
             EventKind::ElicitationRequested(asked) => elicitation_line(asked),
-            // Printed as an error.
+            // These events are printed as errors.
             EventKind::TaskFailed { .. } | EventKind::PromptBlocked { .. } | EventKind::SessionPaused { .. } => None,
             EventKind::ContextShown(_) | EventKind::ListShown(_) => None,
             EventKind::OwnCommandStarted { .. }
@@ -218,7 +217,7 @@ impl Plain {
         }
     }
 
-    /// Returns the line about a call.
+    /// Returns the line that reports a call, if any.
     fn call_line(&mut self, kind: &EventKind) -> Option<String> {
         match kind {
             EventKind::ToolRequested { tool_call_id, summary, .. } => {
@@ -261,7 +260,7 @@ impl Plain {
         }
     }
 
-    /// Returns the line about MCP servers whose state changed.
+    /// Returns the line that reports MCP servers whose state changed, or `None` if there are none.
     fn servers_line(&mut self, servers: &[ServerStatus]) -> Option<String> {
         let said = ServerStatus::changes(&self.servers, servers).join("; ");
         self.servers = servers.to_vec();
@@ -284,15 +283,15 @@ fn refusal(message: &str) -> &str {
     end.map_or(message, |end| &message[..end])
 }
 
-/// Returns the first line of a session.
+/// Returns the line printed when a session starts.
 fn start_line(kind: &EventKind) -> Option<String> {
     let EventKind::SessionStarted { model, mode, workspace, resumed, .. } = kind else { return None };
     let verb = if *resumed { "continuing" } else { "working" };
     Some(format!("{verb} in {workspace} with {model}, mode {}", mode.as_str()))
 }
 
-/// Returns the line about input that a server requests. A question from the model is answered in the result of its
-/// call.
+/// Returns the line that reports input requested by an MCP server. Returns `None` for a question from the model,
+/// because the result of its call already answers the question.
 fn elicitation_line(asked: &Elicitation) -> Option<String> {
     (!asked.is_question()).then(|| format!("the MCP server {} asks for input that only a user can provide", asked.server))
 }
@@ -306,7 +305,7 @@ fn limit_line(kind: &EventKind) -> Option<String> {
     }
 }
 
-/// Returns the line about the planned steps or the goal.
+/// Returns the line that reports the planned steps or the goal.
 fn progress_line(kind: &EventKind) -> Option<String> {
     match kind {
         EventKind::PlannedStepsChanged { steps } => steps_line(steps),
@@ -322,7 +321,7 @@ fn steps_line(steps: &[PlannedStep]) -> Option<String> {
     (!steps.is_empty()).then(|| PlannedStep::progress(steps))
 }
 
-/// Returns the line about a request that is retried.
+/// Returns the line that reports a failed request that will be retried.
 fn retry_line(kind: &EventKind) -> Option<String> {
     let EventKind::LlmRetry(FailedRequest { attempt, max_attempts, delay_ms, kind, message, cost_usd, estimated, .. }) = kind
     else {
@@ -339,7 +338,7 @@ fn retry_line(kind: &EventKind) -> Option<String> {
     Some(format!("retry {attempt} of {max_attempts} in {seconds}.{tenths} s{wasted}: {what}{message}"))
 }
 
-/// Returns the line about a change of the messages that are sent to the model.
+/// Returns the line that reports a change to the messages that are sent to the model.
 fn context_line(kind: &EventKind) -> Option<String> {
     match kind {
         EventKind::CompactionStarted { messages, .. } => Some(format!("compacting {} into a summary", message_count(*messages))),
@@ -357,7 +356,7 @@ fn context_line(kind: &EventKind) -> Option<String> {
     }
 }
 
-/// Writes a response: unchanged for a program, cleaned for a terminal.
+/// Writes a response, cleaned if it goes to a terminal and unchanged otherwise.
 fn format_response(text: &str, output: &mut Output<'_>) -> io::Result<()> {
     let text = if output.out_is_terminal { (output.clean)(text) } else { Cow::Borrowed(text) };
     output.out.write_all(text.as_bytes())?;
@@ -367,7 +366,7 @@ fn format_response(text: &str, output: &mut Output<'_>) -> io::Result<()> {
     output.out.write_all(b"\n")
 }
 
-/// Formats a budget: `session: $4.10 of $5.00 used, 82 %`.
+/// Formats a budget warning, such as `session: $4.10 of $5.00 used, 82 %`.
 fn budget_warning(budget: &Budget) -> String {
     let Budget { scope, unit, limit, used, .. } = budget;
     let scope = match scope {
@@ -387,7 +386,8 @@ fn message_count(messages: u64) -> String {
     if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
 }
 
-/// Returns the lines of a failure. The last hint is the command that continues the task, if the session is saved.
+/// Returns the lines that describe a failure. If the session is saved, the last hint is the command that continues
+/// the task.
 fn problem(failure: &Failure, provider: &str, is_saved: bool) -> Vec<String> {
     let problem = failure.to_provider_problem(provider);
     let problem = match failure.remedy.filter(|_| is_saved) {
@@ -406,7 +406,8 @@ fn problem(failure: &Failure, provider: &str, is_saved: bool) -> Vec<String> {
     problem.lines().into_iter().map(|(_, line)| line).collect()
 }
 
-/// Joins several lines into one, so that text cannot imitate another line, and cuts it if it is long.
+/// Joins several lines into one, so text cannot imitate another output line, and truncates the result to `most_chars`
+/// characters.
 pub(super) fn one_line(text: &str, most_chars: usize) -> String {
     let mut line = String::new();
     for (count, word) in text.split_whitespace().enumerate() {

@@ -62,7 +62,7 @@ fn ended() -> EventKind {
     EventKind::SessionCompleted { task_count: 1, total_tokens: 0, cost_usd: None, duration_ms: 0, tools: Vec::new() }
 }
 
-/// Sanitizer that marks the text that it cleaned.
+/// Sanitizer that replaces escape characters with a visible mark.
 fn clean(text: &str) -> Cow<'_, str> {
     text.replace('\x1b', "␛").into()
 }
@@ -358,7 +358,7 @@ fn a_closed_output_ends_the_run_without_a_message() {
     }
 }
 
-/// Returns the lines of a run in the format of messages.
+/// Returns the output lines of a run in the message format.
 fn messages(kinds: Vec<EventKind>) -> Vec<serde_json::Value> {
     told(kinds, Format::StreamJson, false).out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
