@@ -1,12 +1,12 @@
-//! Hook files in the format of Claude Code: the `hooks` of `.claude/settings.json`.
+//! Hook files in Claude Code's format: the `hooks` key of `.claude/settings.json`.
 
 use super::hook::{HookAction, HookFile, HookOrigin, MAX_FILE_BYTES, command};
 use super::matcher::Matcher;
 use crate::protocol::HookEvent;
 use serde_json::{Map, Value};
 
-/// Reads the hooks of a settings file: event → list of `{matcher, hooks: [{type, command, timeout}]}`. Everything else
-/// in the file is ignored. A part that cannot be read becomes an unusable hook.
+/// Reads the hooks from a settings file, which maps each event to a list of `{matcher, hooks: [{type, command,
+/// timeout}]}`. Everything else in the file is ignored. Any part that cannot be read becomes an unusable hook.
 pub(crate) fn read_claude_file(bytes: &[u8], file: &str, origin: HookOrigin) -> HookFile {
     if bytes.len() > MAX_FILE_BYTES {
         return HookFile::unreadable(file, origin, format!("the file is {} bytes; the limit is {MAX_FILE_BYTES}", bytes.len()));
@@ -41,7 +41,7 @@ pub(crate) fn read_claude_file(bytes: &[u8], file: &str, origin: HookOrigin) -> 
     found
 }
 
-/// Adds the hooks of an event.
+/// Adds the hooks for an event.
 fn groups_of(event: HookEvent, groups: &Value, found: &mut HookFile, from: (&str, HookOrigin)) {
     let unusable = |why: &str| HookAction::Unusable(why.to_owned());
     let Value::Array(groups) = groups else {
@@ -77,7 +77,7 @@ fn groups_of(event: HookEvent, groups: &Value, found: &mut HookFile, from: (&str
     }
 }
 
-/// Returns the action of a hook.
+/// Returns the action described by a hook entry.
 fn action(hook: &Map<String, Value>) -> HookAction {
     match hook.get("type") {
         None => {}
@@ -118,7 +118,7 @@ mod tests {
         read_claude_file(text.as_bytes(), ".claude/settings.json", HookOrigin::Project)
     }
 
-    /// Hooks that are common in repositories: a guard of commands, a formatter, and context for the session.
+    /// Hooks that are common in repositories: a command guard, a formatter, and context for the session.
     const USUAL: &str = r#"{
       "permissions": {"allow": ["Bash(npm test)"]},
       "hooks": {
@@ -227,7 +227,7 @@ mod tests {
             let text: String = letters.into_iter().collect();
             let file = read(&text);
             let guards = file.hooks.iter().filter(|hook| hook.event == HookEvent::PreToolUse).count();
-            // A hook may be missing only if the name of its event or of `hooks` was changed.
+            // A hook may be missing only if the name of its event or the `hooks` key was changed.
             let named = text.contains("\"PreToolUse\"") && text.contains("\"hooks\": {\n");
             prop_assert!(guards >= 1 || !named, "{}", text);
         }

@@ -1,9 +1,10 @@
-//! Words of a hook's command line, used to find the files that the hook runs.
+//! Splits a hook's command line into words, to find the files that the hook runs.
 
 use super::PROJECT_DIR;
 
-/// Splits a line into simple commands and their words, with the workspace as `.`. It is not a full shell parser, but
-/// finds the files that a line usually names. A file that it misses is merely not compared with the trusted one.
+/// Splits a command line into simple commands and their words, with `.` in place of the workspace. This is not a full
+/// shell parser, but it finds the files that a command line usually names. A file that it misses is merely not
+/// compared with its trusted version.
 pub(crate) fn simple_commands(line: &str) -> Vec<Vec<String>> {
     let line = with_workspace(line);
     let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
@@ -36,7 +37,7 @@ pub(crate) fn simple_commands(line: &str) -> Vec<Vec<String>> {
     commands
 }
 
-/// Replaces the variables for the workspace with `.`.
+/// Replaces variables that contain the workspace path with `.`.
 fn with_workspace(line: &str) -> String {
     let mut text = line.to_owned();
     for name in [PROJECT_DIR, "PWD"] {

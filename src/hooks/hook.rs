@@ -1,12 +1,12 @@
-//! A hook, and the list of hooks in a file.
+//! Hooks, and the list of hooks defined by a file.
 
 use super::matcher::Matcher;
 use crate::protocol::HookEvent;
 use serde::Serialize;
 
-/// Default timeout of a hook in seconds.
+/// Default hook timeout, in seconds.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 60;
-/// Maximum timeout in seconds; longer ones are reduced to this value.
+/// Maximum hook timeout, in seconds. Longer timeouts are reduced to this value.
 const MAX_TIMEOUT_SECONDS: u64 = 600;
 /// Maximum size of a hook file, in bytes.
 pub(crate) const MAX_FILE_BYTES: usize = 1 << 20;
@@ -21,56 +21,57 @@ const MAX_COMMAND_BYTES: usize = 16 << 10;
 pub(crate) enum HookOrigin {
     /// The user's own configuration.
     User,
-    /// A project, which must be trusted.
+    /// A project that the user must trust.
     Project,
     /// A plugin that the user added.
     Plugin,
 }
 
-/// A hook of a hook file.
+/// Hook defined by a hook file.
 #[derive(Debug, Clone)]
 pub(crate) struct Hook {
     pub event: HookEvent,
     pub matcher: Matcher,
     pub action: HookAction,
     pub origin: HookOrigin,
-    /// Path of the hook file for display.
+    /// Display path of the hook file.
     pub file: String,
-    /// Number of the hook among those for this event in the file, from 1.
+    /// 1-based position among the file's hooks for this event; 0 if the file cannot be read.
     pub number: usize,
 }
 
-/// Action of a hook when its event occurs.
+/// Action that a hook takes when its event occurs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HookAction {
-    /// A command line for the shell.
+    /// Command line to run in the shell.
     Command {
         line: String,
         timeout_seconds: u64,
-        /// Whether the user allows it to run outside the sandbox.
+        /// Whether the user allows this command to run outside the sandbox.
         unsandboxed: bool,
     },
-    /// The hook cannot run, for this reason. Calls that it matches require approval.
+    /// The hook cannot run for the given reason. Calls that it matches require approval.
     Unusable(String),
 }
 
 impl Hook {
-    /// Returns the name of the hook: `.claude/settings.json PreToolUse 1`.
+    /// Returns the hook's name, such as `.claude/settings.json PreToolUse 1`.
     pub(crate) fn name(&self) -> String {
         if self.number == 0 { self.file.clone() } else { format!("{} {} {}", self.file, self.event.as_str(), self.number) }
     }
 }
 
-/// The hooks of a file.
+/// Hooks defined by a file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HookFile {
     pub hooks: Vec<Hook>,
-    /// Ignored parts of the file, each with the reason.
+    /// Ignored parts of the file, each with the reason why it is ignored.
     pub notes: Vec<String>,
 }
 
 impl HookFile {
-    /// Returns the hooks for a file that cannot be read. Every call requires approval, because the file may deny it.
+    /// Returns a hook that stands in for a file that cannot be read. It makes every call require approval, because
+    /// the file might deny the call.
     pub(crate) fn unreadable(file: &str, origin: HookOrigin, why: impl Into<String>) -> Self {
         let mut hooks = Self::default();
         let why = format!("cannot read the hooks: {}", why.into());
@@ -85,7 +86,7 @@ impl HookFile {
         hooks
     }
 
-    /// Adds a hook.
+    /// Adds a hook. A file with more than `MAX_HOOKS` hooks is treated as unreadable.
     pub(super) fn add(&mut self, event: HookEvent, matcher: Matcher, action: HookAction, (file, origin): (&str, HookOrigin)) {
         if self.hooks.len() == MAX_HOOKS {
             let why = format!("the file has more than {MAX_HOOKS} hooks; remove some");
@@ -101,7 +102,7 @@ impl HookFile {
     }
 }
 
-/// Returns the action for a command, or the reason why the command cannot run.
+/// Returns the action for a command line. The action is unusable, with a reason, if the command cannot run.
 pub(super) fn command(line: &str, timeout: Option<f64>, unsandboxed: bool) -> HookAction {
     let unusable = |why: String| HookAction::Unusable(why);
     if line.trim().is_empty() {
@@ -116,7 +117,7 @@ pub(super) fn command(line: &str, timeout: Option<f64>, unsandboxed: bool) -> Ho
     let timeout_seconds = match timeout {
         None => DEFAULT_TIMEOUT_SECONDS,
         Some(seconds) if seconds.is_finite() && seconds > 0.0 => {
-            // Fractions of a second are rounded up.
+            // Fractional seconds are rounded up.
             (seconds.ceil() as u64).clamp(1, MAX_TIMEOUT_SECONDS)
         }
         Some(seconds) => return unusable(format!("`timeout` is {seconds}; it must be a number of seconds above 0")),

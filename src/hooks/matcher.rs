@@ -1,28 +1,28 @@
-//! Matchers of hooks: one or more names, or a regular expression.
+//! Hook matchers, which consist of either one or more names or a regular expression.
 
 use regex::{Regex, RegexBuilder};
 
 /// Maximum size of a matcher, in bytes.
 const MAX_BYTES: usize = 1 << 10;
-/// Maximum size of a compiled expression, in bytes.
+/// Maximum size of a compiled regular expression, in bytes.
 const MAX_COMPILED_BYTES: usize = 1 << 20;
 
-/// Condition on the name of a tool, or on the detail of another event.
+/// Condition on a tool's name, or on the detail of an event that does not concern a tool.
 #[derive(Debug, Clone)]
 pub(crate) enum Matcher {
     All,
-    /// Exactly one of these names.
+    /// Matches exactly one of these names.
     Names(Vec<String>),
-    /// A name that contains a match of the expression.
+    /// Matches a name if the expression matches any part of it.
     Pattern(Regex),
 }
 
 impl Matcher {
-    /// Parses a matcher. Plain names, separated by `|` or commas, match exactly; any other text is a regular
-    /// expression.
+    /// Parses a matcher. Plain names separated by `|` or commas are matched exactly; any other text is treated as a
+    /// regular expression.
     ///
     /// # Errors
-    /// Returns an error if the expression is invalid or too long.
+    /// Returns an error if the text is too long or the expression is invalid.
     pub(crate) fn read(text: Option<&str>) -> Result<Self, String> {
         let text = text.unwrap_or_default().trim();
         if matches!(text, "" | "*") {
@@ -44,7 +44,7 @@ impl Matcher {
         })
     }
 
-    /// Returns whether any of these synonyms matches.
+    /// Returns whether the condition matches any of the given alternative names.
     pub(crate) fn matches<S: AsRef<str>>(&self, names: &[S]) -> bool {
         let mut names = names.iter().map(AsRef::as_ref);
         match self {
@@ -54,7 +54,7 @@ impl Matcher {
         }
     }
 
-    /// Returns the matcher as text, for display.
+    /// Returns the matcher's text for display.
     pub(crate) fn text(&self) -> String {
         match self {
             Self::All => "*".to_owned(),

@@ -1,4 +1,5 @@
-//! Hooks: reads hook files, defines the input of a hook for an event, and parses its output. No program is run here.
+//! Hooks: reads hook files, builds the input that a hook receives for an event, and parses its output. This module
+//! does not run any programs.
 
 mod claude_file;
 mod command_words;
@@ -15,11 +16,11 @@ pub(crate) use response::{HookResponse, read_response};
 pub(crate) use toml_file::read_toml_file;
 pub(crate) use tool_input::{ToolShape, shape_of};
 
-/// Hook files of a project, in the order in which their hooks run.
+/// A project's hook files, in the order in which their hooks run.
 pub(crate) const PROJECT_FILES: [&str; 3] = [".aye/hooks.toml", ".claude/settings.json", ".claude/settings.local.json"];
 /// The user's hook file, in the config directory.
 pub(crate) const USER_FILE: &str = "hooks.toml";
-/// Variable that contains the workspace path, for commands of hooks.
+/// Environment variable that contains the workspace path, for use in hook commands.
 pub(crate) const PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
-/// Variable that contains the folder of a plugin, for the commands of its hooks and MCP servers.
+/// Environment variable that contains a plugin's folder, for use in the commands of its hooks and MCP servers.
 pub(crate) const PLUGIN_ROOT: &str = "CLAUDE_PLUGIN_ROOT";

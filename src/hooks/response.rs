@@ -1,31 +1,32 @@
-//! Response of a hook: its exit code and its output.
+//! Hook responses: the exit code and the output.
 
 use crate::protocol::{HookDecision, HookEvent, cut_position_before};
 use serde_json::{Map, Value};
 
-/// Maximum size of a hook's reason, context or message, in bytes.
+/// Maximum size of the reason, context or message returned by a hook, in bytes.
 const MAX_TEXT_BYTES: usize = 10_000;
-/// Exit code that blocks.
+/// Exit code with which a hook blocks.
 const BLOCKS: i32 = 2;
 
-/// Response of one hook.
+/// Response returned by a hook.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct HookResponse {
-    /// Decision about a call before it runs. For other events, `Deny` means that the hook blocks.
+    /// Decision about a call that has not run yet. For other events, `Deny` means `block`, whose effect depends on the
+    /// event.
     pub decision: HookDecision,
     pub reason: Option<String>,
-    /// Text for the model.
+    /// Text to send to the model.
     pub context: Option<String>,
-    /// Text for the user.
+    /// Text to show to the user.
     pub message: Option<String>,
-    /// Input of the call as rewritten by the hook.
+    /// The call's input as rewritten by the hook, if it did so.
     pub updated_input: Option<Map<String, Value>>,
 }
 
-/// Parses the response of a hook that ended with an exit code.
+/// Parses the response of a hook that exited with the given code.
 ///
 /// # Errors
-/// Returns the reason if the hook failed, or if its output is not a valid response.
+/// Returns the reason why the hook failed or its output is not a valid response.
 pub(crate) fn read_response(event: HookEvent, code: i32, stdout: &str, stderr: &str) -> Result<HookResponse, String> {
     match code {
         0 if stdout.trim_start().starts_with('{') => read_json(event, stdout),
@@ -47,7 +48,7 @@ pub(crate) fn read_response(event: HookEvent, code: i32, stdout: &str, stderr: &
     }
 }
 
-/// Returns the text without surrounding whitespace, within the limit; `None` if it is empty.
+/// Trims text and truncates it to the size limit. Returns `None` if the text is blank.
 fn text(text: &str) -> Option<String> {
     let text = text.trim();
     let end = cut_position_before(text, MAX_TEXT_BYTES);
@@ -61,7 +62,7 @@ fn read_json(event: HookEvent, stdout: &str) -> Result<HookResponse, String> {
     let mut response = HookResponse { message: string(&output, "systemMessage")?, ..HookResponse::default() };
     let reason = string(&output, "reason")?;
     match string(&output, "decision")?.as_deref() {
-        // No hook can allow anything.
+        // A hook is not permitted to allow a call.
         None | Some("approve" | "allow") => {}
         Some("block" | "deny") => response.decision = HookDecision::Deny,
         Some("ask") if event == HookEvent::PreToolUse => response.decision = HookDecision::Ask,
@@ -76,7 +77,7 @@ fn read_json(event: HookEvent, stdout: &str) -> Result<HookResponse, String> {
     match output.get("continue") {
         None | Some(Value::Null | Value::Bool(true)) => {}
         Some(Value::Bool(false)) => {
-            // At the end of a task, there is nothing more to stop.
+            // At the end of a task, there is nothing left to stop.
             response.decision = if event == HookEvent::Stop { HookDecision::None } else { HookDecision::Deny };
             response.reason = string(&output, "stopReason")?.or(response.reason);
         }
@@ -116,7 +117,7 @@ fn unknown(key: &str, value: &str) -> String {
     format!("`{key}` is `{}`, which aye does not know", value.chars().take(40).collect::<String>().escape_debug())
 }
 
-/// Returns the text of a key.
+/// Returns the text stored under a key, or `None` if the key is missing or its value is null or blank.
 fn string(output: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {
     match output.get(key) {
         None | Some(Value::Null) => Ok(None),

@@ -1,15 +1,15 @@
-//! Hook files in TOML: a project's `.aye/hooks.toml`, and the user's `hooks.toml`.
+//! Hook files in TOML format: a project's `.aye/hooks.toml` and the user's `hooks.toml`.
 
 use super::hook::{HookAction, HookFile, HookOrigin, MAX_FILE_BYTES, command};
 use super::matcher::Matcher;
 use crate::protocol::HookEvent;
 use toml::{Table, Value};
 
-/// Keys of a hook.
+/// Keys supported in a hook table.
 const KEYS: [&str; 4] = ["matcher", "command", "timeout", "sandbox"];
 
-/// Reads the hooks of a TOML file, which has an array of tables for each event, such as `[[PreToolUse]]`. A part that
-/// cannot be read becomes an unusable hook.
+/// Reads the hooks from a TOML file, which contains an array of tables for each event, such as `[[PreToolUse]]`. Any
+/// part that cannot be read becomes an unusable hook.
 pub(crate) fn read_toml_file(bytes: &[u8], file: &str, origin: HookOrigin) -> HookFile {
     if bytes.len() > MAX_FILE_BYTES {
         return HookFile::unreadable(file, origin, format!("the file is {} bytes; the limit is {MAX_FILE_BYTES}", bytes.len()));
@@ -52,7 +52,7 @@ fn names() -> String {
     HookEvent::ALL.map(|event| format!("`{}`", event.as_str())).join(", ")
 }
 
-/// Returns the matcher and the action of a hook.
+/// Returns the matcher and action described by a hook table.
 fn read_hook(hook: &Table, origin: HookOrigin) -> (Matcher, HookAction) {
     let matcher = match hook.get("matcher") {
         None => Ok(Matcher::All),

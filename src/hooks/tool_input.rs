@@ -1,12 +1,12 @@
-//! Tools and their arguments in the terms of Claude Code, for which most hooks are written.
+//! Translates tools and their arguments to Claude Code's equivalents, because most hooks are written for Claude Code.
 
 use serde_json::{Map, Value};
 
-/// An argument that has a different name in Claude Code.
+/// Argument whose name differs in Claude Code.
 struct Argument {
     own: &'static str,
     other: &'static str,
-    /// Conversion factor of a number, for example from seconds to milliseconds.
+    /// Factor by which a numeric value is multiplied, for example to convert seconds to milliseconds.
     factor: u64,
 }
 
@@ -14,23 +14,23 @@ const fn named(own: &'static str, other: &'static str) -> Argument {
     Argument { own, other, factor: 1 }
 }
 
-/// Form of a tool as seen by hooks.
+/// Tool as presented to hooks.
 pub(crate) struct ToolShape {
     tool: &'static str,
-    /// Names under which a matcher can refer to the tool, the most specific first.
+    /// Names by which a matcher can refer to the tool, most specific first.
     pub names: &'static [&'static str],
     arguments: &'static [Argument],
 }
 
-/// Argument name of a file path in hooks.
+/// Name under which hooks receive a file path.
 pub(crate) const FILE_PATH: &str = "file_path";
-/// Argument name of the edits in a call of `EditFile`.
+/// Name under which `EditFile` receives its list of edits.
 const EDITS: &str = "edits";
-/// Arguments of one edit.
+/// Arguments of a single edit.
 const EDIT: [Argument; 3] = [named("oldText", "old_string"), named("newText", "new_string"), named("replaceAll", "replace_all")];
 
-/// Tools with a different name or different arguments. A tool that changes files has the names of all such tools, so
-/// that a hook that protects a file sees every change of it.
+/// Tools whose names or arguments differ. Every tool that changes files can be matched by the names of all such
+/// tools, so a hook that protects a file sees every change to it.
 const SHAPES: &[ToolShape] = &[
     ToolShape {
         tool: "RunCommand",
@@ -67,16 +67,16 @@ const SHAPES: &[ToolShape] = &[
     ToolShape { tool: "HttpRequest", names: &["WebFetch"], arguments: &[] },
 ];
 
-/// A tool with the same name and arguments everywhere.
+/// Shape of a tool whose name and arguments are the same in Claude Code.
 static SAME: ToolShape = ToolShape { tool: "", names: &[], arguments: &[] };
 
-/// Returns the shape of an aye tool.
+/// Returns the shape of the given aye tool.
 pub(crate) fn shape_of(tool: &str) -> &'static ToolShape {
     SHAPES.iter().find(|shape| shape.tool == tool).unwrap_or(&SAME)
 }
 
 impl ToolShape {
-    /// Returns the arguments of a call in the form that a hook expects.
+    /// Returns a call's arguments in the form that hooks expect.
     pub(crate) fn input(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
         let mut input = renamed(arguments, self.arguments);
         if self.tool != "EditFile" {
@@ -88,7 +88,7 @@ impl ToolShape {
                     *one = renamed(one, &EDIT);
                 }
             }
-            // A single edit is a call of `Edit`.
+            // A call with a single edit is presented as a call to `Edit`.
             if let [Value::Object(only)] = edits.as_slice() {
                 let only = only.clone();
                 input.shift_remove(EDITS);
@@ -98,7 +98,7 @@ impl ToolShape {
         input
     }
 
-    /// Returns the arguments of a call after a hook changed its input. Arguments that the hook did not change stay
+    /// Returns a call's arguments after a hook has changed its input. Arguments that the hook left unchanged remain
     /// exactly as the model wrote them.
     pub(crate) fn rewritten(
         &self,
@@ -136,7 +136,7 @@ fn set(object: &mut Map<String, Value>, key: &str, value: Option<Value>) {
     }
 }
 
-/// Converts a value written by a hook to the terms of the tool.
+/// Converts a value written by a hook to the form that the tool expects.
 fn own_value(key: &str, value: &Value, argument: Option<&Argument>) -> Value {
     let factor = argument.map_or(1, |argument| argument.factor);
     if let Some(number) = value.as_u64().filter(|_| factor > 1) {
@@ -160,7 +160,7 @@ fn edit_argument(key: &str) -> &str {
     EDIT.iter().find(|argument| argument.other == key).map_or(key, |argument| argument.own)
 }
 
-/// Returns the arguments under their other names.
+/// Renames arguments to their Claude Code names and converts their values.
 fn renamed(arguments: &Map<String, Value>, names: &[Argument]) -> Map<String, Value> {
     let rename = |(key, value): (&String, &Value)| match names.iter().find(|argument| argument.own == key) {
         Some(argument) => {
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// Returns the input that the hook gets, and the call after the hook has changed it.
+    /// Returns the input that the hook receives, and the call's arguments after the hook has changed that input.
     fn rewrite(tool: &str, arguments: Value, change: impl FnOnce(&mut Map<String, Value>)) -> (Value, Value) {
         let (shape, arguments) = (shape_of(tool), object(arguments));
         let told = shape.input(&arguments);
