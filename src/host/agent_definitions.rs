@@ -1,4 +1,4 @@
-//! Agents available in a run: user, project (if trusted), plugin and built-in agents.
+//! Agents that are available in a run: the user's, a trusted project's, those of plugins, and built-in ones.
 
 use crate::config::Directories;
 use crate::host::plugins::PluginStore;
@@ -8,25 +8,25 @@ use crate::text::abbreviate_home;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The agents of a run, loaded on first use. Cheap to clone; clones share the loaded data.
+/// Agents available in a run, loaded on first use. Cheap to clone; clones share the loaded agents.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Agents {
     own: Vec<AgentFolder>,
     plugins: PluginStore,
-    /// Files of the project at the time of trust.
+    /// Project files, as they were when the user trusted the project.
     project: Vec<AgentFile>,
-    /// Messages about project files that are not read.
+    /// Messages about project files that are not read because of limits.
     limits: Vec<String>,
     set: Arc<OnceLock<Arc<AgentSet>>>,
 }
 
 impl Agents {
-    /// Returns the agents of the user and of plugins. Reads no files yet.
+    /// Returns the agents of the user and of plugins, without reading any files yet.
     pub(crate) fn of_user(directories: &Directories, home: &Path) -> Self {
         Self { own: own_folders(directories, home), plugins: PluginStore::for_user(directories), ..Self::default() }
     }
 
-    /// Returns these agents together with those of a project, if it is trusted.
+    /// Adds the agents of a project to these agents, if the project is trusted.
     pub(crate) fn with_project(&self, project: &ProjectConfig) -> Self {
         let root = project.root();
         let file = |(path, bytes): (std::path::PathBuf, &[u8])| AgentFile {
@@ -39,17 +39,17 @@ impl Agents {
         Self { own, plugins, project: files, limits: project.agent_limits(), set: Arc::default() }
     }
 
-    /// Returns the agents as they were when first used.
+    /// Returns the agents, which are loaded on the first call.
     pub(crate) fn set(&self) -> Arc<AgentSet> {
         Arc::clone(self.set.get_or_init(|| Arc::new(self.read())))
     }
 
-    /// Returns whether `self` and `other` have the same agents. Loads agents that are not loaded yet.
+    /// Returns whether `self` and `other` contain the same agents, loading both if necessary.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.set() == other.set()
     }
 
-    /// Returns messages about agents that are not used, for the start of a session.
+    /// Returns messages about agents that are not used, shown when a session starts.
     pub(crate) fn notices(&self) -> Vec<String> {
         let set = self.set();
         set.limits.iter().cloned().chain(set.notice()).collect()
@@ -77,7 +77,7 @@ impl Agents {
     }
 }
 
-/// Returns the folders of the user's agents, in order of precedence.
+/// Returns the folders that contain the user's agents, in order of precedence.
 pub(crate) fn own_folders(directories: &Directories, home: &Path) -> Vec<AgentFolder> {
     let own = std::iter::once((directories.config.join("agents"), crate::subagents::AgentFormat::Markdown));
     let in_home = HOME_FOLDERS.iter().map(|(name, format)| (home.join(name), *format));

@@ -1,4 +1,4 @@
-//! Tree of agents: limits that the agents of a session share with the agents that they start themselves.
+//! Tree of a session's agents and the agents that they start in turn, all of which share the same limits.
 
 use crate::protocol::SessionId;
 use std::collections::HashMap;
@@ -7,35 +7,35 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of agents that a session and its agents can start in one process.
+/// Maximum number of agents that a session and its agents can start within one process.
 pub(crate) const MAX_AGENTS: usize = 500;
 
-/// Position of a session in the tree of its agents. Cheap to clone; all positions share the limits of the tree.
+/// Position of a session in the tree of agents. Cheap to clone; all positions share the limits of the tree.
 #[derive(Clone)]
 pub(crate) struct AgentTree {
     shared: Arc<Shared>,
-    /// Level of the session: 0 for the one that the user started.
+    /// Depth of the session in the tree, which is 0 for the session that the user started.
     level: u32,
-    /// Slot of the agent itself, which it lends to one of its own agents at a time while it waits for them. Otherwise,
-    /// agents that wait for their agents could occupy all slots.
+    /// The agent's own slot, which it lends to one of its agents at a time while waiting for them. Otherwise, all slots
+    /// could be taken by agents that wait for other agents.
     own_slot: Option<Arc<Semaphore>>,
 }
 
 struct Shared {
     slots: Arc<Semaphore>,
     started: AtomicUsize,
-    /// Tokens that stop the agents, by session.
+    /// Tokens that stop the agents, by session ID.
     stops: Mutex<HashMap<SessionId, CancellationToken>>,
 }
 
 impl AgentTree {
-    /// Creates the tree of a session that the user started.
+    /// Creates a tree for a session that the user started, in which up to `at_once` agents run concurrently.
     pub(crate) fn new(at_once: usize) -> Self {
         let shared = Shared { slots: Arc::new(Semaphore::new(at_once)), started: AtomicUsize::new(0), stops: Mutex::default() };
         Self { shared: Arc::new(shared), level: 0, own_slot: None }
     }
 
-    /// Returns the position of an agent that this session starts.
+    /// Returns the position of an agent started by this session.
     pub(crate) fn below(&self) -> Self {
         Self { shared: Arc::clone(&self.shared), level: self.level + 1, own_slot: Some(Arc::new(Semaphore::new(1))) }
     }
@@ -44,7 +44,8 @@ impl AgentTree {
         self.level
     }
 
-    /// Counts an agent; returns false if the limit of the tree is reached.
+    /// Counts an agent as started, and registers the token that stops it. Returns `false` if the tree has reached its
+    /// limit.
     pub(crate) fn admit(&self, agent: SessionId, stop: CancellationToken) -> bool {
         let admitted = |count: usize| (count < MAX_AGENTS).then_some(count + 1);
         if self.shared.started.fetch_update(Ordering::AcqRel, Ordering::Acquire, admitted).is_err() {
@@ -54,17 +55,14 @@ impl AgentTree {
         true
     }
 
-    /// Stops an agent, wherever it is in the tree.
+    /// Stops an agent anywhere in the tree.
     pub(crate) fn stop(&self, agent: &SessionId) {
         if let Some(stop) = self.shared.stops.lock().unwrap_or_else(PoisonError::into_inner).get(agent) {
             stop.cancel();
         }
     }
 
-    /// Waits for a place among the agents that work at the same time.
-    ///
-    /// # Errors
-    /// Returns an error if the tree is closed.
+    /// Waits for a free slot among the agents that may run concurrently.
     pub(crate) async fn slot(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
         let shared = Arc::clone(&self.shared.slots).acquire_owned();
         match &self.own_slot {
@@ -89,7 +87,7 @@ mod tests {
         let (first, second) = (session.below(), session.below());
         let held: Vec<_> = (0..2).map(|_| session.slot().now_or_never().unwrap().unwrap()).collect();
         assert!(session.slot().now_or_never().is_none(), "two work at the same time");
-        // Each agent lends its own place to one agent, on every level.
+        // On every level, each agent lends its own slot to one agent.
         let below = first.below();
         let lent = [&first, &second, &below].map(|tree| tree.slot().now_or_never().unwrap().unwrap());
         assert!(first.slot().now_or_never().is_none(), "one at a time");

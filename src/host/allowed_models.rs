@@ -1,4 +1,4 @@
-//! Models that the policy allows, and the default choice among them.
+//! Determines which models the policy allows, and which of them is used by default.
 
 use super::policy_layers::Policy;
 use crate::policy::Layer;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 /// Patterns that match every model.
 const ANY: [&str; 2] = ["*", "*/*"];
 
-/// The `allowed_models` of all layers of the policy.
+/// The `allowed_models` lists of all policy layers.
 #[derive(Clone, Default)]
 pub(crate) struct AllowedModels {
-    /// The layers that set the key.
+    /// Policy layers that set `allowed_models`.
     layers: Arc<[Layer]>,
 }
 
@@ -19,13 +19,13 @@ impl AllowedModels {
         Self { layers: policy.layers.iter().filter(|layer| layer.bundle.llm.allowed_models.is_some()).cloned().collect() }
     }
 
-    /// Returns the rule that forbids a model, if there is one.
+    /// Returns the name of the rule that forbids a model, or `None` if the model is allowed.
     pub(crate) fn forbidding_rule(&self, model: &str) -> Option<String> {
         let layer = self.layers.iter().find(|layer| !layer.bundle.llm.allows(model))?;
         Some(layer.scope.rule(layer.bundle.llm.models_line))
     }
 
-    /// Returns the patterns of all layers, in order; `None` if all models are allowed.
+    /// Returns the patterns of all policy layers, in order, or `None` if every model is allowed.
     pub(crate) fn patterns(&self) -> Option<Vec<&str>> {
         let restricts = |layer: &&Layer| {
             let listed = layer.bundle.llm.allowed_models.iter().flatten();

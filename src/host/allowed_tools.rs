@@ -1,4 +1,5 @@
-//! The tools of one run: parses the names in `--allowed-tools`, in the spelling of aye or of other agents.
+//! Parses `--allowed-tools`, which restricts a run to the listed tools. Tool names may be spelled as in aye or as in
+//! other agents.
 
 use crate::policy::{ToolLimit, ToolNames, entry_server, from_other_agent, names_tool};
 use crate::protocol::Problem;
@@ -6,21 +7,18 @@ use crate::tools;
 use strsim::damerau_levenshtein;
 
 const OPTION: &str = "--allowed-tools";
-/// Maximum number of similar names in an error.
+/// Maximum number of similar names suggested in an error.
 const MAX_NAMED: usize = 3;
 
-/// The names that an entry can refer to, apart from built-in tools.
+/// Names that an entry can refer to, in addition to built-in tools.
 pub(crate) struct KnownNames {
     /// Custom tools, and commands that the policy offers as tools.
     pub own: Vec<String>,
-    /// MCP servers, whose tools are not known yet.
+    /// MCP servers, whose tools are not yet known.
     pub servers: Vec<String>,
 }
 
-/// Returns the limit for these entries.
-///
-/// # Errors
-/// Returns an error if an entry is not a tool name.
+/// Returns the tool limit that consists of these entries.
 pub(crate) fn limit(entries: &[String], known: &KnownNames) -> Result<ToolLimit, Problem> {
     let names: Result<Vec<String>, Problem> = entries.iter().map(|entry| known.resolve(entry)).collect();
     Ok(ToolLimit { rule: OPTION.to_owned(), names: ToolNames::Allowed(names?) })
@@ -65,7 +63,7 @@ impl KnownNames {
     }
 }
 
-/// Returns the names that are similar to an entry, most similar first, in backticks.
+/// Returns the names that resemble an entry, in backticks and most similar first.
 fn similar<'a>(entry: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let lower = entry.to_lowercase();
     let mut near: Vec<(usize, &str)> = names
@@ -78,7 +76,7 @@ fn similar<'a>(entry: &str, names: impl Iterator<Item = &'a str>) -> Vec<String>
     near.into_iter().map(|(_, name)| format!("`{name}`")).collect()
 }
 
-/// Returns the error for an entry such as `Bash(npm test:*)`, with the equivalent policy rule.
+/// Returns the error for an entry with a pattern, such as `Bash(npm test:*)`, including the equivalent policy rule.
 fn pattern_problem(entry: &str, name: &str, pattern: &str) -> Problem {
     let problem = Problem::new(format!("`{entry}` in `{OPTION}`")).because("expected a tool name, without a pattern");
     let Some(tool) = tools::canonical_name(name.trim()) else { return problem.hint("run `aye tool list` to list the tools") };

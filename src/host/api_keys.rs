@@ -1,4 +1,4 @@
-//! API keys: checks them, and saves them where only the user can read them.
+//! Checks API keys and saves them where only the user can read them.
 
 use super::context::AppContext;
 use super::error::CliError;
@@ -8,17 +8,17 @@ use crate::sys::keyring::KeyringError;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Notice that a key in the environment takes precedence over a saved one.
+/// Text of the notice that a key in the environment takes precedence over the saved key.
 pub(crate) const PRECEDENCE_NOTICE: &str = "takes precedence";
 
-/// The same notice for a key entered while aye runs.
+/// Text of the same notice if the key is entered while aye is running.
 pub(crate) const LATER_PRECEDENCE_NOTICE: &str = "takes precedence the next time aye starts";
 
-/// Maximum size of a key, in bytes; longer text is rejected.
+/// Maximum size of a key in bytes. Longer text is rejected.
 pub(crate) const KEY_BYTES: u64 = 8 << 10;
 
-/// Saves a key under this name, in the keyring or, without one, in a file. Returns lines that name the location.
-/// `goes_before`: the notice to add if an environment variable is set too.
+/// Saves a key under this name, either in the keyring or, if there is none, in a file. Returns lines that state where
+/// the key was saved. `goes_before` is the notice added if an environment variable is also set.
 pub(crate) fn keep(place: &AppContext, name: &str, key: &str, goes_before: &str) -> Result<String, CliError> {
     let key = ApiKey::new(check_key(key)?);
     let in_keyring = if place.settings.uses_keyring() { Some(place.credentials.keep_in_keyring(name, &key)) } else { None };
@@ -47,7 +47,8 @@ pub(crate) fn keep(place: &AppContext, name: &str, key: &str, goes_before: &str)
     Ok(text)
 }
 
-/// Returns the key if it is a single line that is valid in a header.
+/// Returns the key without surrounding white space. Returns an error unless the key is a single line that is valid in
+/// an HTTP header.
 fn check_key(key: &str) -> Result<&str, CliError> {
     let key = key.trim();
     if key.is_empty() {
@@ -60,12 +61,12 @@ fn check_key(key: &str) -> Result<&str, CliError> {
     Ok(key)
 }
 
-/// Returns an error if the credentials file would be in a directory that is shared with others.
+/// Returns an error if the credentials file would be stored in a directory that is shared with others.
 pub(crate) fn check_file_location(place: &AppContext) -> Result<(), CliError> {
     sharing_problem(place).map_or(Ok(()), |problem| Err(CliError::usage(problem)))
 }
 
-/// Returns the reason if the configuration directory is shared with others through a repository.
+/// If the configuration directory is shared with others through a repository, returns a description of the problem.
 fn sharing_problem(place: &AppContext) -> Option<Problem> {
     let config = &place.directories.config;
     let real = config.ancestors().find_map(|level| level.canonicalize().ok())?;

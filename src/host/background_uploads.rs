@@ -1,5 +1,5 @@
-//! Uploads of a running session: its history after each task, and artifacts before their results. Only a result waits
-//! for its artifacts, for a limited time.
+//! Uploads the data of a running session. The history is uploaded after each task, and artifacts are uploaded before
+//! the results that refer to them. Only such a result waits for an upload, and only for a limited time.
 
 use super::context::AppContext;
 use super::session_uploads::SessionUploads;
@@ -15,20 +15,20 @@ use std::time::Duration;
 use tokio::sync::{OnceCell, Semaphore, mpsc, watch};
 use tokio::time::Instant;
 
-/// Maximum time that a result waits for its artifacts.
+/// Maximum time that a result waits for its artifacts to be uploaded.
 const ARTIFACT_WAIT: Duration = Duration::from_secs(2);
-/// Time after a failed upload during which no result waits.
+/// Time after a failed upload during which results do not wait.
 const ARTIFACT_PAUSE: Duration = Duration::from_secs(60);
-/// Maximum number of artifacts that are uploaded concurrently.
+/// Maximum number of artifacts uploaded concurrently.
 const ARTIFACTS_AT_ONCE: usize = 2;
 /// Delays before retries.
 const RETRIES: Backoff = Backoff { first: Duration::from_secs(4), max: Duration::from_secs(300) };
-/// Time after which rows that another process is delivering are checked again.
+/// Time after which to check again whether another process is still delivering rows.
 const OTHER_OWNER: Duration = Duration::from_secs(30);
-/// Maximum number of pending notices; further ones are dropped.
+/// Maximum number of pending notices. Any further notices are dropped.
 const NOTICES: usize = 8;
 
-/// The object store of a session, opened by the first upload.
+/// The session's object store, which is opened by the first upload.
 struct UploadTarget {
     place: AppContext,
     store: Store,
@@ -49,20 +49,20 @@ impl UploadTarget {
     }
 }
 
-/// Uploads of a session, in the background.
+/// Background uploads of a session.
 pub(crate) struct BackgroundUploads {
     target: Arc<UploadTarget>,
     artifacts: Arc<ArtifactCopies>,
     reported: mpsc::Receiver<String>,
     signals: watch::Sender<Option<TaskSignal>>,
-    /// The session, for notices.
+    /// Channel through which notices are sent to the session.
     pub notices: Option<mpsc::Sender<PolicyUpdate>>,
-    /// The last notice, so that it is not repeated.
+    /// The most recent notice, which is not repeated.
     last: Option<String>,
 }
 
 impl BackgroundUploads {
-    /// Prepares the uploads; `None` if no store is configured. Opens nothing yet.
+    /// Prepares the uploads without opening anything yet. Returns `None` if no object store is configured.
     pub(crate) fn new(place: &AppContext, store: &Store, (session, artifacts): (SessionId, Arc<dyn Artifacts>)) -> Option<Self> {
         place.settings.workspace_store.as_ref()?;
         let target = Arc::new(UploadTarget { place: place.clone(), store: store.clone(), session, opened: OnceCell::new() });
@@ -82,7 +82,8 @@ impl BackgroundUploads {
         self.artifacts.clone()
     }
 
-    /// Returns the outbox of the session's journal. It commits the end of a task together with the row for its upload.
+    /// Returns the outbox for the session's journal. The outbox commits the end of a task together with the row that
+    /// requests its upload.
     pub(crate) fn outbox(&self) -> SessionOutbox {
         let feed = TaskFeed::new(self.target.session.clone(), self.signals.clone());
         let committed = feed.clone();
@@ -93,10 +94,10 @@ impl BackgroundUploads {
         }
     }
 
-    /// Uploads until the session ends, beginning with the rows of earlier processes.
+    /// Uploads data until the session ends, starting with rows left by earlier processes.
     pub(crate) async fn run(mut self) {
         let mut signals = self.signals.subscribe();
-        // The journal has the other sender; when it is dropped, the session has ended.
+        // The journal owns the other sender; when that sender is dropped, the session has ended.
         drop(std::mem::replace(&mut self.signals, watch::Sender::new(None)));
         let mut due = self.deliver(false).await;
         loop {
@@ -109,7 +110,7 @@ impl BackgroundUploads {
                     match signal {
                         Some(TaskSignal::Started(_)) => {
                             self.mark_busy().await;
-                            // This signal may have replaced that of the previous task.
+                            // This signal may have replaced the signal of the previous task.
                             due = self.deliver(false).await;
                         }
                         Some(TaskSignal::Queued(_)) => due = self.deliver(true).await,
@@ -122,7 +123,7 @@ impl BackgroundUploads {
         }
     }
 
-    /// Pushes the sessions in the outbox. Returns the time of the next attempt, if there is one.
+    /// Pushes the sessions listed in the outbox. Returns when to try again, if necessary.
     async fn deliver(&mut self, at_once: bool) -> Option<Timestamp> {
         match self.try_deliver(at_once).await {
             Ok(due) => due,
@@ -173,7 +174,7 @@ impl BackgroundUploads {
         }
     }
 
-    /// Records and reports a failed attempt. Returns the time of the next one.
+    /// Records and reports a failed attempt. Returns when to try again.
     async fn fail(&mut self, claim: Arc<OutboxClaim>, problem: Problem) -> Result<Timestamp, StoreError> {
         let message = problem.one_line();
         tracing::warn!(message, "cannot push sessions");
@@ -186,8 +187,8 @@ impl BackgroundUploads {
         .await
     }
 
-    /// Records in the store that a task is running here. A failure is not retried, because the end of the task corrects
-    /// the record.
+    /// Marks the session in the object store as busy with a task on this machine. A failure is not retried, because the
+    /// mark is corrected when the task ends.
     async fn mark_busy(&mut self) {
         let target = self.target.clone();
         let marked = match target.uploads().await {
@@ -214,7 +215,7 @@ fn after(delay: Duration) -> Timestamp {
     Timestamp::now() + SignedDuration::try_from(delay).unwrap_or_default()
 }
 
-/// Waits until a time; never completes without one.
+/// Waits until the given time. Never completes if the time is `None`.
 async fn until(due: Option<Timestamp>) {
     match due {
         Some(due) => tokio::time::sleep(Duration::try_from(due.duration_since(Timestamp::now())).unwrap_or_default()).await,
@@ -222,16 +223,16 @@ async fn until(due: Option<Timestamp>) {
     }
 }
 
-/// Releases a claim; returns it if rows are due.
+/// Releases a claim on outbox rows. If more rows are due, returns the claim instead.
 async fn release(claim: Arc<OutboxClaim>) -> Result<Option<OutboxClaim>, StoreError> {
     match Arc::try_unwrap(claim) {
         Ok(claim) => blocking(move || claim.release_if_idle()).await,
-        // The last drop releases it.
+        // The claim is still in use. Its last drop releases it.
         Err(_) => Ok(None),
     }
 }
 
-/// Runs a call of the store on a thread that may block.
+/// Runs a store operation on a thread that may block.
 async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T, StoreError> + Send + 'static) -> Result<T, StoreError> {
     match tokio::task::spawn_blocking(call).await {
         Ok(result) => result,
@@ -240,12 +241,12 @@ async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T, StoreError
     }
 }
 
-/// Copies of the artifacts that belong to a session and its agents.
+/// Uploads of artifacts that belong to a session and its agents.
 struct ArtifactCopies {
     target: Arc<UploadTarget>,
     artifacts: Arc<dyn Artifacts>,
     report: mpsc::Sender<String>,
-    /// Time until which results do not wait for the store.
+    /// Time until which results do not wait for uploads.
     paused_until: Mutex<Option<Instant>>,
     slots: Arc<Semaphore>,
 }
@@ -256,14 +257,14 @@ impl ArtifactCopies {
         until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// Stops results from waiting for a while, and reports the reason.
+    /// Stops results from waiting for uploads during `ARTIFACT_PAUSE`, and reports the reason.
     fn pause(&self, why: &str) {
         *self.paused_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + ARTIFACT_PAUSE);
         // If the channel is full, enough has been reported.
         let _ = self.report.try_send(format!("artifacts will be uploaded after the task: {why}"));
     }
 
-    /// Starts an upload, which continues even if no result waits for it any longer.
+    /// Starts an upload. It continues even when no result is waiting for it any more.
     fn start(&self, uri: String) -> tokio::task::JoinHandle<Result<String, Problem>> {
         let (target, artifacts, slots) = (self.target.clone(), self.artifacts.clone(), self.slots.clone());
         tokio::spawn(async move {

@@ -1,8 +1,8 @@
-//! Blocking work of sessions, run in parallel to the conversation.
+//! Runs blocking work on other threads while the conversation continues.
 
 use super::error::CliError;
 
-/// Runs blocking work on another thread. `worker`: name of the worker in the error after a panic.
+/// Runs blocking work on another thread. `worker` is the name used in the error if the work panics.
 pub(super) async fn off_thread<T: Send + 'static>(
     worker: &str,
     work: impl FnOnce() -> T + Send + 'static,

@@ -1,4 +1,4 @@
-//! The downloaded catalogue of models, in the data directory.
+//! Downloaded model catalogue, stored in the data directory.
 
 use crate::config::Directories;
 use crate::llm::Catalogue;
@@ -12,7 +12,8 @@ pub(crate) fn path(directories: &Directories) -> PathBuf {
     directories.shared.join("catalogue.toml")
 }
 
-/// Returns the catalogue with the downloaded list, if there is one. The error explains why the list cannot be used.
+/// Returns the catalogue, including the downloaded list if there is one. The error explains why the downloaded list
+/// cannot be used.
 pub(crate) fn read(directories: &Directories) -> Result<Catalogue, String> {
     let path = path(directories);
     let unusable = |why: &dyn std::fmt::Display| {
@@ -29,10 +30,10 @@ pub(crate) fn read(directories: &Directories) -> Result<Catalogue, String> {
     Catalogue::default().with_updated(text).map_err(|mistakes| unusable(&first(mistakes)))
 }
 
-/// Replaces the downloaded list as a whole.
+/// Replaces the entire downloaded list.
 pub(crate) fn write(directories: &Directories, text: &str) -> Result<PathBuf, PrivateError> {
     let path = path(directories);
-    // Regardless of the old content.
+    // The file is replaced regardless of its old content.
     match private::update::<PrivateError>(&path, BYTES, |_| Ok(Some(text.as_bytes().to_vec()))) {
         Err(PrivateError::TooLarge(_)) => {
             std::fs::remove_file(&path)?;

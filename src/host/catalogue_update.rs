@@ -1,4 +1,4 @@
-//! Updates of the model catalogue: the source of a list, and the daily check for a new one.
+//! Updates the model catalogue: reads a list from a source, and checks daily for a new list.
 
 use super::context::AppContext;
 use super::models::ModelCatalog;
@@ -11,23 +11,23 @@ use jiff::tz::TimeZone;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// URL of the public list of models, used unless the user names another one.
+/// URL of the public list of models, used unless the user specifies a different source.
 pub(crate) const PUBLIC_LIST: &str = "https://models.dev/api.json";
-/// Minimum time in seconds between two checks for a new list.
+/// Minimum interval, in seconds, between two checks for a new list.
 const INTERVAL: i64 = 24 * 60 * 60;
-/// File in the data directory with the time of the last check.
+/// File in the data directory that stores the time of the last check.
 const LOOKED_AT: &str = "catalogue-looked-at";
 
-/// Source of a list: a URL or a file.
+/// Source of a list of models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListSource {
-    /// URL that was validated with the settings.
+    /// A URL that was validated together with the settings.
     Url(String),
     File(PathBuf),
 }
 
 impl ListSource {
-    /// Parses a source given by the user. Without a scheme, it is a file.
+    /// Parses a source specified by the user. A source without a URL scheme is treated as a file.
     pub(crate) fn parse(given: &str) -> Result<Self, Problem> {
         if given.contains("://") {
             crate::config::check_list_url(given)?;
@@ -45,7 +45,7 @@ impl ListSource {
     }
 }
 
-/// Reads a list and compares it with the catalogue in use.
+/// Reads a list and compares it with the catalogue that is in use.
 pub(crate) async fn read(source: &ListSource, place: &AppContext, in_use: &Catalogue) -> Result<CatalogueUpdate, Problem> {
     let bytes = match source {
         ListSource::Url(url) => download(url, place).await?,
@@ -66,7 +66,7 @@ pub(crate) async fn read(source: &ListSource, place: &AppContext, in_use: &Catal
     })
 }
 
-/// Returns today's date in UTC by the local clock; published lists use UTC too.
+/// Returns the current date in UTC, which published lists use as well.
 fn today() -> Date {
     Timestamp::now().to_zoned(TimeZone::UTC).date()
 }
@@ -87,8 +87,8 @@ async fn download(url: &str, place: &AppContext) -> Result<Vec<u8>, Problem> {
     document.map_err(|problem| problem.hint("nothing was changed; try again later"))
 }
 
-/// Checks for a new list if the user enabled this and the last check was at least a day ago. Returns a message for the
-/// user, and changes nothing.
+/// If the user enabled daily checks and the last one was at least a day ago, checks for a new list. Returns a message
+/// for the user, but does not change the catalogue.
 pub(crate) async fn daily_look(place: &AppContext) -> Option<String> {
     let list = place.settings.model_list();
     let url = list.catalogue_url.filter(|_| list.check_daily)?;
@@ -96,7 +96,7 @@ pub(crate) async fn daily_look(place: &AppContext) -> Option<String> {
     if !is_due(last_look(&stamp), Timestamp::now()) {
         return None;
     }
-    // Also after a failure, so that not every start sends a request to a server that is down.
+    // Record the check before the download, so that a server that is down does not receive a request at every start.
     record_check(&stamp);
     let source = ListSource::parse(&url).ok()?;
     let catalogue = ModelCatalog::new(place).catalogue().ok()?;
@@ -113,7 +113,8 @@ pub(crate) async fn daily_look(place: &AppContext) -> Option<String> {
     }
 }
 
-/// Returns whether a day has passed. A last check in the future comes from a wrong clock, and counts as due.
+/// Returns whether at least a day has passed since the last check. If the last check appears to be in the future
+/// because of a wrong clock, also returns `true`.
 fn is_due(last: Option<Timestamp>, now: Timestamp) -> bool {
     last.is_none_or(|last| last > now || now.as_second() - last.as_second() >= INTERVAL)
 }

@@ -1,4 +1,4 @@
-//! Access to the services of cloud platforms: their URL, and the account that authenticates requests.
+//! Determines how to access the services of cloud platforms: the URL, and the account that authenticates requests.
 
 use super::context::AppContext;
 use crate::cloud::{CloudEnvironment, aws, google};
@@ -7,15 +7,16 @@ use crate::llm;
 use crate::protocol::Problem;
 use std::sync::Arc;
 
-/// How to reach a provider.
+/// Access to a provider: its service, URL and account.
 pub(crate) struct ServiceAccess {
     pub service: llm::Service,
     pub base_url: String,
-    /// Absent if a key authenticates the requests, or if none is needed.
+    /// Account that authenticates requests. Absent if requests are authenticated with a key, or not at all.
     pub account: Option<llm::CloudAccount>,
 }
 
-/// Returns the access to the provider of a model. Reads the AWS profile only if the region is not known otherwise.
+/// Returns how to access the provider of a model. Reads the AWS profile only if the region cannot be determined
+/// otherwise.
 pub(crate) fn access(place: &AppContext, choice: &ProviderModel) -> Result<ServiceAccess, NoModel> {
     let base_url = choice.base_url.clone();
     let has_account = choice.key_place == KeyPlace::Account;

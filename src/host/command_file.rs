@@ -1,9 +1,9 @@
-//! Files of custom slash commands: their names and their content.
+//! Files that define custom slash commands.
 
 use crate::protocol::CustomCommand;
 use std::path::Path;
 
-/// Reads a command. Returns it with notices about its content.
+/// Parses a command file. Returns the command and any notices about its content.
 pub(crate) fn parse_command(name: &str, source: String, bytes: &[u8]) -> (CustomCommand, Vec<String>) {
     let content = String::from_utf8_lossy(bytes);
     let (command, mut notices) = CustomCommand::parse(name.to_owned(), source, &content);
@@ -13,8 +13,8 @@ pub(crate) fn parse_command(name: &str, source: String, bytes: &[u8]) -> (Custom
     (command, notices)
 }
 
-/// Returns `fix` for `fix.md` and `git:commit` for `git/commit.md`; `None` for a name with spaces, which cannot be
-/// typed.
+/// Returns the command name for a file, such as `fix` for `fix.md` and `git:commit` for `git/commit.md`. Returns `None`
+/// if the name contains spaces, because such a command cannot be typed.
 pub(crate) fn command_name(path: &Path) -> Option<String> {
     let path = path.with_extension("");
     let parts: Option<Vec<&str>> = path.components().map(|part| part.as_os_str().to_str()).collect();

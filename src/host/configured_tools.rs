@@ -1,4 +1,4 @@
-//! Custom tools and enabled tools, from manifests and settings.
+//! Custom tools and the selection of enabled tools, as defined by manifests and settings.
 
 use super::plugins::{PluginStore, Plugins};
 use super::project::ProjectConfig;
@@ -8,37 +8,37 @@ use crate::tools::{self, CustomTool, ManifestError, Source, ToolOwner};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Maximum number of manifests in a directory.
+/// Maximum number of tool manifests in a directory.
 const MAX_MANIFESTS: usize = 100;
 const MANIFEST_BYTES: u64 = 256 << 10;
 const ENDING: &str = "toml";
 
-/// The tools that manifests and settings define.
+/// Tools defined by manifests, and limits set by settings.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConfiguredTools {
     pub custom: Vec<Arc<CustomTool>>,
     pub limits: Vec<ToolLimit>,
     /// Messages about invalid manifests and settings.
     pub problems: Vec<String>,
-    /// Messages about ignored settings of the project.
+    /// Messages about project settings that are ignored.
     pub ignored: Vec<String>,
-    /// Hash of all files that were read. Sets read from equal files are equal.
+    /// Hash of all files that were read. It is equal for sets that were read from equal files.
     print: blake3::Hasher,
 }
 
-/// Returns the enabled tools, with the tool that loads other tools on demand if it is needed.
+/// Returns the enabled tools, including the tool that loads other tools on demand.
 fn enabled_names(mut names: Vec<String>) -> ToolNames {
     names.push(tools::FIND_TOOLS.to_owned());
     ToolNames::Enabled(names)
 }
 
-/// Returns the directory of the user's manifests.
+/// Returns the directory that contains the user's tool manifests.
 pub(crate) fn own_directory(directories: &Directories) -> PathBuf {
     directories.config.join("tools")
 }
 
 impl ConfiguredTools {
-    /// Reads the manifests of the user and of plugins, and those of the project if it is trusted.
+    /// Reads the manifests of the user, of plugins and, if the project is trusted, of the project.
     pub(crate) fn read(directories: &Directories, settings: &Settings, project: Option<&ProjectConfig>) -> Self {
         let mut set = Self::default();
         set.limit(&settings.tool_lists());
@@ -50,7 +50,7 @@ impl ConfiguredTools {
         set
     }
 
-    /// Returns all notices for the start of a session.
+    /// Returns the notices to show when a session starts.
     pub(crate) fn notices(&self) -> Vec<String> {
         self.problems.iter().chain(&self.ignored).cloned().collect()
     }
@@ -145,7 +145,8 @@ impl ConfiguredTools {
         self.print.update(source.file.as_os_str().as_encoded_bytes()).update(b"\0").update(blake3::hash(bytes).as_bytes());
         match CustomTool::parse(bytes, source) {
             Ok(tool) => match self.custom.iter().find(|known| known.name.eq_ignore_ascii_case(&tool.name)) {
-                // The tools of the user come first, then those of the project, then those of plugins.
+                // The tools of the user take precedence over the tools of the project, and those over the tools of
+                // plugins.
                 Some(known) => self.problems.push(format!(
                     "ignored `{}`: `{}` in `{}` has the same name; rename one of them",
                     tool.source.file.display(),
@@ -163,7 +164,7 @@ impl ConfiguredTools {
     }
 }
 
-/// Returns the first lines, and the number of remaining lines.
+/// Truncates a list of lines, adding a line that counts the omitted ones.
 fn truncate_list(mut lines: Vec<String>) -> Vec<String> {
     const MAX: usize = 10;
     let more = lines.len().saturating_sub(MAX);

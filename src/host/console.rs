@@ -1,20 +1,20 @@
-//! Output of commands on stdout, and notices and errors on stderr.
+//! Console output: command output goes to stdout, notices and errors to stderr.
 
 use super::error::CliError;
 use crate::protocol::{HINT, Problem};
 use std::io::{IsTerminal, Write};
 
-/// Number of bytes that are written to stdout at a time.
+/// Number of bytes written to stdout at a time.
 const OUTPUT_BYTES: usize = 64 * 1024;
 
-/// Prints notices on stderr, one per line.
+/// Prints notices to stderr, each on its own line.
 pub(crate) fn warn_all(messages: &[String]) {
     for message in messages {
         warn(message);
     }
 }
 
-/// Prints a notice on stderr with its hints, without control characters.
+/// Prints a notice and its hints to stderr, without control characters.
 pub(crate) fn warn(notice: impl Into<Problem>) {
     let notice = notice.into();
     let message = notice.to_string();
@@ -24,7 +24,7 @@ pub(crate) fn warn(notice: impl Into<Problem>) {
     to_stderr(&lines.join("\n"));
 }
 
-/// Prints the errors of a failed command on stderr, with their hints.
+/// Prints the errors of a failed command to stderr, along with their hints.
 pub(crate) fn fail(error: &CliError) {
     error.problems.iter().for_each(|problem| to_stderr(&problem.text()));
 }
@@ -51,8 +51,8 @@ fn without_error_numbers(message: &str) -> String {
     text
 }
 
-/// Wraps a message between words. A line with a word that does not fit into a row is left to the terminal, which then
-/// keeps it as a single line.
+/// Wraps a message between words. A line that contains a word longer than a row is not wrapped, so the terminal treats
+/// it as a single line.
 fn wrap_message(message: &str, width: usize) -> String {
     let mut rows = Vec::new();
     for line in message.split('\n') {
@@ -65,13 +65,13 @@ fn wrap_message(message: &str, width: usize) -> String {
     rows.join("\n")
 }
 
-/// Prints output on stdout. A closed stdout is ignored.
+/// Prints text to stdout. Errors, for example because stdout is closed, are ignored.
 pub(crate) fn print_text(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
     let _ = std::io::stdout().flush();
 }
 
-/// Prints a value as one line of JSON.
+/// Prints a value to stdout as a single line of JSON.
 pub(crate) fn print_json(value: &impl serde::Serialize) {
     // Standard output writes a kilobyte at a time, and a value may have millions of bytes.
     let mut out = std::io::BufWriter::with_capacity(OUTPUT_BYTES, std::io::stdout().lock());

@@ -1,4 +1,4 @@
-//! The environment of a run: its workspace, the user's directories and the settings.
+//! Environment of a run: the workspace, the user's directories and the settings.
 
 use super::agent_authority::ParentSession;
 use super::agent_definitions::Agents;
@@ -39,36 +39,36 @@ pub(crate) struct AppContext {
     pub environment: Environment,
     pub directories: Directories,
     pub settings: Settings,
-    /// The saved API keys.
+    /// Saved API keys.
     pub credentials: Credentials,
-    /// The canonical path of the working directory.
+    /// Canonical path of the working directory.
     pub workspace: PathBuf,
-    /// The workspace and the directories of `--add-dir`, as canonical paths.
+    /// Canonical paths of the workspace and of directories added with `--add-dir`.
     pub roots: Vec<PathBuf>,
     pub home: PathBuf,
     pub mode: Mode,
     /// True if the user chose the mode for this session, instead of in the settings.
     pub is_mode_chosen: bool,
-    /// Custom tools, and the tools that are enabled.
+    /// Custom tools, and which tools are enabled.
     pub tools: ConfiguredTools,
     pub skills: Skills,
     pub hooks: RunHooks,
     pub agents: Agents,
-    /// The session that started this one, if this session belongs to an agent.
+    /// Parent session, if this session belongs to an agent.
     pub parent: Option<ParentSession>,
-    /// Limits on the tools of this run, from the command line or from an agent.
+    /// Limits on the tools of this run, set on the command line or by an agent definition.
     pub run_limits: Vec<ToolLimit>,
-    /// The patch file that this run applies.
+    /// Patch file that this run applies.
     pub patch: Option<Arc<PatchFile>>,
-    /// True if a layer covers the workspace. The repository is then not part of the copy.
+    /// Whether a copy-on-write layer covers the workspace, in which case the repository is not part of the copy.
     pub is_layer: bool,
-    /// The services of the settings; `None` if there are none.
+    /// Services configured in the settings, or `None` if there are none.
     pub services: Option<Services>,
-    /// The session of the session service, once it is registered.
+    /// The session as registered with the session service, set once it is registered.
     pub registration: Arc<OnceLock<RegisteredSession>>,
-    /// The profile named by `--profile`.
+    /// Name of the profile given with `--profile`.
     profile: Option<String>,
-    /// The values given with `--set`.
+    /// Configuration keys and values given with `--set`.
     set: Vec<(String, String)>,
 }
 
@@ -127,9 +127,9 @@ impl AppContext {
         })
     }
 
-    /// Returns the mode in which a session starts: the mode given with `--mode`, otherwise the mode in the settings.
-    /// Inside a command that aye runs, the settings cannot select a less strict mode than the default, because the
-    /// command could have written them.
+    /// Returns the mode in which a session starts, which is the one given with `--mode` or else the one in the
+    /// settings. Inside a command started by aye, the settings cannot select a mode less strict than the default,
+    /// because the command could have written them.
     pub(crate) fn session_mode(&self, flag: Option<Mode>) -> Mode {
         let set = self.settings.approval.mode;
         flag.unwrap_or_else(|| match Nesting::detect() {
@@ -143,38 +143,38 @@ impl AppContext {
         (self.mode, self.is_mode_chosen) = (Mode::Plan, false);
     }
 
-    /// Reloads the settings, overridden by these values, and the saved keys.
+    /// Reloads the saved keys and the settings, and overrides the settings with `set`.
     pub(crate) fn reload(&self, set: &[(String, String)]) -> Result<Self, ConfigError> {
         let set: Vec<_> = self.set.iter().chain(set).cloned().collect();
         let settings = Settings::load(&self.directories, self.profile.as_deref(), &set)?;
         Ok(Self { settings, credentials: Credentials::in_directories(&self.directories), set, ..self.clone() })
     }
 
-    /// Returns the user's plugins. Reads no files yet.
+    /// Returns the user's plugins, without reading any files yet.
     pub(crate) fn plugins(&self) -> PluginStore {
         PluginStore::for_user(&self.directories)
     }
 
-    /// Redirects all data of the session to a directory that is removed at the end of the run.
+    /// Redirects all of the session's data to a directory that is deleted at the end of the run.
     pub(crate) fn save_nothing(&mut self) -> Result<EphemeralData, CliError> {
         let run = EphemeralData::create(&self.directories.shared)?;
         run.path().clone_into(&mut self.directories.data);
         Ok(run)
     }
 
-    /// Returns the context without `[model] default`.
+    /// Returns the context as if `[model] default` were not set.
     pub(crate) fn without_default_model(&self) -> Self {
         Self { settings: self.settings.without_default_model(), ..self.clone() }
     }
 
-    /// Returns the options that give another process the same settings.
+    /// Returns command-line options that make another process use the same settings.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let profile = self.profile.iter().flat_map(|name| ["--profile".to_owned(), name.clone()]);
         let set = self.set.iter().flat_map(|(key, value)| ["--set".to_owned(), format!("{key}={value}")]);
         profile.chain(set).collect()
     }
 
-    /// Returns the timeouts of downloads.
+    /// Returns the timeouts for downloads.
     pub(crate) fn download_timeouts(&self) -> Timeouts {
         Timeouts { connect: self.settings.llm.connect_timeout, idle: self.settings.llm.idle_timeout }
     }
@@ -183,10 +183,11 @@ impl AppContext {
         workspace_id(&self.workspace)
     }
 
-    /// Returns the policy layers in effect: the managed one; the user's, or the file of `--policy`, or the built-in
-    /// one; and the project's if it is trusted.
+    /// Returns the policy layers in effect. These are the managed layer; the user's layer, the file given with
+    /// `--policy`, or the built-in layer; and the project's layer if the project is trusted.
     pub(crate) fn policy(&self, file: Option<&Path>, project: Option<&ProjectConfig>) -> Result<Policy, CliError> {
-        // An agent has the policy of the session that started it, with the layer of the project that this session trusts.
+        // An agent has the policy of the session that started it, with the layer of the project that this session
+        // trusts.
         if let Some(parent) = &self.parent {
             return Ok(parent.policy());
         }
@@ -196,7 +197,7 @@ impl AppContext {
         Policy::assemble(&self.sources(file), project)
     }
 
-    /// Returns the names of all environment variables that may contain a key. Commands do not get these variables.
+    /// Returns the names of all environment variables that may contain a key. They are withheld from commands.
     pub(crate) fn key_variables(&self) -> Vec<String> {
         key_variables(&self.settings, &self.directories, &self.home)
     }
@@ -206,14 +207,14 @@ impl AppContext {
         ServicePolicy::find(&self.settings, &self.environment, &self.directories, &self.home)
     }
 
-    /// Returns the session of the session service, unless the journal of this session has it.
+    /// Returns the session as registered with the session service, unless this session's journal already records it.
     pub(crate) fn new_service_session(&self, state: &SessionState) -> Option<Box<ServiceSession>> {
         let session = self.registration.get().filter(|_| self.parent.is_none())?;
         let facts = session.facts();
         (state.service_session.as_ref() != Some(&*facts)).then(|| Box::new(facts.as_ref().clone()))
     }
 
-    /// Returns the files of the policy.
+    /// Returns the files from which the policy is read.
     pub(crate) fn sources(&self, file: Option<&Path>) -> LayerSources {
         LayerSources {
             own: self.directories.config.join("policy.toml"),
@@ -241,8 +242,8 @@ impl AppContext {
         }
     }
 
-    /// Returns the files that the workspace excludes from the tools. Exclusions need no trust, because they only
-    /// restrict.
+    /// Returns the files that the workspace excludes from all tools. The project need not be trusted, because
+    /// exclusions only restrict access.
     fn excluded_paths(&self) -> Vec<ExcludedPaths> {
         let list = |root: &PathBuf| match own_list(root) {
             Ok(text) => Some(ExcludedPaths::parse(root, &text?)),
@@ -255,7 +256,7 @@ impl AppContext {
         self.roots.iter().filter_map(list).collect()
     }
 
-    /// Returns the limits on tools, apart from those of the policy.
+    /// Returns the limits on tools that are set outside the policy.
     pub(crate) fn tool_limits(&self) -> Vec<ToolLimit> {
         self.tools.limits.iter().chain(&self.run_limits).cloned().collect()
     }
@@ -269,14 +270,15 @@ impl AppContext {
         self.tighten(project);
     }
 
-    /// Applies the settings of a trusted project, which can only restrict. Errors in them are reported with the tools.
+    /// Applies the settings of a trusted project, which can only tighten the user's settings. Errors in them are
+    /// reported together with the tools' problems.
     fn tighten(&mut self, project: &ProjectConfig) {
         if let Some(Ok((settings, _))) = project.tighten_settings(&self.settings) {
             self.settings = settings;
         }
     }
 
-    /// Reloads the manifests, the skills, and the settings of tools and approvals. Returns a description of the
+    /// Reloads the manifests, the skills, and the settings for tools and approvals. Returns a description of any
     /// changes.
     pub(crate) fn reload_project_parts(&mut self, project: &ProjectConfig) -> Result<Option<String>, ConfigError> {
         let settings = Settings::load(&self.directories, self.profile.as_deref(), &self.set)?;
@@ -311,22 +313,22 @@ impl AppContext {
         Ok(Some(changed.join(", ")).filter(|changed| !changed.is_empty()))
     }
 
-    /// Returns whether the workspace is so broad that every action needs approval. This must be reported at startup.
+    /// Returns whether the workspace is so broad that every action needs approval, which must be reported at startup.
     pub(crate) fn is_too_wide(&self) -> bool {
         self.context(Sandbox::Absent, self.mode).is_too_wide()
     }
 
     fn context(&self, sandbox: Sandbox, mode: Mode) -> Context {
-        // The directory of an ephemeral run is below the shared one.
+        // The data directory of an ephemeral run is inside the shared directory.
         let own = [&self.directories.config, &self.directories.shared];
         Context {
             roots: self.roots.clone(),
             home: self.home.clone(),
             mode,
             sandbox,
-            // Both spellings. Of a missing directory, the existing part is resolved.
+            // Each path as given and as resolved. If a directory is missing, the existing part of its path is resolved.
             own: own.into_iter().flat_map(|path| [path.clone(), self.resolve(path)]).collect(),
-            // Added where commands and calls are judged.
+            // The skills are added where commands and calls are judged.
             skills: Vec::new(),
         }
     }
@@ -336,18 +338,18 @@ impl AppContext {
         crate::sys::path::resolve(text, &self.workspace, None).map_or_else(|_| path.to_owned(), |resolved| resolved.real)
     }
 
-    /// Returns the workspace in the form `~/src/greeter`.
+    /// Returns the workspace path for display, as in `~/src/greeter`.
     pub(crate) fn workspace_display(&self) -> String {
         crate::text::abbreviate_home(&self.workspace, &self.home)
     }
 
-    /// Returns the current branch.
+    /// Returns the current git branch, or `None` if there is none.
     pub(crate) fn branch(&self) -> Option<String> {
         Repository::find(&self.workspace)?.branch()
     }
 }
 
-/// Returns tool limits with the aliases that the layers define for tools.
+/// For each tool that a policy layer disables under an alias, returns a limit that uses its canonical name.
 fn aliases(layers: &[Layer]) -> Vec<ToolLimit> {
     let limit = |layer: &Layer, pattern: &ToolPattern| {
         let name = tools::canonical_name(&pattern.text).filter(|name| *name != pattern.text)?;

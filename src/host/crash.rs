@@ -1,4 +1,4 @@
-//! Crash handling: the message to the user, and the report for developers.
+//! Handles crashes by showing a message to the user and writing a report for developers.
 
 use super::error::CliError;
 use crate::policy::guard::contains_panics;
@@ -9,24 +9,25 @@ use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Minimum length in bytes of a secret value that is redacted everywhere. A shorter one may occur in text by chance.
+/// Minimum length, in bytes, of a secret value that is redacted wherever it appears. Shorter values may occur in text
+/// by chance.
 const MIN_BYTES: usize = 8;
 
-/// The state of crash handling: the command to resume, and the first crash.
+/// State of crash handling, including the command that resumes the session and the first crash.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CrashHandler(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     logs: PathBuf,
-    /// The command to resume, such as `aye --resume=7f3a…`, once there is a session.
+    /// Command that resumes the session, such as `aye --resume=7f3a…`. `None` until there is a session.
     resume: Option<String>,
-    /// The message about the first crash, which may have caused later ones.
+    /// Message about the first crash, which may have caused any later ones.
     message: Option<String>,
 }
 
 impl CrashHandler {
-    /// Installs the panic hook. The previous hook, which restores the terminal, runs first.
+    /// Installs the panic hook. The previous hook, which restores the terminal, is called first.
     pub(crate) fn install() -> Self {
         let watch = Self::default();
         let own = watch.clone();
@@ -51,12 +52,12 @@ impl CrashHandler {
         (state.logs, state.resume) = (logs, Some(resume));
     }
 
-    /// Returns the crash error, to be reported instead of an error that the crash caused.
+    /// Returns the error for the crash. It is reported in place of any error that the crash caused.
     pub(crate) fn error(&self) -> Option<CliError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).message.clone().map(CliError::failed)
     }
 
-    /// Writes a report. Returns `None` if no session was open.
+    /// Writes a crash report. Returns `None` if no session was open.
     fn write_report(&self, info: &PanicHookInfo<'_>) -> Option<String> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let resume = state.resume.clone()?;
@@ -72,12 +73,13 @@ impl CrashHandler {
     }
 }
 
-/// Secret values of all redactors of this process, regardless of their form.
+/// Secret values known to any redactor in this process, regardless of their form.
 static KNOWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// Name of the redaction thread. Its own panics are not reported, because redaction itself may be broken.
+/// Name of the redaction thread. Panics in this thread are not reported, because they indicate that redaction itself
+/// may be broken.
 const REDACTS: &str = "panic-text";
 
-/// Adds values that must not appear in panic messages.
+/// Adds secret values that must not appear in panic messages.
 pub(crate) fn remember<'a>(values: impl Iterator<Item = &'a str>) {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     for value in values {
@@ -101,7 +103,7 @@ pub(crate) fn redact_panics() {
     }));
 }
 
-/// Redacts the text in a separate thread. If that thread panics, the text is withheld.
+/// Redacts the text on a separate thread. If that thread panics, the text is withheld.
 fn redact_in_thread(text: String) -> String {
     let redact = move || {
         let known = KNOWN.try_lock().map(|known| known.clone()).unwrap_or_default();
@@ -118,8 +120,8 @@ fn redact_in_thread(text: String) -> String {
     done.unwrap_or_else(|| "(the error message is hidden because it could not be redacted)".to_owned())
 }
 
-/// Installs a panic hook that writes contained panics only to the log. The log gets the location but not the message,
-/// which may quote evaluated text.
+/// Installs a panic hook that reports caught panics only in the log. The log entry includes the location but not the
+/// message, which may quote the text being evaluated.
 pub(crate) fn log_contained() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

@@ -1,4 +1,4 @@
-//! Disk usage of aye, and its limits.
+//! Disk space used by aye, and its limits.
 
 use super::context::AppContext;
 use super::logging;
@@ -9,19 +9,19 @@ use crate::tools;
 use serde::Serialize;
 use std::path::Path;
 
-/// Disk usage of one kind of data.
+/// Disk space used by one kind of data.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct UsageEntry {
     pub name: &'static str,
     pub bytes: u64,
     pub budget_bytes: u64,
-    /// The configuration key of the limit.
+    /// Configuration key that sets the limit.
     pub key: &'static str,
 }
 
 impl AppContext {
-    /// Returns the store of file versions that are saved for rewind.
+    /// Returns the store of file versions saved for rewinding.
     pub(crate) fn snapshots(&self) -> Snapshots {
         Snapshots::new(&self.directories.data).with_budget(self.settings.retention.snapshots_bytes)
     }
@@ -31,7 +31,7 @@ impl AppContext {
     }
 }
 
-/// Returns the current usage of each kind of data. Creates no files.
+/// Returns the disk space currently used by each kind of data. Does not create any files.
 pub(crate) fn usage(place: &AppContext) -> Vec<UsageEntry> {
     let (data, retention) = (&place.directories.data, &place.settings.retention);
     let one = |name, bytes, budget_bytes, key| UsageEntry { name, bytes, budget_bytes, key };
@@ -60,7 +60,7 @@ pub(crate) fn usage(place: &AppContext) -> Vec<UsageEntry> {
     ]
 }
 
-/// Returns the size of the database and its journal files.
+/// Returns the combined size, in bytes, of the database and its journal files.
 pub(crate) fn database_bytes(data: &Path) -> u64 {
     let length = |name: &str| data.join(name).metadata().map_or(0, |metadata| metadata.len());
     ["aye.db", "aye.db-wal", "aye.db-shm"].iter().map(|name| length(name)).sum()

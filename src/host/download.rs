@@ -1,20 +1,20 @@
-//! Download of a public document, such as a list of models, the index of releases or a plugin.
+//! Downloads public documents, such as a list of models, the release index or a plugin.
 
 use crate::protocol::Problem;
 use crate::sys::http::{HttpError, HttpServer, Timeouts};
 use std::time::Duration;
 
-/// Timeout of the whole download.
+/// Timeout for a complete download.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum number of redirects that are followed.
+/// Maximum number of redirects followed.
 const MAX_REDIRECTS: usize = 5;
 
-/// Returns the document at a URL that passed `config::check_list_url`. Redirects are not followed.
+/// Downloads the document at a URL that passed `config::check_list_url`. Redirects are not followed.
 ///
 /// # Errors
 ///
-/// Returns an error if the server cannot be reached or does not send the document in time, or the document is larger
-/// than `max_bytes`.
+/// Returns an error if the server cannot be reached, if it does not send the document in time, or if the document is
+/// larger than `max_bytes`.
 pub(crate) async fn download(given: &str, timeouts: Timeouts, max_bytes: usize) -> Result<Vec<u8>, Problem> {
     within(TIMEOUT, given, async {
         match request(given, timeouts, max_bytes).await? {
@@ -27,13 +27,13 @@ pub(crate) async fn download(given: &str, timeouts: Timeouts, max_bytes: usize) 
     .await
 }
 
-/// Returns the document at a URL that passed `config::check_list_url`. Redirects to https, or to the same server, are
-/// followed.
+/// Downloads the document at a URL that passed `config::check_list_url`. Follows redirects to HTTPS or to the same
+/// server.
 ///
 /// # Errors
 ///
-/// Returns an error if the server cannot be reached or does not send the document in time, or the document is larger
-/// than `max_bytes`.
+/// Returns an error if the server cannot be reached, if it does not send the document in time, or if the document is
+/// larger than `max_bytes`.
 pub(crate) async fn download_following(
     given: &str,
     timeouts: Timeouts,
@@ -59,7 +59,7 @@ pub(crate) async fn download_following(
     .await
 }
 
-/// The response to one request.
+/// Response to a single request.
 enum Response {
     Document(Vec<u8>),
     Redirect { status: String, target: String },
@@ -98,7 +98,8 @@ async fn within(time: Duration, given: &str, all: impl Future<Output = Result<Ve
     tokio::time::timeout(time, all).await.unwrap_or_else(late)
 }
 
-/// Returns whether a certificate was rejected because of its dates, so that one of the two clocks must be wrong.
+/// Returns whether a certificate was rejected because of its validity dates. This usually means that the clock of this
+/// machine or of the server is wrong.
 fn is_about_time(error: &str) -> bool {
     let error = error.to_lowercase();
     error.contains("certificate") && ["expired", "not valid yet", "notvalidyet"].iter().any(|word| error.contains(word))

@@ -1,5 +1,5 @@
-//! Changes since the user left a session: files that the session had changed, the branch, and the policy. Files are
-//! compared by content, because modification times are unreliable.
+//! Detects what has changed since the user left a session: files that the session had changed, the branch, and the
+//! policy. Files are compared by content, because modification times are unreliable.
 
 use super::context::AppContext;
 use super::session::Session;
@@ -10,12 +10,12 @@ use crate::workspace::git::Repository;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of files checked.
+/// Maximum number of files that are checked.
 const MAX: usize = 300;
-/// Maximum number of files listed in a sentence.
+/// Maximum number of files named in a sentence.
 const MAX_NAMED: usize = 3;
 
-/// Returns one sentence per change, for the user who resumes the session.
+/// Returns a sentence for each change, to show to the user when the session is resumed.
 pub(crate) async fn describe_changes(session: &Session, place: &AppContext, layers: &[PolicyLayer]) -> Vec<String> {
     if session.is_new() {
         return Vec::new();
@@ -28,7 +28,8 @@ pub(crate) async fn describe_changes(session: &Session, place: &AppContext, laye
     told
 }
 
-/// Returns the files that the session had changed and that differ now. Paths are in the form that the user writes.
+/// Returns the files that the session changed and that have changed again since then. Paths have the form that the user
+/// would type.
 pub(crate) async fn files(place: &AppContext, id: &SessionId) -> Vec<String> {
     let snapshots = place.snapshots();
     let Ok(trail) = snapshots.trail(id.clone(), 0).await else { return Vec::new() };
@@ -49,7 +50,8 @@ fn name(path: &Path, workspace: &Path) -> String {
     path.strip_prefix(workspace).unwrap_or(path).display().to_string()
 }
 
-/// Returns `src/main.rs changed` or `a, b, c and 4 more changed`; `None` if no file changed.
+/// Returns a phrase such as `src/main.rs changed` or `a, b, c and 4 more changed`. Returns `None` if no file has
+/// changed.
 pub(crate) fn describe_files(files: &[String]) -> Option<String> {
     let named: Vec<&str> = files.iter().take(MAX_NAMED).map(String::as_str).collect();
     match files.len().saturating_sub(MAX_NAMED) {
@@ -65,7 +67,7 @@ pub(crate) fn branch(summary: &SessionSummary) -> Option<String> {
     (then != now).then(|| format!("the branch was {then} and is now {now}"))
 }
 
-/// Returns a sentence if the policy layers in effect have changed.
+/// Returns a sentence if the policy layers in effect have changed since then.
 fn policy(then: Option<&[PolicyLayer]>, now: &[PolicyLayer]) -> Option<String> {
     let then = then?;
     let known = |layers: &[PolicyLayer]| {

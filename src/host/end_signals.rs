@@ -1,15 +1,15 @@
-//! Signals that end a run without a screen.
+//! Signals that terminate a run without a screen.
 
 use super::exit::Exit;
 use crate::sys::signals::is_hangup_ignored;
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that end a run.
+/// Signals that terminate a run.
 pub(crate) struct EndSignals {
     interrupt: Signal,
     terminate: Signal,
-    /// Absent under `nohup`, because such a run outlives the terminal.
+    /// Absent under `nohup`, which lets a run outlive its terminal.
     hang_up: Option<Signal>,
 }
 
@@ -22,7 +22,7 @@ impl EndSignals {
         })
     }
 
-    /// Waits for a signal, and returns its exit code.
+    /// Waits for a signal, and returns the corresponding exit code.
     pub(crate) async fn next(&mut self) -> Exit {
         let mut hung_up = async || match &mut self.hang_up {
             Some(hang_up) => drop(hang_up.recv().await),

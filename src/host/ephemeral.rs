@@ -1,5 +1,5 @@
-//! Data directories of runs that are not saved. Each is removed at the end of its run, or at the next start of aye if
-//! the process was killed.
+//! Data directories of runs that are not saved. Each directory is deleted at the end of its run or, if the process was
+//! killed, the next time aye starts.
 
 use super::console::{warn, warn_all};
 use super::error::CliError;
@@ -11,25 +11,25 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Parent of these directories, inside the data directory.
+/// Directory inside the data directory that contains the directories of all unsaved runs.
 const DIRECTORY: &str = "ephemeral";
-/// Lock of the parent directory. It prevents abandoned runs from being removed while a new run starts.
+/// Lock of the parent directory. It prevents abandoned runs from being deleted while a new run is starting.
 const ALL_LOCK: &str = "lock";
-/// Lock of a run until its end.
+/// Lock that a run holds until it ends.
 const RUN_LOCK: &str = "run.lock";
-/// Directory with the changes of a run in a layer over the workspace. Data of such a run never applies to the real
-/// workspace.
+/// Directory for the changes of a run whose workspace is covered by a copy-on-write layer. Such changes are never
+/// applied to the real workspace.
 const LAYER: &str = "layer";
 
-/// The data directory of a run. Dropping it removes it.
+/// Data directory of an unsaved run, which is deleted when this value is dropped.
 pub(crate) struct EphemeralData {
     path: PathBuf,
-    /// Lock that shows other processes that the run has not ended.
+    /// Lock that tells other processes that the run has not ended.
     _lock: File,
 }
 
 impl EphemeralData {
-    /// Creates a private directory below the data directory.
+    /// Creates a private directory for a run below the data directory.
     pub(crate) fn create(data: &Path) -> Result<Self, CliError> {
         let failed = |error: io::Error| {
             let what = format!("cannot create a directory for `--ephemeral` in `{}`", data.display());
@@ -48,7 +48,7 @@ impl EphemeralData {
         &self.path
     }
 
-    /// Creates the directory of a layer over the workspace.
+    /// Creates the directory for a copy-on-write layer over the workspace.
     pub(crate) fn create_layer(&self) -> io::Result<PathBuf> {
         let path = self.path.join(LAYER);
         DirBuilder::new().mode(0o700).create(&path)?;
@@ -58,14 +58,15 @@ impl EphemeralData {
 
 impl Drop for EphemeralData {
     fn drop(&mut self) {
-        // No other process removes it now, because this process has the lock.
+        // No other process removes the directory now, because this process holds the lock.
         if let Err(problem) = remove(&self.path) {
             warn(problem.hint("aye tries again at the next start"));
         }
     }
 }
 
-/// Removes the directories of runs whose process has died. First finishes applying a command's changes.
+/// Deletes the directories of runs whose process has died, after finishing any interrupted application of a command's
+/// changes.
 pub(crate) fn remove_abandoned(data: &Path) {
     let parent = data.join(DIRECTORY);
     let Ok(entries) = parent.read_dir() else { return };
@@ -86,8 +87,8 @@ pub(crate) fn remove_abandoned(data: &Path) {
     }
 }
 
-/// Removes a directory, unless a command's changes could not be applied completely. Applying them continues at the next
-/// start.
+/// Deletes a directory, unless a command's changes in it have not been applied completely. In that case, applying them
+/// continues the next time aye starts.
 fn remove(path: &Path) -> Result<(), Problem> {
     let failed = || Problem::new(format!("cannot remove `{}`, the data of an `--ephemeral` run", path.display()));
     // Changes that were being applied in a layer must not reach the real files.

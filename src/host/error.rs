@@ -1,4 +1,4 @@
-//! The error of a run that could not start, with its exit code.
+//! Error that ends a command, with its exit code.
 
 use super::exit::Exit;
 use crate::config::ConfigError;
@@ -8,7 +8,7 @@ use crate::store::StoreError;
 use crate::transfer::error::TransferError;
 use std::fmt;
 
-/// The errors for the user, and the exit code for scripts.
+/// Errors to show to the user, and the exit code for scripts.
 #[derive(Debug)]
 pub(crate) struct CliError {
     pub exit: Exit,
@@ -28,7 +28,7 @@ impl CliError {
         Self::new(Exit::Failed, problem)
     }
 
-    /// Adds a hint, an action for the user.
+    /// Adds a hint, which suggests an action to the user.
     #[must_use]
     pub(crate) fn hint(mut self, action: impl Into<String>) -> Self {
         if let Some(last) = self.problems.last_mut() {
@@ -39,13 +39,13 @@ impl CliError {
 }
 
 impl CliError {
-    /// Returns a single error whose lines are the other errors.
+    /// Combines the errors into a single one, in which each error is a line.
     pub(crate) fn into_problem(self) -> Problem {
         Problem::joined(self.problems)
     }
 }
 
-/// Formats the errors as one line each, for use within another message.
+/// Formats each error as a single line, for use inside another message.
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<String> = self.problems.iter().map(Problem::one_line).collect();

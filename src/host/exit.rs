@@ -1,9 +1,9 @@
-//! Exit codes. Scripts depend on them.
+//! Exit codes, on which scripts depend.
 
 use crate::headless::Outcome;
 use std::process::ExitCode;
 
-/// The exit code of the process.
+/// Exit code of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     Completed,
@@ -16,9 +16,9 @@ pub enum Exit {
     /// The limit on steps, tokens or cost was reached.
     Limit,
     Authentication,
-    /// The response does not match the schema of `--output-schema`.
+    /// The response does not conform to the `--output-schema`.
     Mismatch,
-    /// `aye update --check` found a newer version. `dnf check-update` uses the same code.
+    /// `aye update --check` found a newer version. The code is the same as for `dnf check-update`.
     UpdateAvailable,
     /// SIGINT.
     Interrupted,
@@ -27,7 +27,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// All exit codes, in order.
+    /// All exit codes, in ascending order.
     pub const ALL: [Self; 10] = [
         Self::Completed,
         Self::Failed,
@@ -41,7 +41,7 @@ impl Exit {
         Self::Terminated,
     ];
 
-    /// Returns the meaning of the code as a sentence for the manual.
+    /// Returns a sentence that describes the exit code in the manual.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Completed => "The command succeeded.",

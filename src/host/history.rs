@@ -1,4 +1,4 @@
-//! The history of a session: loaded in the background, with older parts on demand.
+//! Session history, which is loaded in the background. Older parts are loaded on demand.
 
 use super::context::AppContext;
 use super::session::{PIECE_RECORDS, Session};
@@ -12,13 +12,13 @@ use std::path::PathBuf;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Loads the whole history of a session in the background.
+/// Loads a session's complete history in the background.
 pub(crate) fn load(session: &Session) -> JoinHandle<Result<LoadedSession, StoreError>> {
     let (store, id, is_new) = (session.store.clone(), session.id().clone(), session.is_new());
     tokio::task::spawn_blocking(move || if is_new { Ok(LoadedSession::default()) } else { store.load(&id) })
 }
 
-/// The history of a session, for display.
+/// Session history for display.
 #[derive(Clone)]
 pub(crate) struct SessionHistory {
     store: Store,
@@ -36,7 +36,7 @@ impl SessionHistory {
         agent::replay(records, &self.workspace, &self.session)
     }
 
-    /// Computes the totals of the session, for a screen that shows only the end of it.
+    /// Computes the session's totals and emits them, for a screen that shows only the end of the session.
     pub(crate) fn emit_totals(self, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || match self.store.load(&self.session) {
             Ok(loaded) => self.emit(EventKind::HistorySummed(SessionState::from_records(&loaded.records).history_sum()), &events),
@@ -44,7 +44,7 @@ impl SessionHistory {
         });
     }
 
-    /// Sends an event; ignored if the screen has closed.
+    /// Emits an event. The event is dropped if the screen has closed.
     pub(crate) fn emit(&self, kind: EventKind, events: &mpsc::UnboundedSender<Event>) {
         let _ = events.send(Event {
             workspace_id: self.workspace.clone(),
@@ -56,7 +56,7 @@ impl SessionHistory {
         });
     }
 
-    /// Exports the history to a file of this name, or of a default name. Never replaces an existing file.
+    /// Exports the history to a file with the given name or a default name. Never replaces an existing file.
     pub(crate) fn export(self, place: AppContext, form: ExportForm, path: Option<PathBuf>, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || {
             let name = |path: PathBuf| match path.strip_prefix("~") {
@@ -78,7 +78,7 @@ impl SessionHistory {
         });
     }
 
-    /// Sends the events before a position in the journal.
+    /// Emits the events that precede a position in the journal.
     pub(crate) fn send_before(self, before: i64, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || {
             let SessionPart { records, before } = match self.store.page(&self.session, Some(before), PIECE_RECORDS) {
@@ -93,7 +93,7 @@ impl SessionHistory {
     }
 }
 
-/// Handles a history that cannot be read: the session cannot continue, and the screen shows the error until the user
+/// Handles a history that cannot be read. The session cannot continue, so the screen shows the error until the user
 /// leaves.
 pub(crate) async fn unreadable(
     past: SessionHistory,

@@ -1,4 +1,4 @@
-//! Hooks of a run: pinned hooks of the user, hooks of plugins, and hooks of a trusted project.
+//! Hooks of a run: the user's pinned hooks, plugin hooks, and the hooks of a trusted project.
 
 use super::plugins::{Plugin, PluginStore};
 use super::project::ProjectConfig;
@@ -12,13 +12,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Maximum size in bytes of a hook's program, which is hashed before each run.
+/// Maximum size, in bytes, of a program run by a hook. The program is hashed before each run.
 const PROGRAM_BYTES: u64 = 64 << 20;
 
-/// Folder for the pins of plugins, in the config directory.
+/// Folder in the configuration directory that contains the pins for plugin hooks.
 const PLUGIN_PINS: &str = "plugins";
 
-/// The hooks of a run, loaded on first use. Cheap to clone; clones share the loaded data.
+/// Hooks of a run, loaded on first use. Cheap to clone; clones share the loaded hooks.
 #[derive(Clone, Default)]
 pub(crate) struct RunHooks {
     config: PathBuf,
@@ -29,30 +29,30 @@ pub(crate) struct RunHooks {
     set: Arc<OnceLock<Arc<HookSet>>>,
 }
 
-/// The hooks of a trusted project, as they were when it was examined.
+/// Hooks of a trusted project, as they were when the project was examined.
 struct ProjectHooks {
     files: Vec<HookFile>,
-    /// Hashes of the project's files, by name.
+    /// Hashes of the project's files, by file name.
     hashes: BTreeMap<String, String>,
 }
 
-/// All hooks of a run.
+/// All hooks of a run, once loaded.
 pub(crate) struct HookSet {
     pub hooks: Vec<Hook>,
-    /// Ignored parts of the files, with the reason.
+    /// Messages about parts of the files that are ignored, with the reasons.
     pub notes: Vec<String>,
     check: CheckHook,
-    /// Working directory for hooks of the user and of plugins.
+    /// Working directory for user and plugin hooks.
     directory: PathBuf,
 }
 
 impl HookSet {
-    /// Returns the hooks for a session; `None` if there are none.
+    /// Returns the hooks for a session, or `None` if there are none.
     pub(crate) fn for_session(&self) -> Option<SessionHooks> {
         SessionHooks::new(self.hooks.clone(), Arc::clone(&self.check), self.directory.clone())
     }
 
-    /// Returns the reason why a hook would not run; `None` if it would.
+    /// Returns why a hook would not run, or `None` if it would.
     pub(crate) fn obstacle(&self, hook: &Hook) -> Option<String> {
         match &hook.action {
             HookAction::Unusable(why) => Some(why.clone()),
@@ -62,18 +62,18 @@ impl HookSet {
 }
 
 impl RunHooks {
-    /// Returns the hooks of the user and of plugins. Reads no files yet.
+    /// Returns the hooks of the user and of plugins, without reading any files yet.
     pub(crate) fn of_user(directories: &Directories, home: &Path, workspace: &Path) -> Self {
         let (config, home, workspace) = (directories.config.clone(), home.to_owned(), workspace.to_owned());
         Self { config, home, workspace, plugins: PluginStore::for_user(directories), ..Self::default() }
     }
 
-    /// Returns the user's hooks in another workspace.
+    /// Returns the user's hooks for another workspace.
     pub(crate) fn in_workspace(&self, workspace: &Path) -> Self {
         Self { workspace: workspace.to_owned(), project: None, set: Arc::default(), ..self.clone() }
     }
 
-    /// Returns these hooks together with those of a project, if it is trusted. Reads no files yet.
+    /// Adds the hooks of a project to these hooks, if the project is trusted. Does not read any files yet.
     pub(crate) fn with_project(&self, project: &ProjectConfig) -> Self {
         let of_project = || Arc::new(ProjectHooks { files: project.hooks(), hashes: project.hashes() });
         Self {
@@ -84,7 +84,7 @@ impl RunHooks {
         }
     }
 
-    /// Returns the hooks as they were when first used.
+    /// Returns the hooks, which are loaded on the first call.
     pub(crate) fn set(&self) -> Arc<HookSet> {
         Arc::clone(self.set.get_or_init(|| Arc::new(self.read())))
     }
@@ -110,7 +110,7 @@ impl RunHooks {
         HookSet { hooks, notes, check, directory }
     }
 
-    /// Returns the user's hooks, and the content of their file.
+    /// Returns the user's hooks, and the content of the file that defines them.
     fn own(&self) -> (HookFile, Vec<u8>) {
         let path = self.config.join(USER_FILE);
         let mut text = Vec::new();
@@ -123,8 +123,8 @@ impl RunHooks {
         }
     }
 
-    /// Returns the files that a hook runs, if they match the content that the user pinned, added with a plugin, or
-    /// trusted in the project.
+    /// Returns the files that a hook runs. Returns an error if they differ from the content that the user pinned, added
+    /// with a plugin, or trusted in the project.
     fn check(&self, hook: &Hook, own_hash: &str, plugins: &[Plugin]) -> Result<HookFiles, String> {
         let of_project = hook_programs(hook, &self.workspace);
         let programs = |programs| HookFiles { programs, plugin: None };
@@ -144,7 +144,8 @@ impl RunHooks {
         }
     }
 
-    /// Returns the files that a plugin's hook runs. It may run the project's programs only if the project is trusted.
+    /// Returns the files that a plugin's hook runs. The hook may run programs in the project only if the project is
+    /// trusted.
     fn check_plugin(&self, hook: &Hook, of_project: &[String], plugins: &[Plugin]) -> Result<HookFiles, String> {
         let plugin = plugins.iter().find(|plugin| plugin.owns(&hook.file)).ok_or("its plugin is not installed")?;
         if let Some(change) = plugin.change() {
@@ -210,10 +211,10 @@ impl RunHooks {
         files
     }
 
-    /// Pins the user's current hooks. Returns the pinned files.
+    /// Pins the current content of the user's hooks, and returns the pinned files.
     ///
     /// # Errors
-    /// Returns an error if a file cannot be read, or the pins cannot be saved.
+    /// Returns an error if a file cannot be read, or if the pins cannot be saved.
     pub(crate) fn pin(&self) -> Result<Vec<PathBuf>, String> {
         let (own, text) = self.own();
         let path = self.config.join(USER_FILE);
@@ -234,7 +235,7 @@ impl RunHooks {
     }
 }
 
-/// Returns the hash of a file; `None` if the file cannot be read or is too large.
+/// Returns the hash of a file, or `None` if the file cannot be read or is too large.
 fn hash(path: &Path) -> Option<String> {
     let real = path.canonicalize().ok()?;
     let mut hasher = blake3::Hasher::new();

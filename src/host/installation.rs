@@ -1,4 +1,4 @@
-//! Installation of this program: which package manager or script installed it, and how to update it.
+//! Determines which package manager or script installed this program, and how to update it.
 
 use super::release_index::Release;
 use crate::sys::file;
@@ -8,21 +8,22 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use url::Url;
 
-/// Name of the npm package that starts the program. The names of the packages that contain the program begin with it.
+/// Name of the npm package that starts the program. The names of the packages that contain the program itself have this
+/// prefix.
 const NPM_PACKAGE: &str = "aye-agent";
-/// File with which the installer marks its directory.
+/// File that the shell installer creates to mark its directory.
 const INSTALLER_MARK: &str = ".aye-installed";
-/// File name of the installer in a release.
+/// File name of the shell installer in a release.
 const INSTALLER: &str = "aye-installer.sh";
-/// Maximum size in bytes of a package manager's record.
+/// Maximum size, in bytes, of a package manager's record file.
 const MAX_RECORD: u64 = 4 << 20;
-/// Profile that cargo installs by default.
+/// Profile that cargo uses by default when installing.
 const USUAL_PROFILE: &str = "release";
 
-/// The program, and its installation method.
+/// This program and how it was installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Installation {
-    /// Path of the program, without symlinks.
+    /// Path of the program after resolving symlinks.
     pub program: PathBuf,
     pub method: InstallMethod,
 }
@@ -31,45 +32,45 @@ pub(crate) struct Installation {
 pub(crate) enum InstallMethod {
     /// `cargo install`.
     Cargo(CargoInstall),
-    /// A Debian package.
+    /// Debian package.
     Deb,
-    /// The npm package, in this prefix or project directory.
+    /// npm package, installed in this prefix or project directory.
     Npm {
         directory: PathBuf,
         is_global: bool,
     },
-    /// Homebrew, under this name.
+    /// Homebrew formula with this name.
     Homebrew {
         formula: String,
     },
-    /// The shell installer, in this directory.
+    /// Shell installer, which installed the program in this directory.
     Installer {
         directory: PathBuf,
     },
     Unknown,
 }
 
-/// An installation by cargo.
+/// Installation by cargo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CargoInstall {
     root: PathBuf,
-    /// True if cargo uses this root by default, without `--root`.
+    /// Whether this is the root that cargo uses if `--root` is not given.
     is_usual_root: bool,
-    /// Source in cargo's notation: `path+file:///…`, `git+https://…`, `registry+https://…`.
+    /// Source in cargo's notation, such as `path+file:///…`, `git+https://…` or `registry+https://…`.
     source: String,
     profile: String,
 }
 
-/// Locations where package managers record installed files.
+/// Locations at which package managers record the files they installed.
 #[derive(Debug, Clone)]
 pub(crate) struct PackageRecords {
-    /// Root directory of the system.
+    /// Root directory of the file system.
     pub system: PathBuf,
-    /// Directory that cargo installs to without `--root`.
+    /// Directory to which cargo installs if `--root` is not given.
     pub cargo_root: Option<PathBuf>,
 }
 
-/// The part of `.crates2.json` in which cargo lists installed programs.
+/// The part of `.crates2.json` that lists the programs installed by cargo.
 #[derive(Deserialize)]
 struct CargoRecord {
     installs: BTreeMap<String, CargoEntry>,
@@ -83,7 +84,7 @@ struct CargoEntry {
 }
 
 impl PackageRecords {
-    /// Returns the locations on this system.
+    /// Returns the locations used on this system.
     pub(crate) fn from_system(variable: impl Fn(&str) -> Option<String>) -> Self {
         let home = || variable("HOME").map(|home| PathBuf::from(home).join(".cargo"));
         let named = variable("CARGO_INSTALL_ROOT").or_else(|| variable("CARGO_HOME")).map(PathBuf::from);
@@ -93,7 +94,7 @@ impl PackageRecords {
 }
 
 impl Installation {
-    /// Determines how the program at this path was installed, from its path and the records of package managers.
+    /// Determines how the program at this path was installed, based on the path and the records of package managers.
     pub(crate) fn for_program(program: PathBuf, records: &PackageRecords) -> Self {
         let method = npm(&program)
             .or_else(|| homebrew(&program))
@@ -104,7 +105,7 @@ impl Installation {
         Self { program, method }
     }
 
-    /// Returns a description: `npm package in /usr/local`.
+    /// Describes how the program was installed, as in `npm package in /usr/local`.
     pub(crate) fn describe(&self) -> String {
         match &self.method {
             InstallMethod::Cargo(install) => format!("cargo install, in {}", install.root.display()),
@@ -119,7 +120,7 @@ impl Installation {
 }
 
 impl InstallMethod {
-    /// Returns the name of the method in JSON output.
+    /// Returns the name of the installation method, as used in JSON output.
     pub(crate) fn as_str(&self) -> &'static str {
         match self {
             Self::Cargo(_) => "cargo",
@@ -131,8 +132,8 @@ impl InstallMethod {
         }
     }
 
-    /// Returns the shell commands that update this installation. Empty if the release has no file for it, if no release
-    /// is given but one is needed, or if the method is unknown.
+    /// Returns shell commands that update this installation. Returns no commands if the method is unknown, if a release
+    /// is needed but not given, or if the release does not contain a suitable file.
     pub(crate) fn update_commands(&self, release: Option<&Release>) -> Vec<String> {
         match self {
             Self::Cargo(install) => install.update_commands(),
@@ -192,7 +193,7 @@ fn directory_from_url(url: &str) -> Option<PathBuf> {
     Url::parse(url).ok()?.to_file_path().ok()
 }
 
-/// Recognizes a platform-specific npm package: `…/node_modules/aye-agent-linux-x64/bin/aye`.
+/// Recognizes a platform-specific npm package by its path, `…/node_modules/aye-agent-linux-x64/bin/aye`.
 fn npm(program: &Path) -> Option<InstallMethod> {
     let package = program.parent()?.parent()?;
     let is_package = package.file_name()?.to_str()?.starts_with(NPM_PACKAGE) && package.parent()?.ends_with("node_modules");
@@ -210,7 +211,7 @@ fn npm(program: &Path) -> Option<InstallMethod> {
     Some(InstallMethod::Npm { directory: base, is_global: false })
 }
 
-/// Recognizes a Homebrew keg: `…/Cellar/FORMULA/VERSION/…`.
+/// Recognizes a Homebrew keg by its path, `…/Cellar/FORMULA/VERSION/…`.
 fn homebrew(program: &Path) -> Option<InstallMethod> {
     let mut parts = program.components().skip_while(|part| part.as_os_str() != "Cellar").skip(1);
     let Some(Component::Normal(formula)) = parts.next() else { return None };
@@ -219,14 +220,14 @@ fn homebrew(program: &Path) -> Option<InstallMethod> {
     parts.nth(1).is_some().then_some(InstallMethod::Homebrew { formula })
 }
 
-/// Looks up the program in the file list of the Debian package `aye`.
+/// Looks up the program in the list of files installed by the Debian package `aye`.
 fn deb(program: &Path, records: &PackageRecords) -> Option<InstallMethod> {
     let list = read(&records.system.join("var/lib/dpkg/info/aye.list"))?;
     let installed = Path::new("/").join(program.strip_prefix(&records.system).ok()?);
     list.lines().any(|path| Path::new(path) == installed).then_some(InstallMethod::Deb)
 }
 
-/// Looks up the program in cargo's list, which is next to the `bin` directory.
+/// Looks up the program in cargo's record, which is stored next to the `bin` directory.
 fn cargo(program: &Path, records: &PackageRecords) -> Option<InstallMethod> {
     let bin = program.parent().filter(|bin| bin.ends_with("bin"))?;
     let root = bin.parent()?;
@@ -252,7 +253,7 @@ fn read(path: &Path) -> Option<String> {
     String::from_utf8(file::read(path, MAX_RECORD).ok()?).ok()
 }
 
-/// Returns Debian's name for the architecture of this build.
+/// Returns the name that Debian uses for the architecture of this build.
 fn deb_architecture() -> Option<&'static str> {
     match std::env::consts::ARCH {
         "x86_64" => Some("amd64"),
@@ -275,7 +276,7 @@ fn installer_commands(release: Option<&Release>, directory: &Path) -> Option<Vec
     Some(commands)
 }
 
-/// Returns commands that download a file of the release into the current directory and verify its checksum.
+/// Returns commands that download a release file to the current directory and verify its checksum.
 fn download_commands(release: &Release, name: &str) -> Option<Vec<String>> {
     let (file, url) = release.file(name)?;
     let checksum = if cfg!(target_os = "macos") { "shasum -a 256" } else { "sha256sum" };
@@ -288,7 +289,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A system in its own directory.
+    /// A simulated system in a temporary directory.
     struct System {
         directory: tempfile::TempDir,
     }
@@ -314,7 +315,7 @@ mod tests {
             Installation::for_program(self.path(program), &records)
         }
 
-        /// Returns the method, and the commands with `/` as the root of the system.
+        /// Returns the installation method and the update commands, in which `/` replaces the system's root directory.
         fn updated(&self, program: &str, release: Option<&Release>) -> (&'static str, Vec<String>) {
             let method = self.installation(program).method;
             let root = self.path("").display().to_string();

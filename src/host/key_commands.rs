@@ -1,4 +1,5 @@
-//! API keys printed by the user's programs (`api_key_command`). They run in the background, at most once per key.
+//! Obtains API keys from programs configured by the user (`api_key_command`). The programs run in the background, at
+//! most once per key.
 
 use super::context::AppContext;
 use super::secret_programs::TIMEOUT;
@@ -6,8 +7,8 @@ use crate::config::{ApiKey, KeyCommand as Setting};
 use crate::protocol::{Failure, FailureKind, Problem};
 use crate::sys::key_command::{KeyCommandError, KeyProgram};
 
-/// Returns the key of a provider. Runs the program unless the key is already known. `rejected`: a key that the provider
-/// rejected and that must be replaced.
+/// Returns the API key of a provider, running the configured program unless the key is already known. `rejected` is a
+/// key that the provider rejected and that must be replaced.
 pub(crate) fn provider_key(
     place: &AppContext,
     provider: &str,
@@ -29,7 +30,7 @@ pub(crate) fn provider_key(
     })
 }
 
-/// Returns the error for a request that needs a key from a program.
+/// Converts a problem with obtaining a key to the failure of the request that needs it.
 pub(crate) fn failure(problem: &Problem) -> Failure {
     Failure::from_problem(FailureKind::Authentication, problem)
 }

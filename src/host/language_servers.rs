@@ -1,4 +1,4 @@
-//! Language servers of a session: finds their programs, and prepares the sandbox in which they run.
+//! Finds the language servers of a session, and prepares the sandbox in which they run.
 
 use super::context::AppContext;
 use crate::lsp::{self, FindCommand, LANGUAGES, Language, ServerCommand};
@@ -8,9 +8,9 @@ use crate::tools::{self, ReadOnlyLauncher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Cache directory of the servers, in the private `/tmp` of their sandbox.
+/// Cache directory of the servers, inside the private `/tmp` of their sandbox.
 const CACHE: &str = "/tmp/cache";
-/// Program that, when started under another name, runs that program of the selected toolchain.
+/// Program that, when started under another program's name, runs that program from the selected toolchain.
 const RUSTUP: &str = "rustup";
 
 /// Handle to the language servers. Cheap to clone; all clones share the same servers.
@@ -20,7 +20,7 @@ pub(super) struct LanguageServerHandle {
     launcher: Arc<LazyLauncher>,
 }
 
-/// The launcher; set once the settings of the tools are known.
+/// Launcher for the servers, set once the tool settings are known.
 #[derive(Default)]
 struct LazyLauncher(OnceLock<ReadOnlyLauncher>);
 
@@ -37,8 +37,8 @@ impl crate::ports::Launcher for LazyLauncher {
 }
 
 impl LanguageServerHandle {
-    /// Returns the servers of the enabled languages; `None` if there are none. Searches for nothing and starts nothing
-    /// yet.
+    /// Returns the servers for the enabled languages, or `None` if there are none. Does not search for or start any
+    /// program yet.
     pub(super) fn new(place: &AppContext) -> Option<Self> {
         let uses = |language: &Language| place.settings.uses_language_server(language.name);
         if !LANGUAGES.iter().any(uses) {
@@ -50,14 +50,14 @@ impl LanguageServerHandle {
         Some(Self { servers: Arc::new(servers), launcher })
     }
 
-    /// Returns the diagnostics port for the tools.
+    /// Returns the interface through which tools obtain diagnostics.
     pub(super) fn port(&self) -> Arc<dyn Diagnostics> {
         Arc::clone(&self.servers) as Arc<dyn Diagnostics>
     }
 
-    /// Sets the settings for servers that start later.
+    /// Sets the tool settings used for servers that are started later.
     pub(super) fn set_settings(&self, settings: &tools::ToolSettings) {
-        // The settings must not contain the servers that contain them.
+        // The servers contain the settings, so the settings must not contain the servers.
         let mut settings = settings.clone();
         settings.session.diagnostics = None;
         let launcher = self.launcher.0.get_or_init(|| ReadOnlyLauncher::new(settings.clone()));
@@ -69,9 +69,9 @@ impl LanguageServerHandle {
     }
 }
 
-/// The program of a language server, or the reason why there is none.
+/// The program of a language server, or the reason why it was not found.
 pub(crate) struct FoundServer {
-    /// Language, as in `[lsp.rust]`.
+    /// Language name, as in `[lsp.rust]`.
     pub language: &'static str,
     pub program: Result<PathBuf, String>,
 }
@@ -87,7 +87,8 @@ pub(crate) fn find_servers(place: &AppContext) -> Vec<FoundServer> {
     enabled.map(one).collect()
 }
 
-/// Returns a function that finds the command for a language: the configured one, or the usual program in PATH.
+/// Returns a function that finds the command for a language. The command is either configured or the language's default
+/// program in `PATH`.
 fn command_finder(place: &AppContext) -> FindCommand {
     let path = place.environment.get("PATH").map(str::to_owned).unwrap_or_default();
     let rustup_home = place.environment.get("RUSTUP_HOME").map_or_else(|| place.home.join(".rustup"), PathBuf::from);
@@ -114,7 +115,7 @@ fn command_finder(place: &AppContext) -> FindCommand {
     })
 }
 
-/// Search for a program outside the project.
+/// Searches for programs outside the project.
 struct ProgramSearch<'a> {
     path: &'a str,
     roots: &'a [PathBuf],
@@ -141,7 +142,7 @@ impl ProgramSearch<'_> {
         found.ok_or_else(|| format!("`{name}` was not found in PATH"))
     }
 
-    /// Returns the entries of PATH outside the project.
+    /// Returns the entries in `PATH` that are outside the project.
     fn entries(&self) -> impl Iterator<Item = PathBuf> {
         self.path.split(':').map(PathBuf::from).filter(|entry| entry.is_absolute() && !self.is_inside(entry))
     }
@@ -156,7 +157,7 @@ impl ProgramSearch<'_> {
     }
 }
 
-/// Returns the user's default toolchain.
+/// Returns the user's default Rust toolchain.
 fn default_toolchain(rustup_home: &Path) -> Result<String, String> {
     let file = rustup_home.join("settings.toml");
     let table = std::fs::read_to_string(&file).ok().and_then(|text| toml::from_str::<toml::Table>(&text).ok());

@@ -1,4 +1,4 @@
-//! Local models: the default choice among them, and warnings about small context windows.
+//! Local models: selects one if no other model is configured, and warns about small context windows.
 
 use super::models::{LOCAL, ModelCatalog};
 use crate::config::{NoModel, Settings};
@@ -9,19 +9,19 @@ use crate::protocol::Problem;
 use crate::store::SessionSummary;
 use std::sync::Arc;
 
-/// Minimum context window, in tokens, for a conversation with tools.
+/// Minimum context window, in tokens, needed for a conversation with tools.
 const LITTLE: u64 = 16_384;
 
-/// The chosen model, or the reason why there is none.
+/// The chosen model, or the reason why none could be chosen.
 pub(crate) type ModelSelection = Result<Arc<dyn Model>, NoModel>;
 
-/// Returns whether neither the user nor a session chose a model.
+/// Returns whether the model has been chosen neither by the user nor by a session.
 pub(crate) fn is_open(settings: &Settings, flag: Option<&str>, resumed: Option<&SessionSummary>) -> bool {
     flag.is_none() && resumed.is_none_or(|summary| summary.model.is_empty()) && !settings.has_default_model()
 }
 
-/// Returns the chosen model. Without a key or a configured model, falls back to a model of the only local model server.
-/// Also returns a notice about the fallback.
+/// Returns the chosen model. If there is no configured model and no key, falls back to a model from the only local
+/// model server, and also returns a notice about this.
 pub(crate) async fn fallback_local_model(
     models: &ModelCatalog,
     settings: &Settings,
@@ -57,7 +57,7 @@ pub(crate) async fn fallback_local_model(
 #[derive(Debug, PartialEq, Eq)]
 enum LocalChoice {
     Nothing,
-    /// There are several models to choose from; a hint lists them.
+    /// There are several models to choose from, which a hint lists.
     Choose(Problem),
     Ask {
         name: String,
@@ -86,7 +86,7 @@ fn pick(servers: &[LocalServer], otherwise: &Problem) -> LocalChoice {
     }
 }
 
-/// Returns a warning about a local model with a small context window.
+/// Returns a warning if the model is local and has a small context window.
 async fn warning(model: &dyn Model) -> Option<String> {
     if !model.name().starts_with("local/") {
         return None;

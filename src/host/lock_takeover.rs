@@ -1,4 +1,4 @@
-//! Takes over a session that another process owns: asks that process to save and exit, and never kills it.
+//! Takes over a session that another process owns. Asks that process to save the session and exit, but never kills it.
 
 use crate::host::nesting::Nesting;
 use crate::protocol::{Problem, SessionId};
@@ -6,18 +6,19 @@ use crate::store::Store;
 use crate::sys::instance::Instance;
 use std::time::{Duration, Instant};
 
-/// Timeout for the other process to save and exit.
+/// Maximum time to wait until the other process has saved the session and exited.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Polling interval.
+/// Interval at which the other process is polled.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Returns the reason why this system does not support taking over a session.
+/// Returns why this process may not take over a session, or `None` if it may.
 pub(crate) fn obstacle() -> Option<Problem> {
     (Nesting::detect() == Nesting::InsideAye)
         .then(|| Problem::new("a command that aye runs (AYE=1) cannot take over a session").hint("run aye in your own terminal"))
 }
 
-/// Asks the owner of the session to exit, and waits for it. Returns the reason if the process still owns the session.
+/// Asks the process that owns a session to exit, and waits until it has done so. Returns the reason if the process
+/// still owns the session.
 pub(crate) fn ask_holder_to_exit(store: &Store, id: &SessionId) -> Result<(), Problem> {
     let Some(holder) = store.holder(id)? else { return Ok(()) };
     if let Some(reason) = obstacle() {

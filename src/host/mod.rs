@@ -1,4 +1,4 @@
-//! The environment and the sessions of all front ends: settings, trust, policy, models, tools and servers.
+//! Environment and sessions, common to all front ends: settings, trust, policy, models, tools and servers.
 
 mod agent_authority;
 pub(crate) mod agent_definitions;

@@ -1,4 +1,4 @@
-//! Models: selected by flag, session or settings, connected to their provider, and listed.
+//! Selects models by flag, session or settings, connects them to their providers, and lists them.
 
 use super::allowed_models::AllowedModels;
 use super::catalogue_file;
@@ -23,39 +23,39 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The provider name of local models.
+/// Provider name for local models.
 pub(crate) const LOCAL: &str = "local";
 
-/// The provider name of the recorded model.
+/// Provider name for the recorded model.
 pub(crate) const DEMO: &str = "demo";
 
-/// Maximum size of the user's model list, in bytes.
+/// Maximum size of the user's model list in bytes.
 const FILE_BYTES: u64 = 1 << 20;
-/// Timeout of a request for a provider's model list.
+/// Timeout for requesting a provider's model list.
 const ASKING: Duration = Duration::from_secs(5);
-/// Source of a model in the catalogue.
+/// Source shown for a model from the catalogue.
 const CATALOGUE: &str = "catalogue";
-/// Source of a model in the settings.
+/// Source shown for a model from the settings.
 const CONFIG: &str = "config.toml";
 
-/// The available models.
+/// Models that are available.
 #[derive(Clone)]
 pub(crate) struct ModelCatalog {
     place: Arc<AppContext>,
-    /// Notified when a new key is known.
+    /// Notification that a new key has become known.
     new_key: Arc<Notify>,
     catalogue: Result<Catalogue, ConfigError>,
-    /// Reason why the downloaded catalogue is not used.
+    /// Reason the downloaded catalogue is not used, if it is not.
     damage: Option<String>,
-    /// The models allowed by the policy.
+    /// Models that the policy allows.
     allowed: AllowedModels,
-    /// Keys that the user entered since the start. They take precedence over keys in the environment, which may have
-    /// been rejected.
+    /// Keys that the user entered while aye is running. They take precedence over keys in the environment, which may
+    /// have been rejected.
     given: Arc<Mutex<BTreeMap<String, SecretString>>>,
 }
 
 impl ModelCatalog {
-    /// Reads the user's model list, if there is one; the built-in list is read when it is needed.
+    /// Reads the user's model list, if there is one. The built-in list is read only when it is needed.
     pub(crate) fn new(place: &AppContext) -> Self {
         let (downloaded, damage) = match catalogue_file::read(&place.directories) {
             Ok(downloaded) => (downloaded, None),
@@ -72,12 +72,12 @@ impl ModelCatalog {
         }
     }
 
-    /// Sets the notification about new keys, which must be redacted from then on.
+    /// Sets the notification for new keys, which must be redacted as soon as they are known.
     pub(crate) fn with_key_notification(self, new_key: Arc<Notify>) -> Self {
         Self { new_key, ..self }
     }
 
-    /// Restricts the choice of a default model to those that the policy allows.
+    /// Restricts the default model to models that the policy allows.
     pub(crate) fn with_policy(self, policy: &Policy) -> Self {
         Self { allowed: AllowedModels::from_policy(policy), ..self }
     }
@@ -90,17 +90,17 @@ impl ModelCatalog {
         &self.allowed
     }
 
-    /// Returns `[model] default`.
+    /// Returns the model set by `[model] default`.
     pub(crate) fn default_model(&self) -> Option<&str> {
         self.place.settings.default_model_name()
     }
 
-    /// Returns the model for summaries and the config key that names it.
+    /// Returns the model that writes summaries, and the configuration key that specifies it.
     pub(crate) fn summary_model(&self) -> Option<(&'static str, &str)> {
         self.place.settings.summary_model()
     }
 
-    /// Returns a model by name, or the default model according to settings and keys.
+    /// Returns the model with this name or, if `name` is `None`, the default model determined by settings and keys.
     pub(crate) fn choice(&self, name: Option<&str>) -> Result<ProviderModel, NoModel> {
         self.place.settings.choose_model(name, &self.place.environment, &self.place.credentials)
     }
@@ -109,7 +109,7 @@ impl ModelCatalog {
         self.place.settings.providers()
     }
 
-    /// Returns the models of a provider: those in the settings and the catalogue, and its default.
+    /// Returns a provider's default model, and its models from the settings and the catalogue.
     pub(crate) fn provider_models(&self, provider: &str, catalogue: &Catalogue) -> Vec<String> {
         let settings = &self.place.settings;
         let own = settings.provider_models(provider).iter().map(|model| format!("{provider}/{model}"));
@@ -118,14 +118,14 @@ impl ModelCatalog {
         own.chain(listed).chain(default).collect()
     }
 
-    /// Returns the model that is used without `[model] default`, for a policy that forbids that default.
+    /// Returns the model that would be used without `[model] default`, for a policy that forbids the default model.
     pub(crate) fn without_forbidden_default(&self) -> Option<Arc<dyn Model>> {
         let mut here = self.clone();
         here.place = Arc::new(here.place.without_default_model());
         here.choose(None, None).ok()
     }
 
-    /// Returns a copy with the current settings, which may contain a new provider. Keys stay shared.
+    /// Returns a copy that uses the current settings, which may include a new provider. Keys remain shared.
     fn as_set_now(&self) -> Self {
         let mut here = self.clone();
         if let Ok(mut now) = self.place.reload(&[]) {
@@ -135,7 +135,8 @@ impl ModelCatalog {
         here
     }
 
-    /// Runs work that may use a key that was saved in the meantime.
+    /// Runs work that may need a newly saved key, after reloading the saved keys. Sends the notification if new keys
+    /// have become known.
     fn with_new_keys<T>(&self, work: impl FnOnce() -> T) -> T {
         let credentials = &self.place.credentials;
         let before = credentials.known_values();
@@ -147,7 +148,7 @@ impl ModelCatalog {
         done
     }
 
-    /// Returns the model to use, according to the flag, the resumed session or the settings.
+    /// Returns the model to use, as determined by the flag, the resumed session or the settings, in this order.
     pub(crate) fn choose(&self, flag: Option<&str>, resumed: Option<&SessionSummary>) -> Result<Arc<dyn Model>, NoModel> {
         // A session that never had a model has no preference.
         let asked = flag.or(resumed.map(|summary| summary.model.as_str()).filter(|model| !model.is_empty()));
@@ -167,7 +168,7 @@ impl ModelCatalog {
         connected.map_err(|failure| NoModel::NoKey(failure.problem()))
     }
 
-    /// Returns the connection settings of a model's provider.
+    /// Returns how to connect to a model's provider.
     fn spec(&self, choice: ProviderModel) -> Result<ProviderSpec, NoModel> {
         let access = cloud_accounts::access(&self.place, &choice)?;
         let api = match choice.api {
@@ -193,7 +194,7 @@ impl ModelCatalog {
             api,
             base_url: access.base_url,
             key,
-            // Shown if the key is rejected.
+            // Source of the key, shown if the key is rejected.
             key_variable: match choice.key_place {
                 KeyPlace::Environment | KeyPlace::Command if given.is_some() => "the key you entered".to_owned(),
                 KeyPlace::Keyring => "keyring".to_owned(),
@@ -209,7 +210,7 @@ impl ModelCatalog {
         })
     }
 
-    /// Returns a key that is read from the keyring with the first request.
+    /// Returns a key that is read from the keyring when the first request is sent.
     fn keyring_secret(&self, provider: &str) -> llm::Secret {
         let name = self.place.settings.key_name(provider).unwrap_or(provider).to_owned();
         let credentials = self.place.credentials.clone();
@@ -219,7 +220,7 @@ impl ModelCatalog {
         })
     }
 
-    /// Returns a key that a program prints before the first request.
+    /// Returns a key that is obtained by running a program before the first request.
     fn program_secret(&self, provider: &str, setting: KeyCommand) -> llm::Secret {
         let (place, provider) = (Arc::clone(&self.place), provider.to_owned());
         llm::Secret::renewable(move |rejected| {
@@ -228,14 +229,15 @@ impl ModelCatalog {
         })
     }
 
-    /// Returns the connection settings of a provider, or the reason why it cannot be used.
+    /// Returns how to connect to a provider, or the reason why it cannot be used.
     pub(crate) fn provider(&self, name: &str) -> Result<ProviderSpec, NoModel> {
         let model = format!("{name}/{}", self.place.settings.provider_default_model(name).unwrap_or("default"));
         let choice = self.place.settings.choose_model(Some(&model), &self.place.environment, &self.place.credentials)?;
         self.spec(choice)
     }
 
-    /// Returns the models that are known without a request: the default model, then usable ones, then the rest.
+    /// Returns the models that are known without sending requests: first the default model, then other usable models,
+    /// and finally all remaining ones.
     fn known_models(&self, catalogue: &Catalogue) -> Vec<ListedModel> {
         let default = self.would_use(None).ok();
         let first = default.map(|choice| {
@@ -278,7 +280,7 @@ impl ModelCatalog {
         MissingRequirement { words: Some(words), key_of: variable.filter(|_| provider != LOCAL).map(|_| key.to_owned()) }
     }
 
-    /// Adds the models listed by the available servers.
+    /// Adds the models that the available servers list.
     async fn add_listed(&self, catalogue: &Catalogue, models: &mut Vec<ListedModel>) -> Vec<String> {
         let mut asked = Vec::new();
         for name in self.place.settings.providers() {
@@ -319,7 +321,7 @@ impl ModelCatalog {
     }
 }
 
-/// Adds the models of a server after the known models of its provider.
+/// Adds the models of a server after the known models of the same provider.
 fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, address: &str, told: Vec<ModelEntry>) {
     for told in told {
         let name = format!("{provider}/{}", told.id);
@@ -335,7 +337,7 @@ fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, add
 }
 
 impl ModelCatalog {
-    /// Returns the model that a run with this flag would use.
+    /// Returns the model that would be used in a run with this flag.
     pub(crate) fn would_use(&self, flag: Option<&str>) -> Result<ProviderModel, NoModel> {
         match flag {
             Some(_) => self.choice(flag),
@@ -343,8 +345,9 @@ impl ModelCatalog {
         }
     }
 
-    /// Returns the model to use if neither a flag nor a session names one: `[model] default`, otherwise the first model
-    /// with a key that the policy lists, otherwise the model of the first provider with a key.
+    /// Returns the model to use if it is set neither by a flag nor by a session. This is `[model] default`, if it is
+    /// set. Otherwise, it is the first usable model that matches `allowed_models` or, if the policy allows every model,
+    /// the model of the first provider that has a key.
     fn usable_model(&self, catalogue: &Catalogue) -> Result<ProviderModel, NoModel> {
         let by_keys = || self.choice(None);
         if let Some(default) = self.default_model() {
@@ -417,8 +420,8 @@ impl ModelCatalog {
         }
     }
 
-    /// Returns the models that match an entry of `allowed_models`: the name itself, or the listed models that match a
-    /// pattern, by provider.
+    /// Returns the models that match an entry in `allowed_models`. An entry without wildcards is returned as it is; a
+    /// pattern matches the listed models of each provider.
     fn models_matching(&self, pattern: &str, catalogue: &Catalogue) -> Vec<String> {
         if !pattern.contains(['*', '?']) {
             return vec![pattern.to_owned()];
@@ -439,11 +442,11 @@ fn quoted(patterns: &[&str]) -> String {
     patterns.iter().map(|pattern| format!("`{pattern}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// The reason why a model cannot be used.
+/// Reason a model cannot be used.
 #[derive(Debug, Clone, Default)]
 struct MissingRequirement {
     words: Option<String>,
-    /// Name of the API key, if only the key is missing.
+    /// Name of the API key, if nothing else is missing.
     key_of: Option<String>,
 }
 
@@ -451,7 +454,7 @@ fn to_listed_model(facts: ModelFacts, lack: MissingRequirement, source: &str) ->
     ListedModel { facts, lacks: lack.words, key_of: lack.key_of, source: source.to_owned(), ..ListedModel::default() }
 }
 
-/// Returns the catalogue extended by the user's list.
+/// Returns the catalogue after adding the models in the user's list.
 fn with_user_list(catalogue: Catalogue, own: &Path) -> Result<Catalogue, ConfigError> {
     let wrong =
         |reason: &dyn std::fmt::Display| ConfigError::single(Problem::new(format!("`{}`", own.display())).because(reason));
@@ -472,8 +475,8 @@ fn with_user_list(catalogue: Catalogue, own: &Path) -> Result<Catalogue, ConfigE
     })
 }
 
-/// Returns a function that reads the key of a model from the keyring or from its program, so that the key is known
-/// before any output; `None` if the key is stored elsewhere.
+/// Returns a function that reads a model's key from the keyring or from a program, so the key is known before anything
+/// is printed. Returns `None` if the key comes from somewhere else.
 pub(crate) fn key_reader(place: &AppContext, model: &str) -> Option<impl FnOnce() + Send + 'static> {
     let choice = place.settings.choose_model(Some(model), &place.environment, &place.credentials).ok()?;
     let name = place.settings.key_name(&choice.provider).ok()?.to_owned();
@@ -493,7 +496,7 @@ impl Models for ModelCatalog {
         let opened = here.with_new_keys(|| {
             let name = here.full_name(name)?;
             let opened = here.choose(Some(&name), None)?;
-            // Read now, so that the key is redacted from the start.
+            // Read the key now, so that it is redacted from the start.
             if let Some(ask) = key_reader(&here.place, &name) {
                 ask();
             }
@@ -511,7 +514,7 @@ impl Models for ModelCatalog {
 
     fn keep_key(&self, name: &str, key: &SecretString) -> Result<String, Failure> {
         let wrong = |problem: &Problem| Failure::from_problem(FailureKind::InvalidRequest, problem);
-        // A program that aye runs could press the keys itself.
+        // A command that aye runs could imitate the user's keystrokes.
         if Nesting::detect() == Nesting::InsideAye {
             return Err(wrong(&"a command that aye runs (AYE=1) cannot change API keys".into()));
         }

@@ -1,6 +1,6 @@
-//! Detection of nesting: a command that aye runs can start aye again.
+//! Detects whether this process was started by a command that aye itself runs.
 
-/// Whether aye was started by a command that aye runs (`AYE=1`).
+/// Whether this process was started by a command that aye runs (`AYE=1`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nesting {
     Outermost,

@@ -1,15 +1,15 @@
-//! Global command-line options, and the choice of a session.
+//! Global command-line options, and how a session is selected.
 
 use crate::protocol::Mode;
 use std::path::PathBuf;
 
-/// The global options.
+/// Options that are common to all commands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Common {
     pub directory: Option<PathBuf>,
-    /// The name of a profile of `config.toml`.
+    /// Name of a profile in `config.toml`.
     pub profile: Option<String>,
-    /// The model, as `PROVIDER/NAME`.
+    /// Model, in the form `PROVIDER/NAME`.
     pub model: Option<String>,
     pub mode: Option<Mode>,
     /// The mode of a session for which the user chose none, instead of that in the settings.
@@ -25,16 +25,16 @@ pub(crate) struct Common {
     /// `--plain`
     pub plain: bool,
     pub verbosity: u8,
-    /// The task that this process works on, in a copy of the workspace.
+    /// The task's copy of the workspace, if this process runs a task.
     pub copy: Option<WorkspaceCopy>,
 }
 
-/// The copy of the workspace in which this process works, and the data of its session.
+/// Copy of the workspace in which this process works, and the data of its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkspaceCopy {
-    /// The data directory of the session. Nothing in it belongs to the real workspace.
+    /// Data directory of the session. It contains nothing that refers to the real workspace.
     pub data: PathBuf,
-    /// True if a layer covers the workspace. The repository is then not part of the copy.
+    /// Whether the copy is a copy-on-write layer over the workspace, in which case it does not include the repository.
     pub is_layer: bool,
     /// The command that checks the result of the task.
     pub check: Option<String>,
@@ -43,22 +43,22 @@ pub(crate) struct WorkspaceCopy {
 /// Options of commands that run a single task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RunOptions {
-    /// The only tools of the run, as given; `None` for all tools.
+    /// Tools to which the run is restricted, as given on the command line. `None` allows all tools.
     pub allowed_tools: Option<Vec<String>>,
-    /// The file with the JSON Schema of the final response.
+    /// File that contains the JSON Schema for the final response.
     pub output_schema: Option<PathBuf>,
-    /// True if the session is not saved.
+    /// Whether the session is not saved.
     pub is_ephemeral: bool,
-    /// The file to which changes are written, instead of the workspace.
+    /// File to which changes are written in place of the workspace.
     pub patch: Option<PathBuf>,
-    /// The goal options, apart from its text, which is the prompt.
+    /// Options of the goal. The goal's text is the prompt.
     pub goal: Option<GoalOptions>,
 }
 
 /// Options of a goal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GoalOptions {
-    /// The command that decides whether the goal is reached.
+    /// Command that determines whether the goal has been reached.
     pub check: String,
     pub time_ms: Option<u64>,
     pub max_rounds: u32,
@@ -82,17 +82,17 @@ pub(crate) enum Color {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SessionChoice {
     New,
-    /// The latest session of this project.
+    /// The latest session in this project.
     Latest,
-    /// A session chosen from a list; without a screen, the latest one.
+    /// A session that the user chooses from a list. Without a screen, the latest session.
     Pick,
-    /// A session ID or its first digits.
+    /// The session with this ID, which may be abbreviated to its first digits.
     Id(String),
-    /// A copy of this session, or of the latest one of this project.
+    /// A copy of this session or, if it is `None`, of the latest session in this project.
     Fork(Option<String>),
 }
 
-/// Approver of calls for which the policy requires approval.
+/// Approver of calls that need approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answers {
     Person,

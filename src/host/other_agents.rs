@@ -1,10 +1,10 @@
-//! Other coding agents whose settings can be imported, and the locations of their settings.
+//! Coding agents from which settings can be imported, and where they store their settings.
 
 use super::context::AppContext;
 use crate::config::Environment;
 use std::path::{Path, PathBuf};
 
-/// Another coding agent.
+/// Coding agent from which settings can be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Agent {
     Claude,
@@ -16,7 +16,7 @@ pub(crate) enum Agent {
 impl Agent {
     pub(crate) const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Gemini, Self::OpenCode];
 
-    /// Returns the name on the command line.
+    /// Returns the agent's name on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -26,7 +26,7 @@ impl Agent {
         }
     }
 
-    /// Returns the name of the product.
+    /// Returns the agent's product name.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Claude => "Claude Code",
@@ -36,7 +36,7 @@ impl Agent {
         }
     }
 
-    /// Returns the directory of the user's settings.
+    /// Returns the directory that contains the user's settings for this agent.
     pub(crate) fn directory(self, home: &Path, environment: &Environment) -> PathBuf {
         let set = |variable: &str| environment.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
         match self {
@@ -47,7 +47,7 @@ impl Agent {
         }
     }
 
-    /// Returns the name of the directory with a project's settings.
+    /// Returns the name of the directory that contains a project's settings for this agent.
     pub(crate) fn project_directory(self) -> &'static str {
         match self {
             Self::Claude => ".claude",
@@ -58,7 +58,7 @@ impl Agent {
     }
 }
 
-/// Returns a sentence for each agent whose settings exist on this machine.
+/// Returns a sentence for each agent whose settings are found on this machine.
 pub(crate) fn describe_found(place: &AppContext) -> Vec<String> {
     let has_settings = |agent: &Agent| agent.directory(&place.home, &place.environment).is_dir();
     let sentence =

@@ -1,5 +1,5 @@
-//! The JSON Schema that the final response of a task must match: the schema given with `--output-schema`, or a schema
-//! defined by aye.
+//! JSON Schema to which the final response of a task must conform. It is either given with `--output-schema` or defined
+//! by aye.
 
 use crate::headless::ResponseCheck;
 use crate::host::error::CliError;
@@ -9,11 +9,11 @@ use serde_json::Value;
 use std::io::Read;
 use std::path::Path;
 
-/// Maximum size of the file, in bytes. The schema is part of every request.
+/// Maximum size of a schema file in bytes, limited because the schema is sent with every request.
 const MAX_BYTES: u64 = 64 << 10;
-/// Maximum length of the report about mismatches for the model, in characters.
+/// Maximum length, in characters, of the description of mismatches that is sent to the model.
 const MAX_REPORT_CHARS: usize = 2_000;
-/// Number of times that the model may correct a response that does not match the schema.
+/// Number of times that the model may correct a response that does not conform to the schema.
 pub(crate) const REPAIRS: usize = 1;
 const FENCE: &str = "```";
 
@@ -27,7 +27,7 @@ impl OutputSchema {
     /// Reads and compiles a schema.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, is not JSON, or is not a valid JSON Schema.
+    /// Returns an error if the file cannot be read, does not contain JSON, or is not a valid JSON Schema.
     pub(crate) fn load(path: &Path) -> Result<Self, CliError> {
         let shown = path.display();
         let unreadable =
@@ -49,7 +49,7 @@ impl OutputSchema {
         Ok(Self { name: format!("`{shown}`"), schema })
     }
 
-    /// Compiles a schema defined by aye. `name`: its name in messages.
+    /// Compiles a schema defined by aye. `name` is the name used in messages.
     pub(crate) fn built_in(text: &str, name: &str) -> Result<Self, CliError> {
         let wrong =
             |why: &dyn std::fmt::Display| CliError::failed(Problem::new(format!("the schema of {name} is invalid")).because(why));
@@ -58,15 +58,15 @@ impl OutputSchema {
         Ok(Self { name: name.to_owned(), schema })
     }
 
-    /// Returns the prompt that asks the model to correct a response; `None` if the response matches. `repairs`: number
-    /// of remaining corrections.
+    /// Returns a prompt that asks the model to correct a response. Returns `None` if the response conforms to the
+    /// schema, or if no corrections remain. `repairs` is the number of remaining corrections.
     pub(crate) fn correction(&self, response: &str, repairs: &mut usize) -> Option<String> {
         let mismatch = self.extract_value(response).err()?;
         *repairs = repairs.checked_sub(1)?;
         Some(repair_prompt(&mismatch))
     }
 
-    /// Returns the schema as one line of JSON.
+    /// Returns the schema as a single line of JSON.
     pub(crate) fn json(&self) -> String {
         self.schema.value().to_string()
     }
@@ -85,7 +85,7 @@ impl ResponseCheck for OutputSchema {
     }
 }
 
-/// Returns the prompt that asks the model for a matching response.
+/// Returns the prompt that asks the model for a response that conforms to the schema.
 fn repair_prompt(mismatch: &str) -> String {
     let told: String = mismatch.chars().take(MAX_REPORT_CHARS).collect();
     format!(
@@ -94,7 +94,7 @@ fn repair_prompt(mismatch: &str) -> String {
     )
 }
 
-/// Returns the content of the code block if the text consists of a single one; otherwise the text itself.
+/// If the text consists of a single code block, returns the content of the block; otherwise returns the text itself.
 fn strip_code_fence(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix(FENCE).and_then(|rest| rest.strip_suffix(FENCE)).filter(|inner| !inner.contains(FENCE));
@@ -102,7 +102,7 @@ fn strip_code_fence(text: &str) -> &str {
     inner.and_then(|inner| inner.split_once('\n')).map_or(text, |(_, inner)| inner.trim())
 }
 
-/// Removes whitespace between the tokens of valid JSON. Numbers and strings do not change.
+/// Removes white space between the tokens of valid JSON, leaving numbers and strings unchanged.
 fn compact(json: &str) -> String {
     let (mut out, mut in_string, mut escaped) = (String::with_capacity(json.len()), false, false);
     for letter in json.chars() {

@@ -1,4 +1,4 @@
-//! Starter policies. An existing file is backed up before it is replaced.
+//! Writes starter policies. An existing file is backed up before it is replaced.
 
 use super::error::CliError;
 use crate::protocol::Problem;
@@ -27,9 +27,9 @@ pub(crate) enum Template {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InitPlace {
     Stdout,
-    /// Write a new file; fail if it exists.
+    /// Writes a new file, failing if it exists.
     NewFile,
-    /// Replace an existing file and back it up.
+    /// Replaces an existing file after backing it up.
     Replace,
 }
 
@@ -41,8 +41,9 @@ pub(crate) const TEMPLATES: [(Template, &str); 5] = [
     (Template::Project, include_str!("../../assets/policy/project.toml")),
 ];
 
-/// Returns the text of a template. As a file, the default template is no longer the built-in policy: it gets another
-/// version name and extends the built-in policy, so that capabilities added by later versions are not missing.
+/// Returns the text of a template. The default template differs from the built-in policy when it is written to a file:
+/// it has another version name, and it extends the built-in policy so that it includes capabilities added in later
+/// versions.
 pub(crate) fn template_text(template: Template) -> String {
     let text = TEMPLATES.iter().find(|(known, _)| *known == template).map_or("", |(_, text)| *text);
     text.replacen(
@@ -52,7 +53,7 @@ pub(crate) fn template_text(template: Template) -> String {
     )
 }
 
-/// Writes the file atomically. Returns the path of the backup, if there was a file.
+/// Writes the file atomically. If the file already existed, returns the path of the backup.
 pub(crate) fn write(
     directory: &Path,
     file: &Path,
@@ -64,7 +65,7 @@ pub(crate) fn write(
         let what = what.display().to_string();
         move |error: std::io::Error| CliError::failed(Problem::new(format!("cannot write `{what}`")).because(error))
     };
-    // A project could have put a symlink here that points outside it.
+    // A project could have put a symlink here that points outside the project.
     if !private && directory.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()) {
         return Err(CliError::usage(format!(
             "`{}` is not a directory; aye does not write a policy through a symlink",
@@ -89,11 +90,11 @@ pub(crate) fn write(
     }
     let backup = match std::fs::read(file) {
         Ok(old) => Some(keep(file, &old, private).map_err(cannot(file))?),
-        // A dangling symlink.
+        // The file is a dangling symlink.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(CliError::failed(format!("cannot back up `{}`: {error}", file.display()))),
     };
-    // A policy exists at all times: the old one or the new one.
+    // A policy file exists at all times: either the old or the new file.
     let mut new = tempfile::Builder::new().prefix(".policy").tempfile_in(directory).map_err(cannot(directory))?;
     fill(new.as_file_mut(), text.as_bytes()).map_err(cannot(file))?;
     #[cfg(unix)]
@@ -114,7 +115,7 @@ fn write_error(file: &Path, error: std::io::Error) -> CliError {
     CliError::failed(Problem::new(format!("cannot write `{}`", file.display())).because(error))
 }
 
-/// Creates a new file; fails if it exists.
+/// Creates a new file, failing if it already exists.
 fn create(file: &Path, private: bool) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -128,7 +129,7 @@ fn fill(file: &mut File, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// Saves a backup as `policy.toml.1`, or with the next free number.
+/// Saves a backup as `policy.toml.1`, or under the next number that is not in use.
 pub(crate) fn keep(file: &Path, old: &[u8], private: bool) -> std::io::Result<PathBuf> {
     for number in 1..=MAX_BACKUPS {
         let name = file.file_name().unwrap_or_default().to_string_lossy();

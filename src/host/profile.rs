@@ -1,11 +1,11 @@
-//! `--profile`: options taken from a profile in `config.toml`.
+//! Applies `--profile`, which takes options from a profile in `config.toml`.
 
 use super::error::CliError;
 use super::options::Common;
 use crate::config::{Directories, Environment, Settings};
 use std::path::PathBuf;
 
-/// Returns the options combined with those of the profile. Explicit options take precedence.
+/// Fills in options from the profile. Options given explicitly take precedence.
 pub(crate) fn with_profile(common: &Common) -> Result<Common, CliError> {
     let Some(name) = &common.profile else { return Ok(common.clone()) };
     let environment = Environment::from_process();

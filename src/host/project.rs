@@ -1,4 +1,4 @@
-//! Files of the project that affect a run, and whether the user trusts them.
+//! Project files that affect a run, and whether the user trusts them.
 
 use super::error::CliError;
 use super::policy_error::with_its_line;
@@ -20,60 +20,60 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 
-/// Maximum number of names in a line; further names are only counted.
+/// Maximum number of names listed on a line; any further names are only counted.
 const NAMES: usize = 6;
-/// Maximum number of files listed in the trust prompt that run code when the folder is opened.
+/// Maximum number of files that the trust prompt lists because they run code when the folder is opened.
 const MAX_THAT_RUN_CODE: usize = 8;
-/// Maximum number of folder entries that are searched for files that run code.
+/// Maximum number of folder entries searched for files that run code.
 const MAX_ENTRIES: usize = 10_000;
-/// Maximum size of a file in the trust prompt, in bytes.
+/// Maximum number of bytes of a file shown in the trust prompt.
 const SHOWN_BYTES: usize = 64 << 10;
 
-/// An examined project, with a proof if the user trusts exactly this content.
+/// A project that has been examined, with a proof if the user trusts exactly this content.
 pub(crate) struct ProjectConfig {
     project: Project,
     proof: Option<TrustProof>,
     changes: Option<Vec<String>>,
-    /// Names and hashes of the trusted files.
+    /// Hashes of the trusted files, by name.
     known: Arc<BTreeMap<String, String>>,
-    /// Names and hashes of the trusted instruction files below the workspace.
+    /// Hashes of the trusted instruction files in directories below the workspace, by name.
     nested: Arc<BTreeMap<String, String>>,
-    /// Descriptions of changes to those instruction files.
+    /// Descriptions of changes to instruction files in directories below the workspace.
     nested_changes: Vec<String>,
-    /// The time since which the project is trusted for this run only.
+    /// Time since which the project has been trusted, if it is trusted for this run only.
     for_this_run: Option<SystemTime>,
     config: PathBuf,
     unread: Arc<UnreadReports>,
 }
 
-/// The tool manifests of a project.
+/// Tool manifests of a project.
 #[derive(Default)]
 pub(crate) struct Manifests<'a> {
     pub files: Vec<(PathBuf, &'a [u8])>,
-    /// Descriptions of changes since the project was trusted.
+    /// Descriptions of what has changed since the project was trusted.
     pub changes: Vec<String>,
 }
 
-/// The instruction files below a workspace that the user trusts.
+/// Instruction files below a workspace that the user trusts.
 enum TrustedInstructions {
     /// Files with these names and hashes.
     Known(Arc<BTreeMap<String, String>>),
-    /// Files that existed when the user trusted the project for one run, by change time. A file written later has a
-    /// later time.
+    /// Files that already existed when the user trusted the project for one run, as determined by their change time. A
+    /// file written afterwards has a later change time.
     ForThisRun(SystemTime),
 }
 
-/// Instructions of directories below a trusted workspace.
+/// Source of instructions for directories below a trusted workspace.
 struct NestedParts {
     workspace: PathBuf,
     config: PathBuf,
     allowed: TrustedInstructions,
-    /// Trusted rule files that apply only to certain files, with matchers for these files.
+    /// Trusted rule files that apply only to certain files, each with a matcher for those files.
     rules: Vec<(GlobSet, Instructions)>,
     unread: Arc<UnreadReports>,
 }
 
-/// Ignored instruction files. Each is reported once.
+/// Reports on instruction files that are ignored. Each file is reported once.
 #[derive(Default)]
 pub(crate) struct UnreadReports {
     met: Mutex<HashSet<String>>,
@@ -82,7 +82,7 @@ pub(crate) struct UnreadReports {
 }
 
 impl UnreadReports {
-    /// Removes and returns the new reports.
+    /// Removes and returns the reports that have been added since the last call.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -107,7 +107,7 @@ impl InstructionSource for NestedParts {
     fn instructions_for(&self, file: &Path) -> Vec<Instructions> {
         let found = crate::config::instructions_on_the_way(&self.workspace, file);
         let trusted = found.into_iter().filter(|file| self.is_trusted(file));
-        // An imported file applies where the file that imports it applies, which comes before it.
+        // An imported file applies where the file that imports it applies. The importing file comes first.
         let mut directory = self.workspace.clone();
         let nested = trusted.map(move |InstructionFile { path, text, .. }| {
             if crate::config::is_instruction_file(&path) {
@@ -122,8 +122,8 @@ impl InstructionSource for NestedParts {
 }
 
 impl NestedParts {
-    /// Returns whether the user trusts the current content of the file. If not, reports the change; aye then asks at
-    /// the next start.
+    /// Returns whether the user trusts the current content of the file. If not, reports this, because aye asks about
+    /// the file only at its next start.
     fn is_trusted(&self, file: &InstructionFile) -> bool {
         let name = file.path.strip_prefix(&self.workspace).unwrap_or(&file.path).to_string_lossy().into_owned();
         let why = match &self.allowed {
@@ -146,7 +146,7 @@ impl NestedParts {
     }
 }
 
-/// Returns the time of the last metadata change of a file, which programs cannot set.
+/// Returns when a file's metadata last changed, a time that programs cannot set.
 fn metadata_change_time(path: &Path) -> Option<SystemTime> {
     use std::os::unix::fs::MetadataExt;
     let metadata = path.metadata().ok()?;
@@ -156,7 +156,7 @@ fn metadata_change_time(path: &Path) -> Option<SystemTime> {
 }
 
 impl ProjectConfig {
-    /// Examines the project. Reads only files that are trusted or need no trust.
+    /// Examines the project. Reads only files that are trusted or that do not need trust.
     pub(crate) fn inspect(workspace: &Path, config: &Path, trust: Trust) -> Self {
         let project = Project::examine(workspace);
         let standing = match trust {
@@ -181,8 +181,8 @@ impl ProjectConfig {
         }
     }
 
-    /// Returns whether an instruction file below a trusted workspace is new or changed. Such a file is ignored until it
-    /// is trusted.
+    /// Returns whether an instruction file below a trusted workspace is new or has changed. Such a file is ignored
+    /// until the user trusts it.
     pub(crate) fn has_new_parts(&self) -> bool {
         self.for_this_run.is_none() && !self.nested_changes.is_empty()
     }
@@ -192,17 +192,17 @@ impl ProjectConfig {
         self.project.find_nested();
     }
 
-    /// Returns the reports about ignored instruction files.
+    /// Returns the reports on instruction files that are ignored.
     pub(crate) fn unread_reports(&self) -> Arc<UnreadReports> {
         Arc::clone(&self.unread)
     }
 
-    /// Returns whether changed or new files need trust.
+    /// Returns whether the project contains files that would take effect but are not trusted.
     pub(crate) fn needs_trust(&self) -> bool {
         self.proof.is_none() && self.project.effective_items().next().is_some()
     }
 
-    /// Records that the user trusts the project. If that cannot be saved, the trust applies only to this run.
+    /// Records that the user trusts the project. If this cannot be saved, the project is trusted only for this run.
     pub(crate) fn record_trust(&mut self) -> Result<(), ConfigError> {
         let kept = self.project.record(&self.config);
         self.proof = Some(TrustProof::for_this_run());
@@ -212,22 +212,22 @@ impl ProjectConfig {
         kept.map(|_| ())
     }
 
-    /// Returns whether the user still has to decide whether to trust a project without files to review.
+    /// Returns whether the user has yet to decide whether to trust a project that contains no files to review.
     pub(crate) fn is_undecided(&self) -> bool {
         self.proof.is_none() && !self.needs_trust() && !self.project.is_declined(&self.config)
     }
 
-    /// Records that the user does not trust a project without files to review.
+    /// Records that the user does not trust a project that contains no files to review.
     pub(crate) fn decline(&self) -> Result<(), ConfigError> {
         self.project.decline(&self.config)
     }
 
-    /// Returns whether the project has trusted files.
+    /// Returns whether the project contains files that are trusted.
     pub(crate) fn has_trusted_files(&self) -> bool {
         self.proof.is_some() && self.project.effective_items().next().is_some()
     }
 
-    /// Returns which programs of the repository git may start for commands.
+    /// Returns which of the repository's programs git may start on behalf of commands.
     pub(crate) fn trust(&self) -> RepositoryTrust {
         match (self.is_trusted(), self.needs_trust()) {
             (true, _) => RepositoryTrust::Trusted,
@@ -240,14 +240,14 @@ impl ProjectConfig {
         self.proof.is_some()
     }
 
-    /// Withdraws trust if the policy is invalid.
+    /// Withdraws trust if the project's policy is invalid.
     pub(crate) fn withdraw_trust_if_invalid(&mut self) {
         if self.policy_error().is_some() {
             self.proof = None;
         }
     }
 
-    /// Returns the changes since the user trusted the project; `None` if the user never did.
+    /// Returns what has changed since the user trusted the project, or `None` if the user has never trusted it.
     pub(crate) fn changes(&self) -> Option<&[String]> {
         self.changes.as_deref().or(Some(&*self.nested_changes).filter(|changes| !changes.is_empty()))
     }
@@ -257,7 +257,7 @@ impl ProjectConfig {
         all.into_iter().filter(|file| file.paths.is_empty()).collect()
     }
 
-    /// Returns the rule files that apply only to certain files, with matchers for these files.
+    /// Returns the rule files that apply only to certain files, each with a matcher for those files.
     fn path_rules(&self, proof: &TrustProof) -> Vec<(GlobSet, Instructions)> {
         let rules = self.project.instructions(proof).iter().filter(|file| !file.paths.is_empty());
         let compiled = rules.filter_map(|file| {
@@ -271,7 +271,7 @@ impl ProjectConfig {
         compiled.collect()
     }
 
-    /// Returns the instructions of directories, if the project is trusted.
+    /// Returns the source of instructions for directories below the workspace, if the project is trusted.
     pub(crate) fn guidance(&self) -> Option<Arc<dyn InstructionSource>> {
         let rules = self.path_rules(self.proof.as_ref()?);
         let known = || TrustedInstructions::Known(Arc::clone(&self.nested));
@@ -293,74 +293,73 @@ impl ProjectConfig {
         Arc::clone(&self.known)
     }
 
-    /// Returns the MCP server file as it was examined, if the project is trusted.
+    /// Returns the file that defines MCP servers, as it was when the project was examined, if the project is trusted.
     pub(crate) fn servers(&self) -> Option<(PathBuf, &[u8])> {
         self.project.texts_of_kind(TrustItemKind::McpServers, self.proof.as_ref()?).into_iter().next()
     }
 
-    /// Returns whether the user trusts exactly these contents: the server file, and the programs of the project that a
+    /// Returns whether the user trusts the current content of the server file and of the project's programs that a
     /// server starts.
     pub(crate) fn is_server_trusted(&self, argv: &[String], directory: Option<&Path>) -> bool {
         let names = std::iter::once(SERVERS.to_owned()).chain(project_programs(argv, directory, self.root()));
         first_changed(&self.project.now(), &[&*self.known], names).is_none()
     }
 
-    /// Returns the approval of servers, which checks the files again before each server start.
+    /// Returns the approval of the project's servers. It checks the files again each time a server is started.
     pub(crate) fn approved_servers(&self) -> Arc<ServerApproval> {
         let (root, known) = (self.root().to_owned(), self.trusted_hashes());
         Arc::new(ServerApproval::new(root, known, self.config.clone()))
     }
 
-    /// Returns whether the MCP server file has changed.
+    /// Returns whether the file that defines MCP servers has changed since the project was examined.
     pub(crate) fn servers_changed(&self) -> bool {
         let hash = |project: &Project| project.now().get(SERVERS).cloned();
         hash(&Project::examine(self.root())) != hash(&self.project)
     }
 
-    /// Returns the tool lists of the project's settings, if it is trusted.
+    /// Returns the lists of tools in the project's settings, if the project is trusted.
     pub(crate) fn tool_lists(&self) -> Option<Result<ToolLists, ConfigError>> {
         let config = self.project.texts_of_kind(TrustItemKind::Config, self.proof.as_ref()?);
         config.first().map(|(path, bytes)| ToolLists::from_project(bytes, path))
     }
 
-    /// Applies the project's settings if the project is trusted. Returns the resulting settings and a report on each
-    /// key.
+    /// If the project is trusted, applies its settings. Returns the resulting settings, and a report on each key.
     pub(crate) fn tighten_settings(&self, settings: &Settings) -> Option<Result<(Settings, ProjectLayer), ConfigError>> {
         let config = self.project.texts_of_kind(TrustItemKind::Config, self.proof.as_ref()?);
         config.first().map(|(path, bytes)| ProjectLayer::read(bytes, path, settings))
     }
 
-    /// Returns whether the project has settings, trusted or not.
+    /// Returns whether the project contains settings, whether they are trusted or not.
     pub(crate) fn has_settings(&self) -> bool {
         self.project.items().iter().any(|item| item.kind == TrustItemKind::Config)
     }
 
-    /// Returns the project's slash commands as they were examined, if the project is trusted.
+    /// Returns the project's slash commands, as they were when the project was examined, if the project is trusted.
     pub(crate) fn commands(&self) -> Vec<(PathBuf, &[u8])> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of_kind(TrustItemKind::Command, proof))
     }
 
-    /// Returns the project's hook files as they were examined, if the project is trusted.
+    /// Returns the project's hook files, as they were when the project was examined, if the project is trusted.
     pub(crate) fn hooks(&self) -> Vec<HookFile> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.hooks(proof))
     }
 
-    /// Returns the hashes of the project's files as they were examined, by name.
+    /// Returns the hashes of the project's files by name, as they were when the project was examined.
     pub(crate) fn hashes(&self) -> BTreeMap<String, String> {
         self.project.now()
     }
 
-    /// Returns the project's skills as they were examined, if the project is trusted.
+    /// Returns the project's skills, as they were when the project was examined, if the project is trusted.
     pub(crate) fn skills(&self) -> Vec<FolderContents> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.skills(proof).to_vec())
     }
 
-    /// Returns the project's agents as they were examined, if the project is trusted.
+    /// Returns the project's agents, as they were when the project was examined, if the project is trusted.
     pub(crate) fn agents(&self) -> Vec<(PathBuf, &[u8])> {
         self.proof.as_ref().map_or_else(Vec::new, |proof| self.project.texts_of_kind(TrustItemKind::Agent, proof))
     }
 
-    /// Returns messages about project agents that cannot be read, if the project is trusted.
+    /// Returns messages about agents of the project that cannot be read, if the project is trusted.
     pub(crate) fn agent_limits(&self) -> Vec<String> {
         let is_ignored = |item: &&Item| item.kind == TrustItemKind::Agent && !item.is_effective();
         let items = self.project.items().iter().filter(is_ignored);
@@ -368,7 +367,8 @@ impl ProjectConfig {
         if self.is_trusted() { items.map(sentence).collect() } else { Vec::new() }
     }
 
-    /// Returns the project's tool manifests as they were examined, if the project is trusted and they still exist.
+    /// Returns the project's tool manifests, as they were when the project was examined, if the project is trusted.
+    /// Manifests that no longer exist are omitted.
     pub(crate) fn manifests(&self) -> Manifests<'_> {
         let Some(proof) = &self.proof else { return Manifests::default() };
         let now = Project::examine(self.project.root());
@@ -395,8 +395,8 @@ impl ProjectConfig {
         found
     }
 
-    /// Returns the project's policy as a layer, if the project is trusted. An invalid policy is an error, because it
-    /// might have restricted something.
+    /// Returns the project's policy as a layer, if the project is trusted. Returns an error if the policy is invalid,
+    /// because it may have contained restrictions.
     pub(crate) fn policy(&self) -> Result<Option<Layer>, CliError> {
         if self.proof.is_some() { self.parse_policy() } else { Ok(None) }
     }
@@ -406,7 +406,7 @@ impl ProjectConfig {
         self.proof.as_ref().and_then(|_| self.project.policy()).and_then(|(_, bytes)| bytes.ok())
     }
 
-    /// Returns the error in the project's policy, trusted or not.
+    /// Returns the error in the project's policy, if there is one. The project need not be trusted.
     pub(crate) fn policy_error(&self) -> Option<String> {
         self.parse_policy().err().map(|error| error.into_problem().detailed_message())
     }
@@ -422,16 +422,16 @@ impl ProjectConfig {
         Ok(Some(Layer::from_file(Scope::Project, bundle, &path)))
     }
 
-    /// Returns one line for each item that takes effect with trust, and for each item that is ignored.
+    /// Describes, one per line, each item that takes effect if the project is trusted, and each item that is ignored.
     pub(crate) fn lines(&self) -> Vec<String> {
         let nested = self.project.nested_items();
         let items = self.project.items().iter().chain(&nested);
-        // The line of a skill has the number of its other files.
+        // The line of a skill contains the number of its other files.
         let items = items.filter(|item| item.kind != TrustItemKind::SkillFile || !item.is_effective());
         items.map(|item| format!("{} ({})", item.name, self.summary(item))).collect()
     }
 
-    /// Returns files that run code when another program opens the folder, each with the name of that program.
+    /// Returns the files that run code when the folder is opened in another program, each with that program's name.
     pub(crate) fn code_files(&self) -> Vec<String> {
         let root = self.root();
         let brings = |name: &str| self.project.items().iter().any(|item| item.name == name);
@@ -452,7 +452,7 @@ impl ProjectConfig {
         found
     }
 
-    /// Returns the files shown in the trust prompt, up to a limit.
+    /// Returns the files to show in the trust prompt, up to a limit.
     pub(crate) fn files(&self) -> Vec<ProjectFile> {
         let file = |(name, bytes): (String, Vec<u8>)| {
             let text = String::from_utf8_lossy(&bytes);
@@ -462,7 +462,7 @@ impl ProjectConfig {
         self.project.texts().into_iter().map(file).collect()
     }
 
-    /// Returns the remote URL of the repository.
+    /// Returns the URL of the repository's remote.
     pub(crate) fn remote(&self) -> Option<String> {
         self.project.remote()
     }
@@ -499,7 +499,7 @@ impl ProjectConfig {
         }
     }
 
-    /// Returns the summary of a skill, with the number of its other files.
+    /// Describes a skill, including the number of its other files.
     fn skill_summary(&self, item: &Item) -> String {
         let directory = item.name.trim_end_matches(SKILL_FILE);
         let is_of_skill = |other: &&Item| other.kind == TrustItemKind::SkillFile && other.name.starts_with(directory);
@@ -508,7 +508,7 @@ impl ProjectConfig {
         format!("{}{more}", item.summary())
     }
 
-    /// Returns a notice about ignored files, for stderr.
+    /// Returns a notice about ignored files, to be printed to stderr.
     pub(crate) fn ignored_files_notice(&self) -> Option<String> {
         if !self.needs_trust() {
             return None;
@@ -522,7 +522,7 @@ impl ProjectConfig {
         Some(format!("this project {why}; ignored: {names}{more} (pass `--trust` to trust it for this run)"))
     }
 
-    /// Returns the same notice, if the project has a policy.
+    /// Returns the notice about ignored files if they include a policy.
     pub(crate) fn ignored_policy_notice(&self) -> Option<String> {
         self.ignored_files_notice().filter(|_| self.project.policy().is_some())
     }

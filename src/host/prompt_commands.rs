@@ -1,4 +1,4 @@
-//! Slash commands in a prompt on the command line, such as `aye exec "/fix 12"`.
+//! Handles slash commands in a prompt given on the command line, as in `aye exec "/fix 12"`.
 
 use super::context::AppContext;
 use super::mcp_servers::specs::specs;
@@ -10,7 +10,7 @@ use crate::tui;
 use std::path::Path;
 use strsim::damerau_levenshtein;
 
-/// Commands of the full-screen UI with an equivalent on the command line.
+/// Full-screen UI commands that have an equivalent on the command line.
 const EQUIVALENTS: &[(&[&str], &str)] = &[
     (&["model", "models"], "pass `-m PROVIDER/NAME` to choose a model; `aye models` lists them"),
     (&["mode", "plan"], "pass `--mode MODE` to set the mode"),
@@ -31,27 +31,27 @@ const EQUIVALENTS: &[(&[&str], &str)] = &[
     (&["setup", "auth", "login"], "run `aye setup` to choose the model and the policy again"),
 ];
 
-/// The meaning of a prompt.
+/// Interpretation of a prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PromptMeaning {
     /// A prompt for the model.
     Prompt(String),
-    /// A command of the full-screen UI, as the user typed it.
+    /// A command that is available only in the full-screen UI, as typed by the user.
     OfScreen(String),
 }
 
-/// Slash commands that a prompt can use.
+/// Slash commands that can be used in a prompt.
 pub(crate) struct PromptCommands {
     own: Vec<CustomCommand>,
-    /// Notices about the files of commands.
+    /// Notices about command files.
     notices: Vec<String>,
-    /// The workspace of an untrusted project, whose commands are ignored.
+    /// Workspace of an untrusted project, whose commands are ignored.
     untrusted: Option<std::path::PathBuf>,
     servers: Vec<String>,
 }
 
 impl PromptCommands {
-    /// Reads the user's commands, and those of the project if it is trusted.
+    /// Reads the user's commands and, if the project is trusted, the project's commands.
     pub(crate) fn find(place: &AppContext, project: &ProjectConfig) -> Self {
         let commands = CustomCommands::new(place.directories.config.join("commands"), place.skills.clone(), place.plugins());
         commands.trust(project);
@@ -61,17 +61,17 @@ impl PromptCommands {
         Self { own, notices, untrusted, servers }
     }
 
-    /// Returns the notices about the command that a prompt names.
+    /// Returns the notices about the command that is used in a prompt.
     pub(crate) fn notices(&self, text: &str) -> Vec<String> {
         let source = self.find_by_name(command_name(text).unwrap_or_default()).map(|command| command.source);
         let about = |notice: &&String| source.as_ref().is_some_and(|source| notice.contains(&format!("`{source}`")));
         self.notices.iter().filter(about).cloned().collect()
     }
 
-    /// Returns the meaning of a prompt. A path is not a command.
+    /// Determines how a prompt is interpreted. A prompt that begins with a path is not a command.
     ///
     /// # Errors
-    /// Returns an error if the command is unknown, or cannot be used in this way.
+    /// Returns an error if the command is unknown or cannot be used in this way.
     pub(crate) fn parse(&self, text: String) -> Result<PromptMeaning, Problem> {
         let Some(name) = command_name(&text) else { return Ok(PromptMeaning::Prompt(text)) };
         if let Some(command) = self.find_by_name(name) {
@@ -85,7 +85,7 @@ impl PromptCommands {
         if is_text { Ok(PromptMeaning::Prompt(text)) } else { Err(self.unknown_command(name)) }
     }
 
-    /// Returns the command with this name. Built-in ones take precedence.
+    /// Finds a command by name. Built-in commands take precedence.
     fn find_by_name(&self, name: &str) -> Option<CustomCommand> {
         let is_free = !tui::is_built_in_command(name);
         CustomCommand::built_in(name).or_else(|| self.own.iter().find(|command| is_free && command.name == name).cloned())
@@ -117,7 +117,7 @@ impl PromptCommands {
     }
 }
 
-/// Returns the error for a full-screen UI command in a run without that UI.
+/// Returns the error for a command that is available only in the full-screen UI.
 pub(crate) fn screen_only_error(text: &str) -> Problem {
     let name = command_name(text).unwrap_or_default();
     let problem = Problem::new(format!("`/{name}` is a command of the full-screen UI"));
@@ -125,14 +125,14 @@ pub(crate) fn screen_only_error(text: &str) -> Problem {
     problem.hint(equivalent.map_or_else(|| format!("start `aye` and type `/{name}`"), str::to_owned))
 }
 
-/// Returns the command name at the start of a string, without its slash.
+/// Returns the name of the command with which a prompt begins, without the slash.
 fn command_name(text: &str) -> Option<&str> {
     let name = text.trim().strip_prefix('/')?.split(char::is_whitespace).next()?;
     let is_name = |letter: char| letter.is_alphanumeric() || "-_:".contains(letter);
     (!name.is_empty() && name.chars().all(is_name)).then_some(name)
 }
 
-/// Returns the prompt of a command.
+/// Returns the prompt to which a command expands.
 fn expand(command: &CustomCommand, arguments: &str) -> Result<String, Problem> {
     let CustomCommand { name, source, .. } = command;
     if command.text.is_empty() {

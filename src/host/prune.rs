@@ -1,4 +1,4 @@
-//! Pruning: deletes sessions beyond the age and size limits, and data without a session.
+//! Deletes sessions that exceed the age and size limits, and data that belongs to no session.
 
 use super::context::AppContext;
 use super::disk_usage::database_bytes;
@@ -17,17 +17,17 @@ use std::time::Duration;
 
 const DAY_SECONDS: u64 = 86_400;
 
-/// Age that no session reaches.
+/// Age that exceeds that of any session.
 const NEVER: Duration = Duration::from_secs(u64::MAX / 4);
 
 /// Limits that determine which sessions are deleted.
 #[derive(Debug, Clone)]
 pub(crate) struct PruneLimits {
-    /// Maximum number of days without use; `None` for no limit.
+    /// Number of days after which an unused session is deleted. `None` means no limit.
     pub days: Option<u64>,
-    /// Maximum total size in bytes; `None` for no limit.
+    /// Maximum total size in bytes. `None` means no limit.
     pub budget_bytes: Option<u64>,
-    /// Project whose sessions are pruned; `None` for all projects.
+    /// Project whose sessions are pruned. `None` selects all projects.
     pub workspace: Option<WorkspaceId>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct PrunedSession {
     pub title: Option<String>,
     pub updated: Timestamp,
     pub bytes: u64,
-    /// Reason for the deletion.
+    /// Reason for deleting the session.
     pub reason: String,
 }
 
@@ -53,14 +53,15 @@ pub(crate) struct PruneReport {
     pub cache_bytes: u64,
     pub layer_bytes: u64,
     pub log_bytes: u64,
-    /// Total number of freed bytes.
+    /// Total number of bytes freed.
     pub freed_bytes: u64,
-    /// Size of the database on disk in bytes, before and after.
+    /// Size of the database on disk in bytes, before and after pruning.
     pub database_bytes_before: u64,
     pub database_bytes: u64,
 }
 
-/// Prunes by the configured limits without output. Errors are logged, and pruning is retried on another day.
+/// Prunes according to the configured limits, without printing anything. Errors are logged, and pruning is retried on
+/// another day.
 pub(crate) fn prune_quietly(place: &AppContext, store: &Store) {
     let retention = place.settings.retention;
     let rules = PruneLimits { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None };
@@ -87,7 +88,7 @@ pub(crate) fn prune(
             pruned.artifact_bytes += artifact_bytes(place, &gone.session_id);
         } else {
             if !store.forget_if_idle(&gone.session_id, gone.updated)? {
-                // Another process has opened it.
+                // Another process has opened the session.
                 continue;
             }
             delete_outside_store(place, &gone.session_id);
@@ -136,15 +137,15 @@ pub(crate) fn prune(
     Ok(pruned)
 }
 
-/// Returns whether no damaged database was moved aside.
+/// Returns whether the database is complete, which is the case unless a damaged one was moved aside.
 fn is_complete(data: &std::path::Path) -> bool {
     let mut entries = std::fs::read_dir(data).into_iter().flatten().flatten();
     !entries.any(|entry| entry.file_name().to_string_lossy().contains(".damaged"))
 }
 
-/// Chooses sessions that are too old, then the oldest remaining ones until the total size is within the limit. Never
-/// chooses sessions that are open in a process, or that are interrupted, paused or waiting and younger than the age
-/// limit.
+/// Selects the sessions that are too old, and then the oldest of the remaining sessions until the total size is within
+/// the limit. Never selects a session that is open in a process, or one that is interrupted, paused or waiting and
+/// younger than the age limit.
 fn select_sessions(
     sessions: &[SessionSummary],
     sizes: &HashMap<SessionId, Size>,

@@ -1,5 +1,5 @@
-//! Query service: answers the queries of a front end outside its session. It starts immediately; some queries wait
-//! until a session is open.
+//! Answers the queries of a front end that do not go through its session. The service starts immediately, but some
+//! queries wait until a session is open.
 
 use super::context::AppContext;
 use super::history::SessionHistory;
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Handle to the service. Cheap to clone.
+/// Handle to the query service. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct QueryService {
     desk: QueryHandler,
@@ -24,18 +24,19 @@ struct State {
     history: Option<(SessionHistory, AppContext)>,
     session: Option<SessionQueries>,
     reviews: Option<(ReviewService, Account)>,
-    /// Queries that wait for a history or a session. Beyond `CHANNEL_DEPTH`, further ones are dropped.
+    /// Queries waiting for a history or a session to be opened. If there are more than `CHANNEL_DEPTH`, any further
+    /// queries are dropped.
     waiting: Vec<Query>,
 }
 
-/// The running service, which ends when this is dropped.
+/// Handle to the running service. Dropping it stops the service.
 pub(crate) struct QueryTask {
     end: DropGuard,
     task: JoinHandle<()>,
 }
 
 impl QueryTask {
-    /// Ends the service after it has answered the pending queries.
+    /// Stops the service once it has answered the pending queries.
     pub(crate) async fn end(self) {
         let Self { end, task } = self;
         drop(end);
@@ -48,7 +49,7 @@ impl QueryService {
         Self { desk, state: Arc::default() }
     }
 
-    /// Answers queries until the front end closes.
+    /// Answers queries until the front end closes its channel.
     pub(crate) fn serve(&self, mut queries: mpsc::Receiver<Query>) -> QueryTask {
         let (service, ended) = (self.clone(), CancellationToken::new());
         let end = ended.clone().drop_guard();
@@ -71,19 +72,19 @@ impl QueryService {
         QueryTask { end, task }
     }
 
-    /// Sets the history for display and export.
+    /// Sets the history to use for display and export.
     pub(crate) fn open_history(&self, history: SessionHistory, place: AppContext) {
         self.lock().history = Some((history, place));
         self.answer_pending();
     }
 
-    /// Sets the running session.
+    /// Sets the session that is running.
     pub(crate) fn open_session(&self, session: SessionQueries) {
         self.lock().session = Some(session);
         self.answer_pending();
     }
 
-    /// Sets the service that reviews changes, and the account that pays for it.
+    /// Sets the service that reviews changes, and the account that pays for reviews.
     pub(crate) fn open_reviews(&self, reviews: ReviewService, account: Account) {
         self.lock().reviews = Some((reviews, account));
         self.answer_pending();

@@ -1,4 +1,4 @@
-//! Redactor of a run: the patterns of the policy, the secrets that aye has, and the key for markers.
+//! Creates the redactor for a run from the policy's patterns, the secrets known to aye, and the marker key.
 
 use super::context::AppContext;
 use crate::config::Environment;
@@ -7,12 +7,14 @@ use crate::sys::file::read_or_create;
 use std::path::Path;
 use std::sync::Arc;
 
-/// File of the marker key. With it, a secret has the same marker in all sessions of this user.
+/// File that contains the marker key, with which a given secret has the same marker in all of the user's sessions.
 const KEY_FILE: &str = "redaction.key";
-/// Minimum length in bytes of a secret value that is redacted everywhere. A shorter one may occur in text by chance.
+/// Minimum length, in bytes, of a secret value that is redacted wherever it appears. Shorter values may occur in text
+/// by chance.
 const MIN_BYTES: usize = 8;
 
-/// Returns the redactor. `known`: secret values in addition to those in the environment and in `aye auth`.
+/// Creates the redactor. `known` contains secret values in addition to those in the environment and the keys saved with
+/// `aye auth`.
 pub(crate) fn redactor(place: &AppContext, rules: Vec<RedactionRule>, known: &[String]) -> Arc<Redactor> {
     let keys = place.key_variables();
     let own = place.environment.variables().filter(|(name, value)| {
@@ -31,15 +33,15 @@ pub(crate) fn redactor(place: &AppContext, rules: Vec<RedactionRule>, known: &[S
     Arc::new(Redactor::new(rules, known, move || key(&data)))
 }
 
-/// Returns whether a value may be a secret. A variable with a secret-sounding name may contain a path, a word or a
-/// number that also occurs in other text.
+/// Returns whether a value may be a secret. A variable whose name suggests a secret may also contain a path, a word or
+/// a number that occurs elsewhere in text.
 fn may_be_secret(value: &str) -> bool {
     let letters = value.bytes().any(|byte| byte.is_ascii_alphabetic());
     let others = value.bytes().any(|byte| !byte.is_ascii_alphabetic());
     letters && others && !value.starts_with('/') && !value.contains("://")
 }
 
-/// Returns the passwords in proxy variables, encoded and decoded.
+/// Returns the passwords in proxy variables, both as they are and percent-decoded.
 fn proxy_secrets(environment: &Environment) -> Vec<String> {
     let names = ["http_proxy", "https_proxy", "all_proxy"];
     let values = environment.variables().filter(|(name, _)| names.contains(&name.to_ascii_lowercase().as_str()));
@@ -57,8 +59,8 @@ fn proxy_secrets(environment: &Environment) -> Vec<String> {
     passwords.flatten().flatten().filter(|password| password.len() >= MIN_BYTES).collect()
 }
 
-/// Returns the marker key, which is created for the first marker. A key that cannot be saved is valid only for this
-/// run.
+/// Returns the marker key, which is created when the first marker is needed. If the key cannot be saved, it is valid
+/// only for this run.
 fn key(data: &Path) -> Key {
     let fresh = || {
         let mut key = Key::default();

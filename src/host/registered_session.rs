@@ -1,4 +1,4 @@
-//! A registered session: what the session service knows now, and the file with its policy.
+//! A session registered with the session service, including its current data and the file that contains its policy.
 
 use super::policy_layers::ServiceSource;
 use crate::ports::ServiceSession;
@@ -6,20 +6,22 @@ use jiff::Timestamp;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A session as the session service knows it, and its policy. Clones share their state, which each renewal replaces.
+/// A session as known to the session service, and its policy. Clones share their state, which is replaced by each
+/// renewal.
 #[derive(Clone)]
 pub(crate) struct RegisteredSession {
     current: Arc<Mutex<Registration>>,
-    /// The policy, as a file.
+    /// File that contains the policy.
     pub(super) file: PathBuf,
 }
 
-/// State after the last renewal.
+/// State after the last renewal of the registration.
 struct Registration {
     facts: Arc<ServiceSession>,
-    /// Time at which the policy expires; absent if unknown, for a policy of an earlier process.
+    /// Time at which the policy expires. Absent for a policy that was stored by an earlier process, in which case it is
+    /// unknown.
     expires_at: Option<Timestamp>,
-    /// Reason why the last renewal failed.
+    /// Reason the last renewal failed, if it did.
     problem: Option<String>,
 }
 
@@ -32,32 +34,32 @@ impl RegisteredSession {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the facts about the session.
+    /// Returns what the session service reported about the session.
     pub(crate) fn facts(&self) -> Arc<ServiceSession> {
         self.current().facts.clone()
     }
 
-    /// Returns the time at which the policy expires, if it is known.
+    /// Returns the time at which the policy expires, if known.
     pub(super) fn expires_at(&self) -> Option<Timestamp> {
         self.current().expires_at
     }
 
-    /// Stores the result of a renewal.
+    /// Stores the result of a successful renewal.
     pub(super) fn renewed(&self, facts: ServiceSession, expires_at: Timestamp) {
         *self.current() = Registration { facts: Arc::new(facts), expires_at: Some(expires_at), problem: None };
     }
 
-    /// Stores the reason why a renewal failed.
+    /// Records why a renewal failed.
     pub(super) fn failed(&self, why: &str) {
         self.current().problem = Some(why.to_owned());
     }
 
-    /// Returns the source of the policy.
+    /// Returns the source from which the policy layer is read.
     pub(super) fn policy(&self) -> ServiceSource {
         ServiceSource { url: self.facts().url.clone(), file: Some(self.file.clone()) }
     }
 
-    /// Returns the rows for `/status`.
+    /// Returns the rows to show for `/status`.
     pub(super) fn rows(&self) -> Vec<(String, String)> {
         let current = self.current();
         let ServiceSession { session_id, workspace_id, tenant_id, user_id, feature_flags, policy_bundle_version, .. } =

@@ -1,5 +1,6 @@
-//! Registration of a session with the session service: before the session starts, and again before its policy expires.
-//! The policy is a file, whose changes the session follows like those of the other policy files.
+//! Registers a session with the session service, once before the session starts and again whenever its policy is about
+//! to expire. The policy is stored in a file, and the session reacts to changes of this file as it does for other
+//! policy files.
 
 use super::context::AppContext;
 use super::error::CliError;
@@ -19,25 +20,26 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 
-/// Directory of the policies, in the data directory.
+/// Directory for the policies, inside the data directory.
 const DIRECTORY: &str = "service-sessions";
-/// Age after which the policy of a session that no longer exists is deleted.
+/// Age at which a policy is deleted if its session no longer exists.
 const UNUSED: Duration = Duration::from_secs(24 * 60 * 60);
-/// Time before the policy expires at which it is renewed, unless it is valid for less than four times as long.
+/// Remaining validity at which the policy is renewed, unless it was valid for less than four times this period to begin
+/// with.
 const RENEWAL: Duration = Duration::from_secs(30);
-/// Delays between two attempts to renew it.
+/// Delays between attempts to renew the policy.
 const DELAYS: Backoff = Backoff { first: Duration::from_secs(2), max: Duration::from_secs(300) };
-/// Number of records at the end of a journal that are read first, to find the last step.
+/// Number of records at the end of a journal that are read at first to find the last step.
 const TAIL_RECORDS: usize = 64;
 /// Maximum size of a stored policy, in bytes.
 const POLICY_BYTES: u64 = 16 << 20;
-/// Maximum time between two looks at the wall clock, which goes on while the machine is suspended.
+/// Maximum interval between two checks of the wall clock, which continues to run while the machine is suspended.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(60);
-/// Notice about a session that the service has ended.
+/// Notice shown when the service has ended the session.
 const ENDED: &str = "the session service ended this session; start aye again to register it";
 
-/// Registers a session, or resumes its registration. Returns notices. If the service cannot be reached and is not
-/// required, the last policy of the session applies, or there is no registration.
+/// Registers a session or resumes its registration. Also returns notices. If the service cannot be reached and is not
+/// required, the session's last policy applies or, if there is none, the session is not registered.
 pub(super) async fn open(place: &AppContext, session: &Session) -> Result<(Option<RegisteredSession>, Vec<String>), CliError> {
     let Some((services, service)) = place.services.as_ref().and_then(|services| Some((services, services.sessions()?))) else {
         return Ok((None, Vec::new()));
@@ -81,7 +83,8 @@ pub(super) async fn open(place: &AppContext, session: &Session) -> Result<(Optio
     }
 }
 
-/// Renews the policy before it expires, until the session ends here or at the service. Each failure is reported once.
+/// Renews the policy before it expires, until the session ends or the service ends it. Repeated failures are reported
+/// only once.
 pub(super) async fn renew(
     session: RegisteredSession,
     place: AppContext,
@@ -105,7 +108,7 @@ pub(super) async fn renew(
                 return;
             }
             Ok(Some(handshake)) => {
-                // A service that does not extend the policy is not asked again and again.
+                // A service that does not extend the policy must not receive requests without a pause.
                 let is_later = session.expires_at().is_none_or(|known| handshake.expires_at > known);
                 session.renewed(handshake.session, handshake.expires_at);
                 (reported, attempts) = (None, if is_later { 1 } else { attempts + 1 });
@@ -128,7 +131,7 @@ pub(super) async fn renew(
     }
 }
 
-/// Resumes the registration, and replaces the policy. Returns `None` if the service has ended the session.
+/// Resumes the registration and replaces the policy. Returns `None` if the service has ended the session.
 async fn renew_once(
     session: &RegisteredSession,
     service: &SessionService,
@@ -149,7 +152,7 @@ async fn renew_once(
     Ok(Some(handshake))
 }
 
-/// Returns the last completed step of a session. Reads only the end of the journal, as far as necessary.
+/// Returns the last completed step of a session. Only as much of the end of the journal is read as necessary.
 fn last_step(store: &Store, id: &SessionId) -> Option<StepId> {
     let mut about = TAIL_RECORDS;
     loop {
@@ -162,7 +165,7 @@ fn last_step(store: &Store, id: &SessionId) -> Option<StepId> {
     }
 }
 
-/// Waits for a time of the wall clock, which keeps running while the machine is suspended.
+/// Waits for a period measured by the wall clock, which continues to run while the machine is suspended.
 async fn wait_on_clock(wait: Duration) {
     let wait = SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX);
     let end = Timestamp::now().checked_add(wait).unwrap_or(Timestamp::MAX);
@@ -181,7 +184,7 @@ fn opening(place: &AppContext, id: &SessionId, state: &SessionState) -> SessionO
     SessionOpening { session_id: id.clone(), workspace, earlier, replaced: None, step_cursor: state.step_cursor().cloned() }
 }
 
-/// Returns the registration with which a session continues although the service sent no answer.
+/// Returns the registration with which a session continues if the service did not respond.
 fn without_answer(
     service: &SessionService,
     why: &str,
@@ -217,7 +220,7 @@ fn cannot_store(file: &Path, error: &PrivateError) -> Problem {
     }
 }
 
-/// Returns the error for a thread that ended before it had stored the policy.
+/// Returns the error for a thread that ended before it stored the policy.
 fn interrupted(file: &Path, error: tokio::task::JoinError) -> Problem {
     cannot_store(file, &PrivateError::Io(error.into()))
 }
@@ -227,8 +230,8 @@ fn until_renewal(expires_at: Timestamp) -> Duration {
     left.saturating_sub(RENEWAL.min(left / 4))
 }
 
-/// Replaces the facts about the session, then the policy. After a crash in between, the older policy stays in effect,
-/// and the flags that the next renewal builds on are the newer ones.
+/// Replaces the session's data and then its policy. If the process crashes in between, the older policy remains in
+/// effect, and the next renewal is based on the newer data.
 fn write(path: &Path, text: &str, facts: &ServiceSession) -> Result<(), Problem> {
     let own = facts_file(path);
     let facts = serde_json::to_vec(facts).map_err(|error| cannot_store(&own, &PrivateError::Io(error.into())))?;
@@ -242,7 +245,7 @@ fn facts_file(policy: &Path) -> PathBuf {
     policy.with_extension("json")
 }
 
-/// Returns the facts of the last renewal, or those in the journal if there was none.
+/// Returns the session's data from the last renewal or, if there was none, from the journal.
 async fn latest_facts(policy: PathBuf, journaled: Option<ServiceSession>) -> Option<ServiceSession> {
     let journaled = journaled?;
     let known = journaled.clone();
@@ -250,7 +253,8 @@ async fn latest_facts(policy: PathBuf, journaled: Option<ServiceSession>) -> Opt
     Some(renewed.ok().flatten().unwrap_or(journaled))
 }
 
-/// Returns the facts of the last renewal, which are newer than those in the journal; `None` for another registration.
+/// Returns the session's data from the last renewal, which is newer than the data in the journal. Returns `None` if it
+/// belongs to a different registration.
 fn renewed_facts(policy: &Path, journaled: &ServiceSession) -> Option<ServiceSession> {
     let facts = private::read(&facts_file(policy), POLICY_BYTES).ok()??;
     let facts: ServiceSession = serde_json::from_slice(&facts).ok()?;
@@ -258,7 +262,7 @@ fn renewed_facts(policy: &Path, journaled: &ServiceSession) -> Option<ServiceSes
     (registration(&facts) == registration(journaled)).then_some(facts)
 }
 
-/// Deletes old policies of sessions that no longer exist. The next call retries a deletion that failed.
+/// Deletes old policies of sessions that no longer exist. If a deletion fails, the next call tries again.
 fn remove_unused(path: &Path, store: &Store) {
     let Some(entries) = path.parent().and_then(|directory| std::fs::read_dir(directory).ok()) else { return };
     let Ok(sessions) = store.sessions(None) else { return };

@@ -1,4 +1,4 @@
-//! Release index: the newest version, its files, and a comparison with this build.
+//! Reads the release index, which describes the newest version and its files, and compares the version with this build.
 
 use super::context::AppContext;
 use super::download::download;
@@ -12,7 +12,7 @@ use url::Url;
 
 /// Version of this program.
 pub(crate) const INSTALLED: &str = env!("CARGO_PKG_VERSION");
-/// URL of the index, set at build time; builds from source have none.
+/// URL of the index, set at build time. Builds from source have none.
 const BUILT_IN: Option<&str> = option_env!("AYE_RELEASE_URL");
 /// Newest index format that this version supports.
 const FORMAT: u64 = 1;
@@ -21,7 +21,7 @@ const MAX_BYTES: usize = 256 << 10;
 /// Number of hexadecimal digits of a SHA-256 checksum.
 const CHECKSUM_DIGITS: usize = 64;
 
-/// The newest release.
+/// The newest release, as described by the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Release {
     pub version: Version,
@@ -29,18 +29,18 @@ pub(crate) struct Release {
     /// URL of the release notes.
     pub notes: Option<String>,
     files: Vec<ReleaseFile>,
-    /// URL of the index, which is in the directory of the files.
+    /// URL of the index, relative to which files are located.
     index: Url,
 }
 
-/// A file of a release, with its SHA-256 checksum in hexadecimal.
+/// A release file and its SHA-256 checksum in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct ReleaseFile {
     pub name: String,
     pub sha256: String,
 }
 
-/// Comparison of a release with this build.
+/// Result of comparing a release with this build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReleaseStatus {
     UpToDate,
@@ -49,7 +49,7 @@ pub(crate) enum ReleaseStatus {
     BuildIsNewer,
 }
 
-/// The published form of the index.
+/// Format in which the index is published.
 #[derive(Deserialize)]
 struct IndexFile {
     format: u64,
@@ -61,24 +61,24 @@ struct IndexFile {
     files: Vec<ReleaseFile>,
 }
 
-/// Returns the URL of the index: the one in the settings, otherwise that of the build.
+/// Returns the URL of the index, either from the settings or, if none is set there, from build time.
 pub(crate) fn url(place: &AppContext) -> Option<String> {
     let built_in = || BUILT_IN.filter(|url| !url.is_empty()).map(str::to_owned);
     place.settings.update_url().map(str::to_owned).or_else(built_in)
 }
 
 impl Release {
-    /// Downloads the index and reads it.
+    /// Downloads and parses the index.
     ///
     /// # Errors
     ///
-    /// Returns an error if the index cannot be downloaded, or is not in a supported format.
+    /// Returns an error if the index cannot be downloaded, or if its format is not supported.
     pub(crate) async fn download(url: &str, place: &AppContext) -> Result<Self, Problem> {
         let bytes = download(url, place.download_timeouts(), MAX_BYTES).await?;
         Self::read(&bytes, url).map_err(|why| Problem::new(format!("`{url}` is not a release index")).because(why))
     }
 
-    /// Parses an index. `url`: its address.
+    /// Parses an index. `url` is the URL from which it was downloaded.
     fn read(bytes: &[u8], url: &str) -> Result<Self, String> {
         let index: IndexFile = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if index.format != FORMAT {
@@ -99,8 +99,8 @@ impl Release {
         Ok(Self { version, date, notes, files: index.files, index: url })
     }
 
-    /// Compares the release with an installed version. A pre-release sorts before its version; build metadata is
-    /// ignored.
+    /// Compares the release with an installed version. A pre-release is older than the version itself, and build
+    /// metadata is ignored.
     pub(crate) fn compare_with(&self, installed: &str) -> ReleaseStatus {
         match Version::parse(installed).map(|installed| self.version.cmp_precedence(&installed)) {
             Ok(Ordering::Equal) => ReleaseStatus::UpToDate,
@@ -110,13 +110,13 @@ impl Release {
         }
     }
 
-    /// Returns whether the date of the release is in the future, so that a clock must be wrong. One day is tolerated
-    /// for time zones.
+    /// Returns whether the release date is in the future, which indicates that a clock is wrong. A difference of one
+    /// day is accepted because of time zones.
     pub(crate) fn is_in_future(&self, today: Date) -> bool {
         self.date > today.tomorrow().unwrap_or(today)
     }
 
-    /// Returns a file of the release with its URL.
+    /// Finds a release file by name, and returns it with its URL.
     pub(crate) fn file(&self, name: &str) -> Option<(&ReleaseFile, String)> {
         let file = self.files.iter().find(|file| file.name == name)?;
         Some((file, self.index.join(&file.name).ok()?.to_string()))
@@ -124,7 +124,7 @@ impl Release {
 }
 
 impl ReleaseFile {
-    /// Returns whether the entry can be shown in a command: it has a plain name and a checksum.
+    /// Returns whether an entry has a plain name and a valid checksum, which are required for showing it in a command.
     fn is_valid(&self) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+~-".contains(&byte);
         let begins_plainly = self.name.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric());
@@ -134,7 +134,7 @@ impl ReleaseFile {
 }
 
 impl ReleaseStatus {
-    /// Returns the name of the status in JSON output.
+    /// Returns the name of the status, as used in JSON output.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::UpToDate => "up_to_date",
@@ -146,7 +146,7 @@ impl ReleaseStatus {
 
 #[cfg(test)]
 impl Release {
-    /// Returns a release with these files, published at `https://dl.example/aye/`.
+    /// Returns a release that contains these files, published at `https://dl.example/aye/`.
     pub(crate) fn for_test(version: &str, names: &[&str]) -> Self {
         let files: Vec<_> = names.iter().map(|name| serde_json::json!({"name": name, "sha256": "0".repeat(64)})).collect();
         let index = serde_json::json!({"format": 1, "version": version, "date": "2026-12-01", "files": files});

@@ -1,4 +1,5 @@
-//! Policy reload: watches the policy files during a session, and reads them again. The last valid policy stays in effect.
+//! Watches the policy files during a session and reloads them when they change. If a file is invalid, the last valid
+//! policy remains in effect.
 
 use super::agent_authority::ParentSession;
 use super::configured_tools::own_directory;
@@ -22,53 +23,53 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// Capacity of the update queue.
+/// Capacity of the channel for updates.
 const DEPTH: usize = 4;
-/// The project's policy file: changes are reported, but not applied.
+/// Policy file of the project. Changes to it are reported but not applied.
 const PROJECT_FILE: &str = ".aye/policy.toml";
 
 pub(crate) struct PolicyReloader {
     place: AppContext,
     file: Option<PathBuf>,
     project: ProjectConfig,
-    /// State shared by the session's tools.
+    /// State shared by the tools of the session.
     kept: SharedToolState,
-    /// Last reported error of a policy file.
+    /// Error in a policy file that was reported last.
     broken: Option<String>,
     project_reported: bool,
-    /// Last reported error of the settings.
+    /// Error in the settings that was reported last.
     broken_settings: Option<String>,
-    /// Reported problems of manifests.
+    /// Problems with manifests that have already been reported.
     reported: Vec<String>,
-    /// The policy in effect.
+    /// Policy that is in effect.
     policy: Policy,
     modes: watch::Receiver<Mode>,
     updates: mpsc::Sender<PolicyUpdate>,
     requests: mpsc::UnboundedReceiver<ReloadRequest>,
     standing: SandboxHost,
-    /// Number of tool loads. The receiver is subscribed from the start, so that it misses no load.
+    /// Number of times that tools have been loaded on demand. Subscribed from the start, so that no change is missed.
     loads: watch::Receiver<u64>,
-    /// Last reported tools of MCP servers, and the last notices about them.
+    /// Tools of MCP servers that were reported last, and the last notices about them.
     offered: ToolFingerprints,
     reported_servers: Vec<String>,
-    /// Last reported names in settings and policy that match no tool.
+    /// Names in the settings and the policy that match no tool, as reported last.
     reported_names: Vec<String>,
 }
 
-/// The reason for a reload.
+/// Event that triggers a reload.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReloadTrigger {
     Person,
     Change,
-    /// The mode changed, which affects the sandbox, or a new key has to be redacted. No files are read.
+    /// The mode changed, which affects the sandbox, or a new key must be redacted. No files are read.
     ModeOrKey,
-    /// MCP servers offer different tools or changed their state, or an instruction file is ignored.
+    /// MCP servers offer different tools or have changed state, or an instruction file is ignored.
     OtherTools,
     /// The permissions of the parent session have changed.
     Authority,
 }
 
-/// Waits for the next change of a watched file; never completes without a watch.
+/// Waits until a watched file changes. Never completes if there is no watch.
 async fn changed(watch: &mut Option<Watch>) -> std::io::Result<()> {
     match watch {
         Some(watch) => watch.wait_for_change().await,
@@ -76,7 +77,7 @@ async fn changed(watch: &mut Option<Watch>) -> std::io::Result<()> {
     }
 }
 
-/// Waits until the permissions of the parent session change; never completes without a parent.
+/// Waits until the permissions of the parent session change. Never completes if there is no parent.
 async fn authority_changed(parent: &mut Option<ParentSession>) {
     match parent {
         Some(parent) => parent.changed().await,
@@ -84,7 +85,7 @@ async fn authority_changed(parent: &mut Option<ParentSession>) {
     }
 }
 
-/// Waits for the next change; never completes without a source of changes.
+/// Waits for the next change. Never completes if there is no source of changes.
 async fn next(changed: &mut Option<watch::Receiver<u64>>) {
     if let Some(open) = changed
         && open.changed().await.is_ok()
@@ -95,15 +96,15 @@ async fn next(changed: &mut Option<watch::Receiver<u64>>) {
     std::future::pending::<()>().await;
 }
 
-/// Returns notices about names that match no tool. Names in `reported` come from manifests and are reported with the
-/// tools.
+/// Returns notices about names that match no tool. Those in `reported` are omitted, because they come from manifests
+/// and are reported together with the tools.
 fn names_without_tool(place: &AppContext, policy: &Policy, reported: &[String], unmatched: &[String]) -> Vec<String> {
     let named = find_misnamed(place, policy).into_iter().filter(|notice| !reported.contains(notice));
     named.chain(unmatched.iter().cloned()).collect()
 }
 
 impl PolicyReloader {
-    /// Returns the reloader, and the receivers for the session.
+    /// Creates the reloader, together with the receivers for the session.
     pub(crate) fn new(
         place: AppContext,
         file: Option<PathBuf>,
@@ -139,12 +140,12 @@ impl PolicyReloader {
         (follower, PolicyUpdates { updates: receive, reload, modes })
     }
 
-    /// Returns a sender for notices to the session.
+    /// Returns a sender through which notices can be sent to the session.
     pub(crate) fn notices(&self) -> mpsc::Sender<PolicyUpdate> {
         self.updates.clone()
     }
 
-    /// Returns the files to watch.
+    /// Returns the files that must be watched.
     fn files(&self) -> Vec<PathBuf> {
         let sources = self.place.sources(self.file.as_deref());
         let mut files: Vec<PathBuf> = sources.files();
@@ -159,7 +160,7 @@ impl PolicyReloader {
         files
     }
 
-    /// Runs until the session ends.
+    /// Reloads files as necessary until the session ends.
     pub(crate) async fn run(mut self) {
         let mut watch = match Watch::with_directories(self.files(), vec![own_directory(&self.place.directories)]) {
             Ok(watch) => Some(watch),
@@ -171,10 +172,10 @@ impl PolicyReloader {
         let servers = self.kept.servers().cloned();
         let mut searches = Some(self.kept.search().changes());
         let (mut other_tools, mut loads) = (servers.as_ref().map(McpServers::changed), Some(self.loads.clone()));
-        // The next update includes these loads.
+        // Number of tool loads that the next update includes.
         let mut included = None;
         let mut window = servers.as_ref().map(McpServers::window);
-        // Includes changes between the start and now.
+        // The first reload includes changes since the start.
         let mut trigger = ReloadTrigger::Change;
         let mut waits: Option<oneshot::Sender<()>> = None;
         loop {
@@ -251,7 +252,7 @@ impl PolicyReloader {
                 self.on_valid(&policy, trigger).or_else(|| message.map(|message| self.update_for(&self.policy, Some(&message))))
             }
             Err(trouble) => {
-                // The last valid policy, with the current tools.
+                // Keep the last valid policy, with the current tools.
                 updates.extend(message.map(|message| self.update_for(&self.policy, Some(&message))));
                 self.on_invalid(&trouble.into_problem().detailed_message(), trigger)
             }
@@ -263,7 +264,7 @@ impl PolicyReloader {
         updates
     }
 
-    /// Returns notices about names that match no tool, without those already reported.
+    /// Returns notices about names that match no tool, omitting those already reported.
     fn unmatched_names(&mut self) -> Vec<String> {
         let enforcer = self.standing.enforcer(&self.place, &self.policy);
         let sandbox_policy = self.standing.sandbox_policy(&enforcer);
@@ -291,7 +292,8 @@ impl PolicyReloader {
         notices.into_iter().map(|message| PolicyUpdate::Notice { message }).chain([update]).collect()
     }
 
-    /// Reloads settings and manifests. Each error is reported once. Returns a description of the changes.
+    /// Reloads the settings and manifests, and returns a description of the changes. Repeated errors are reported only
+    /// once.
     fn tools(&mut self, updates: &mut Vec<PolicyUpdate>) -> Option<String> {
         let changed = match self.place.reload_project_parts(&self.project) {
             Ok(changed) => {
@@ -314,7 +316,8 @@ impl PolicyReloader {
         changed
     }
 
-    /// Reloads the MCP server settings and reports changes. The tools follow when the servers report them.
+    /// Reloads the settings of MCP servers and reports changes. The tools are updated later, when the servers report
+    /// them.
     fn servers(&mut self, updates: &mut Vec<PolicyUpdate>) {
         let Some(servers) = self.kept.servers().cloned() else { return };
         let (changes, problems) = servers.read_again(&self.place, &self.project);
@@ -338,7 +341,7 @@ impl PolicyReloader {
         Some(self.update_for(policy, Some("policy reloaded")))
     }
 
-    /// Returns an update with the policy in the current mode, and the tools for that policy.
+    /// Returns an update that contains the policy in the current mode and the tools under this policy.
     fn update_for(&self, policy: &Policy, message: Option<&str>) -> PolicyUpdate {
         self.with_router(policy, message).0
     }
@@ -351,7 +354,7 @@ impl PolicyReloader {
         let sandbox = self.standing.describe(&sandbox_policy);
         let mut sandbox_status = self.standing.status(&sandbox_policy, &enforcer);
         if message.is_none() {
-            // Already reported.
+            // The missing features were already reported.
             sandbox_status.missing = None;
         }
         let tools = self.kept.toolset(&self.place, &enforcer, sandbox_policy);

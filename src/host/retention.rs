@@ -1,4 +1,4 @@
-//! Automatic pruning: once a day at startup, in the background.
+//! Prunes expired data automatically, once a day, in the background.
 
 use super::context::AppContext;
 use super::prune;
@@ -11,29 +11,29 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 use std::time::{Duration, SystemTime};
 
-/// File whose modification time is the time of the last pruning.
+/// File whose modification time indicates when data was last pruned.
 const STAMP: &str = "pruned";
 const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Time that the end of a run waits for pruning. Remaining work is left for another day.
+/// Maximum time that a process waits for pruning to finish at exit. Any remaining work is done on another day.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Prunes in parallel to a session. Pruning ends with the process at the latest.
+/// Prunes data while a session is running. Pruning is aborted if the process exits first.
 pub(crate) fn prune_in_background(place: &AppContext, store: &Store) {
     start(place, store, || {});
 }
 
-/// Prunes at the end of a run.
+/// Prunes data at the end of a run.
 pub(crate) fn prune_at_end(place: &AppContext, store: &Store) {
     let (done, wait) = channel();
     if start(place, store, move || {
-        // The waiting side may have stopped waiting.
+        // The receiver may have stopped waiting.
         let _ = done.send(());
     }) {
         let _ = wait.recv_timeout(TIMEOUT);
     }
 }
 
-/// Starts pruning if it is due. Returns whether pruning has started.
+/// Starts pruning if it is due. Returns whether it was started.
 fn start(place: &AppContext, store: &Store, done: impl FnOnce() + Send + 'static) -> bool {
     if Nesting::detect() == Nesting::InsideAye || !is_due(&place.directories.data).unwrap_or(false) {
         return false;
@@ -48,7 +48,7 @@ fn start(place: &AppContext, store: &Store, done: impl FnOnce() + Send + 'static
         .is_ok()
 }
 
-/// Returns true once a day, and only in one process. The first start only sets the time.
+/// Returns `true` once a day, and to only one process. The first call merely records the time.
 fn is_due(data: &Path) -> io::Result<bool> {
     let path = data.join(STAMP);
     let stamp = match OpenOptions::new().write(true).open(&path) {

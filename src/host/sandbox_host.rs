@@ -1,4 +1,4 @@
-//! Sandbox of a run: the capabilities of the system, determined once, and the settings of the policy.
+//! Combines the sandbox capabilities of the system, which are determined once per run, with the settings of the policy.
 
 use super::context::AppContext;
 use super::policy_layers::Policy;
@@ -12,34 +12,34 @@ use crate::tools::{
 };
 use std::path::{Path, PathBuf};
 
-/// Directories that contain home directories.
+/// Directories that contain the home directories of users.
 const HOMES: [&str; 2] = ["/home", "/Users"];
-/// Maximum number of other home directories whose credentials are hidden.
+/// Maximum number of other users' home directories in which credentials are hidden.
 const MAX_HOMES: usize = 64;
 
-/// Sandbox capabilities of the system, determined once per run. The policy may change.
+/// Sandbox capabilities of the system. They are determined once per run, whereas the policy may change.
 #[derive(Debug, Clone)]
 pub(crate) struct SandboxHost {
     ground: HostCapabilities,
-    /// Missing capabilities, each with the reason and a fix.
+    /// Missing capabilities, each with the reason and how to fix it.
     missing: Vec<String>,
     homes: Vec<PathBuf>,
     home: PathBuf,
 }
 
 impl SandboxHost {
-    /// Probes the capabilities of the system, which takes a few milliseconds.
+    /// Probes the system for its capabilities, which takes a few milliseconds.
     pub(crate) fn find(place: &AppContext, trust: RepositoryTrust) -> Self {
         Self::from_probe(place, trust, probe(&Helper::default().program, &place.roots, &place.directories.data))
     }
 
-    /// Returns the state for calls that start no program. The system is not probed, because that would take longer than
-    /// most calls. A program that is started anyway counts as unsandboxed.
+    /// Returns an instance for calls that start no programs. The system is not probed, because that would take longer
+    /// than most of these calls. If a program is started anyway, it is treated as unsandboxed.
     pub(crate) fn unprobed(place: &AppContext) -> Self {
         Self::from_probe(place, RepositoryTrust::Untrusted, Probe { tier: Tier::Bare, missing: Vec::new(), upper_base: None })
     }
 
-    /// Determines the capabilities from a probe.
+    /// Determines the capabilities from the result of a probe.
     pub(crate) fn from_probe(place: &AppContext, trust: RepositoryTrust, probe: Probe) -> Self {
         let data = &place.directories.shared;
         let Probe { tier: found, missing, upper_base } = probe;
@@ -68,7 +68,7 @@ impl SandboxHost {
         Self { ground, missing, homes, home: place.home.clone() }
     }
 
-    /// Returns the sandbox that verdicts can rely on.
+    /// Returns whether a sandbox is present, for use in verdicts.
     pub(crate) fn sandbox(&self) -> Sandbox {
         if self.ground.tier.is_enforcing() { Sandbox::Present } else { Sandbox::Absent }
     }
@@ -78,13 +78,13 @@ impl SandboxHost {
         self.ground.tier == SandboxTier::Preview
     }
 
-    /// Updates the state after the user has trusted the project.
+    /// Updates the instance after the user has trusted the project.
     pub(crate) fn trust(&mut self, place: &AppContext) {
         self.ground.git = GitOutside::find(&place.workspace);
         self.ground.trust = RepositoryTrust::Trusted;
     }
 
-    /// Returns the enforcer of a policy in this mode, with the sandbox of this system.
+    /// Returns the enforcer for a policy, using the context's mode and the sandbox of this system.
     pub(crate) fn enforcer(&self, place: &AppContext, policy: &Policy) -> Enforcer {
         let enforcer = place.enforcer(policy, self.sandbox(), place.mode);
         match self.ground.trust {
@@ -93,22 +93,22 @@ impl SandboxHost {
         }
     }
 
-    /// Returns the sandbox settings under this policy.
+    /// Returns the sandbox settings that result from this policy.
     pub(crate) fn sandbox_policy(&self, policy: &Enforcer) -> SandboxPolicy {
         SandboxPolicy::new(policy.sandbox_requirements(&self.homes, jiff::Timestamp::now()), self.ground.clone())
     }
 
-    /// Returns the description of the sandbox for an approval prompt.
+    /// Describes the sandbox, for use in an approval prompt.
     pub(crate) fn describe(&self, sandbox: &SandboxPolicy) -> String {
         sandbox.describe(&self.home)
     }
 
-    /// Returns the state for the status row, and a notice about missing capabilities.
+    /// Returns the sandbox state for the status row, and a notice about missing capabilities.
     pub(crate) fn status(&self, sandbox: &SandboxPolicy, policy: &Enforcer) -> SandboxStatus {
         SandboxStatus { tier: sandbox.tier, words: sandbox.status(), missing: self.notice(policy) }
     }
 
-    /// Returns the notice at startup, if the policy requires a sandbox that is not fully available.
+    /// If the policy requires a sandbox that is not fully available, returns the notice to show at startup.
     fn notice(&self, policy: &Enforcer) -> Option<String> {
         if policy.sandbox() == SandboxSetting::Off || !policy.grants("Shell.Exec") {
             return None;
@@ -139,7 +139,7 @@ pub(crate) fn tier(found: Tier) -> SandboxTier {
     }
 }
 
-/// Returns the sources of the user's git configuration, and the path of the filtered copy for commands.
+/// Returns the files of the user's git configuration, and the path of the filtered copy that commands use.
 fn sources(place: &AppContext) -> GitConfigPaths {
     let absolute = |name: &str| place.environment.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
     GitConfigPaths {
@@ -151,7 +151,7 @@ fn sources(place: &AppContext) -> GitConfigPaths {
     }
 }
 
-/// Returns the home directories of other users that are visible to this user.
+/// Returns other users' home directories, as far as they are visible to this user.
 fn other_homes(own: &Path) -> Vec<PathBuf> {
     let below = HOMES.into_iter().filter_map(|homes| std::fs::read_dir(homes).ok()).flatten().flatten();
     let all = below.map(|entry| entry.path()).chain([PathBuf::from("/root")]);

@@ -1,4 +1,4 @@
-//! Secrets of services that the user's programs print (`token_command`), at most once per secret.
+//! Obtains service secrets from programs configured by the user (`token_command`), at most once per secret.
 
 use crate::config::Credentials;
 use crate::services::SecretProgram;
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Timeout of a program, which may ask for a fingerprint or a password in its own window.
+/// Timeout for a program. A program may show a window that asks for a fingerprint or a password.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Returns the function that runs programs which print the secrets of services. `roots`: directories in which no program is found by
-/// name. `withheld`: variables that the programs do not get.
+/// Returns a function that runs a service's program and returns the secret it prints. Programs given by name are not
+/// looked up in the directories in `roots`. The variables in `withheld` are not passed to the program.
 pub(super) fn secret_program(
     credentials: &Credentials,
     (home, roots): (&Path, &[PathBuf]),

@@ -1,4 +1,4 @@
-//! Approval of the MCP servers of a project or a plugin, checked immediately before a server is started.
+//! Checks whether the MCP servers of a project or a plugin are approved, immediately before each one is started.
 
 use super::plugins::Plugin;
 use crate::config::PluginPin;
@@ -9,18 +9,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The file with a project's servers.
+/// File that defines a project's servers.
 pub(crate) const SERVERS: &str = ".mcp.json";
 
-/// Reason why a server is off if its entry differs from the trusted one.
+/// Message for a server that is disabled because its entry differs from the one that the user trusted.
 pub(crate) const CHANGED: &str = "changed since you trusted it; run `aye` in this project in another terminal and trust it again";
 
-/// The user's approval of a project, by names and hashes.
+/// The user's approval of a project, which consists of file names and hashes.
 #[derive(Clone)]
 pub(crate) struct ServerApproval {
     root: PathBuf,
     known: Arc<RwLock<Arc<BTreeMap<String, String>>>>,
-    /// The directory where a later approval is saved.
+    /// Directory in which later approvals are saved.
     config: PathBuf,
 }
 
@@ -50,12 +50,12 @@ impl ServerApproval {
         Self { root, known: Arc::new(RwLock::new(known)), config }
     }
 
-    /// Replaces the approval after the user has trusted the project again.
+    /// Replaces the approval when the user has trusted the project again.
     pub(crate) fn update(&self, known: Arc<BTreeMap<String, String>>) {
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
     }
 
-    /// Checks that a plugin is installed and enabled, with exactly the files that the user added.
+    /// Checks that a plugin is installed and enabled, and that its files are exactly those that the user added.
     fn check_plugin(&self, files: PluginFiles) -> Result<(), String> {
         let PluginFiles { name, root } = files;
         let pin = PluginPin::read(&self.config, &name)?;
@@ -71,7 +71,7 @@ impl ServerApproval {
         }
     }
 
-    /// Checks that a plugin's server runs only project files that the user trusts.
+    /// Checks that a plugin's server runs only those project files that the user trusts.
     fn check_plugin_programs(&self, argv: &[String], directory: Option<&Path>, plugin: &Path) -> Result<(), String> {
         let mut programs = plugin_programs(argv, directory, &self.root);
         // The installed plugin can be below the workspace; its files were already compared.
@@ -93,7 +93,7 @@ impl ServerApproval {
     fn check(&self, server: &str, argv: &[String], directory: Option<&Path>) -> Result<(), String> {
         let project = Project::examine(&self.root);
         let (now, later) = (project.now(), project.trusted_hashes(&self.config));
-        // The server is the one that was approved first; a later approval may have been for another program.
+        // This is the server that was approved first; a later approval may have been for another program.
         let known = Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner));
         let (first, both) = ([&*known], [&*known, &later]);
         if let Some(name) = first_changed(&now, &first, std::iter::once(SERVERS.to_owned())) {
@@ -115,7 +115,7 @@ pub(crate) fn project_programs(argv: &[String], directory: Option<&Path>, root: 
     program_files(argv, directory.filter(|directory| !directory.is_empty()), root)
 }
 
-/// Returns the project files that a plugin's server runs. Its directory can be outside the project.
+/// Returns the project files that a plugin's server runs. The server's working directory may be outside the project.
 fn plugin_programs(argv: &[String], directory: Option<&Path>, root: &Path) -> Vec<String> {
     let directory = directory.unwrap_or(root);
     let programs = |resolve: &dyn Fn(PathBuf) -> PathBuf| {
@@ -130,13 +130,13 @@ fn plugin_programs(argv: &[String], directory: Option<&Path>, root: &Path) -> Ve
         let words: Vec<String> = argv.iter().enumerate().map(word).collect();
         program_files(&words, None, root)
     };
-    // As named, and after resolving symlinks.
+    // The paths as given, and after resolving symlinks.
     let mut found = programs(&|path| path);
     found.extend(programs(&|path| path.canonicalize().unwrap_or(path)));
     found
 }
 
-/// Returns the first of these files that no approval covers.
+/// Returns the first of these files that has changed since it was approved, or that was never approved.
 pub(crate) fn first_changed(
     now: &BTreeMap<String, String>,
     known: &[&BTreeMap<String, String>],

@@ -1,5 +1,5 @@
-//! Policy from a URL: loaded before a session opens, and again while it runs. The last valid policy is a file, and the
-//! session follows its changes as it does for other policy files.
+//! Loads a policy from a URL before a session opens, and again while the session runs. The last valid policy is stored
+//! in a file, and the session reacts to changes of this file as it does for other policy files.
 
 use super::error::CliError;
 use crate::agent::PolicyUpdate;
@@ -13,10 +13,10 @@ use tokio::sync::mpsc;
 
 /// Maximum size of a public key file, in bytes.
 const KEY_BYTES: u64 = 64 << 10;
-/// Maximum time for which the start of a session waits for the policy.
+/// Maximum time that the start of a session waits for the policy.
 const FIRST_WAIT: Duration = Duration::from_secs(8);
 
-/// A configured policy with a URL.
+/// A configured policy that is loaded from a URL.
 #[derive(Clone)]
 pub(crate) struct ServicePolicy {
     service: PolicyService,
@@ -27,7 +27,7 @@ pub(crate) struct ServicePolicy {
 }
 
 impl ServicePolicy {
-    /// Returns the configured policy; `None` if no policy is configured.
+    /// Returns the configured policy, or `None` if no policy URL is configured.
     pub(crate) fn find(settings: &Settings, environment: &Environment, directories: &Directories, home: &Path) -> Option<Self> {
         let service = settings.policy_service.clone()?;
         let key_file = service.public_key_file(&directories.config, home);
@@ -36,13 +36,13 @@ impl ServicePolicy {
         Some(Self { service, key_file, token, secret, cache: PolicyCache::new(&directories.shared) })
     }
 
-    /// Returns the file of the last valid policy; `None` if there is none yet.
+    /// Returns the file that contains the last valid policy, or `None` if there is none yet.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         self.cache.is_there(&self.source()).then(|| self.cache.file())
     }
 
-    /// Returns an ID of the source of the last valid policy. A policy signed with another key becomes invalid when the
-    /// key changes.
+    /// Returns an ID for the source of the last valid policy. The ID depends on the verification key, so changing the
+    /// key invalidates a policy that was signed with the previous one.
     fn source(&self) -> String {
         let key = self.key_file.as_ref().and_then(|path| crate::sys::file::read(path, KEY_BYTES).ok());
         self.service.identity(key.as_deref().or(self.secret.as_deref().map(str::as_bytes)))
@@ -63,7 +63,7 @@ impl ServicePolicy {
         refresh((&self.service, source), key.as_ref(), self.token.as_deref(), &self.cache).await
     }
 
-    /// Returns the key of the signatures and its bytes; `None` if no signature is checked.
+    /// Returns the key that verifies signatures, together with its bytes. Returns `None` if signatures are not checked.
     fn read_key(&self) -> Result<Option<(VerificationKey, Vec<u8>)>, Problem> {
         if let Some(path) = &self.key_file {
             let failed = |why: String| {
@@ -81,12 +81,12 @@ impl ServicePolicy {
         Ok(Some((key, secret.as_bytes().to_vec())))
     }
 
-    /// Returns the notices about the last change, without those already shown.
+    /// Returns the notices about the last change, omitting those that have already been shown.
     pub(crate) fn take_notices(&self) -> Vec<String> {
         self.cache.take_notices(&self.source())
     }
 
-    /// Loads the policy if there is none yet.
+    /// Loads the policy if none has been loaded yet.
     pub(crate) fn ensure_loaded(&self) -> Result<(), CliError> {
         if self.file().is_some() {
             return Ok(());
@@ -95,8 +95,8 @@ impl ServicePolicy {
         self.refresh_now().map_err(|problem| CliError::failed(problem.hint(hint)))
     }
 
-    /// Loads the policy unless it was checked recently. Returns notices. A failure is an error only if there is no last
-    /// valid policy.
+    /// Loads the policy unless it was checked recently, and returns notices. A failure is an error only if no valid
+    /// policy has been loaded before.
     pub(crate) fn ensure(&self) -> Result<Vec<String>, CliError> {
         self.ensure_loaded()?;
         let poll = SignedDuration::try_from(self.service.poll).unwrap_or(SignedDuration::MAX);
@@ -111,7 +111,7 @@ impl ServicePolicy {
         Ok(notices)
     }
 
-    /// Refreshes the policy from code that may already run inside a runtime.
+    /// Loads the policy from synchronous code, which may already be running inside an async runtime.
     fn refresh_now(&self) -> Result<(), Problem> {
         let own = self.clone();
         let failed = |why: String| Problem::new(format!("cannot load the policy from `{}`", self.service.url)).because(why);
@@ -127,7 +127,7 @@ impl ServicePolicy {
         thread.join().map_err(|_| failed("the request ended unexpectedly".to_owned()))?.map_err(failed)?
     }
 
-    /// Requests the policy repeatedly until the session ends. Each failure is reported once.
+    /// Loads the policy at regular intervals until the session ends. Repeated failures are reported only once.
     pub(crate) async fn poll(self, notices: mpsc::Sender<PolicyUpdate>) {
         let mut failure = None;
         loop {

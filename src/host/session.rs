@@ -1,4 +1,4 @@
-//! Preparation of a session: its store, lock, model and tools. The session does not run yet.
+//! Prepares a session's store, lock, model and tools, without running the session yet.
 
 use super::agent_authority::{AgentLinks, Authority, OfferServers, ParentTools};
 use super::context::AppContext;
@@ -50,80 +50,80 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::sync::{Notify, mpsc};
 
-/// Default output limit of a response, in tokens.
+/// Default limit on the output of a response, in tokens.
 const OUTPUT_TOKENS: u64 = 32_000;
-/// Default limit of the saved output of a command, in bytes.
+/// Default limit on the saved output of a command, in bytes.
 const OUTPUT_BYTES: usize = 100 << 10;
 
-/// Approximate number of records that are shown at a time.
+/// Approximate number of records shown at a time.
 pub(crate) const PIECE_RECORDS: usize = 200;
 
-/// Stored session that this process owns.
+/// A stored session that this process owns.
 pub(crate) struct Session {
     pub store: Store,
     pub claim: Claim,
     pub records: Vec<Record>,
-    /// State after these records.
+    /// State that results from these records.
     pub state: SessionState,
     pub draft: String,
-    /// Last output of commands that were running when the previous process exited.
+    /// Last output of the commands that were running when the previous process exited.
     pub tails: HashMap<CallId, SavedTail>,
-    /// End of the journal. The earlier part is loaded later.
+    /// End of the journal. Earlier records are loaded later.
     pub tail: SessionPart,
-    /// The last model of a resumed session.
+    /// Model that a resumed session last used.
     pub model_before: Option<String>,
-    /// Notices to show before anything else.
+    /// Notices that are shown before anything else.
     pub notices: Vec<String>,
     pub kept: SharedToolState,
-    /// Notices about names that match no tool, as reported at startup.
+    /// Notices about names that match no tool, as shown at startup.
     pub unmatched_names: Vec<String>,
-    /// True if the session is archived.
+    /// Whether the session is archived.
     is_archived: bool,
     /// True if a command of aye wrote the prompt of the session.
     is_of_command: bool,
 }
 
-/// State shared by the tools of a session under any policy. Cheap to clone.
+/// State shared by the session's tools, whichever policy applies. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct SharedToolState {
     session: SessionId,
     since: SystemTime,
-    /// The background commands.
+    /// Commands that run in the background.
     commands: Commands,
-    /// The files that the model has seen in this process.
+    /// Files that the model has seen in this process.
     seen: ReadState,
-    /// States of the workspace before each change.
+    /// Snapshots of the workspace, taken before each change.
     checkpoints: Arc<dyn Checkpoints>,
     /// Storage for outputs that are too long for the conversation.
     artifacts: Arc<dyn Artifacts>,
-    /// Changes since the session began.
+    /// Log of changes since the session began.
     changes: ChangeLog,
-    /// Notified when a new key is known.
+    /// Notification that a new key has become known.
     new_key: Arc<Notify>,
-    /// The MCP servers, if any.
+    /// MCP servers, if any are configured.
     servers: Option<McpServers>,
-    /// Unsaved files of an editor.
+    /// Unsaved files in an editor.
     editor: Option<EditorConnection>,
     /// Tools that the model loaded on demand.
     loaded: LoadedTools,
-    /// Web search, and the number of remaining searches.
+    /// Web search, and the number of searches that remain.
     search: SessionSearch,
-    /// Skills, and those that the running task uses.
+    /// Available skills, and those that the running task uses.
     skills: SessionSkills,
     /// Questions from the model to the user.
     questions: UserQuestions,
-    /// The agents; `None` if the session starts none.
+    /// Agents, or `None` if the session cannot start any.
     agents: Option<AgentLinks>,
-    /// The language servers; `None` if they are disabled, or the project is not trusted.
+    /// Language servers, or `None` if they are disabled or the project is not trusted.
     language_servers: Option<LanguageServerHandle>,
-    /// Copies of artifacts in the object store; `None` if there are none.
+    /// Uploads of artifacts to the object store, or `None` if no store is configured.
     uploads: Option<Arc<dyn ArtifactUploads>>,
-    /// Rows for services that are committed with the records of the session.
+    /// Outbox of rows for services, which are committed together with the session's records.
     outbox: Option<SessionOutbox>,
 }
 
 impl SharedToolState {
-    /// Starts accepting questions from the model, and returns their receiver.
+    /// Starts accepting questions from the model. Returns their receiver.
     fn open_questions(&mut self) -> mpsc::Receiver<UserQuestion> {
         let (asks, questions) = UserQuestions::new();
         self.questions = asks;
@@ -163,13 +163,13 @@ impl SharedToolState {
         }
     }
 
-    /// Returns the tools that the model loaded in this session.
+    /// Returns the tools that the model has loaded on demand in this session.
     pub(crate) fn loaded_tools(&self) -> &LoadedTools {
         &self.loaded
     }
 
-    /// Restores the tools that the session loaded or used, in the same order; counts its web searches; prepares the
-    /// servers for the model; and activates the skills of an unfinished task.
+    /// Restores state from the session's records: the tools that were loaded or used, in the same order, the number of
+    /// web searches, and the active skills of an unfinished task. Also prepares the servers for the model.
     fn restore(&self, place: &AppContext, model: &dyn Model, records: &[Record]) {
         if let Some(servers) = self.servers() {
             servers.set_context_window(model.facts().context_window);
@@ -203,13 +203,13 @@ impl SharedToolState {
         self.servers.as_ref()
     }
 
-    /// Returns the state that the session shares with its agents.
+    /// Returns the state that the session shares with the agents it starts.
     pub(crate) fn for_agents(&self, place: &AppContext) -> ParentTools {
         let offer = |servers: McpServers| -> OfferServers {
             let place = place.clone();
             Arc::new(move |policy| servers.offer_to_agent(&place, policy))
         };
-        // An agent has no servers of its own, and offers those of the session that started it.
+        // An agent has no servers of its own, and offers the servers of the session that started it.
         let outer = place.parent.as_ref().map(|parent| &parent.tools);
         ParentTools {
             changes: self.changes.clone(),
@@ -221,7 +221,7 @@ impl SharedToolState {
         }
     }
 
-    /// Allows the session to start agents.
+    /// Enables the session to start agents.
     pub(crate) fn start_agents(&mut self, links: AgentLinks) {
         self.agents = Some(links);
     }
@@ -234,24 +234,24 @@ impl SharedToolState {
         }
     }
 
-    /// Applies another policy to the agents of the session.
+    /// Applies a new policy to the session's agents.
     pub(crate) fn set_authority(&self, policy: &Policy, enforcer: &Enforcer) {
         if let Some(links) = &self.agents {
             links.authority.send_replace(Authority { policy: policy.clone(), enforcer: enforcer.clone() });
         }
     }
 
-    /// Connects the tools to these language servers.
+    /// Connects the session's tools to these language servers.
     pub(super) fn connect_language_servers(&mut self, servers: LanguageServerHandle) {
         self.language_servers = Some(servers);
     }
 
-    /// Copies artifacts to the object store from now on.
+    /// Enables uploads of artifacts to the object store.
     pub(super) fn connect_uploads(&mut self, uploads: Arc<dyn ArtifactUploads>) {
         self.uploads = Some(uploads);
     }
 
-    /// Commits rows for services together with the records of the session.
+    /// Sets the outbox whose rows for services are committed together with the session's records.
     pub(super) fn connect_outbox(&mut self, outbox: SessionOutbox) {
         self.outbox = Some(outbox);
     }
@@ -260,7 +260,7 @@ impl SharedToolState {
         self.artifacts.clone()
     }
 
-    /// Connects the tools to these servers.
+    /// Connects the session's tools to these MCP servers.
     pub(crate) fn connect_servers(&mut self, servers: McpServers) {
         self.servers = Some(servers);
     }
@@ -270,7 +270,7 @@ impl SharedToolState {
         self.editor = Some(editor);
     }
 
-    /// Waits for a new key, which then has to be redacted.
+    /// Waits until a new key has become known, which must then be redacted.
     pub(crate) async fn new_key(&self) {
         self.new_key.notified().await;
     }
@@ -279,7 +279,7 @@ impl SharedToolState {
         &self.session
     }
 
-    /// Returns the settings of this session's tools under a policy.
+    /// Returns the settings for the session's tools under a policy.
     pub(crate) fn tool_settings(&self, place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::ToolSettings {
         let base = tool_settings(place, policy, sandbox);
         let memory = Memory::for_session(place, &base.redactor);
@@ -307,7 +307,7 @@ impl SharedToolState {
         tools::ToolSettings { session, ..base }
     }
 
-    /// Returns the tools of this session under a policy.
+    /// Returns the session's tools under a policy.
     pub(crate) fn toolset(&self, place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> Toolset {
         self.skills.replace(place.skills.skill_set());
         if let Some(links) = &self.agents {
@@ -331,7 +331,7 @@ impl SharedToolState {
 }
 
 impl Session {
-    /// Returns whether the session has no messages yet.
+    /// Returns whether the session does not contain any messages yet.
     pub(crate) fn is_new(&self) -> bool {
         self.tail.records.is_empty() && self.records.is_empty()
     }
@@ -340,7 +340,7 @@ impl Session {
         self.claim.id()
     }
 
-    /// Marks the session as continued. An archived session is unarchived, with a notice.
+    /// Marks the session as resumed. If it is archived, unarchives it and adds a notice.
     pub(super) fn mark_resumed(&mut self) {
         if std::mem::take(&mut self.is_archived) {
             self.notices.push(match self.store.archive(self.claim.id(), false) {
@@ -359,8 +359,8 @@ impl Session {
         }
     }
 
-    /// Ends the MCP servers and the language servers, and gives each time to exit. Must be called for every session
-    /// that was opened.
+    /// Stops the MCP servers and the language servers, and waits, for a limited time, until they have exited. Must be
+    /// called for every session that was opened.
     pub(super) async fn end_servers(&self) {
         let servers = async {
             if let Some(servers) = self.kept.servers() {
@@ -375,7 +375,7 @@ impl Session {
         tokio::join!(servers, language_servers);
     }
 
-    /// Adds the history that was loaded while the screen was already visible.
+    /// Adds the history, which was loaded after the screen became visible.
     pub(super) fn add_history(&mut self, loaded: LoadedSession) {
         self.tail = SessionPart::default();
         self.notices.extend(unreadable(&loaded));
@@ -385,7 +385,7 @@ impl Session {
     }
 }
 
-/// Returns the chosen session; `None` for a new one. A session that is chosen by ID determines the workspace.
+/// Returns the chosen session, or `None` for a new one. If a session is chosen by ID, its workspace is used.
 pub(super) fn choose(
     store: &Store,
     place: &mut AppContext,
@@ -430,7 +430,7 @@ pub(super) fn choose(
     Ok(Some(summary))
 }
 
-/// Returns the hooks for sessions in this environment; `None` if there are none.
+/// Returns the hooks for sessions in this environment, or `None` if there are none.
 fn session_hooks(place: &AppContext) -> Option<SessionHooks> {
     let hooks = place.hooks.set().for_session()?;
     Some(match &place.parent {
@@ -439,11 +439,11 @@ fn session_hooks(place: &AppContext) -> Option<SessionHooks> {
     })
 }
 
-/// Part of a journal that is loaded at once.
+/// Part of a journal to load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoadScope {
     All,
-    /// The end of the history, enough for a few screens. Earlier parts are loaded in the background.
+    /// The end of the history, which is enough to fill a few screens. Earlier records are loaded in the background.
     Tail,
 }
 
@@ -488,7 +488,7 @@ fn create(store: Store, place: &AppContext, new: NewSessionTerms, notices: Vec<S
     }
 }
 
-/// Claims the chosen session for this process, or creates a new one.
+/// Claims the chosen session for this process, or creates a new session.
 pub(super) fn open(
     store: Store,
     place: &AppContext,
@@ -520,7 +520,7 @@ pub(super) fn open(
         }
     };
     let kept = SharedToolState::new(place, claim.id(), true);
-    // A session that started without a model has no previous one.
+    // A session that started without a model has no previous model.
     let model_before = Some(summary.model).filter(|model| !model.is_empty());
     let is_archived = summary.archived && place.parent.is_none();
     let is_of_command = summary.of_command;
@@ -542,28 +542,28 @@ pub(super) fn open(
     })
 }
 
-/// Limits and approval settings of a session.
+/// Limits, approval settings and other options of a session.
 pub(super) struct SessionOptions {
     pub approver: Approver,
     pub unfinished: ResumePolicy,
     pub max_steps: Option<u32>,
-    /// Time after which an unanswered approval is denied; `None` if a user is at the screen.
+    /// Time after which an approval is denied if nobody has decided on it. `None` if a user is at the screen.
     pub approval_timeout: Option<Duration>,
     pub instructions: Vec<InstructionFile>,
-    /// JSON Schema of the final response.
+    /// JSON Schema for the final response.
     pub output_schema: Option<String>,
-    /// Instructions for directories of the project.
+    /// Source of instructions for directories below the workspace.
     pub guidance: Option<Arc<dyn InstructionSource>>,
-    /// The files in which "always allow" saves rules.
+    /// Files in which "always allow" saves rules.
     pub rules: Arc<UserRules>,
-    /// The sandbox.
+    /// Sandbox used in this run.
     pub standing: SandboxHost,
-    /// The MCP servers, if any are configured.
+    /// MCP servers, if any are configured.
     pub remote: Option<agent::ServerConnections>,
 }
 
-/// Returns the router of a session's tools, with the known outcomes of its earlier calls and recovery information about
-/// the others. Adds the notices about the tools.
+/// Creates the router for a session's tools, and adds the notices about the tools. Also returns the known outcomes of
+/// earlier calls, and recovery information about the remaining ones.
 fn route(place: &AppContext, session: &mut Session, tools: Toolset) -> (Arc<Router>, Vec<ToolResult>, RecoveredCalls) {
     let router = Arc::new(Router::new(tools));
     let (settled, known) = recover(place, session, &router);
@@ -571,8 +571,8 @@ fn route(place: &AppContext, session: &mut Session, tools: Toolset) -> (Arc<Rout
     (router, settled, known)
 }
 
-/// Completes unfinished work of an earlier process, if the tools can. Returns the known outcomes of its calls, and
-/// recovery information about the others.
+/// Completes the unfinished work of an earlier process, as far as the tools can. Returns the known outcomes of that
+/// process's calls, and recovery information about the remaining ones.
 fn recover(place: &AppContext, session: &mut Session, router: &Router) -> (Vec<ToolResult>, RecoveredCalls) {
     let state = &session.state;
     let has_no_result = |id: &CallId| state.calls().iter().any(|call| call.tool_call_id == *id && call.has_no_result());
@@ -584,7 +584,7 @@ fn recover(place: &AppContext, session: &mut Session, router: &Router) -> (Vec<T
     (settled, known)
 }
 
-/// Returns all inputs of the agent's host. The caller keeps the lock, which must outlive the session.
+/// Returns everything the agent needs to run the session. The caller keeps the lock, which must outlive the session.
 pub(super) fn setup(
     (place, policy): (&AppContext, &Policy),
     session: &mut Session,
@@ -653,14 +653,14 @@ pub(super) fn setup(
     }
 }
 
-/// Returns the journal of a session. Its records are also sent to the configured services.
+/// Returns the journal for a session, whose records are also sent to the configured services.
 fn session_journal(place: &AppContext, session: &Session, (model, redactor): (&str, &Arc<Redactor>)) -> Arc<dyn Journal> {
     let services = session_outbox(place, (session.id(), model), &session.records, redactor);
     let outbox = join_outboxes(services, session.kept.outbox.clone());
     session.store.journal_with_outbox(session.id(), place.mode, outbox)
 }
 
-/// Adds the notices about the tools of a session.
+/// Adds the notices about a session's tools.
 fn note_tools(place: &AppContext, session: &mut Session, router: &Router) {
     session.notices.extend(router.remote().map(tools::RemoteTools::notices).unwrap_or_default());
     session.unmatched_names = find_unmatched(&place.tool_limits(), router);
@@ -668,7 +668,7 @@ fn note_tools(place: &AppContext, session: &mut Session, router: &Router) {
     session.notices.extend(session.unmatched_names.iter().cloned().chain(notices));
 }
 
-/// Returns the least strict mode that can be chosen during a session.
+/// Returns the least strict mode that can be selected during a session.
 fn most_permissive_mode(place: &AppContext) -> Mode {
     match Nesting::detect() {
         Nesting::Outermost => Mode::Auto,
@@ -681,7 +681,7 @@ fn assumed_price(settings: &Settings) -> Option<PriceAssumption> {
     settings.assumed_price.map(|set| PriceAssumption { price: set.price, for_this_run: set.by_flag })
 }
 
-/// Returns the budgets in the settings, including `--max-steps`.
+/// Returns the budgets from the settings, taking `--max-steps` into account.
 fn limits(settings: &Settings, max_steps: Option<u32>) -> Vec<BudgetSetting> {
     let by_flag = max_steps.map(|steps| BudgetSetting {
         limit: BudgetLimit { scope: BudgetScope::Task, unit: BudgetUnit::Steps, limit: f64::from(steps) },
@@ -696,7 +696,7 @@ fn limits(settings: &Settings, max_steps: Option<u32>) -> Vec<BudgetSetting> {
     by_flag.into_iter().chain(set).collect()
 }
 
-/// Returns the settings of the tools: the limits of the policy, and the secrets that commands must not see.
+/// Returns the settings for tools, including the policy's limits and the secrets that must be hidden from commands.
 pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::ToolSettings {
     let (offers, grants) = (policy.clone(), policy.clone());
     tools::ToolSettings {
@@ -773,7 +773,7 @@ fn command_settings(place: &AppContext, policy: &Enforcer, sandbox: SandboxPolic
     }
 }
 
-/// Returns the named commands of the policy and the custom tools.
+/// Returns the named commands defined by the policy, and the custom tools.
 pub(crate) fn tool_sources(place: &AppContext, policy: &Enforcer) -> ToolSources {
     ToolSources {
         named: policy.named_commands().cloned().collect(),

@@ -1,4 +1,4 @@
-//! Reason why a session could not be opened, which front ends map to their error codes.
+//! Errors that prevent a session from being opened. Each front end maps them to its own error codes.
 
 use super::error::CliError;
 use super::exit::Exit;
@@ -6,17 +6,17 @@ use crate::config::NoModel;
 use crate::protocol::SessionId;
 use crate::store::StoreError;
 
-/// The reason why a session could not be opened.
+/// Reason a session could not be opened.
 #[derive(Debug)]
 pub(crate) enum SessionError {
-    /// There is no such session, or the store failed.
+    /// The session does not exist, or the store failed.
     Store(StoreError),
-    /// Another process owns the session, and did not exit if it was asked to.
+    /// Another process owns the session and did not exit when asked to do so.
     Locked {
         id: SessionId,
         pid: u32,
     },
-    /// A policy is invalid, or applies only to another session.
+    /// A policy is invalid or is restricted to a different session.
     Policy(CliError),
     Model(NoModel),
     Failed(CliError),

@@ -1,4 +1,4 @@
-//! Full-text search in sessions, one record at a time.
+//! Searches the full text of sessions, one record at a time.
 
 use super::error::CliError;
 use crate::protocol::{CallArguments, Message, Part, ToolResult};
@@ -8,13 +8,13 @@ use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 use std::ops::ControlFlow;
 
-/// Number of characters shown on each side of a match.
+/// Number of characters shown before and after a match.
 const AROUND: usize = 60;
 
-/// Maximum size of a compiled regular expression.
+/// Maximum size of a compiled regular expression in bytes.
 const PATTERN_BYTES: usize = 4 << 20;
 
-/// Returns the first matching line of a session, not counting its title. Stops when the search is cancelled.
+/// Returns the first matching line in a session, excluding its title. Stops early if the search is cancelled.
 pub(crate) fn first_hit(
     store: &Store,
     session: &SessionSummary,
@@ -33,7 +33,7 @@ pub(crate) fn first_hit(
     Ok(hit)
 }
 
-/// Parses a search text: `/…/` is a regular expression, any other text is literal.
+/// Parses a search text. `/…/` is a regular expression, and any other text is searched for literally.
 pub(crate) fn pattern(text: &str) -> Result<Regex, CliError> {
     let inner = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')).filter(|inner| !inner.is_empty());
     let source = inner.map_or_else(|| regex::escape(text), str::to_owned);
@@ -45,7 +45,7 @@ pub(crate) fn pattern(text: &str) -> Result<Regex, CliError> {
         .map_err(|error| CliError::usage(format!("invalid regular expression `{text}`: {error}")))
 }
 
-/// Reports every text of a session that matches.
+/// Reports all matching text in a session.
 pub(crate) fn search_session(
     store: &Store,
     session: &SessionSummary,
@@ -76,7 +76,7 @@ pub(crate) fn search_session(
     Ok(())
 }
 
-/// Returns the searchable strings of a change, each once.
+/// Calls `tell` once for each searchable string in a change.
 fn texts(change: &Change<'_>, tell: &mut impl FnMut(&'static str, &str)) {
     match change {
         Change::TaskStarted { prompt: message, .. } | Change::Steered { message } => visit_message(message, "prompt", tell),
@@ -112,7 +112,8 @@ fn visit_result(result: &ToolResult, tell: &mut impl FnMut(&'static str, &str)) 
     }
 }
 
-/// The parser limits the nesting depth of journalled values.
+/// Calls `tell` for the strings and numbers in a value. Recursion is limited, because the parser limits the nesting
+/// depth of values in the journal.
 fn visit_value(value: &Value, tell: &mut impl FnMut(&'static str, &str)) {
     match value {
         Value::String(text) => tell("arguments", text),
@@ -123,7 +124,7 @@ fn visit_value(value: &Value, tell: &mut impl FnMut(&'static str, &str)) {
     }
 }
 
-/// Returns the line in which a match starts, or only the part around the match if the line is long.
+/// Returns the line in which a match begins, or only the text around the match if the line is long.
 fn matching_line(text: &str, start: usize, end: usize) -> String {
     let from = text[..start].rfind('\n').map_or(0, |at| at + 1);
     let to = text[start..].find('\n').map_or(text.len(), |at| start + at);

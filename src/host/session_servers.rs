@@ -1,4 +1,4 @@
-//! MCP servers of a session, and their settings.
+//! Prepares the MCP servers of a session.
 
 use super::context::AppContext;
 use super::mcp_servers::{self, SessionServers, specs};
@@ -9,7 +9,8 @@ use super::session::Session;
 use crate::agent::{self, Approver};
 use crate::mcp::Spec;
 
-/// Prepares the servers of a session. `passed`: servers of the front end. Servers in the settings take precedence.
+/// Prepares a session's MCP servers. `passed` contains the servers that the front end passed. If a server in the
+/// settings has the same name, that server takes precedence.
 pub(super) fn connect(
     passed: Vec<Spec>,
     session: &mut Session,

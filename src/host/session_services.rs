@@ -1,4 +1,5 @@
-//! Services of a session: the outbox of its journal, and the delivery state for the user.
+//! Connects a session to services: provides the outbox for its journal, and describes the state of delivery to the
+//! user.
 
 use super::context::AppContext;
 use super::registered_session::RegisteredSession;
@@ -11,8 +12,8 @@ use crate::store::{OutboxSink, SessionOutbox, SinkStatus, Store, stored_sinks};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// Returns the outbox of a session's journal; `None` if no service is configured. `records`: records of earlier
-/// processes.
+/// Returns the outbox for a session's journal, or `None` if no service is configured. `records` contains the records of
+/// earlier processes.
 pub(super) fn session_outbox(
     place: &AppContext,
     (id, model): (&SessionId, &str),
@@ -22,7 +23,7 @@ pub(super) fn session_outbox(
     let services = place.services.as_ref()?;
     let outbox =
         services.session_outbox(SessionFacts { provider: provider(model), ..session_facts(place, id) }, redact_text(redactor));
-    // Earlier processes have sent their records; here they only determine which calls are open.
+    // Earlier processes have sent these records; here the records only determine which calls are open.
     let mut state = SessionState::default();
     for record in last_task_records(records) {
         outbox.feed.changes(&[state.apply(record).change], jiff::Timestamp::now());
@@ -30,7 +31,7 @@ pub(super) fn session_outbox(
     Some(outbox)
 }
 
-/// Returns the facts about a session that are sent to services.
+/// Returns the information about a session that is sent to services.
 pub(super) fn session_facts(place: &AppContext, id: &SessionId) -> SessionFacts {
     SessionFacts {
         session_id: id.clone(),
@@ -42,7 +43,7 @@ pub(super) fn session_facts(place: &AppContext, id: &SessionId) -> SessionFacts 
     }
 }
 
-/// Returns the provider of a model such as `anthropic/claude-sonnet-5`.
+/// Returns the provider of a model, as in `anthropic` for `anthropic/claude-sonnet-5`.
 fn provider(model: &str) -> Option<String> {
     model.split_once('/').map(|(provider, _)| provider.to_owned())
 }
@@ -52,16 +53,17 @@ pub(super) fn redact_text(redactor: &Arc<Redactor>) -> RedactText {
     Arc::new(move |text| redactor.redact(text).text.into_owned())
 }
 
-/// Delivery state of one service, for the user.
+/// State of delivery to a service, for display.
 pub(crate) struct ServiceState {
     pub sink: OutboxSink,
-    /// Waiting records: `3 records waiting (12 KB)`.
+    /// Summary of the records waiting for delivery, such as `3 records waiting (12 KB)`.
     pub summary: String,
-    /// Last failure, or a note about missing records.
+    /// The last failure, or a note about missing records.
     pub problem: Option<String>,
 }
 
-/// Returns the state of each configured service, and of other services with waiting records. Changes nothing.
+/// Returns the state of each configured service, and of any other service for which records are waiting. Does not
+/// change anything.
 pub(crate) fn service_states(place: &AppContext) -> Vec<ServiceState> {
     let (configured, disabled) = (configured_sinks(place), disabled_sink(place));
     let stored = match stored_sinks(&place.directories.data) {
@@ -94,7 +96,7 @@ pub(crate) fn service_states(place: &AppContext) -> Vec<ServiceState> {
     shown.collect()
 }
 
-/// Returns the sinks of the services in the settings, including telemetry that the environment turns off.
+/// Returns the sinks of the configured services, including telemetry that is disabled by the environment.
 pub(crate) fn configured_sinks(place: &AppContext) -> Vec<OutboxSink> {
     let mut sinks = place.services.as_ref().map(Services::sinks).unwrap_or_default();
     sinks.extend(disabled_sink(place));
@@ -102,17 +104,17 @@ pub(crate) fn configured_sinks(place: &AppContext) -> Vec<OutboxSink> {
     sinks
 }
 
-/// Returns the sink that is configured, but that the environment variable `OTEL_SDK_DISABLED` turns off.
+/// Returns the sink that is configured but disabled by the environment variable `OTEL_SDK_DISABLED`.
 pub(crate) fn disabled_sink(place: &AppContext) -> Option<OutboxSink> {
     let telemetry = place.settings.services.telemetry.as_ref().map(|_| OutboxSink::Telemetry)?;
     let is_active = place.services.as_ref().is_some_and(|services| services.sinks().contains(&telemetry));
     (!is_active).then_some(telemetry)
 }
 
-/// Reason why the records of telemetry wait although it is configured.
+/// Message that explains why telemetry records are waiting although telemetry is configured.
 pub(crate) const TELEMETRY_DISABLED: &str = "`OTEL_SDK_DISABLED` turns telemetry off; unset it, and run `aye sync`";
 
-/// Returns the reason why the records of a service that is not configured wait, and the possible actions.
+/// Explains why records are waiting for a service that is not configured, and what the user can do.
 pub(crate) fn not_configured(sink: OutboxSink) -> String {
     format!(
         "the service is not configured; configure it again, or run `aye sync` with the `--profile` that configures it; `aye sync \
@@ -121,7 +123,7 @@ pub(crate) fn not_configured(sink: OutboxSink) -> String {
     )
 }
 
-/// Returns the state of one service. `inactive`: reason why its records wait although nothing has failed.
+/// Describes the state of a service. `inactive` is the reason why records are waiting although no delivery has failed.
 fn service_state(sink: OutboxSink, status: Option<&SinkStatus>, inactive: Option<String>, is_full: bool) -> ServiceState {
     let Some(status) = status else { return ServiceState { sink, summary: "no records yet".to_owned(), problem: None } };
     let mut summary = match (status.pending, status.delivered) {
@@ -147,7 +149,7 @@ fn service_state(sink: OutboxSink, status: Option<&SinkStatus>, inactive: Option
     ServiceState { sink, summary, problem: Some(problems.join("; ")).filter(|problem| !problem.is_empty()) }
 }
 
-/// Returns the rows about services for `/status`.
+/// Returns the rows on services to show for `/status`.
 pub(super) fn service_rows(place: &AppContext) -> Vec<(String, String)> {
     let row = |state: ServiceState| {
         let problem = state.problem.map(|problem| format!("; {problem}")).unwrap_or_default();
@@ -157,8 +159,8 @@ pub(super) fn service_rows(place: &AppContext) -> Vec<(String, String)> {
     service_states(place).into_iter().map(row).chain(registration).collect()
 }
 
-/// Moves the outbox rows of a run with its own data directory to the user's store, from which every start delivers
-/// them.
+/// If a run has a data directory of its own, moves its outbox rows to the user's store, from which they are delivered
+/// the next time aye starts.
 pub(super) fn transfer_outbox(place: &AppContext, store: &Store) {
     let shared = &place.directories.shared;
     if place.services.is_none() || *shared == place.directories.data {

@@ -1,4 +1,4 @@
-//! Object store for the sessions of this machine, as configured.
+//! Opens the object store that is configured for the sessions of this machine.
 
 use super::context::AppContext;
 use super::error::CliError;
@@ -8,7 +8,7 @@ use crate::services::workspace::{self, Bucket, LocalSessions, Machine};
 use crate::store::{ArtifactStore, Store};
 use std::sync::Arc;
 
-/// Object store, and the kinds of data to upload.
+/// An object store, and the local data that is uploaded to it.
 #[derive(Clone)]
 pub(crate) struct SessionUploads {
     pub bucket: Bucket,
@@ -17,7 +17,7 @@ pub(crate) struct SessionUploads {
 }
 
 impl SessionUploads {
-    /// Opens the configured object store; `None` if there is none. No request is sent yet.
+    /// Opens the configured object store without sending any requests yet. Returns `None` if no store is configured.
     pub(crate) fn open(place: &AppContext, store: &Store) -> Result<Option<Self>, Problem> {
         let Some(settings) = &place.settings.workspace_store else { return Ok(None) };
         let bucket = workspace::open(settings)?;
@@ -33,7 +33,7 @@ impl SessionUploads {
         Ok(Some(Self { bucket, local, machine }))
     }
 
-    /// Opens the object store for a command that the user runs.
+    /// Opens the object store for a command run by the user.
     pub(crate) fn for_command(place: &AppContext, store: &Store) -> Result<Self, CliError> {
         if Nesting::detect() == Nesting::InsideAye {
             return Err(CliError::usage("a command that aye runs (AYE=1) cannot push or pull sessions"));

@@ -1,4 +1,4 @@
-//! Skills available in a run: user, plugin and project skills (if trusted).
+//! Skills that are available in a run: the user's, those of plugins, and those of a trusted project.
 
 use super::plugins::PluginStore;
 use super::project::ProjectConfig;
@@ -8,7 +8,7 @@ use crate::text::abbreviate_home;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The skills of a run, loaded on first use. Cheap to clone; clones share the loaded data.
+/// Skills available in a run, loaded on first use. Cheap to clone; clones share the loaded skills.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Skills {
     reach: SkillFolders,
@@ -17,25 +17,25 @@ pub(crate) struct Skills {
 }
 
 impl Skills {
-    /// Returns the skills of the user and of plugins. Reads no files yet.
+    /// Returns the skills of the user and of plugins, without reading any files yet.
     pub(crate) fn for_user(directories: &Directories, home: &Path) -> Self {
         let reach = SkillFolders { own: own_folders(directories, home), ..SkillFolders::default() };
         Self { reach, plugins: PluginStore::for_user(directories), set: Arc::default() }
     }
 
-    /// Returns these skills together with those of a project, if it is trusted. Reads no files yet.
+    /// Adds the skills of a project to these skills, if the project is trusted. Does not read any files yet.
     pub(crate) fn with_project(&self, project: &ProjectConfig) -> Self {
         let (project, workspace) = (project.skills(), project.root().to_owned());
         let reach = SkillFolders { project, workspace, own: self.reach.own.clone() };
         Self { reach, plugins: self.plugins.clone(), set: Arc::default() }
     }
 
-    /// Returns the skills as they were when first used.
+    /// Returns the skills, which are loaded on the first call.
     pub(crate) fn skill_set(&self) -> Arc<SkillSet> {
         Arc::clone(self.set.get_or_init(|| Arc::new(self.read())))
     }
 
-    /// Returns the current skills. Project skills are those that the user trusted.
+    /// Reads the current skills. Project skills have the content that the user trusted.
     pub(crate) fn read(&self) -> SkillSet {
         let mut set = self.reach.read();
         for plugin in self.plugins.enabled().plugins {
@@ -44,13 +44,12 @@ impl Skills {
         set
     }
 
-    /// Returns whether `self` and `other` have the same skills with the same content. Loads skills that are not loaded
-    /// yet.
+    /// Returns whether `self` and `other` contain the same skills with the same content, loading both if necessary.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.skill_set().print() == other.skill_set().print()
     }
 
-    /// Returns messages about skills that are not used, for the start of a session.
+    /// Returns messages about skills that are not used, shown when a session starts.
     pub(crate) fn notices(&self) -> Vec<String> {
         let set = self.skill_set();
         set.limits.iter().cloned().chain(set.notice()).collect()
@@ -64,7 +63,7 @@ impl Skills {
     }
 }
 
-/// Returns the folders of the user's skills, in order of precedence.
+/// Returns the folders that contain the user's skills, in order of precedence.
 pub(crate) fn own_folders(directories: &Directories, home: &Path) -> Vec<Folder> {
     let in_home = HOME_FOLDERS.iter().map(|name| home.join(name));
     let paths = std::iter::once(directories.config.join("skills")).chain(in_home);

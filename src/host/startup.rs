@@ -1,4 +1,4 @@
-//! Startup of a command: opens its store, starts its runtime and its log.
+//! Starts a command: opens its store, and starts its runtime and its log.
 
 use super::console::{warn, warn_all};
 use super::context::AppContext;
@@ -6,14 +6,14 @@ use super::error::CliError;
 use super::logging;
 use crate::store::Store;
 
-/// Opens the store, and reports immediately if it was damaged.
+/// Opens the store. If it was damaged, reports this immediately.
 pub(crate) fn open_store(place: &AppContext) -> Result<Store, CliError> {
     let store = Store::open(&place.directories.data)?;
     warn_all(store.notices());
     Ok(store)
 }
 
-/// Number of worker threads. The screen uses the main thread.
+/// Number of worker threads. The screen runs on the main thread.
 const WORKERS: usize = 2;
 
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
@@ -24,7 +24,7 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
         .map_err(|error| CliError::failed(format!("cannot start: {error}")))
 }
 
-/// Starts the log at the level given by `-v`, unless AYE_LOG sets a filter.
+/// Starts logging at the level given by `-v`, unless `AYE_LOG` specifies a filter.
 pub(crate) fn start_log(place: &AppContext, verbosity: u8) -> logging::Log {
     let by_flag = match verbosity {
         0 => None,

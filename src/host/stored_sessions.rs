@@ -1,4 +1,4 @@
-//! Operations on stored sessions: rename, fork, delete, size and state.
+//! Operations on stored sessions: renaming, forking, deleting, and determining their size and state.
 
 use super::console::warn_all;
 use super::context::AppContext;
@@ -12,10 +12,10 @@ use crate::tools::forget_undecided;
 use crate::transfer;
 use crate::transfer::format::one_line;
 
-/// Maximum number of characters of a title.
+/// Maximum length of a title in characters.
 const TITLE_CHARS: usize = 80;
 
-/// Renames a session. Returns the new title: a single line of limited length.
+/// Renames a session. Returns the new title, which is a single line of limited length.
 pub(crate) fn rename(store: &Store, id: &SessionId, title: &str) -> Result<String, CliError> {
     let title: String = one_line(title).chars().filter(|letter| !letter.is_control()).take(TITLE_CHARS).collect();
     if title.is_empty() {
@@ -25,19 +25,19 @@ pub(crate) fn rename(store: &Store, id: &SessionId, title: &str) -> Result<Strin
     Ok(title)
 }
 
-/// Forks a session, and returns the ID of the fork. Artifacts that cannot be copied are reported on stderr.
+/// Forks a session and returns the ID of the fork. Artifacts that cannot be copied are reported on stderr.
 pub(crate) fn fork(store: &Store, place: &AppContext, id: &SessionId, until: &ForkUntil) -> Result<SessionId, CliError> {
     let forked = transfer::fork::fork(store, &|id| place.artifacts(Some(id)), id, until)?;
     warn_all(&forked.notices);
     Ok(forked.session_id)
 }
 
-/// Deletes a session and all its data, with the sessions of its agents on all levels.
+/// Deletes a session and all its data, including the sessions of agents that it started directly or indirectly.
 pub(crate) fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Result<(), CliError> {
     let mut agents: Vec<SessionId> = Vec::new();
     let sessions = store.sessions(None)?;
     let mut parents = vec![id.clone()];
-    // The agents of its agents too.
+    // Include the agents that the agents started.
     while let Some(parent) = parents.pop() {
         let below = sessions.iter().filter(|session| session.of_agent && session.parent.as_ref() == Some(&parent));
         let below = below.map(|session| session.session_id.clone()).filter(|id| !agents.contains(id));
@@ -45,9 +45,9 @@ pub(crate) fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Resul
         parents.extend(below.iter().cloned());
         agents.extend(below);
     }
-    // The agents of a session in use are still needed.
+    // Claim the session first, because the agents of a session in use are still needed.
     let claim = store.claim(id)?;
-    // The deepest agents first: if a deletion fails, the rest can still be found from the session.
+    // Delete the deepest agents first: if a deletion fails, the rest can still be found from the session.
     for agent in agents.iter().rev() {
         delete(store, place, agent)?;
     }
@@ -55,14 +55,14 @@ pub(crate) fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Resul
     delete(store, place, id)
 }
 
-/// Deletes one session and its data.
+/// Deletes a single session and its data.
 fn delete(store: &Store, place: &AppContext, id: &SessionId) -> Result<(), CliError> {
     store.delete(id)?;
     delete_outside_store(place, id);
     Ok(())
 }
 
-/// Deletes the data of a session outside the store. Data that cannot be deleted now expires later.
+/// Deletes a session's data outside the store. Data that cannot be deleted now will expire later.
 pub(crate) fn delete_outside_store(place: &AppContext, id: &SessionId) {
     if let Err(error) = place.snapshots().forget(id) {
         tracing::warn!(%error, "cannot delete the session's snapshots");
@@ -82,7 +82,8 @@ pub(crate) fn artifact_bytes(place: &AppContext, session: &SessionId) -> u64 {
     artifacts.list().unwrap_or_default().iter().map(|artifact| artifact.bytes).sum()
 }
 
-/// Returns the open state of a session. Work of a dead process is still open, but does not run.
+/// Returns the state of a session's unfinished work, or `None` if there is none. If the process that was working on it
+/// has died, the state is `interrupted`.
 pub(crate) fn open(session: &SessionSummary) -> Option<&'static str> {
     match (session.status, session.held_by) {
         (SessionActivity::Idle, _) => None,

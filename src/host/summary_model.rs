@@ -1,4 +1,4 @@
-//! Summary model named in the settings.
+//! Opens the model that writes summaries, as specified in the settings.
 
 use super::models::{DEMO, ModelCatalog};
 use crate::agent::SummaryModelSetup;
@@ -6,12 +6,12 @@ use crate::config::NoModel;
 use crate::llm;
 use crate::protocol::Problem;
 
-/// Opens the summary model named in the settings, without sending a request. `main`: the session's model, if there is
-/// one.
+/// Opens the model that writes summaries, as specified in the settings, without sending a request. `main` is the
+/// session's model, if there is one.
 ///
 /// # Errors
-/// Returns an error if the policy does not allow the model and `is_strict` is set. Other problems become notices, and
-/// the session's model writes the summaries.
+/// Returns an error if the policy does not allow the model and `is_strict` is set. Any other problem results in a
+/// notice, and the session's own model writes the summaries.
 pub(super) fn open(
     models: &ModelCatalog,
     main: Option<&str>,

@@ -1,11 +1,11 @@
-//! Theme of the screen, as saved in the settings.
+//! Saves the theme of the screen in the settings.
 
 use super::context::AppContext;
 use super::error::CliError;
 use super::exit::Exit;
 use crate::config::{ConfigError, grants, with_theme};
 
-/// Writes the theme to the user's settings. Returns the file name.
+/// Writes the theme to the user's settings file. Returns the file's name for display.
 pub(crate) fn keep(place: &AppContext, name: &str) -> Result<String, CliError> {
     let file = place.directories.config_file();
     let shown = crate::text::abbreviate_home(&file, &place.home);

@@ -1,4 +1,4 @@
-//! Checks for names in the policy and in manifests that match no tool, or more than one.
+//! Finds names in the policy and in manifests that match no tool, or more than one.
 
 use super::context::AppContext;
 use super::policy_layers::Policy;
@@ -6,7 +6,7 @@ use crate::policy::{self, Layer, Scope, ToolLimit, entry_server, names_tool};
 use crate::tools::{self, RemoteTools, Router};
 use std::sync::Arc;
 
-/// Returns one sentence per problem.
+/// Returns a sentence for each problem.
 pub(crate) fn find_misnamed(place: &AppContext, policy: &Policy) -> Vec<String> {
     let layers = || policy.layers.iter();
     let named: Vec<String> = layers().flat_map(|layer| layer.bundle.named.iter().map(|one| one.name.clone())).collect();
@@ -19,7 +19,7 @@ pub(crate) fn find_misnamed(place: &AppContext, policy: &Policy) -> Vec<String> 
     told
 }
 
-/// Finds names in `[tools] disabled` that match no tool: a typo would leave a tool enabled.
+/// Finds names in `[tools] disabled` that match no tool, because a typo would leave a tool enabled.
 fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::CustomTool>]) -> Vec<String> {
     let of_server = |text: &str| text.to_ascii_lowercase().starts_with("mcp.");
     let idle = layer.bundle.disabled.iter().filter(|one| {
@@ -36,8 +36,8 @@ fn disables_nothing(layer: &Layer, named: &[String], custom: &[Arc<tools::Custom
     idle.map(told).collect()
 }
 
-/// Finds entries of `tools.enabled` and `tools.disabled` that match no tool. While a server's tools are unknown, any
-/// name may belong to it.
+/// Finds entries in `tools.enabled` and `tools.disabled` that match no tool. As long as a server's tools are unknown,
+/// any name may refer to one of them.
 pub(crate) fn find_unmatched(limits: &[ToolLimit], router: &Router) -> Vec<String> {
     let names = router.full_names();
     let unknown = router.remote().map(RemoteTools::unknown_servers);
@@ -56,14 +56,14 @@ pub(crate) fn find_unmatched(limits: &[ToolLimit], router: &Router) -> Vec<Strin
     limits.iter().flat_map(told).collect()
 }
 
-/// Finds a custom tool that cannot be called because a command of the policy has the same name.
+/// Reports a custom tool that cannot be called because a named command in the policy has the same name.
 fn find_shadowed_tool(tool: &tools::CustomTool, named: &[String]) -> Option<String> {
     let name = named.iter().find(|name| name.eq_ignore_ascii_case(&tool.name))?;
     let file = tool.source.file.display();
     Some(format!("ignored the tool in `{file}`: the policy has a named command `{name}`; rename the tool"))
 }
 
-/// Finds named commands that cannot be called because a tool has the same name.
+/// Finds named commands that cannot be called because there is a tool with the same name.
 fn find_shadowed_commands(layer: &Layer) -> Vec<String> {
     let told = |command: &policy::NamedCommand| {
         let rule = layer.scope.rule(command.line);

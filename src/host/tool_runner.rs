@@ -1,4 +1,4 @@
-//! Tools without a session: judges, approves, runs and logs one call at a time.
+//! Runs tools without a session. Each call is judged, approved, run and logged on its own.
 
 use super::console::{warn, warn_all};
 use super::context::AppContext;
@@ -23,10 +23,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Time for which a completed read waits for its log entry.
+/// Maximum time that a completed read waits for its log entry to be written.
 const LOG_WAIT: Duration = Duration::from_secs(5);
 
-/// Whether a call may start a program, which determines if a sandbox is needed.
+/// Whether a call may start a program, in which case a sandbox is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Starts {
     Nothing,
@@ -39,10 +39,10 @@ impl Starts {
     }
 }
 
-/// Reports a notice: to the console, or to the log while a screen covers the console.
+/// Function that reports a notice, either on the console or, while a screen covers the console, in the log.
 type Report = fn(&str);
 
-/// Environment of the tools, including the additions of a trusted project, with the policy and the sandbox.
+/// Environment in which tools run, including what a trusted project adds, with the policy and the sandbox.
 pub(crate) struct ToolEnvironment {
     pub place: AppContext,
     pub policy: Enforcer,
@@ -57,7 +57,7 @@ impl ToolEnvironment {
         Ok(Self { report: |notice| warn(notice), ..environment })
     }
 
-    /// Finds the environment like `find`, for a process with a screen: notices go to the log.
+    /// Finds the environment like `find`, but for a process with a screen: notices are written to the log.
     pub(crate) fn find_for_screen(
         place: &AppContext,
         common: &Common,
@@ -77,7 +77,7 @@ impl ToolEnvironment {
     }
 }
 
-/// The tools under a policy.
+/// Tools that are available under a policy.
 pub(crate) struct ToolRunner {
     pub policy: Enforcer,
     pub router: Arc<Router>,
@@ -85,23 +85,23 @@ pub(crate) struct ToolRunner {
     report: Report,
 }
 
-/// Decision log, and the fields that its entries share.
+/// Decision log, and the fields that all of its entries have in common.
 #[derive(Clone)]
 struct DecisionLog {
     data: PathBuf,
     workspace: String,
     mode: Mode,
-    /// The outbox, if a service receives decisions.
+    /// Outbox, if decisions are sent to a service.
     outbox: Option<SessionOutbox>,
 }
 
-/// Verdict for a call that was not denied.
+/// Verdict on a call that was not denied.
 pub(crate) enum CallVerdict {
     Allowed(Plan, Permit),
     Asks(Plan, Question),
 }
 
-/// Returns a router with all tools under the policy.
+/// Returns a router for all tools under the policy.
 fn router(place: &AppContext, policy: &Enforcer, sandbox: tools::SandboxPolicy, servers: Option<&McpServers>) -> Router {
     let mut settings = session::tool_settings(place, policy, sandbox);
     settings.session.checkpoints = Some(Arc::new(place.snapshots()));
@@ -110,7 +110,8 @@ fn router(place: &AppContext, policy: &Enforcer, sandbox: tools::SandboxPolicy, 
     Router::new(Toolset::new(settings, ToolSources { remote, ..session::tool_sources(place, policy) }))
 }
 
-/// Returns the hooks of a session in this environment, or of an agent that it started; `None` if there are none.
+/// Returns the hooks for a session in this environment, or for an agent that it started. Returns `None` if there are
+/// none.
 pub(crate) fn hooks_of(ground: &ToolEnvironment, agent: Option<AskingAgent>) -> Option<Arc<dyn Hooks>> {
     let ToolEnvironment { place, policy, standing, .. } = ground;
     let hooks = place.hooks.set().for_session()?;
@@ -151,11 +152,11 @@ impl ToolRunner {
         self.policy.offers(&known).map_err(|denial| denied_error(&denial))
     }
 
-    /// Judges a call under the policy. For a call that is denied or cannot be planned, returns its result.
+    /// Judges a call under the policy. If the call is denied or cannot be planned, returns its result as an error.
     pub(crate) async fn judge(&self, call: ToolCall) -> Result<CallVerdict, Box<ToolResult>> {
         let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
         let refused = |error| Box::new(ToolResult::from_error(id, name, error));
-        // Checked before planning, so that the error for a disabled tool does not depend on the files.
+        // Check the policy before planning, so that the error for a disabled tool does not depend on the files.
         if let Err(error) = self.offers(&call.tool_name) {
             return Err(refused(error));
         }
@@ -173,8 +174,8 @@ impl ToolRunner {
         }
     }
 
-    /// Runs a preview of the command if the policy requires one before an approval. Returns the plan that applies its
-    /// effects.
+    /// If the policy requires a preview before the approval and one is possible, runs the command in a preview and
+    /// returns the plan that applies its effects. Otherwise returns `plan` unchanged.
     pub(crate) async fn run_preview(&self, plan: Plan, question: &Question, context: RunContext) -> Result<Plan, ToolError> {
         let always = self.policy.terms().preview == Some(Preview::Always);
         if !always || plan.preview != PreviewOffer::Possible {
@@ -183,8 +184,7 @@ impl ToolRunner {
         self.router.preview(plan, question.preview(), context).await
     }
 
-    /// Judges a call again when it is approved, because the policy may have become stricter since the approval was
-    /// requested.
+    /// Judges a call again once it has been approved, because the policy may have become stricter in the meantime.
     pub(crate) async fn judge_approved(&self, plan: Plan, question: Question) -> Result<(Plan, Permit), ToolError> {
         match plan.judge(&self.policy, jiff::Timestamp::now()) {
             Verdict::Allow(_) | Verdict::Ask(_) => Ok((plan, question.approve())),
@@ -195,12 +195,12 @@ impl ToolRunner {
         }
     }
 
-    /// Plans a call with the timeout of a session.
+    /// Plans a call, with the same timeout as in a session.
     pub(crate) async fn plan(&self, call: ToolCall) -> Result<Plan, ToolError> {
         plan_in_time(self.router.clone(), call).await
     }
 
-    /// Runs a call with the timeout of a session. `by`: the approver; `None` if a rule allowed the call.
+    /// Runs a call, with the same timeout as in a session. `by` is the approver, or `None` if a rule allowed the call.
     pub(crate) async fn run(&self, plan: Plan, permit: Permit, by: Option<&str>, context: RunContext) -> ToolResult {
         let reads = !plan.changes;
         let kept = self.keep(&plan, "allow", by.unwrap_or(permit.rule()), "");
@@ -216,8 +216,8 @@ impl ToolRunner {
         result
     }
 
-    /// Logs a decision. A failure is reported but does not stop the call. Creates the store if it is missing, so that
-    /// every decision is logged.
+    /// Logs a decision. If this fails, the failure is reported but the call continues. The store is created if it does
+    /// not exist, so every decision is logged.
     pub(crate) fn keep(&self, plan: &Plan, verdict: &str, by: &str, reason: &str) -> impl Future<Output = ()> + Send + use<> {
         let decision = LoggedDecision {
             time: jiff::Timestamp::now(),
@@ -249,7 +249,7 @@ impl ToolRunner {
     }
 }
 
-/// Returns the error of a denied call.
+/// Returns the error for a call that was denied.
 pub(crate) fn denied_error(denial: &Denial) -> ToolError {
     ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule))
 }

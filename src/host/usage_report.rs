@@ -1,4 +1,4 @@
-//! Usage report: tokens, cost, tasks and approvals of the stored sessions by model, project or day.
+//! Usage report, which shows the tokens, cost, tasks and approvals of stored sessions by model, project or day.
 
 use super::console::warn;
 use super::context::AppContext;
@@ -13,21 +13,21 @@ use crate::workspace::identity::workspace_id;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
-/// Name of the user as the decider in the decision log.
+/// Name of the user in the decision log.
 const USER: &str = "you";
-/// Name of the row for decisions whose session was deleted.
+/// Name of the row for decisions whose sessions have been deleted.
 const DELETED: &str = "deleted sessions";
 
 /// Name of the row for decisions in sessions that called no model, such as those of `aye apply`.
 const NO_MODEL: &str = "no model";
 
-/// Grouping of the rows in a report.
+/// Grouping of a report's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UsageGroup {
     Model,
-    /// Directory of the sessions.
+    /// By workspace directory.
     Project,
-    /// Day in UTC.
+    /// By day, in UTC.
     Day,
 }
 
@@ -51,18 +51,18 @@ impl UsageGroup {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UsageFilter {
-    /// Start of the period; `None` for all time.
+    /// Start of the reported period. `None` includes all sessions.
     pub since: Option<jiff::Timestamp>,
-    /// Workspace to count; `None` for all.
+    /// Workspace to which the report is restricted. `None` includes all workspaces.
     pub workspace: Option<WorkspaceId>,
     pub by: UsageGroup,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct UsageRow {
-    /// Number of started tasks.
+    /// Number of tasks that were started.
     pub tasks: u64,
-    /// Number of model requests with reported or estimated usage.
+    /// Number of model requests whose usage was reported or estimated.
     pub requests: u64,
     pub totals: Totals,
     /// Number of actions that the user approved.
@@ -73,9 +73,10 @@ pub(crate) struct UsageRow {
 
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct UsageReport {
-    /// Rows by name. Days are in order; models and projects are sorted by descending cost and tokens.
+    /// Rows with their names. Days are in chronological order; models and projects are sorted by cost and then by
+    /// tokens, highest first.
     pub rows: Vec<(String, UsageRow)>,
-    /// IDs of sessions that are not counted.
+    /// IDs of the sessions that could not be read and are not included.
     pub unreadable_sessions: Vec<String>,
 }
 
@@ -146,19 +147,19 @@ fn add_rows(rows: &mut UsageRows, more: &UsageRows) {
     }
 }
 
-/// Store whose sessions are counted.
+/// A store whose sessions are included in the report.
 pub(crate) struct UsageSource {
     pub store: Store,
-    /// Workspace to which the sessions of a task in a copy are attributed; `None` if each session is attributed to its
-    /// own.
+    /// Workspace to which all sessions in this store are attributed, used for a task that runs in a copy. If `None`,
+    /// each session is attributed to its own workspace.
     pub workspace: Option<PathBuf>,
 }
 
-/// Returns the stores of all sessions: the user's store, and the stores of tasks in copies.
+/// Opens the stores that contain sessions: the user's store, and the stores of tasks that run in copies.
 ///
 /// # Errors
 ///
-/// Returns an error if the user's store cannot be opened. A task whose store cannot be opened is only reported.
+/// Returns an error if the user's store cannot be opened. If a task's store cannot be opened, this is only reported.
 pub(crate) fn sources(place: &AppContext) -> Result<Vec<UsageSource>, CliError> {
     let mut sources = vec![UsageSource { store: open_store(place)?, workspace: None }];
     for task in TaskDirectory::all(&place.directories.shared) {
@@ -174,8 +175,8 @@ pub(crate) fn sources(place: &AppContext) -> Result<Vec<UsageSource>, CliError> 
     Ok(sources)
 }
 
-/// Reads the usage of the stored sessions. Sessions of the demo and tasks that called no model are not counted. Deleted sessions are not counted, and records that a fork shares with its
-/// parent are counted once.
+/// Reads the usage of stored sessions. Deleted sessions, sessions of the demo and tasks that called no model are not
+/// included, and records that a fork shares with its parent are counted only once.
 ///
 /// # Errors
 ///
@@ -236,7 +237,7 @@ pub(crate) fn read(sources: &[UsageSource], filter: &UsageFilter) -> Result<Usag
 
 fn read_session(store: &Store, session: &SessionSummary, filter: &UsageFilter) -> Result<SessionUsage, StoreError> {
     let mut usage = SessionUsage::default();
-    // Some records do not name their model; it is that of the last response.
+    // Records that do not name a model belong to the model of the last response.
     let mut last_model: Option<String> = None;
     let counts_model = |model: &str| !model.is_empty() && !is_demo(model);
     store.for_each_tally_entry(&session.session_id, |time, entry| {
@@ -269,8 +270,8 @@ fn is_demo(model: &str) -> bool {
     model.split_once('/').is_some_and(|(provider, _)| provider == DEMO)
 }
 
-/// Returns the name of a model with its provider. A response only names the model; the session has the provider of its
-/// current model.
+/// Returns the name of a model, including its provider. A response contains only the name of the model, so the provider
+/// is taken from `current`, the session's current model, if the names match.
 fn full_name(model: &str, current: &str) -> String {
     let is_current = current.strip_suffix(model).is_some_and(|provider| provider.ends_with('/'));
     if is_current { current.to_owned() } else { model.to_owned() }

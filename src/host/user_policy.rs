@@ -1,9 +1,10 @@
-//! The user's policy file, as created by aye: it extends the built-in policy.
+//! The user's policy file as created by aye, which extends the built-in policy.
 
 use crate::policy::Bundle;
 use std::path::Path;
 
-/// Returns the text of a new file that extends the built-in policy. It begins with a comment that names its creator.
+/// Returns the text of a new policy file that extends the built-in policy. The file begins with a comment that states
+/// what created it.
 pub(crate) fn new_file(creator: &str) -> String {
     format!(
         "# Created by {creator}. The built-in policy applies to every capability that this file does not name;\n\
@@ -13,13 +14,14 @@ pub(crate) fn new_file(creator: &str) -> String {
     )
 }
 
-/// Returns the text of a new file for the rules of one project. It begins with a comment that names its creator.
+/// Returns the text of a new file for the rules of a single project. The file begins with a comment that states what
+/// created it.
 pub(crate) fn new_project_file(creator: &str, directory: &Path) -> String {
     format!("# Rules you saved with {creator} in {}.\nschema_version = 1\n", directory.to_string_lossy().escape_debug())
 }
 
-/// Copies the built-in entries of a capability into a file that extends the built-in policy but does not contain that
-/// capability. A capability in the file replaces its built-in entries, so that a single added rule would otherwise
+/// Copies the built-in entries for a capability into a file that extends the built-in policy but does not mention that
+/// capability. Because a capability in the file replaces its built-in entries, adding a single rule would otherwise
 /// remove all of them.
 pub(crate) fn with_capability(text: &str, capability: &str) -> String {
     let is_inherited = Bundle::parse(text, "policy.toml")

@@ -1,4 +1,4 @@
-//! Rules that "always allow" saves in the user's files: previews, saves and revokes them.
+//! Previews, saves and revokes the rules that "always allow" stores in the user's files.
 
 use super::context::AppContext;
 use super::models::DEMO;
@@ -12,36 +12,37 @@ use crate::store::{DecisionFilter, Store};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
-/// Maximum size of a diff, in bytes. A rule with its context is much smaller.
+/// Maximum size of a diff in bytes, far above that of a rule with its context.
 const DIFF_BYTES: usize = 32 << 10;
-/// Length in characters at which summaries in the log are truncated.
+/// Length, in characters, to which summaries in the log are truncated.
 const SUMMARY_CHARS: usize = 400;
 const SCOPES: [GrantScope; 2] = [GrantScope::Project, GrantScope::Everywhere];
 
-/// The rule files of a user for a workspace.
+/// The user's rule files that apply to a workspace.
 #[derive(Clone)]
 pub(crate) struct UserRules {
-    /// Decision log, if past decisions can be queried.
+    /// Decision log, if past decisions can be looked up.
     log: Option<Store>,
     config: PathBuf,
     workspace: PathBuf,
     home: PathBuf,
-    /// Reason why rules cannot be saved in this run.
+    /// Reason rules cannot be saved in this run, if they cannot.
     refused: Option<&'static str>,
 }
 
-/// Rule in a file, with its name.
+/// A rule in a file, with the name it has in verdicts.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedRule {
     pub name: String,
     pub file: PathBuf,
-    /// Directory to which the rule applies; `None` for all.
+    /// Directory to which the rule is restricted. `None` means all directories.
     pub directory: Option<String>,
     pub kept: grants::SavedRule,
 }
 
 impl UserRules {
-    /// Creates the rule files. `model`: the model in use; requests from a recorded model cannot save rules.
+    /// Determines the rule files. `model` is the model in use; rules cannot be saved for requests from a recorded
+    /// model.
     pub(crate) fn new(place: &AppContext, policy_file: Option<&Path>, model: &str) -> Self {
         let recorded = crate::llm::split_name(model).is_some_and(|(provider, _)| provider == DEMO);
         let refused = match (policy_file, Nesting::detect()) {
@@ -54,7 +55,7 @@ impl UserRules {
         Self { log: None, config, workspace, home, refused }
     }
 
-    /// Adds the log of past decisions.
+    /// Sets the log in which past decisions are looked up.
     pub(crate) fn with_log(self, log: Store) -> Self {
         Self { log: Some(log), ..self }
     }
@@ -66,7 +67,7 @@ impl UserRules {
         }
     }
 
-    /// Returns the beginning of a new file. A file for all projects extends the built-in policy.
+    /// Returns the initial text of a new file. A file that applies to all projects extends the built-in policy.
     fn start(&self, scope: GrantScope) -> String {
         match scope {
             GrantScope::Session | GrantScope::Project => user_policy::new_project_file("\"always allow\"", &self.workspace),
@@ -74,7 +75,7 @@ impl UserRules {
         }
     }
 
-    /// Returns the text to which rules are added.
+    /// Returns the text to which the rules are to be added.
     fn base(&self, text: Option<&str>, rules: &[GrantRule], scope: GrantScope) -> String {
         let text = text.map_or_else(|| self.start(scope), str::to_owned);
         match scope {
@@ -185,7 +186,7 @@ impl UserRules {
         Ok(SavedRules { names: named.map(|kept| layer.scope.rule(kept.line)).collect(), layer: Some(layer) })
     }
 
-    /// Returns the saved rules that apply here, beginning with those of this project.
+    /// Returns the saved rules that apply in this workspace, starting with those for this project.
     fn applicable_rules(&self) -> Result<Vec<NamedRule>, ConfigError> {
         let mut all = Vec::new();
         for scope in SCOPES {
@@ -196,7 +197,7 @@ impl UserRules {
     }
 }
 
-/// Returns the saved rules of a file. In the user's own policy, only rules marked as saved are included.
+/// Returns the saved rules in a file. In the user's own policy, only rules that are marked as saved are included.
 pub(crate) fn in_file(file: &Path, scope: GrantScope, directory: Option<String>) -> Result<Vec<NamedRule>, ConfigError> {
     let Some(text) = grants::read(file)? else { return Ok(Vec::new()) };
     let kept = grants::list(&text).map_err(|why| ConfigError::single(format!("`{}`: {why}", file.display())))?;
@@ -208,7 +209,7 @@ pub(crate) fn in_file(file: &Path, scope: GrantScope, directory: Option<String>)
 }
 
 impl NamedRule {
-    /// Formats the validity: `since 2026-11-21, until 2026-12-21T10:00:00Z`.
+    /// Describes the validity of the rule, as in `since 2026-11-21, until 2026-12-21T10:00:00Z`.
     pub(crate) fn times(&self, now: Timestamp) -> String {
         let since = self.kept.saved_on().map_or_else(|| "written by hand".to_owned(), |day| format!("since {day}"));
         match self.kept.expires_at {
@@ -275,14 +276,14 @@ impl Rules for UserRules {
     }
 }
 
-/// Returns the command in a summary; `None` if the summary truncates it.
+/// Returns the command in a summary, or `None` if the summary contains only part of it.
 fn to_rule_line(summary: &str) -> Option<&str> {
     let line = summary.strip_prefix("$ ")?;
     let line = line.strip_suffix(" (in the background)").unwrap_or(line);
     (!line.ends_with('…') && summary.chars().count() < SUMMARY_CHARS).then_some(line)
 }
 
-/// Runs file operations on another thread.
+/// Runs file operations on a thread that may block.
 fn off_the_loop<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> BoxFuture<'static, Result<T, String>> {

@@ -1,10 +1,10 @@
-//! Version of the program, with its commit and its target.
+//! Version of the program, including its commit and target.
 
 use std::sync::OnceLock;
 
-/// Number of shown digits of a commit ID.
+/// Number of digits of a commit ID that are shown.
 const DIGITS: usize = 12;
-/// Minimum number of digits of a commit ID in a git record.
+/// Minimum number of digits of a commit ID in git's files.
 const WHOLE: usize = 40;
 
 /// Abbreviated commit ID.
@@ -12,8 +12,8 @@ pub type Commit = [u8; DIGITS];
 
 static VERSION: OnceLock<String> = OnceLock::new();
 
-/// Returns the commit in a git file: a single hash, or a reflog, whose last line has the commits before and after.
-/// `None` for any other text.
+/// Extracts the commit from the content of a git file. The file contains either a single hash or a reflog, whose last
+/// line contains the commits before and after the change. Returns `None` for any other content.
 pub const fn parse_commit(record: &[u8]) -> Option<Commit> {
     let mut end = record.len();
     while end > 0 && record[end - 1].is_ascii_whitespace() {
@@ -25,7 +25,7 @@ pub const fn parse_commit(record: &[u8]) -> Option<Commit> {
     }
     let mut digits = count_hex_digits(record, start, end);
     if digits >= WHOLE && start + digits < end {
-        // The previous commit; the new one has the same length.
+        // The line begins with the previous commit; the new commit has the same length.
         let after = start + digits + 1;
         if record[after - 1] != b' ' || count_hex_digits(record, after, end) != digits {
             return None;
@@ -53,7 +53,7 @@ const fn count_hex_digits(record: &[u8], start: usize, end: usize) -> usize {
     at - start
 }
 
-/// Sets the commit. Must be called at most once, before any output.
+/// Sets the commit. Must be called at most once, before anything is printed.
 pub(crate) fn set_commit(commit: Option<Commit>) {
     let commit = commit.as_ref().and_then(|commit| str::from_utf8(commit).ok());
     let commit = commit.map(|commit| format!("{commit}, ")).unwrap_or_default();
@@ -61,7 +61,7 @@ pub(crate) fn set_commit(commit: Option<Commit>) {
     let _ = VERSION.set(format!("{} ({commit}{})", env!("CARGO_PKG_VERSION"), env!("AYE_TARGET")));
 }
 
-/// Returns `0.1.0 (7aad5069da06, x86_64-unknown-linux-gnu)`; without the commit if it is unknown.
+/// Returns the version, as in `0.1.0 (7aad5069da06, x86_64-unknown-linux-gnu)`. The commit is omitted if it is unknown.
 pub(crate) fn version() -> &'static str {
     VERSION.get().map_or(env!("CARGO_PKG_VERSION"), String::as_str)
 }

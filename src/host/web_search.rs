@@ -1,11 +1,11 @@
-//! Web search of a session, according to the settings.
+//! Web search of a session, as configured in the settings.
 
 use super::context::AppContext;
 use crate::config::{Credentials, Environment, SearchChoice, SearchService, SearchSettings, search_key_variables};
 use crate::tools::{Endpoint, SearchKey, ServiceKind, SessionSearch};
 use std::sync::Arc;
 
-/// Returns the configured web search, without sending a request.
+/// Creates the configured web search without sending a request.
 pub(crate) fn session_search(place: &AppContext) -> SessionSearch {
     let SearchSettings { choice, most } = place.settings.search.clone();
     let (service, base_url) = match choice {
@@ -22,14 +22,14 @@ pub(crate) fn session_search(place: &AppContext) -> SessionSearch {
     match Endpoint::new(kind, &base_url, Arc::new(key)) {
         Ok(endpoint) => SessionSearch::with_engine(Arc::new(endpoint), most),
         Err(error) => {
-            // The settings were checked, so only the client can refuse this address.
+            // The settings were checked, so only the client can reject this address.
             tracing::warn!(%error, "the web search is not available");
             SessionSearch::default()
         }
     }
 }
 
-/// Key of a search service, from the environment or from `aye auth login`.
+/// API key for a search service, from the environment or saved with `aye auth login`.
 struct ServiceKey {
     name: &'static str,
     environment: Environment,
@@ -47,7 +47,7 @@ impl SearchKey for ServiceKey {
         if self.in_environment().is_some() {
             return None;
         }
-        // It may have been saved since the session began.
+        // The key may have been saved since the session began.
         self.credentials.reload();
         match self.credentials.storage_of(self.name) {
             Ok(Some(_)) => None,

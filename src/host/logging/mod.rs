@@ -1,5 +1,5 @@
-//! The log for developers: diagnostics, and all events without their text, as JSON lines in the data directory. It is
-//! never shown on the screen.
+//! Log for developers. It consists of diagnostics, and of all events without their text, as JSON lines in the data
+//! directory. It is never shown on the screen.
 
 pub(crate) mod rotation;
 
@@ -19,15 +19,15 @@ use tracing_subscriber::fmt::format::{Format, Json, JsonFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Directory of the logs, in the data directory.
+/// Directory for log files, inside the data directory.
 const DIRECTORY: &str = "logs";
 const DEFAULT_FILTER: &str = "aye::events=info,warn";
-/// Maximum number of buffered lines. If the disk is slow, further lines are dropped, because the log must not slow down
-/// aye.
+/// Maximum number of buffered lines. If the disk is slow, any further lines are dropped, because logging must not slow
+/// down aye.
 const WAITING_LINES: usize = 4096;
 
-/// Starts the log. No directory, file or thread is created before the first line. If the filter is invalid, the default
-/// is used and a message is returned.
+/// Starts logging. No directory, file or thread is created until the first line is logged. If the filter is invalid,
+/// the default filter is used and a message is returned.
 pub(crate) fn start(data_dir: &Path, filter: Option<&str>, all_bytes: u64) -> (Log, Option<String>) {
     let (filter, problem) = read_filter(filter);
     let file = LogFile::new(data_dir, LogLimits { all_bytes, ..LogLimits::default() });
@@ -37,7 +37,7 @@ pub(crate) fn start(data_dir: &Path, filter: Option<&str>, all_bytes: u64) -> (L
         .with_env_filter(filter)
         .with_writer(file.clone())
         .finish();
-    // Fails if a log was already started; that one stays in use.
+    // Fails if a log was already started, which then stays in use.
     drop(tracing::subscriber::set_global_default(subscriber));
     (Log(file), problem)
 }
@@ -53,8 +53,8 @@ fn read_filter(given: Option<&str>) -> (EnvFilter, Option<String>) {
     }
 }
 
-/// Lowers all levels in the filter to the maximum of the build. The library would print a warning for each higher
-/// level.
+/// Limits all levels in the filter to the maximum level of the build. For any higher level, the library would print a
+/// warning.
 fn cap_levels(filter: &str, most: LevelFilter) -> Cow<'_, str> {
     if most >= LevelFilter::TRACE {
         return Cow::Borrowed(filter);
@@ -73,7 +73,7 @@ pub(crate) fn bytes(data_dir: &Path) -> u64 {
     rotation::bytes(&data_dir.join(DIRECTORY))
 }
 
-/// Deletes the oldest log files until the total size is within the limit. Returns the number of freed bytes.
+/// Deletes the oldest log files until the total size is within the limit. Returns the number of bytes freed.
 pub(crate) fn prune(data_dir: &Path, all_bytes: u64, dry_run: bool) -> u64 {
     let directory = data_dir.join(DIRECTORY);
     let before = rotation::bytes(&directory);
@@ -84,7 +84,7 @@ pub(crate) fn prune(data_dir: &Path, all_bytes: u64, dry_run: bool) -> u64 {
     before.saturating_sub(rotation::bytes(&directory))
 }
 
-/// Guard of the open log. Dropping it flushes the buffered lines.
+/// Guard for the open log. Dropping it flushes buffered lines.
 pub(crate) struct Log(LogFile);
 
 impl Drop for Log {
@@ -99,7 +99,7 @@ struct LogFile(Arc<LogSink>);
 struct LogSink {
     directory: PathBuf,
     budget: LogLimits,
-    /// Empty if the file cannot be created, because the log must never stop the program.
+    /// `None` if the file cannot be created. This is not an error, because logging must never stop the program.
     writer: OnceLock<Option<NonBlocking>>,
     guard: Mutex<Option<WorkerGuard>>,
 }
@@ -145,7 +145,7 @@ impl Write for LogWriter {
     }
 }
 
-/// Formats entries as JSON lines. Session events already are JSON lines.
+/// Formats log entries as JSON lines. Session events are JSON lines already.
 struct Lines {
     json: Format<Json>,
 }

@@ -1,7 +1,7 @@
-//! Log files: one per day, with a number when it is full. The oldest files are deleted when the total size exceeds the
-//! limit.
+//! Log files. There is one file per day, followed by numbered files when it is full. When the total size exceeds the
+//! limit, the oldest files are deleted.
 //!
-//! The rotation of `tracing-appender` depends only on time. It has no size limit for one file or for all files.
+//! This replaces the rotation of `tracing-appender`, which depends only on time and does not limit the size of files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -23,11 +23,11 @@ impl Default for LogLimits {
     }
 }
 
-/// Writer of whole lines. Several processes may write to one file, which is only appended to and never renamed.
+/// Writer of complete lines. Several processes may write to the same file, which is only appended to and never renamed.
 pub(crate) struct Rotating<Today> {
     directory: PathBuf,
     budget: LogLimits,
-    /// The date: `2026-11-21`.
+    /// Function that returns the date, as in `2026-11-21`.
     today: Today,
     open: Option<OpenLog>,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Rotating<Today> {
 struct OpenLog {
     file: File,
     day: String,
-    /// Size of the file in bytes, not counting later writes of other processes.
+    /// Size of the file in bytes, not including what other processes have written since it was opened.
     bytes: u64,
 }
 
@@ -46,7 +46,7 @@ impl<Today: Fn() -> String> Rotating<Today> {
         Ok(log)
     }
 
-    /// Returns a file that has space for this many more bytes.
+    /// Returns an open file that has room for `more` bytes.
     fn open_for(&mut self, more: u64) -> io::Result<&mut OpenLog> {
         let day = (self.today)();
         let fits = |open: &OpenLog| open.day == day && (open.bytes == 0 || open.bytes + more <= self.budget.file_bytes);
@@ -73,7 +73,7 @@ impl<Today: Fn() -> String> Write for Rotating<Today> {
     }
 }
 
-/// Opens the last file of the day, or the next one if it is full: `aye.log.DAY`, `aye.log.DAY.1`, …
+/// Opens the last file of the day, or the next one if that file is full: `aye.log.DAY`, `aye.log.DAY.1`, …
 fn next(directory: &Path, day: String, more: u64, file_bytes: u64) -> io::Result<OpenLog> {
     let name =
         |number: u64| directory.join(if number == 0 { format!("{PREFIX}{day}") } else { format!("{PREFIX}{day}.{number}") });
@@ -95,15 +95,15 @@ fn next(directory: &Path, day: String, more: u64, file_bytes: u64) -> io::Result
     }
 }
 
-/// Returns the size of all files.
+/// Returns the total size of all log files in bytes.
 pub(super) fn bytes(directory: &Path) -> u64 {
     let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let ours = files.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
     ours.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
 }
 
-/// Deletes the oldest files until the rest is within the limit. A file that cannot be deleted is skipped, because the
-/// log must never stop the program.
+/// Deletes the oldest files until the remaining ones are within the limits. Files that cannot be deleted are skipped,
+/// because logging must never stop the program.
 pub(super) fn prune(directory: &Path, budget: LogLimits) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     let mut files: Vec<((String, u64), u64, PathBuf)> = entries

@@ -1,4 +1,4 @@
-//! Creation of the MCP servers of a session.
+//! Creates the MCP servers of a session.
 
 use super::token_store;
 use crate::host::context::AppContext;
@@ -9,7 +9,7 @@ use crate::tools::ServerLauncher;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Returns the servers without starting them. `known`: the directory with their cached tools.
+/// Creates the servers without starting them. `known` is the directory in which their tools are cached.
 pub(crate) fn servers(
     place: &AppContext,
     specs: Vec<Spec>,

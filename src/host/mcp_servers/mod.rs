@@ -1,4 +1,5 @@
-//! MCP servers of a session: their tools for the router, waiting for their first connection, and their shutdown.
+//! Manages the MCP servers of a session: offers their tools to the router, waits for their first connection, and shuts
+//! them down.
 
 pub(crate) mod connect;
 pub(crate) mod specs;
@@ -26,46 +27,46 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tool_counts::WithToolCounts;
 
-/// Time that the first request waits for servers whose tools are not cached.
+/// Maximum time that the first request waits for servers whose tools are not cached.
 pub(crate) const FIRST_WAIT: Duration = Duration::from_secs(3);
-/// Time to wait for servers to exit.
+/// Maximum time to wait for servers to exit.
 const END_WAIT: Duration = Duration::from_secs(4);
-/// Default timeout of a call.
+/// Default timeout for a tool call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
-/// Approximate bytes per token.
+/// Approximate number of bytes per token.
 const BYTES_PER_TOKEN: u64 = 4;
 const PERCENT: u64 = 100;
-/// Maximum number of tools listed in a sentence.
+/// Maximum number of tools named in a sentence.
 const MAX_NAMED: usize = 5;
 
 /// Handle to the MCP servers. Cheap to clone; all clones share the same servers.
 #[derive(Clone)]
 pub(crate) struct McpServers {
     port: Arc<WithToolCounts>,
-    /// The servers themselves, whose settings may change.
+    /// The servers themselves, whose settings may be changed.
     own: mcp::Servers,
-    /// The servers passed by the front end, which no file contains.
+    /// Servers that the front end passed and that are not configured in any file.
     passed: Arc<[Spec]>,
     approval: Arc<ServerApproval>,
     launcher: Arc<ServerLauncher>,
     pins: Pins,
     timeouts: Arc<Mutex<HashMap<String, Duration>>>,
-    /// The policy applied to servers that connect.
+    /// Policy that applies to servers when they connect.
     in_force: Arc<Mutex<Enforcer>>,
-    /// The tools at the time when the last router was built.
+    /// Tools that were available when the last router was built.
     taken: Arc<Mutex<ToolFingerprints>>,
 }
 
-/// The MCP servers as a session gets them.
+/// MCP servers of a session, and the connections through which the session uses them.
 pub(crate) struct SessionServers {
     pub servers: McpServers,
     pub remote: agent::ServerConnections,
-    /// Problems with the servers.
+    /// Problems with the configuration of the servers.
     pub problems: Vec<String>,
 }
 
-/// Prepares the connections without starting any server. `approval`: the required state of the project's servers;
-/// `person`: whether a user is present to answer requests.
+/// Prepares connections without starting any servers. `approval` is the approved state that project servers must match,
+/// and `person` specifies whether a user is present to answer requests.
 pub(crate) fn connect(
     place: &AppContext,
     (specs, mut problems): (Vec<Spec>, Vec<String>),
@@ -109,7 +110,7 @@ pub(crate) fn connect(
     SessionServers { servers, remote: agent::ServerConnections { servers: port, asked }, problems }
 }
 
-/// Returns the back-end tools, if they are configured and no MCP server has the same name.
+/// Returns the back-end tools if they are configured, unless an MCP server uses their name.
 fn backend_tools(place: &AppContext, specs: &[Spec], problems: &mut Vec<String>) -> Option<BackendManifest> {
     let path = place.settings.backend_manifest(&place.directories, &place.home)?;
     if specs.iter().any(|spec| spec.name.eq_ignore_ascii_case(BACKEND_SERVER)) {
@@ -119,7 +120,7 @@ fn backend_tools(place: &AppContext, specs: &[Spec], problems: &mut Vec<String>)
     BackendManifest::read(&path).map_err(|problem| problems.push(problem.one_line())).ok()
 }
 
-/// Adds the servers of a front end. Servers in the settings take precedence.
+/// Adds the servers passed by a front end. If a server in the settings has the same name, that server takes precedence.
 pub(crate) fn add_passed(passed: &[Spec], specs: &mut Vec<Spec>, problems: &mut Vec<String>) {
     for spec in passed {
         if let Some((_, owner)) = reserved_name(&spec.name) {
@@ -149,7 +150,7 @@ impl McpServers {
         self.passed = passed.into();
     }
 
-    /// Applies a policy, and returns the MCP servers for a toolset under it.
+    /// Applies a policy, and returns the MCP servers to use in a toolset under this policy.
     pub(crate) fn offer(&self, place: &AppContext, policy: &Enforcer, settings: &tools::ToolSettings) -> RemoteConfig {
         self.launcher.set_settings(settings.clone());
         self.disable_unlisted(policy);
@@ -160,7 +161,8 @@ impl McpServers {
         self.offer_to_agent(place, policy)
     }
 
-    /// Returns the tools for an agent of the session under its own policy. The servers do not change.
+    /// Returns the tools that an agent of the session may use under the agent's own policy. The servers themselves are
+    /// unaffected.
     pub(crate) fn offer_to_agent(&self, place: &AppContext, policy: &Enforcer) -> RemoteConfig {
         let judge = policy.clone();
         let timeouts = Arc::clone(&self.timeouts);
@@ -178,7 +180,7 @@ impl McpServers {
                 listed.map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))
             }),
             pins: Some(self.pins.clone()),
-            // Without the tool that loads others, offer all of them.
+            // Without the tool that loads other tools, offer all tools.
             max_bytes: policy
                 .offers(tools::FIND_TOOLS)
                 .is_ok()
@@ -189,7 +191,7 @@ impl McpServers {
         }
     }
 
-    /// Reloads the user's server settings, and the project's trusted settings. Returns messages about changes and
+    /// Reloads the user's server settings and the project's trusted settings. Returns messages about changes and about
     /// problems.
     pub(crate) fn read_again(&self, place: &AppContext, project: &ProjectConfig) -> (Vec<String>, Vec<String>) {
         let SpecReloader { mut specs, mut problems, trusted } = reload_specs(place, project);
@@ -220,12 +222,12 @@ impl McpServers {
         (changes.into_iter().map(told).collect(), problems)
     }
 
-    /// Turns off servers without any listed tool, and turns on the others.
+    /// Disables the servers of which no tool is listed, and enables all other servers.
     fn disable_unlisted(&self, policy: &Enforcer) {
         self.port.disable_unlisted(&|server| (!policy.lists_any(server)).then(|| unlisted_reason(server)));
     }
 
-    /// Sets the context window of the model, which limits the size of the tool definitions.
+    /// Sets the size of the model's context window in tokens, which limits the total size of tool definitions.
     pub(crate) fn set_context_window(&self, window_tokens: u64) {
         self.port.set_context_window(window_tokens);
     }
@@ -234,18 +236,18 @@ impl McpServers {
         self.port.changed()
     }
 
-    /// Returns a receiver for changes of the context window.
+    /// Returns a receiver that is notified when the size of the context window changes.
     pub(crate) fn window(&self) -> watch::Receiver<u64> {
         self.port.window()
     }
 
-    /// Starts connecting to servers whose tools are not cached. Returns immediately.
+    /// Starts connecting to servers whose tools are not cached, and returns immediately.
     pub(crate) fn discover(&self) {
         self.port.discover();
     }
 
-    /// Connects to servers whose tools are not cached and waits for them, up to a limit. Returns messages about servers
-    /// that are not connected.
+    /// Connects to servers whose tools are not cached, and waits for them for at most `most`. Returns messages about
+    /// servers that did not connect in time.
     pub(crate) async fn connect_unknown(&self, most: Duration) -> Vec<String> {
         let mut changed = self.changed();
         self.discover();
@@ -267,12 +269,12 @@ impl McpServers {
         let _ = tokio::time::timeout(END_WAIT, self.port.end()).await;
     }
 
-    /// Returns the tools at the time when the last router was built.
+    /// Returns the tools that were available when the last router was built.
     pub(crate) fn tools_at_last_router(&self) -> ToolFingerprints {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the current tools for a later comparison.
+    /// Returns the tools that are currently available, for comparison at a later time.
     pub(crate) fn current_tools(&self) -> ToolFingerprints {
         let mut all = ToolFingerprints::new();
         for tool in self.port.tools().iter() {
@@ -282,7 +284,7 @@ impl McpServers {
     }
 }
 
-/// Returns the reason why the tools of a server are missing.
+/// Returns why the tools of a server are missing.
 fn missing_reason(status: &ServerStatus) -> Option<String> {
     let name = &status.name;
     let server = format!("the MCP server `{name}`");
@@ -295,10 +297,10 @@ fn missing_reason(status: &ServerStatus) -> Option<String> {
     }
 }
 
-/// The tools of each server, with their fingerprints.
+/// Tools of each server, with their fingerprints.
 pub(crate) type ToolFingerprints = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Returns one line per changed server: `docs: 3 tools`, `docs: 4 tools; new: search`.
+/// Returns one line for each server that changed, such as `docs: 3 tools` or `docs: 4 tools; new: search`.
 pub(crate) fn difference(before: &ToolFingerprints, now: &ToolFingerprints, router: &Router) -> Vec<String> {
     let counts = router.remote().map(tools::RemoteTools::counts).unwrap_or_default();
     let nothing = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! Settings of MCP connections: servers of the user and of plugins, and approved servers of the project.
+//! Collects the MCP servers that a session uses: those of the user, those of plugins, and approved servers of the
+//! project.
 
 use crate::config::servers::{self, HttpTransport as Kind, ServerDefinition, ServerTransport};
 use crate::host::context::AppContext;
@@ -14,13 +15,14 @@ use std::sync::Arc;
 /// Maximum size of a server file, in bytes.
 const SERVERS_BYTES: u64 = 1 << 20;
 
-/// Returns all servers, user servers first, and descriptions of problems. Does not start or connect to any server.
+/// Returns all servers, the user's servers first, and descriptions of any problems. Does not start or contact any
+/// server.
 pub(crate) fn specs(place: &AppContext, project: Option<&ProjectConfig>) -> (Vec<Spec>, Vec<String>) {
     let (found, problems) = find_servers(place, project);
     (found.into_iter().map(|found| found.spec).collect(), problems)
 }
 
-/// A server, and the file that defines it.
+/// A server and the file in which it is configured.
 pub(crate) struct ConfiguredServer {
     pub spec: Spec,
     pub place: String,
@@ -67,8 +69,8 @@ pub(crate) fn find_servers(place: &AppContext, project: Option<&ProjectConfig>) 
     (all, problems)
 }
 
-/// Sets the plugin's folder as the working directory of its server, unless its entry names one. A server with a
-/// directory in an untrusted project is turned off.
+/// Sets the working directory of a plugin's server to the plugin's folder, unless the server's entry specifies one.
+/// Disables the server if the directory is inside an untrusted project.
 fn start_outside_project(server: &mut ServerDefinition, root: &Path, workspace: &Path) {
     let ServerTransport::Program { directory, .. } = &mut server.way else { return };
     let started = directory.get_or_insert_with(|| root.to_owned());
@@ -79,16 +81,16 @@ fn start_outside_project(server: &mut ServerDefinition, root: &Path, workspace: 
     }
 }
 
-/// The current servers of all files.
+/// Current servers, as configured in all files.
 pub(crate) struct SpecReloader {
     pub specs: Vec<Spec>,
     pub problems: Vec<String>,
-    /// The content that the user trusted since the session started, if it differs.
+    /// Content that the user has trusted since the session started, if it differs from what was trusted then.
     pub trusted: Option<Arc<BTreeMap<String, String>>>,
 }
 
-/// Returns the servers after their files changed during a session that started with `project`. A project server that
-/// differs from the trusted one is turned off until the user trusts the project again.
+/// Returns the servers after their files have changed during a session that started with `project`. A project server
+/// that differs from the trusted version is disabled until the user trusts the project again.
 pub(crate) fn reload_specs(place: &AppContext, project: &ProjectConfig) -> SpecReloader {
     let (specs, problems) = specs(place, Some(project));
     let before = SpecReloader { specs, problems, trusted: None };
@@ -117,7 +119,7 @@ pub(crate) fn reload_specs(place: &AppContext, project: &ProjectConfig) -> SpecR
     SpecReloader { specs, problems: before.problems, trusted: None }
 }
 
-/// Returns secrets that the settings contain in plain text.
+/// Returns the secrets that the server settings contain in plain text.
 pub(crate) fn secrets(place: &AppContext) -> Vec<String> {
     place.settings.servers(&place.environment, &place.workspace, &place.home).literal_secrets
 }

@@ -1,4 +1,4 @@
-//! Storage for MCP tokens: the system keyring, or the credentials file if there is none.
+//! Stores MCP tokens in the system keyring or, if there is none, in the credentials file.
 
 use crate::config::{ApiKey, Credentials, KeyringFailure, server_key};
 use crate::host::context::AppContext;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Timeout of the lock. Renewing a token in another process takes much less time.
+/// Maximum time to wait for the lock, which is much longer than another process needs to renew a token.
 const TIMEOUT: Duration = Duration::from_secs(40);
 const STEP: Duration = Duration::from_millis(50);
 

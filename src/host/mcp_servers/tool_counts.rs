@@ -1,4 +1,4 @@
-//! Status of MCP servers, with the numbers of their tools that the policy lists.
+//! Adds to each MCP server's status the number of its tools that the policy lists.
 
 use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteResult, RemoteServers, RemoteTool};
 use crate::protocol::{ServerPrompt, ServerResource, ServerState, ServerStatus};
@@ -6,13 +6,14 @@ use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
-/// Assumed context window if none is known.
+/// Size of the context window, in tokens, that is assumed if it is unknown.
 const WINDOW_TOKENS: u64 = 128_000;
 
-/// Returns true if the policy in effect lists a tool of a server.
+/// Function that returns whether the policy in effect lists a tool, given the names of the server and the tool.
 pub(crate) type ListedCheck = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
-/// The servers with the numbers of their listed tools, and the context window that limits tool definitions.
+/// MCP servers with the number of tools listed for each, and the context window that limits the size of tool
+/// definitions.
 pub(crate) struct WithToolCounts {
     port: Arc<dyn RemoteServers>,
     lists: Mutex<ListedCheck>,
@@ -24,12 +25,12 @@ impl WithToolCounts {
         Self { port, lists: Mutex::new(Arc::new(|_, _| false)), window: watch::channel(WINDOW_TOKENS).0 }
     }
 
-    /// Returns a receiver for the context window of the current model in tokens.
+    /// Returns a receiver for the size, in tokens, of the current model's context window.
     pub(crate) fn window(&self) -> watch::Receiver<u64> {
         self.window.subscribe()
     }
 
-    /// Sets the policy that determines which tools count.
+    /// Sets the policy that determines which tools are counted.
     pub(crate) fn set_policy(&self, lists: ListedCheck) {
         *self.lists.lock().unwrap_or_else(PoisonError::into_inner) = lists;
     }

@@ -1,4 +1,5 @@
-//! Application of proposals: the change is recorded in the inbox, then the file is written, then the proposal is ended.
+//! Applies proposals. First the change is recorded in the inbox, then the file is written, and finally the proposal is
+//! closed.
 
 use super::Memory;
 use super::document;
@@ -26,7 +27,7 @@ pub(crate) struct AppliedProposal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ApplyOutcome {
     Written,
-    /// Written to a project that is not trusted, so aye asks about the file at its next start.
+    /// The file was written, but its project is not trusted. aye will ask about the file the next time it starts.
     WrittenUntrusted,
     /// The file already contained the instruction.
     AlreadyThere,
@@ -48,7 +49,7 @@ impl AppliedProposal {
         self.outcome != ApplyOutcome::AlreadyThere
     }
 
-    /// Describes the result in a sentence without a full stop.
+    /// Describes the result as a sentence without a full stop.
     pub(crate) fn describe(&self) -> String {
         let Self { id, file, .. } = self;
         match self.outcome {
@@ -61,12 +62,12 @@ impl AppliedProposal {
     }
 }
 
-/// Applies a proposal. `digest`: digest of the diff that the user saw.
+/// Applies a proposal. `digest` identifies the diff that was shown to the user.
 ///
 /// # Errors
 ///
-/// Returns an error if the file changed since the diff was shown, the policy denies the change, or the file cannot be
-/// written. In these cases nothing is changed.
+/// Returns an error if the file has changed since the diff was shown, if the policy denies the change, or if the file
+/// cannot be written. Nothing is changed in these cases.
 pub(super) fn apply(memory: &Memory, id: &str, digest: &str) -> Result<AppliedProposal, CliError> {
     let _lock = memory.file.lock_writing()?;
     let before = memory.file.read()?;
@@ -118,8 +119,8 @@ pub(super) fn apply(memory: &Memory, id: &str, digest: &str) -> Result<AppliedPr
     Ok(AppliedProposal { id: wanted.id, text: wanted.text, file: planned.file.shown, outcome })
 }
 
-/// Ends a proposal whose text is already in the file, for example after an interrupted application. Returns `None` if
-/// the proposal stays open.
+/// Closes a proposal whose text is already in the file, for example because applying it was interrupted. Returns `None`
+/// if the proposal remains open.
 pub(super) fn settle_one(memory: &Memory, id: &str) -> Result<Option<AppliedProposal>, CliError> {
     let _lock = memory.file.lock_writing()?;
     let before = memory.file.read()?;
@@ -138,11 +139,11 @@ fn conflict(file: &str, id: &str) -> CliError {
     CliError::failed(problem.hint(format!("review the new diff: aye memory show {id}")))
 }
 
-/// Undoes an applied proposal. Later changes to the file are kept.
+/// Undoes an applied proposal, preserving later changes to the file.
 ///
 /// # Errors
 ///
-/// Returns an error if the file no longer contains exactly the added text, or cannot be written.
+/// Returns an error if the file does not contain exactly the text that was added, or if it cannot be written.
 pub(super) fn undo(memory: &Memory, id: &str) -> Result<AppliedProposal, CliError> {
     let _lock = memory.file.lock_writing()?;
     let inbox = memory.file.read()?;
@@ -184,7 +185,8 @@ pub(super) fn undo(memory: &Memory, id: &str) -> Result<AppliedProposal, CliErro
     Ok(AppliedProposal { id: ended.id, text: ended.text, file: shown, outcome: ApplyOutcome::Written })
 }
 
-/// Ends and returns all proposals whose text is already in the file, for example after an interrupted application.
+/// Closes all proposals whose text is already in the file, for example because applying them was interrupted, and
+/// returns them.
 pub(super) fn settle(memory: &Memory, inbox: &mut InboxContent) -> Vec<ClosedProposal> {
     let mut ended = Vec::new();
     for at in (0..inbox.proposals.len()).rev() {
@@ -214,7 +216,7 @@ fn is_trusted(memory: &Memory) -> bool {
     matches!(project.trust_status(&memory.place.directories.config), TrustStatus::Trusted(_))
 }
 
-/// Updates the trust in a project after a change that the user approved: of this file, from the old to the new content.
+/// Updates the trust in a project after the user approved changing a file's content from `before` to `after`.
 fn keep_trust(memory: &Memory, change: &Change, before: Option<&str>, after: Option<&str>) {
     let Some(name) = &change.trusted_name else { return };
     // A blank file does not count as an instruction file.
@@ -228,7 +230,7 @@ fn keep_trust(memory: &Memory, change: &Change, before: Option<&str>, after: Opt
     }
 }
 
-/// Checks that no policy denies the change of a file in the workspace.
+/// Returns an error if a policy denies changing a file in the workspace.
 fn check_policy(memory: &Memory, proposal: &OpenProposal, planned: &PlannedInstruction) -> Result<(), CliError> {
     if proposal.target != MemoryTarget::Project {
         return Ok(());

@@ -1,18 +1,18 @@
-//! Instruction files as text: adds an instruction to a list in a section, and removes it again.
+//! Edits instruction files as text: adds an instruction to the list in a section, and removes it again.
 
 use super::similarity::WordWeights;
 
-/// Heading of the section to which aye adds instructions.
+/// Heading of the section in which aye adds instructions.
 const HEADING: &str = "## Memory";
 
-/// Text with an added instruction, and the added part.
+/// The text after adding an instruction, and the part that was added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Added {
     pub text: String,
     pub added: String,
 }
 
-/// Adds an instruction to the end of the section `## Memory`. Creates the section if it is missing.
+/// Adds an instruction to the end of the `## Memory` section, creating the section if necessary.
 pub(super) fn add(old: &str, instruction: &str) -> Added {
     let newline = if old.contains("\r\n") { "\r\n" } else { "\n" };
     let item = format!("- {instruction}{newline}");
@@ -35,13 +35,13 @@ pub(super) fn add(old: &str, instruction: &str) -> Added {
 struct Section {
     /// Position after the last non-blank line of the section.
     end: usize,
-    /// Whether that line ends with a line break.
+    /// Whether the last non-blank line ends with a line break.
     is_ended: bool,
     /// Whether the section contains only its heading.
     is_empty: bool,
 }
 
-/// Returns the end of the section, if the text has it.
+/// Finds the end of the section. Returns `None` if the text does not contain the section.
 fn section_end(text: &str) -> Option<Section> {
     let (mut found, mut at, mut is_code): (Option<Section>, usize, bool) = (None, 0, false);
     for line in text.split_inclusive('\n') {
@@ -65,19 +65,19 @@ fn section_end(text: &str) -> Option<Section> {
     found
 }
 
-/// Returns the text without the added part; `None` unless it contains that part exactly once.
+/// Removes the added part from the text. Returns `None` unless the text contains that part exactly once.
 pub(super) fn remove(text: &str, added: &str) -> Option<String> {
     let mut places = text.match_indices(added);
     let (at, _) = places.next()?;
     places.next().is_none().then(|| format!("{}{}", &text[..at], &text[at + added.len()..]))
 }
 
-/// Returns whether a line of the text is exactly this instruction, as aye adds it.
+/// Returns whether the text contains a line with exactly this instruction, in the form in which aye adds it.
 pub(super) fn has_line(text: &str, instruction: &str) -> bool {
     text.lines().any(|line| line.trim().strip_prefix("- ").is_some_and(|item| item.trim() == instruction))
 }
 
-/// Returns whether a line of the text has the same meaning as an instruction.
+/// Returns whether the text contains a line with the same meaning as an instruction.
 pub(super) fn says(text: &str, instruction: &str) -> bool {
     let meaning = WordWeights::from_text(instruction);
     text.lines().any(|line| WordWeights::from_text(line).is_same(&meaning))

@@ -1,4 +1,5 @@
-//! The inbox of a workspace: a private file in the data directory with open proposals and the outcomes of earlier ones.
+//! Memory inbox of a workspace. This is a private file in the data directory that contains open proposals and the
+//! outcomes of earlier ones.
 
 use super::similarity::WordWeights;
 use crate::host::error::CliError;
@@ -12,33 +13,34 @@ use std::path::{Path, PathBuf};
 const FILE_BYTES: u64 = 4 << 20;
 /// Maximum number of open proposals.
 pub(super) const MAX_OPEN: usize = 30;
-/// Maximum number of ended proposals that are stored; the oldest applied ones are removed first.
+/// Maximum number of closed proposals that are stored. The oldest are removed first, but dropped proposals are removed
+/// last.
 const MAX_ENDED: usize = 1_000;
-/// Maximum number of stored instructions from prompts.
+/// Maximum number of stored instructions that were found in prompts.
 const MAX_SAID: usize = 500;
-/// Maximum number of quotes of a proposal.
+/// Maximum number of quotes stored with a proposal.
 const MAX_QUOTES: usize = 5;
-/// Digits of an ID.
+/// Number of digits in a proposal ID.
 const ID_DIGITS: usize = 8;
 
-/// The file of an inbox. Cheap to clone.
+/// File that contains an inbox. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct InboxFile {
     path: PathBuf,
-    /// The workspace path, for people who read the file.
+    /// Workspace path, included for people who read the file.
     directory: String,
 }
 
-/// Content of the file.
+/// Content of an inbox file.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct InboxContent {
     directory: String,
     pub proposals: Vec<OpenProposal>,
     pub ended: Vec<ClosedProposal>,
-    /// Instructions found in prompts, to recognize repeated ones.
+    /// Instructions found in prompts, stored in order to recognize repetitions.
     pub said: Vec<DetectedInstruction>,
-    /// Time up to which prompts have been searched.
+    /// Time up to which prompts have already been searched.
     pub searched: Option<Timestamp>,
 }
 
@@ -55,7 +57,7 @@ pub(super) struct OpenProposal {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<MemoryQuote>,
     pub created: Timestamp,
-    /// The change being written. After a crash, it shows whether the file was written.
+    /// Change that is being written. After a crash, it makes it possible to determine whether the file was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applying: Option<Change>,
 }
@@ -65,12 +67,12 @@ pub(super) struct OpenProposal {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Change {
     pub file: PathBuf,
-    /// Hash of the previous content; absent if there was no file.
+    /// Hash of the previous content; absent if the file did not exist.
     pub before: Option<String>,
     pub after: String,
     /// Added text, needed to undo the change.
     pub added: String,
-    /// Name of the file in the trust record, if the project was trusted.
+    /// Name under which the trust record lists the file, if the project was trusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trusted_name: Option<String>,
 }
@@ -90,7 +92,7 @@ pub(super) struct ClosedProposal {
 #[serde(tag = "end", rename_all = "snake_case")]
 pub(super) enum End {
     Dropped,
-    /// The change is absent if the file already contained the text.
+    /// `change` is absent if the file already contained the text.
     Applied {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         change: Option<Change>,
@@ -105,7 +107,7 @@ pub(super) struct DetectedInstruction {
     pub session: SessionId,
     pub message: MessageId,
     pub task: String,
-    /// Hash of the whole prompt. A prompt that is sent again does not count as a repetition.
+    /// Hash of the complete prompt. Sending the same prompt again is not treated as a repetition.
     pub prompt: String,
     /// Whether the prompt consists only of this instruction.
     pub alone: bool,
@@ -126,12 +128,13 @@ impl InboxFile {
         Self { path: data.join("memory").join(format!("{name}.json")), directory: directory.to_string_lossy().into_owned() }
     }
 
-    /// Returns the content; an empty inbox if the file does not exist.
+    /// Reads the inbox. Returns an empty one if the file does not exist.
     pub(super) fn read(&self) -> Result<InboxContent, CliError> {
         self.parse(private::read(&self.path, FILE_BYTES).map_err(|error| self.problem(&error))?.as_deref())
     }
 
-    /// Changes the content under a lock. Writes nothing if `change` fails or changes nothing.
+    /// Changes the content of the inbox while holding a lock. The file is not written if `change` fails or makes no
+    /// changes.
     pub(super) fn update<T>(&self, change: impl FnOnce(&mut InboxContent) -> Result<T, CliError>) -> Result<T, CliError> {
         let mut outcome = None;
         let updated = private::update(&self.path, FILE_BYTES, |old| {
@@ -155,7 +158,8 @@ impl InboxFile {
         }
     }
 
-    /// Locks the application of proposals, so that two processes never write the same file.
+    /// Acquires the lock for applying proposals, which prevents two processes from writing to an instruction file at
+    /// the same time.
     pub(super) fn lock_writing(&self) -> Result<std::fs::File, CliError> {
         let failed = |error: std::io::Error| {
             CliError::failed(Problem::new("cannot lock the memory inbox").because(error).hint("try again in a moment"))
@@ -193,7 +197,7 @@ impl From<PrivateError> for InboxError {
     }
 }
 
-/// Returns the ID of an instruction for a target.
+/// Returns the ID for an instruction with this text and target.
 pub(super) fn id(text: &str, target: MemoryTarget) -> String {
     let key = WordWeights::from_text(text).key();
     let key = if key.is_empty() { text.to_lowercase() } else { key };
@@ -202,8 +206,8 @@ pub(super) fn id(text: &str, target: MemoryTarget) -> String {
 }
 
 impl InboxContent {
-    /// Adds a proposal. It is merged with an open proposal of the same meaning, even if the targets differ. Only the
-    /// user can add a dropped proposal again.
+    /// Adds a proposal. If an open proposal has the same meaning, merges the new proposal with it, even if their
+    /// targets differ. A dropped proposal can be added again only by the user.
     pub(super) fn add(&mut self, new: OpenProposal) -> AddOutcome {
         let meaning = WordWeights::from_text(&new.text);
         let is_same = |text: &str| text == new.text || WordWeights::from_text(text).is_same(&meaning);
@@ -228,8 +232,9 @@ impl InboxContent {
         AddOutcome::Added
     }
 
-    /// Removes the oldest proposal that a new one from this source may replace, if there is one. That proposal may be
-    /// made again. The user's own proposals are never removed, and the model replaces only its own.
+    /// Removes the oldest proposal that a new one from this source may replace. Returns `false` if there is none. The
+    /// user's own proposals are never removed, and the model can replace only its own proposals. A removed proposal may
+    /// be made again later.
     fn make_room(&mut self, source: MemorySource) -> bool {
         let (own, weaker): (&[MemorySource], &[MemorySource]) = match source {
             MemorySource::Model => (&[MemorySource::Model], &[]),
@@ -244,7 +249,7 @@ impl InboxContent {
         true
     }
 
-    /// Returns the position of the proposal with this ID, or with an ID that has this prefix.
+    /// Returns the index of the proposal whose ID is, or begins with, `id`.
     pub(super) fn find(&self, id: &str) -> Result<usize, CliError> {
         let found: Vec<usize> = (0..self.proposals.len()).filter(|at| self.proposals[*at].id.starts_with(id)).collect();
         match found[..] {
@@ -268,7 +273,7 @@ impl InboxContent {
         }
     }
 
-    /// Ends the proposal at this position.
+    /// Closes the proposal at index `at`.
     pub(super) fn end(&mut self, at: usize, end: End) -> ClosedProposal {
         let OpenProposal { id, text, target, .. } = self.proposals.remove(at);
         let ended = ClosedProposal { id, text, target, end, time: Timestamp::now() };
@@ -276,7 +281,7 @@ impl InboxContent {
         ended
     }
 
-    /// Removes the oldest entries beyond the limits.
+    /// Removes the oldest entries that exceed the limits.
     fn limit(&mut self) {
         while self.ended.len() > MAX_ENDED {
             let applied = self.ended.iter().position(|ended| ended.end != End::Dropped);

@@ -1,15 +1,15 @@
-//! Detection of instructions in prompts: sentences that tell the model how to work in general. When in doubt, a
-//! sentence is skipped.
+//! Detects instructions in prompts, which are sentences that tell the model how to work in general. When in doubt, a
+//! sentence is ignored.
 
 use crate::policy::redact::has_marker;
 use crate::protocol::without_input;
 
-/// Maximum length in bytes of a prompt that is searched. Longer prompts usually contain pasted text.
+/// Maximum length, in bytes, of a prompt that is searched. Longer prompts usually contain pasted text.
 const PROMPT_BYTES: usize = 4_000;
-/// Maximum number of lines in a paragraph, and of characters in a line. Anything longer is probably pasted text.
+/// Maximum number of lines in a paragraph, and of characters in a line. Anything longer has probably been pasted.
 const PARAGRAPH_LINES: usize = 4;
 const LINE_CHARS: usize = 400;
-/// Length of a sentence, in words and characters.
+/// Minimum and maximum length of an instruction, in words and characters.
 const MIN_WORDS: usize = 2;
 const MAX_WORDS: usize = 25;
 const MAX_CHARS: usize = 200;
@@ -18,15 +18,15 @@ const MAX_FOUND: usize = 10;
 
 /// Words that may precede an instruction without being part of it.
 const OPENERS: &[&str] = &["and", "also", "but", "so", "then", "ok", "okay", "please", "pls", "btw", "again", "hey", "note"];
-/// Phrases that may precede an instruction.
+/// Phrases that may precede an instruction without being part of it.
 const PHRASES: &[&str] =
     &["by the way", "from now on", "in general", "make sure to", "make sure you", "remember to", "be sure to"];
-/// First words of an instruction.
+/// Words with which an instruction can begin.
 const STARTS: &[&str] = &["always", "never", "use", "don't", "dont", "avoid", "prefer"];
-/// First words of an instruction that names a method: `run … with …`.
+/// Words with which an instruction can begin if it also states a method, as in `run … with …`.
 const WAYS: &[&str] = &["run", "write", "format", "build", "test", "commit", "install", "start", "lint", "check"];
 const WAY_MARKS: &[&str] = &["with", "using", "via", "before", "after", "instead"];
-/// First words of sentences that report or ask, and do not instruct.
+/// First words of sentences that are statements or questions rather than instructions.
 const REPORTS: &[&str] = &[
     "are", "because", "can", "could", "did", "do", "does", "he", "how", "i", "if", "is", "it", "maybe", "she", "should", "that",
     "there", "they", "this", "was", "we", "what", "when", "where", "which", "who", "why", "would",
@@ -54,7 +54,8 @@ pub(super) fn instructions(prompt: &str) -> Vec<String> {
     found
 }
 
-/// Returns the lines of each paragraph, without code, quotes, and paragraphs that look pasted.
+/// Splits text into paragraphs, each a list of lines. Code, quotes, and paragraphs that appear to be pasted are
+/// omitted.
 fn paragraphs(text: &str) -> Vec<Vec<&str>> {
     let mut all: Vec<Vec<&str>> = vec![Vec::new()];
     let mut is_code = false;
@@ -81,7 +82,7 @@ fn paragraphs(text: &str) -> Vec<Vec<&str>> {
     all
 }
 
-/// Splits a line into sentences, and where another instruction begins.
+/// Splits a line into sentences, and at every point at which another instruction begins.
 fn sentences(line: &str) -> Vec<&str> {
     let line = line.trim();
     let line = ["- ", "* ", "• "].iter().find_map(|marker| line.strip_prefix(marker)).unwrap_or(line);
@@ -110,7 +111,7 @@ fn starts_instruction(text: &str) -> bool {
         || words.first().is_some_and(|first| first == "do") && words.get(1).is_some_and(|second| second == "not")
 }
 
-/// Removes words such as `and please` from the start.
+/// Removes words such as `and please` from the beginning of the text.
 fn without_openers(text: &str) -> &str {
     let mut text = text.trim_start();
     loop {
@@ -133,7 +134,7 @@ fn split_words(text: &str) -> Vec<String> {
     words.map(|word| word.replace('’', "'").to_lowercase()).collect()
 }
 
-/// Returns a sentence as an instruction if it is one: without opening words, and capitalized.
+/// If a sentence is an instruction, returns it capitalized and without opening words.
 fn instruction(sentence: &str) -> Option<String> {
     let text = without_openers(sentence).trim();
     let is_quoted = text.contains(['"', '“', '”', '«', '»', '„']);

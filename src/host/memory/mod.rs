@@ -22,22 +22,23 @@ use jiff::Timestamp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Maximum number of proposals from the model in one session, so that it cannot fill the inbox.
+/// Maximum number of proposals that the model can add in one session, limited so that it cannot fill the inbox.
 const MAX_SUGGESTED: usize = 10;
-/// Maximum length of a reason in characters.
+/// Maximum length of the reason for a proposal, in characters.
 const REASON_CHARS: usize = 200;
 
-/// The memory inbox of a workspace. Cheap to clone.
+/// Memory inbox of a workspace. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Memory {
     place: AppContext,
     file: InboxFile,
     redactor: Arc<Redactor>,
-    /// Number of proposals from the model that this session added.
+    /// Number of proposals that the model has added in this session.
     suggested: Arc<AtomicUsize>,
 }
 
-/// Returns whether proposals are collected: never by agents, in unsaved sessions or in copies.
+/// Returns whether proposals are collected. This is never the case for agents, in unsaved sessions, or in copies of the
+/// workspace.
 pub(crate) fn is_enabled(place: &AppContext) -> bool {
     place.settings.memory && place.parent.is_none() && place.directories.data == place.directories.shared
 }
@@ -50,23 +51,23 @@ impl Memory {
         Self { place: place.clone(), file, redactor, suggested: Arc::default() }
     }
 
-    /// Creates the inbox with the redaction rules of the policy in effect.
+    /// Creates the inbox of a workspace, using the redaction rules of the policy in effect.
     pub(crate) fn for_place(place: &AppContext) -> Result<Self, CliError> {
         let policy = place.policy(None, None)?;
         Ok(Self::new(place, super::redaction::redactor(place, policy.redactions(), &[])))
     }
 
-    /// Returns the memory as the inbox of a session, if proposals are collected.
+    /// Returns the inbox for use by a session, or `None` if proposals are not collected.
     pub(crate) fn for_session(place: &AppContext, redactor: &Arc<Redactor>) -> Option<Arc<dyn MemoryInbox>> {
         is_enabled(place).then(|| Arc::new(Self::new(place, Arc::clone(redactor))) as Arc<dyn MemoryInbox>)
     }
 
-    /// Searches the prompts since the last search for instructions that the user repeats.
+    /// Searches the prompts sent since the last search for instructions that the user repeats.
     pub(crate) fn search_prompts(&self, store: &Store) -> Result<(), CliError> {
         if is_enabled(&self.place) { prompts::search(self, store) } else { Ok(()) }
     }
 
-    /// Returns the open proposals, oldest first, with diffs against the current files. Ends proposals whose text is
+    /// Returns the open proposals, oldest first, with diffs against the current files. Closes proposals whose text is
     /// already in the file.
     pub(crate) fn list(&self) -> Result<Vec<MemoryProposal>, CliError> {
         let inbox = self.file.read()?;
@@ -81,7 +82,7 @@ impl Memory {
         Ok(settled.proposals.iter().map(|proposal| target::show(&self.place, proposal)).collect())
     }
 
-    /// Returns the proposal with this ID, or with an ID that has this prefix.
+    /// Returns the proposal whose ID is, or begins with, `id`.
     pub(crate) fn show(&self, id: &str) -> Result<MemoryProposal, CliError> {
         let _ = self.list()?;
         let inbox = self.file.read()?;
@@ -89,18 +90,18 @@ impl Memory {
         Ok(target::show(&self.place, &inbox.proposals[at]))
     }
 
-    /// Applies a proposal. `digest`: digest of the diff that the user saw.
+    /// Applies a proposal. `digest` identifies the diff that was shown to the user.
     ///
     /// # Errors
     ///
-    /// Returns an error if the file has changed since then, the policy denies the change, or the file cannot be
-    /// written. In these cases nothing is changed.
+    /// Returns an error if the file has changed since the diff was shown, if the policy denies the change, or if the
+    /// file cannot be written. Nothing is changed in these cases.
     pub(crate) fn apply(&self, id: &str, digest: &str) -> Result<AppliedProposal, CliError> {
         apply::apply(self, id, digest)
     }
 
-    /// Ends a proposal whose text is already in the file, for example after an interrupted application. Returns `None`
-    /// if the proposal stays open.
+    /// Closes a proposal whose text is already in the file, for example because applying it was interrupted. Returns
+    /// `None` if the proposal remains open.
     pub(crate) fn settle(&self, id: &str) -> Result<Option<AppliedProposal>, CliError> {
         apply::settle_one(self, id)
     }
@@ -110,7 +111,7 @@ impl Memory {
         apply::undo(self, id)
     }
 
-    /// Drops a proposal permanently. Returns its text.
+    /// Drops a proposal permanently, and returns its text.
     pub(crate) fn drop_proposal(&self, id: &str) -> Result<String, CliError> {
         self.file.update(|inbox| {
             let at = inbox.find(id)?;
@@ -118,13 +119,13 @@ impl Memory {
         })
     }
 
-    /// Adds a proposal by the user, or returns the open one with the same meaning.
+    /// Adds a proposal made by the user. If there is already an open proposal with the same meaning, returns that one.
     pub(crate) fn add(&self, text: &str, target: MemoryTarget) -> Result<MemoryProposal, CliError> {
         let text = self.checked(text)?;
         let proposal = new_proposal(&text, target, MemorySource::User, None);
         let added = self.file.update(|inbox| {
             let outcome = inbox.add(proposal.clone());
-            // It was merged with a proposal of the same meaning.
+            // The proposal may have been merged with another proposal of the same meaning.
             let meaning = similarity::WordWeights::from_text(&text);
             let is_it = |known: &&OpenProposal| {
                 known.id == proposal.id || similarity::WordWeights::from_text(&known.text).is_same(&meaning)
@@ -137,7 +138,7 @@ impl Memory {
         }
     }
 
-    /// Changes the text or the target of a proposal, which also changes its ID. Returns the changed proposal.
+    /// Changes the text or the target of a proposal, which also changes its ID, and returns the new version.
     pub(crate) fn edit(&self, id: &str, text: Option<&str>, target: Option<MemoryTarget>) -> Result<MemoryProposal, CliError> {
         let text = text.map(|text| self.checked(text)).transpose()?;
         let edited = self.file.update(|inbox| {

@@ -1,4 +1,4 @@
-//! Detection of instructions that a user repeats, in the stored prompts of a workspace, without a model.
+//! Detects, without a model, instructions that a user repeats in the stored prompts of a workspace.
 
 use super::Memory;
 use super::document;
@@ -17,22 +17,23 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 
-/// Maximum number of sessions that are searched, latest first.
+/// Maximum number of sessions searched, starting with the most recent.
 const MAX_SESSIONS: usize = 20;
-/// Number of records read at a time, and maximum number of such parts per search.
+/// Number of records read at once, and maximum number of such reads per search.
 const PART_RECORDS: usize = 200;
 const MAX_PARTS: usize = 40;
-/// Maximum age of the prompts in the first search.
+/// Maximum age of the prompts considered in the first search.
 const FIRST_SEARCH: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// Overlap of a search with the previous one, because a prompt is stored shortly after its timestamp.
+/// Overlap of a search with the previous one, needed because a prompt is stored slightly later than its timestamp.
 const OVERLAP: SignedDuration = SignedDuration::from_secs(60);
-/// Directories of slash commands below the workspace, and the limits on their files, bytes and depth.
+/// Directories below the workspace that contain slash commands, and limits on the number, size and depth of their
+/// files.
 const COMMAND_DIRECTORIES: [&str; 2] = [".aye/commands", ".claude/commands"];
 const MAX_COMMANDS: usize = 200;
 const COMMAND_BYTES: u64 = 64 << 10;
 const COMMAND_DEPTH: usize = 3;
 
-/// Searches the prompts since the last search, and proposes instructions that occur in two tasks.
+/// Searches the prompts sent since the last search, and proposes instructions that occur in two tasks.
 pub(super) fn search(memory: &Memory, store: &Store) -> Result<(), CliError> {
     let place = &memory.place;
     let started = Timestamp::now();
@@ -74,7 +75,7 @@ pub(super) fn search(memory: &Memory, store: &Store) -> Result<(), CliError> {
     })
 }
 
-/// Adds the instructions of a session since a time.
+/// Adds the instructions found in a session's prompts since the given time.
 fn collect(
     store: &Store,
     session: &SessionId,
@@ -116,7 +117,8 @@ fn read(session: &SessionId, message: &Message, found: &mut Vec<DetectedInstruct
     let typed = message.typed_text();
     let all = instructions(typed);
     let prompt = blake3::hash(typed.trim().as_bytes()).to_hex().to_string();
-    // A prompt with nothing but an instruction may be repeated on purpose; a longer one that occurs again was sent again.
+    // A prompt with nothing but an instruction may be repeated on purpose; a longer prompt that occurs again was sent
+    // again.
     let is_alone = all.len() == 1 && all.iter().all(|only| only.chars().count() + 12 >= typed.trim().chars().count());
     found.extend(all.into_iter().map(|text| DetectedInstruction {
         session: session.clone(),
@@ -128,7 +130,7 @@ fn read(session: &SessionId, message: &Message, found: &mut Vec<DetectedInstruct
     }));
 }
 
-/// Stores an instruction, and proposes it if another task contains it too.
+/// Stores an instruction, and proposes it if it also occurs in another task.
 fn note(inbox: &mut InboxContent, said: DetectedInstruction, in_files: &[String]) {
     // A fork contains the prompts of the session that it was forked from.
     let is_known = |known: &DetectedInstruction| {
@@ -168,7 +170,8 @@ fn note(inbox: &mut InboxContent, said: DetectedInstruction, in_files: &[String]
     }
 }
 
-/// Returns the instructions in slash commands. Their text appears in prompts although the user did not type it.
+/// Returns the instructions contained in slash commands. Their text becomes part of prompts although the user did not
+/// type it.
 fn templates(place: &AppContext) -> Vec<WordWeights> {
     let mut texts = Vec::new();
     visit(&place.directories.config.join("commands"), 0, &mut texts);

@@ -1,12 +1,12 @@
-//! Similarity of instructions: compares the words of two sentences and the parts that they negate.
+//! Determines how similar two instructions are, by comparing their words and the parts that they negate.
 
 use std::collections::BTreeMap;
 
-/// Maximum number of words of a sentence that are compared.
+/// Maximum number of words of a sentence that are considered.
 const MAX_WORDS: usize = 80;
-/// Minimum similarity of two instructions with the same meaning.
+/// Similarity at or above which two instructions have the same meaning.
 const SAME: f64 = 0.7;
-/// Weight of a normal word, and of a word that says little about the subject.
+/// Weight of an ordinary word, and of a word that reveals little about the subject.
 const FULL: u32 = 2;
 const HALF: u32 = 1;
 
@@ -86,18 +86,18 @@ const FILLERS: &[&str] = &[
     "you",
     "your",
 ];
-/// Common verbs, which do not distinguish instructions about different subjects.
+/// Common verbs, which do not help to distinguish instructions about different subjects.
 const VERBS: &[&str] =
     &["always", "add", "call", "do", "ever", "keep", "only", "prefer", "put", "run", "running", "use", "using", "write"];
-/// Words that negate the rest of their clause.
+/// Words that negate the remainder of their clause.
 const NEGATIONS: &[&str] = &["avoid", "cannot", "dont", "never", "no", "not", "without"];
 
-/// The words of an instruction with their weights. A negated word begins with `-`.
+/// Words of an instruction and their weights. Negated words have the prefix `-`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WordWeights(BTreeMap<String, u32>);
 
 impl WordWeights {
-    /// Determines the meaning of a sentence.
+    /// Determines the words and weights of a sentence.
     pub(super) fn from_text(text: &str) -> Self {
         let mut words: BTreeMap<String, u32> = BTreeMap::new();
         let (mut negated, mut has_subject, mut before) = (None, false, String::new());
@@ -127,7 +127,7 @@ impl WordWeights {
         Self(words)
     }
 
-    /// Returns the similarity of two meanings, from 0 to 1. It is symmetric.
+    /// Returns the similarity of two instructions, from 0 to 1. The result is the same in both directions.
     pub(super) fn similarity(&self, other: &Self) -> f64 {
         let total = self.weight() + other.weight();
         if total == 0 {
@@ -149,7 +149,7 @@ impl WordWeights {
         self.similarity(other) >= SAME
     }
 
-    /// Returns the words in a fixed order, to derive an ID.
+    /// Returns the words in a fixed order, for deriving an ID.
     pub(super) fn key(&self) -> String {
         self.0.keys().map(String::as_str).collect::<Vec<_>>().join(" ")
     }
@@ -161,7 +161,7 @@ impl WordWeights {
 
 enum WordToken {
     Word(String),
-    /// The end of a clause.
+    /// End of a clause.
     Break,
 }
 
@@ -171,7 +171,7 @@ fn tokens(text: &str) -> impl Iterator<Item = WordToken> {
     let flush = |word: &mut String, found: &mut Vec<WordToken>| {
         let bare = word.trim_matches('\'');
         if !bare.is_empty() {
-            // `project's` is `project`.
+            // `project's` counts as `project`.
             let is_negation = bare.ends_with("n't");
             let bare = if is_negation { bare } else { bare.split('\'').next().unwrap_or(bare) };
             found.push(WordToken::Word(bare.to_owned()));

@@ -1,20 +1,20 @@
-//! Statements, as contained in proposals: each is a plain instruction on one line.
+//! Validates the text of a proposal, which must be a single plain instruction on one line.
 
 use crate::config::instruction_imports;
 use crate::policy::redact::{Redactor, has_marker};
 use crate::text::clean_line;
 
-/// Limits on the length in characters.
+/// Minimum and maximum length of an instruction, in characters.
 const MIN_CHARS: usize = 4;
 pub(super) const MAX_CHARS: usize = 300;
-/// Prefixes that could be read as the start of another speaker's message.
+/// Prefixes that could be mistaken for the start of another speaker's message.
 const SPEAKERS: [&str; 6] = ["system", "assistant", "user", "developer", "human", "tool"];
 
-/// Returns the text of a proposal as one line, without control characters and list markers.
+/// Returns the text of a proposal as a single line, without control characters and list markers.
 ///
 /// # Errors
 ///
-/// Returns an error if the text is not a single plain instruction, or it contains a secret.
+/// Returns an error if the text is not a single plain instruction, or if it contains a secret.
 pub(super) fn checked(text: &str, redactor: &Redactor) -> Result<String, String> {
     let is_break = |letter: char| matches!(letter, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
     if text.trim().contains(is_break) {
@@ -40,7 +40,7 @@ pub(super) fn checked(text: &str, redactor: &Redactor) -> Result<String, String>
     Ok(line)
 }
 
-/// Checks that a line is plain text in a Markdown list, and does not look like part of a system prompt.
+/// Checks that a line is plain text suitable for a Markdown list and does not resemble part of a system prompt.
 fn check_markup(line: &str) -> Result<(), String> {
     let refuse = |what: &str| Err(format!("the text {what}; write a plain sentence, and put code in backticks"));
     if line.starts_with(['#', '>', '|', '=', '~']) || line.starts_with("```") || line.starts_with("---") {

@@ -1,4 +1,4 @@
-//! Targets of proposals: the instruction files, and the change that a proposal would make to them.
+//! Instruction files that proposals target, and the changes that proposals would make to them.
 
 use super::document::{self, Added};
 use super::inbox::{Change, OpenProposal};
@@ -9,22 +9,22 @@ use crate::sys::file::{PreImage, ReadError, read};
 use crate::tools::line_hunks;
 use std::path::{Path, PathBuf};
 
-/// Name of the user's instruction files.
+/// File name of the user's instruction files.
 const NAME: &str = "AGENTS.md";
 
-/// The current state of an instruction file.
+/// Current state of an instruction file.
 pub(super) struct TargetFile {
-    /// Real path, without symlinks.
+    /// Path without symlinks.
     pub path: PathBuf,
     /// Path for display.
     pub shown: String,
-    /// Content; absent if the file does not exist.
+    /// Content; `None` if the file does not exist.
     pub before: Option<String>,
-    /// Name in the project's trust record, for a file of the project.
+    /// Name under which the project's trust record lists the file, if it belongs to the project.
     pub project_name: Option<String>,
 }
 
-/// The change that a proposal would make.
+/// Change that a proposal would make.
 pub(super) struct PlannedInstruction {
     pub file: TargetFile,
     pub after: String,
@@ -33,11 +33,11 @@ pub(super) struct PlannedInstruction {
     pub digest: String,
 }
 
-/// Reads the file of a target.
+/// Reads the file that corresponds to a target.
 ///
 /// # Errors
 ///
-/// Returns an error if nothing can be added to the file.
+/// Returns an error if instructions cannot be added to the file.
 pub(super) fn file(place: &AppContext, target: MemoryTarget) -> Result<TargetFile, String> {
     let given = match target {
         MemoryTarget::Project => project_instruction_file(&place.workspace),
@@ -71,7 +71,7 @@ fn too_long(shown: &str) -> String {
     )
 }
 
-/// Resolves symlinks. If the file is missing, resolves the symlinks of its directory.
+/// Resolves symlinks in a path. If the file does not exist, resolves those in its directory's path.
 fn real_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| {
         let name = path.file_name().unwrap_or_default();
@@ -88,12 +88,12 @@ impl TargetFile {
         self.before.as_ref().map_or(PreImage::Absent, |text| PreImage::hash(text.as_bytes()))
     }
 
-    /// Returns the content; empty if the file does not exist.
+    /// Returns the content of the file, or an empty string if the file does not exist.
     pub(super) fn text(&self) -> &str {
         self.before.as_deref().unwrap_or_default()
     }
 
-    /// Plans to add an instruction.
+    /// Plans the addition of an instruction.
     pub(super) fn plan(self, instruction: &str) -> Result<PlannedInstruction, String> {
         let Added { text: after, added } = document::add(self.text(), instruction);
         if after.len() as u64 > INSTRUCTION_BYTES {
@@ -114,7 +114,7 @@ impl TargetFile {
 }
 
 impl PlannedInstruction {
-    /// Returns the change in the form in which it is stored.
+    /// Returns the change in its stored form.
     pub(super) fn change(&self, is_trusted: bool) -> Change {
         Change {
             file: self.file.path.clone(),
@@ -135,7 +135,7 @@ fn hash_or_none(text: Option<&str>) -> String {
     text.map_or_else(|| "none".to_owned(), hash)
 }
 
-/// Returns a proposal for display, with the diff against the current file.
+/// Returns a proposal for display, including the diff against the current file.
 pub(super) fn show(place: &AppContext, proposal: &OpenProposal) -> MemoryProposal {
     let planned = file(place, proposal.target).and_then(|file| file.plan(&proposal.text));
     let (shown, diff, digest, problem) = match planned {

@@ -1,4 +1,4 @@
-//! Plugin archives: `.tar`, `.tar.gz` and `.zip` files, recognized by their first bytes and unpacked within limits.
+//! Unpacks plugin archives within limits. `.tar`, `.tar.gz` and `.zip` files are recognized by their first bytes.
 
 use super::copy::{MAX_ENTRIES, TOTAL_BYTES};
 use super::unpacked::Unpacked;
@@ -9,17 +9,18 @@ use tar::EntryType;
 
 /// Maximum size of an archive, in bytes.
 pub(super) const ARCHIVE_BYTES: u64 = 64 << 20;
-/// Number of bytes for headers and padding per entry of an unpacked tar file.
+/// Number of bytes allowed for the headers and padding of each entry in an unpacked tar file.
 const ENTRY_BYTES: u64 = 4 << 10;
 const GZIP: &[u8] = b"\x1f\x8b";
 const ZIP: &[u8] = b"PK\x03\x04";
-/// Position and content of the magic number of a tar file.
+/// Offset and content of the magic number in a tar file.
 const TAR: (usize, &[u8]) = (257, b"ustar");
-/// Signature of the end record of a zip file, its length without a comment, and the position of the entry count in it.
+/// Signature of the end record in a zip file, the record's length without a comment, and the offset of the entry count
+/// within it.
 const ZIP_END: &[u8] = b"PK\x05\x06";
 const ZIP_END_BYTES: usize = 22;
 const ZIP_COUNT_AT: usize = 10;
-/// Mode bits: the type of the entry, and whether a file is executable.
+/// Mode bits that determine the type of an entry, and those that make a file executable.
 const KIND: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
 const FOLDER: u32 = 0o040_000;
@@ -29,8 +30,8 @@ const EXECUTABLE: u32 = 0o111;
 /// Unpacks an archive into an empty folder.
 ///
 /// # Errors
-/// Returns an error if the archive is damaged, has entries other than files and folders, has names that clash or lead
-/// outside the folder, or exceeds a limit.
+/// Returns an error if the archive is damaged, contains entries other than files and folders, contains names that clash
+/// or that point outside the folder, or exceeds a limit.
 pub(super) fn unpack(bytes: &[u8], root: &Path) -> Result<(), Problem> {
     let mut unpacked = Unpacked::new(root);
     if bytes.starts_with(ZIP) {
@@ -96,7 +97,7 @@ fn unpack_zip(bytes: &[u8], unpacked: &mut Unpacked<'_>) -> Result<(), Problem> 
     Ok(())
 }
 
-/// Returns the number of entries according to the end record of a zip file.
+/// Returns the number of entries stated in the end record of a zip file.
 fn entry_count(bytes: &[u8]) -> Option<usize> {
     let last = bytes.len().checked_sub(ZIP_END_BYTES)?;
     let at = (0..=last).rev().take(usize::from(u16::MAX) + 1).find(|at| bytes[*at..].starts_with(ZIP_END))?;
@@ -115,7 +116,7 @@ mod tests {
     use std::fs;
     use std::io::Write;
 
-    /// Adds entries to an archive.
+    /// Function that adds entries to an archive.
     type Build<'a> = dyn Fn(&mut tar::Builder<Vec<u8>>) + 'a;
 
     fn tar_with(build: &Build<'_>) -> Vec<u8> {
@@ -124,7 +125,7 @@ mod tests {
         builder.into_inner().unwrap()
     }
 
-    /// Adds an entry with a name that the builder would reject.
+    /// Adds an entry whose name the builder would reject.
     fn add(builder: &mut tar::Builder<Vec<u8>>, name: &[u8], kind: EntryType, content: &[u8]) {
         let mut header = tar::Header::new_ustar();
         header.as_old_mut().name[..name.len()].copy_from_slice(name);

@@ -1,4 +1,4 @@
-//! Contents of a plugin: its usable parts, its errors, and parts that aye does not use.
+//! Lists the contents of a plugin: the parts that aye can use, errors, and parts that aye does not use.
 
 use super::installed::Plugin;
 use crate::config::Environment;
@@ -12,22 +12,22 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Other parts of plugins that aye does not use: the prefix of their paths, and a description.
+/// Plugin parts that aye does not support, each with the prefix of its path and a description.
 const UNUSED: [(&str, &str); 3] =
     [("output-styles/", "output styles"), (".lsp.json", "language servers"), ("monitors/", "monitors")];
 
-/// Maximum width in cells of a server value for display.
+/// Maximum width of a server value for display, in terminal cells.
 const VALUE_CELLS: usize = 80;
 
 /// A part of a plugin, such as a skill or a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Part {
     pub name: String,
-    /// Purpose, with the command line for a tool, a hook or a server.
+    /// Purpose of the part and, for a tool, a hook or a server, its command line.
     pub description: String,
 }
 
-/// The contents of a plugin.
+/// Contents of a plugin.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Contents {
     pub skills: Vec<Part>,
@@ -36,15 +36,15 @@ pub(crate) struct Contents {
     pub tools: Vec<Part>,
     pub hooks: Vec<Part>,
     pub servers: Vec<Part>,
-    /// Parts that aye does not use, with the reason.
+    /// Parts that aye does not use, with the reasons.
     pub unused: Vec<String>,
-    /// Errors in parts of the plugin; these parts are not used.
+    /// Errors in parts of the plugin. Parts with errors are not used.
     pub errors: Vec<String>,
     pub warnings: Vec<String>,
 }
 
 impl Contents {
-    /// Reads the contents of a plugin without running any code.
+    /// Reads the contents of a plugin without running any of its code.
     pub(crate) fn read(plugin: &Plugin) -> Self {
         let mut contents = Self::default();
         contents.add_skills(plugin);
@@ -61,7 +61,7 @@ impl Contents {
         contents
     }
 
-    /// Returns whether aye uses no part of the plugin.
+    /// Returns whether the plugin contains nothing that aye uses.
     pub(crate) fn is_empty(&self) -> bool {
         [&self.skills, &self.agents, &self.commands, &self.tools, &self.hooks, &self.servers].into_iter().all(Vec::is_empty)
     }
@@ -164,8 +164,8 @@ impl Contents {
     }
 }
 
-/// Describes an MCP server as its file defines it: the command or the URL, its values, and the user's environment
-/// variables that they name.
+/// Describes an MCP server as defined in its file: the command or URL, its values, and the user's environment variables
+/// that those values refer to.
 fn server_reach(entry: &Value) -> String {
     let text = |key: &str| entry.get(key).and_then(Value::as_str);
     if let Some(url) = text("url").or_else(|| text("serverUrl")) {
@@ -179,7 +179,7 @@ fn server_reach(entry: &Value) -> String {
     format!("runs `{}`{directory}{}{own}", line.join(" "), shown_values(entry, "env"))
 }
 
-/// Returns the values of a key, shortened and without expanding variables.
+/// Formats the values of a key. Long values are shortened, and variables are not expanded.
 fn shown_values(entry: &Value, key: &str) -> String {
     let shown = |text: &str| truncate(&reveal_line(text), VALUE_CELLS).into_owned();
     let pair = |(name, value): (&String, &Value)| {
@@ -190,7 +190,8 @@ fn shown_values(entry: &Value, key: &str) -> String {
     if pairs.is_empty() { String::new() } else { format!(", {key}: {}", pairs.join(", ")) }
 }
 
-/// Returns a clause that lists the user's environment variables in these values; empty if there are none.
+/// Returns a clause that lists the user's environment variables to which these values refer, or an empty string if
+/// there are none.
 fn own_variables(values: &[Option<&Value>], verb: &str) -> String {
     let mut names = BTreeSet::new();
     let mut rest: Vec<&Value> = values.iter().copied().flatten().collect();

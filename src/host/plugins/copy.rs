@@ -1,4 +1,4 @@
-//! Copies of plugin files, within limits. Only regular files and folders are copied.
+//! Copies plugin files within limits. Only regular files and folders are copied.
 
 use crate::config::FilePin;
 use crate::protocol::Problem;
@@ -11,29 +11,29 @@ use std::path::Path;
 
 /// Maximum number of files in a plugin.
 pub(super) const MAX_FILES: usize = 2_000;
-/// Maximum number of files and folders in a plugin.
+/// Maximum number of files and folders in a plugin, taken together.
 pub(super) const MAX_ENTRIES: usize = 4_000;
-/// Maximum depth of folders in a plugin.
+/// Maximum nesting depth of folders in a plugin.
 pub(super) const MAX_DEPTH: usize = 12;
 /// Maximum size of a file, in bytes.
 pub(super) const FILE_BYTES: u64 = 16 << 20;
-/// Maximum size of all files, in bytes.
+/// Maximum total size of a plugin's files in bytes.
 pub(super) const TOTAL_BYTES: u64 = 64 << 20;
-/// Folders of version control, which are not part of a plugin.
+/// Version control folders, which are not part of a plugin.
 const SKIPPED: [&str; 3] = [".git", ".hg", ".svn"];
-/// Mode of executable files, of other files, and of folders.
+/// Modes given to executable files, to other files, and to folders.
 const PROGRAM_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
-/// Bits of the mode that make a file executable.
+/// Mode bits that make a file executable.
 const EXECUTABLE: u32 = 0o111;
 
-/// Copies all files in `source` to the empty folder `target`. Returns the hashes of the written files. `after_read` is
-/// called after each file is read.
+/// Copies all files in `source` to the empty folder `target`, and returns the hashes of the written files. `after_read`
+/// is called after each file has been read.
 ///
 /// # Errors
-/// Returns an error if the folder contains anything other than files and folders, exceeds a limit, or changes during
-/// the copy.
+/// Returns an error if the folder contains anything other than files and folders, exceeds a limit, or changes while it
+/// is being copied.
 pub(super) fn copy_files(
     source: &Path,
     target: &Path,
@@ -81,7 +81,7 @@ pub(super) fn copy_files(
     Ok(files)
 }
 
-/// Returns whether a name has only characters that no terminal or other system interprets.
+/// Returns whether a name contains only characters that neither terminals nor other systems interpret.
 pub(super) fn is_plain_name(name: &str) -> bool {
     !name.chars().any(char::is_control) && !name.contains('\\')
 }
@@ -91,7 +91,7 @@ pub(super) fn is_skipped(name: &str) -> bool {
     SKIPPED.iter().any(|skipped| skipped.eq_ignore_ascii_case(name))
 }
 
-/// Returns the names in a folder, sorted.
+/// Returns the names of the entries in a folder, sorted.
 fn names(source: &Path, folder: &str) -> Result<Vec<String>, Problem> {
     let shown = if folder.is_empty() { "." } else { folder };
     let entries = crate::sys::path::entries(&source.join(folder)).map_err(|error| unreadable(shown, error))?;
@@ -141,10 +141,10 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Creates an entry at a path.
+    /// Function that creates an entry at a path.
     type MakeEntry = dyn Fn(&Path);
 
-    /// Creates a source folder and a target folder.
+    /// Creates an empty source folder and an empty target folder.
     fn folders() -> (tempfile::TempDir, std::path::PathBuf, std::path::PathBuf) {
         let root = tempfile::TempDir::new().unwrap();
         let real = root.path().canonicalize().unwrap();

@@ -1,5 +1,6 @@
-//! Git repositories of plugins. One commit is fetched with git, and its files are read without a checkout. No code of
-//! the repository runs: no hook, filter or file system monitor. Submodules are not fetched.
+//! Fetches plugins from git repositories. A single commit is fetched with git, and its files are read without a
+//! checkout. No code from the repository runs, whether as a hook, a filter or a file system monitor. Submodules are not
+//! fetched.
 
 use super::copy::{FILE_BYTES, MAX_ENTRIES, TOTAL_BYTES};
 use super::unpacked::Unpacked;
@@ -10,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Settings of every run, which override the user's git configuration.
+/// Settings for every git command, which override the user's git configuration.
 const SETTINGS: [&str; 10] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -23,7 +24,7 @@ const SETTINGS: [&str; 10] = [
     "http.lowSpeedLimit=1000",
     "http.lowSpeedTime=60",
 ];
-/// Environment variables that git gets without the user's credentials.
+/// Environment variables that are passed to git when it must not use the user's credentials.
 const VARIABLES: [&str; 13] = [
     "PATH",
     "TMPDIR",
@@ -39,34 +40,35 @@ const VARIABLES: [&str; 13] = [
     "GIT_SSL_CAINFO",
     "GIT_SSL_CAPATH",
 ];
-/// Environment variables that git also gets with the user's credentials.
+/// Additional environment variables that are passed to git when it may use the user's credentials.
 const OWN_VARIABLES: [&str; 5] = ["GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"];
-/// Shell line that runs git with limits: 256 MB per written file (in units of 512 bytes), and 300 seconds of CPU time.
+/// Shell command line that runs git with limits: 256 MB per written file (specified in units of 512 bytes), and 300
+/// seconds of CPU time.
 const LIMITED: &str = "ulimit -f 524288; ulimit -t 300; exec git \"$@\"";
-/// Total time for all git runs, which share one deadline.
+/// Maximum total time for all git commands of a fetch.
 const TOTAL_TIME: Duration = Duration::from_secs(300);
-/// Maximum size of stdout, and of stderr, in bytes, for a run whose output is read as a whole.
+/// Maximum size of stdout and of stderr, in bytes, for a git command whose output is read as a whole.
 const OUTPUT_BYTES: u64 = 1 << 20;
-/// Maximum size in bytes of the file list of a commit.
+/// Maximum size of a commit's file list in bytes.
 const LIST_BYTES: u64 = 16 << 20;
 const PROGRAM_MODE: &str = "100755";
 const SYMLINK_MODE: &str = "120000";
 
-/// A repository, and the revision of the plugin in it.
+/// A repository, and the revision from which the plugin is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PluginRepository {
-    /// URL, or absolute path.
+    /// URL or absolute path.
     pub url: String,
     pub scheme: Scheme,
-    /// Branch, tag or commit; `None` for the default branch.
+    /// Branch, tag or commit. `None` selects the default branch.
     pub revision: Option<String>,
 }
 
-/// Protocol of a repository. Git may not use any other, even after a redirect.
+/// Protocol of a repository. git must not use any other protocol, even after a redirect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scheme {
     Https,
-    /// Only for servers on this machine.
+    /// Allowed only for servers on this machine.
     Http,
     Ssh,
     /// A directory on this machine.
@@ -84,12 +86,13 @@ impl Scheme {
     }
 }
 
-/// Fetches a commit into `scratch` and writes its files to `target`; both must be empty folders. With `folder`, writes
-/// only the files in that folder. `has_credentials`: whether git may use the user's credential helpers and keys.
-/// Returns the ID of the commit.
+/// Fetches a commit into `scratch` and writes its files to `target`, both of which must be empty folders. If `folder`
+/// is set, writes only the files in that folder. `has_credentials` specifies whether git may use the user's credential
+/// helpers and keys. Returns the commit ID.
 ///
 /// # Errors
-/// Returns an error if git fails, the commit has entries other than files and folders, or a limit is exceeded.
+/// Returns an error if git fails, if the commit contains entries other than files and folders, or if a limit is
+/// exceeded.
 pub(super) fn fetch(
     repository: &PluginRepository,
     (scratch, target): (&Path, &Path),
@@ -107,19 +110,19 @@ pub(super) fn fetch(
     Ok(commit)
 }
 
-/// A file of a commit.
+/// A file in a commit.
 struct CommitFile {
     path: Vec<u8>,
     id: String,
     is_program: bool,
 }
 
-/// Runs git in a bare repository.
+/// Runs git commands in a bare repository.
 struct Git<'a> {
     directory: &'a Path,
     scheme: Scheme,
     has_credentials: bool,
-    /// Time at which running processes are killed.
+    /// Time at which any running process is killed.
     deadline: Instant,
 }
 
@@ -130,8 +133,8 @@ impl Git<'_> {
         for setting in SETTINGS {
             git.args(["-c", setting]);
         }
-        // Named explicitly, because `safe.bareRepository=explicit` in the user's configuration disables the discovery
-        // of bare repositories.
+        // The repository is named explicitly, because `safe.bareRepository=explicit` in the user's configuration
+        // disables the discovery of bare repositories.
         git.arg("--git-dir").arg(self.directory);
         if self.has_credentials {
             let is_foreign = |name: &String| name.starts_with("GIT_") && !OWN_VARIABLES.contains(&name.as_str());
@@ -164,7 +167,7 @@ impl Git<'_> {
         Err(failed(line.trim_start_matches("fatal: ").trim_start_matches("error: ")))
     }
 
-    /// Runs a command, with `read` reading its output, until the deadline at most.
+    /// Runs a command, at most until the deadline. `read` reads the output of the command.
     fn run<T>(&self, command: &mut Command, read: impl FnOnce(&mut Child) -> T) -> Result<(ExitStatus, T), Problem> {
         let ended = run_until(command, self.deadline, read).map_err(|error| failed(&error.to_string()))?;
         ended.ok_or_else(|| {
@@ -177,7 +180,7 @@ impl Git<'_> {
         Ok(String::from_utf8_lossy(&self.output(arguments)?).trim_end().to_owned())
     }
 
-    /// Adds a hint to the error of a failed fetch.
+    /// Adds a hint to the error that explains why a fetch failed.
     fn with_advice(&self, problem: Problem) -> Problem {
         if self.has_credentials || self.scheme == Scheme::File {
             return problem.hint("check the repository and the revision");
@@ -185,7 +188,7 @@ impl Git<'_> {
         problem.hint("if the repository is private, pass `--credentials` to let git use your credential helpers")
     }
 
-    /// Returns the files of a commit.
+    /// Returns the files in a commit.
     fn files(&self, commit: &str, folder: Option<&str>) -> Result<Vec<CommitFile>, Problem> {
         let mut command = self.command(&["ls-tree", "-r", "-l", "-z", "--full-tree", commit]);
         let (status, list) = self.run(command.stderr(Stdio::null()), |child| read_bounded(child.stdout.take(), LIST_BYTES))?;
@@ -225,11 +228,11 @@ impl Git<'_> {
         Ok(files)
     }
 
-    /// Writes the files exactly as they are in the commit.
+    /// Writes the files exactly as they are stored in the commit.
     fn write(&self, files: &[CommitFile], scratch: &Path, unpacked: &mut Unpacked<'_>) -> Result<(), Problem> {
         let cannot = |error: std::io::Error| failed(&error.to_string());
         let ids: String = files.iter().flat_map(|file| [file.id.as_str(), "\n"]).collect();
-        // Read from a file, so that neither side waits for the other.
+        // git reads the IDs from a file, so that neither process waits for the other.
         let list = scratch.join("aye-objects");
         std::fs::File::create(&list).and_then(|mut file| file.write_all(ids.as_bytes())).map_err(cannot)?;
         let input = std::fs::File::open(&list).map_err(cannot)?;
@@ -243,10 +246,10 @@ impl Git<'_> {
     }
 }
 
-/// Reads an output to its end.
+/// Reads output to its end.
 ///
 /// # Errors
-/// Returns an error if the output cannot be read, or is longer than `max_bytes`.
+/// Returns an error if the output cannot be read or is longer than `max_bytes`.
 fn read_bounded(output: Option<impl Read>, max_bytes: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let Some(output) = output else { return Ok(bytes) };
@@ -269,7 +272,7 @@ fn write_objects(files: &[CommitFile], out: &mut impl BufRead, unpacked: &mut Un
         let Some(size) = size else { return Err(failed("git returned a different object")) };
         let mut content = out.by_ref().take(size);
         unpacked.add_file(&file.path, file.is_program, &mut content)?;
-        // A file that is left out was not read.
+        // The content of an omitted file is still unread.
         std::io::copy(&mut content, &mut std::io::sink()).map_err(cannot)?;
         let mut end = [0];
         out.read_exact(&mut end).map_err(cannot)?;

@@ -1,4 +1,4 @@
-//! Installed plugins and their files. Each file is compared with its pinned hash when it is read.
+//! Installed plugins and their files. Whenever a file is read, it is compared with its pinned hash.
 
 use super::manifest::{Part, manifest_fields};
 use crate::config::servers::{ServerDefinition, ServerFile, parse_plugin_servers};
@@ -12,41 +12,41 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Maximum size in bytes of a `SKILL.md`, an agent file or a tool manifest.
+/// Maximum size of a `SKILL.md`, an agent file or a tool manifest, in bytes.
 const DEFINITION_BYTES: u64 = 256 << 10;
-/// Maximum size in bytes of a slash command file.
+/// Maximum size of a slash command file in bytes.
 const COMMAND_BYTES: u64 = 1 << 20;
-/// Maximum size of a file that is hashed, in bytes.
+/// Maximum size of a file to hash, in bytes.
 const FILE_BYTES: u64 = 16 << 20;
 const SKILLS: &str = "skills/";
 const AGENTS: &str = "agents/";
 const COMMANDS: &str = "commands/";
 const TOOLS: &str = "tools/";
-/// Default files of the hooks and of the MCP servers; a manifest can name others.
+/// Files that define hooks and MCP servers by default. A manifest can specify additional ones.
 const HOOKS: &str = "hooks/hooks.json";
 const SERVERS: &str = ".mcp.json";
 
-/// The plugins of a user.
+/// Plugins of a user.
 #[derive(Debug, Default)]
 pub(crate) struct Plugins {
-    /// Plugins by name.
+    /// Plugins, in order of name.
     pub plugins: Vec<Plugin>,
     /// Messages about plugins that cannot be read.
     pub problems: Vec<String>,
 }
 
-/// A plugin, and the folder with its files.
+/// A plugin and the folder that contains its files.
 #[derive(Debug, Clone)]
 pub(crate) struct Plugin {
     pub pin: PluginPin,
-    /// Folder path without symlinks.
+    /// Path of the folder, without symlinks.
     pub root: PathBuf,
 }
 
-/// A slash command of a plugin with notices about its file, or the reason why the file is not used.
+/// A plugin's slash command and notices about its file, or the reason why the file is not used.
 pub(crate) type PluginCommand = Result<(CustomCommand, Vec<String>), String>;
 
-/// A tool manifest: its path and its content, or the reason why it is not used.
+/// Path of a tool manifest, and its content or the reason why it is not used.
 pub(crate) type ToolManifest = (PathBuf, Result<Vec<u8>, String>);
 
 impl Plugin {
@@ -54,12 +54,12 @@ impl Plugin {
         &self.pin.name
     }
 
-    /// Returns the display path of a file: `plugin:demo/skills/pdf/SKILL.md`.
+    /// Returns the path of a file for display, as in `plugin:demo/skills/pdf/SKILL.md`.
     pub(crate) fn shown(&self, path: &str) -> String {
         format!("plugin:{}/{path}", self.pin.name)
     }
 
-    /// Returns the skills with their pinned files. Reads every `SKILL.md`, and no other file.
+    /// Returns the plugin's skills with their pinned files. Reads every `SKILL.md`, but no other files.
     pub(crate) fn skills(&self) -> PluginSkills {
         let names = self.files_in(SKILLS).filter_map(|path| {
             let (name, rest) = path.strip_prefix(SKILLS)?.split_once('/')?;
@@ -85,7 +85,7 @@ impl Plugin {
         PluginSkills { plugin: self.pin.name.clone(), root: self.root.clone(), candidates: names.map(candidate).collect() }
     }
 
-    /// Returns the agent files.
+    /// Returns the plugin's agent files.
     pub(crate) fn agents(&self) -> Vec<AgentFile> {
         let file = |path: &String| AgentFile {
             shown: self.shown(path),
@@ -95,7 +95,7 @@ impl Plugin {
         self.files_with_extension(AGENTS, "md").map(file).collect()
     }
 
-    /// Returns the slash commands.
+    /// Returns the plugin's slash commands.
     pub(crate) fn commands(&self) -> Vec<PluginCommand> {
         let command = |path: &String| {
             let name = command_name(Path::new(path.strip_prefix(COMMANDS)?))?;
@@ -107,15 +107,15 @@ impl Plugin {
         self.files_with_extension(COMMANDS, "md").filter_map(command).collect()
     }
 
-    /// Returns the tool manifests.
+    /// Returns the plugin's tool manifests.
     pub(crate) fn tools(&self) -> Vec<ToolManifest> {
         let is_direct = |path: &&String| !path[TOOLS.len()..].contains('/');
         let manifest = |path: &String| (self.root.join(path), self.read(path, DEFINITION_BYTES));
         self.files_with_extension(TOOLS, "toml").filter(is_direct).map(manifest).collect()
     }
 
-    /// Returns the hooks. If a hook file has changed since the plugin was added, every call needs approval, because the
-    /// file may deny the call.
+    /// Returns the plugin's hooks. If a hook file has changed since the plugin was added, every call needs approval,
+    /// because the file might have denied the call.
     pub(crate) fn hooks(&self) -> Vec<HookFile> {
         let read = |(file, content): (String, Result<Vec<u8>, String>)| match content {
             Ok(bytes) => read_claude_file(&with_hooks_key(bytes), &file, HookOrigin::Plugin),
@@ -124,19 +124,19 @@ impl Plugin {
         self.parts("hooks", HOOKS).into_iter().map(read).collect()
     }
 
-    /// Returns whether a hook file with this display path belongs to this plugin.
+    /// Returns whether `shown`, the display path of a hook file, belongs to this plugin.
     pub(crate) fn owns(&self, shown: &str) -> bool {
         shown.strip_prefix(&self.shown("")).is_some()
     }
 
-    /// Returns the MCP servers. `withheld`: environment variables that no server gets.
+    /// Returns the plugin's MCP servers. `withheld` lists environment variables that are not passed to any server.
     pub(crate) fn servers(&self, environment: &Environment, withheld: &[String]) -> ServerFile {
         let (servers, problems) = self.servers_with_entries(environment, withheld);
         ServerFile { servers: servers.into_iter().map(|(server, _)| server).collect(), problems, ..ServerFile::default() }
     }
 
-    /// Returns the MCP servers, each with its entry, and messages about ignored entries. If several servers have the
-    /// same name, only the first is used.
+    /// Returns the plugin's MCP servers, each with its entry, and messages about entries that are ignored. If several
+    /// servers have the same name, only the first is used.
     pub(super) fn servers_with_entries(
         &self,
         environment: &Environment,
@@ -172,8 +172,8 @@ impl Plugin {
         (all, problems)
     }
 
-    /// Returns the documents of a part: the default file, and those that the manifest names under `key`. Each has a
-    /// display name.
+    /// Returns the documents that define a part of the plugin, each with its display name. These are the default file
+    /// and the documents listed under `key` in the manifest.
     fn parts(&self, key: &str, usual: &str) -> Vec<(String, Result<Vec<u8>, String>)> {
         let manifest = manifest_fields(&|path| self.pin.files.contains_key(path).then(|| self.read(path, DEFINITION_BYTES)));
         let mut paths: Vec<String> = self.pin.files.contains_key(usual).then(|| usual.to_owned()).into_iter().collect();
@@ -196,19 +196,19 @@ impl Plugin {
         files.chain(documents).collect()
     }
 
-    /// Returns the hashes of all files, by path.
+    /// Returns the hashes of the plugin's files, by path.
     pub(crate) fn hashes(&self) -> Arc<BTreeMap<String, String>> {
         Arc::new(self.pin.files.iter().map(|(path, file)| (path.clone(), file.hash.clone())).collect())
     }
 
-    /// Returns the first file that is new or has changed since the plugin was added. Reads all files.
+    /// Returns the first file that has been added or changed since the plugin was added. Reads all files.
     pub(crate) fn change(&self) -> Option<String> {
         let changed =
             self.pin.files.keys().find_map(|path| self.read(path, FILE_BYTES).err().map(|why| format!("`{path}`: {why}")));
         changed.or_else(|| self.new_file(Path::new("")))
     }
 
-    /// Returns the first file in a folder that was not there when the plugin was added.
+    /// Returns the first file in a folder that did not exist when the plugin was added.
     fn new_file(&self, folder: &Path) -> Option<String> {
         let entries = std::fs::read_dir(self.root.join(folder)).ok()?;
         entries.filter_map(Result::ok).find_map(|entry| {
@@ -224,7 +224,7 @@ impl Plugin {
     /// Returns the content of a file.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, or has changed since the plugin was added.
+    /// Returns an error if the file cannot be read, or if it has changed since the plugin was added.
     pub(crate) fn read(&self, path: &str, max_bytes: u64) -> Result<Vec<u8>, String> {
         let Some(pin) = self.pin.files.get(path) else { return Err("the file is not part of the plugin".to_owned()) };
         let content = crate::sys::file::read(&self.root.join(path), max_bytes).map_err(|error| error.to_string())?;
@@ -247,7 +247,7 @@ impl Plugin {
     }
 }
 
-/// Wraps a hook file in the key `hooks`, which a manifest may leave out.
+/// Wraps the content of a hook file in a `hooks` key, which the file may omit.
 fn with_hooks_key(bytes: Vec<u8>) -> Vec<u8> {
     let is_bare = |fields: &serde_json::Map<String, serde_json::Value>| {
         !fields.contains_key("hooks") && fields.keys().any(|key| HookEvent::from_name(key).is_some())

@@ -1,4 +1,4 @@
-//! Manifest of a plugin, in the formats of aye and of Claude Code.
+//! Parses plugin manifests in the formats of aye and Claude Code.
 
 use crate::protocol::Problem;
 use crate::skills::wrong_name;
@@ -6,18 +6,18 @@ use crate::text::clean_line;
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// Possible manifest files; the first that exists is used.
+/// Possible manifest files, of which the first one that exists is used.
 const FILES: [&str; 3] = [".claude-plugin/plugin.json", "plugin.json", "plugin.toml"];
 /// Maximum size of a manifest, in bytes.
 const FILE_BYTES: u64 = 64 << 10;
 /// Maximum length of a description, in characters.
 const DESCRIPTION_CHARS: usize = 1024;
-/// Maximum length of a version or an author, in characters.
+/// Maximum length of a version or an author's name, in characters.
 const FIELD_CHARS: usize = 100;
-/// Keys of Claude Code that replace the default folders.
+/// Claude Code keys that replace the default folders.
 const FOLDER_KEYS: [&str; 5] = ["commands", "agents", "skills", "lspServers", "outputStyles"];
 
-/// The manifest of a plugin.
+/// Manifest of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PluginManifest {
     pub name: String,
@@ -28,7 +28,7 @@ pub(crate) struct PluginManifest {
     pub notes: Vec<String>,
 }
 
-/// Returns whether a folder has a manifest, valid or not.
+/// Returns whether a folder contains a manifest, even if it is invalid.
 pub(super) fn has_manifest(root: &Path) -> bool {
     FILES.iter().any(|file| root.join(file).symlink_metadata().is_ok())
 }
@@ -36,7 +36,7 @@ pub(super) fn has_manifest(root: &Path) -> bool {
 /// Reads the manifest in a folder.
 ///
 /// # Errors
-/// Returns an error if the folder has no manifest, or the manifest is invalid.
+/// Returns an error if the folder contains no manifest, or if the manifest is invalid.
 pub(crate) fn find_manifest(root: &Path) -> Result<PluginManifest, Problem> {
     let read = |file: &str| {
         let path = root.join(file);
@@ -51,13 +51,13 @@ pub(crate) fn find_manifest(root: &Path) -> Result<PluginManifest, Problem> {
     parse(&fields.map_err(invalid)?, file).map_err(invalid)
 }
 
-/// Reads a file of the plugin; `None` if there is no such file.
+/// Function that reads one of the plugin's files. It returns `None` if the file does not exist.
 type ReadFile<'a> = dyn Fn(&str) -> Option<Result<Vec<u8>, String>> + 'a;
 
-/// The manifest in use, and its fields or the reason why they cannot be read.
+/// Name of the manifest that is used, and its fields or the reason why they cannot be read.
 type ManifestFields = (&'static str, Result<Map<String, Value>, String>);
 
-/// Returns the fields of the manifest, if there is one.
+/// Returns the fields of the manifest, or `None` if there is no manifest.
 pub(super) fn manifest_fields(read: &ReadFile<'_>) -> Option<ManifestFields> {
     let (file, content) = FILES.into_iter().find_map(|file| Some((file, read(file)?)))?;
     Some((file, content.and_then(|bytes| fields(file, &bytes))))
@@ -77,17 +77,17 @@ fn fields(file: &str, bytes: &[u8]) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// A document that the manifest names, such as the hooks.
+/// A document to which the manifest refers, such as the hooks.
 pub(super) enum Part {
-    /// Path within the plugin.
+    /// Path of the document within the plugin.
     File(String),
-    /// The document itself.
+    /// Content of the document.
     Inline(Vec<u8>),
     Invalid,
 }
 
 impl Part {
-    /// Parses the value of a manifest key: a path, a document, or a list of them.
+    /// Parses the value of a manifest key, which may be a path, a document, or a list of both.
     pub(super) fn read(value: &Value) -> Vec<Self> {
         match value {
             Value::Null => Vec::new(),
@@ -119,14 +119,14 @@ fn parse(fields: &Map<String, Value>, file: &str) -> Result<PluginManifest, Stri
     })
 }
 
-/// Returns a field as one line, without control characters.
+/// Returns a field as a single line without control characters.
 fn line(fields: &Map<String, Value>, key: &str, max_chars: usize) -> Result<Option<String>, String> {
     let text = match fields.get(key) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::String(text)) => text,
         Some(_) => return Err(format!("`{key}` must be text")),
     };
-    // A name is checked as it is written.
+    // A name is validated exactly as it is written.
     let text = if key == "name" { text.clone() } else { clean_line(text.trim()) };
     let length = text.chars().count();
     if length > max_chars {

@@ -1,5 +1,5 @@
-//! Plugins: folders with skills, agents, slash commands and tools that the user adds. Their files are pinned by hash; a
-//! file that changes later is not used.
+//! Plugins, which are folders of skills, agents, slash commands, tools, hooks and MCP servers that the user adds. Their
+//! files are pinned by hash, and a file that has changed since then is not used.
 
 mod archive;
 mod contents;

@@ -1,4 +1,4 @@
-//! Sources of plugins: folders, git repositories and archives.
+//! Plugin sources, which are folders, git repositories and archives.
 
 use super::archive::{self, ARCHIVE_BYTES};
 use super::git::{self, PluginRepository, Scheme};
@@ -13,9 +13,9 @@ use std::time::Duration;
 
 /// Timeout for downloading an archive.
 const DOWNLOAD_TIME: Duration = Duration::from_secs(300);
-/// File name extensions of archives.
+/// File name extensions that identify archives.
 const ARCHIVES: [&str; 4] = [".tar.gz", ".tgz", ".tar", ".zip"];
-/// Length of a commit ID, in digits.
+/// Number of digits in a commit ID.
 const COMMIT_DIGITS: usize = 40;
 /// Maximum length of a revision name, in bytes.
 const REVISION_BYTES: usize = 200;
@@ -24,7 +24,7 @@ const REVISION_BYTES: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PluginSource {
     kind: SourceKind,
-    /// Plugin folder in the repository or archive.
+    /// Folder that contains the plugin, inside a repository or an archive.
     folder: Option<String>,
 }
 
@@ -36,22 +36,22 @@ enum SourceKind {
     Url(String),
 }
 
-/// Fetched files of a plugin, and the IDs of their source.
+/// Fetched files of a plugin, and IDs that identify the fetched version.
 pub(crate) struct FetchedPlugin {
-    /// Folder of the plugin.
+    /// Folder that contains the plugin's files.
     pub root: PathBuf,
-    /// Commit ID, for a repository.
+    /// Commit ID, if the source is a repository.
     pub commit: Option<String>,
-    /// SHA-256 hash, for an archive.
+    /// SHA-256 hash, if the source is an archive.
     pub archive_hash: Option<String>,
 }
 
 impl PluginSource {
-    /// Parses a source given by the user: a path, a URL, or one of them with `#BRANCH` or `@COMMIT`. `folder`: the
-    /// folder of the plugin in a repository or an archive.
+    /// Parses a source given by the user, which is a path or a URL, optionally followed by `#BRANCH` or `@COMMIT`.
+    /// `folder` is the plugin's folder inside a repository or an archive.
     ///
     /// # Errors
-    /// Returns an error if the source does not exist, or its form is not supported.
+    /// Returns an error if the source does not exist, or if its form is not supported.
     pub(crate) fn parse(given: &str, folder: Option<&str>, workspace: &Path) -> Result<Self, Problem> {
         let kind = kind(given, workspace)?;
         let folder = folder.map(|folder| folder.trim_end_matches('/')).filter(|folder| !matches!(*folder, "" | "."));
@@ -66,7 +66,7 @@ impl PluginSource {
         }
     }
 
-    /// Returns the source as text that does not depend on the working directory.
+    /// Returns the source in a text form that does not depend on the working directory.
     pub(crate) fn text(&self) -> String {
         match &self.kind {
             SourceKind::Folder(path) | SourceKind::File(path) => path.display().to_string(),
@@ -79,7 +79,7 @@ impl PluginSource {
         }
     }
 
-    /// Returns the folder of the plugin in a repository or an archive.
+    /// Returns the plugin's folder inside a repository or an archive.
     pub(crate) fn folder(&self) -> Option<&str> {
         self.folder.as_deref()
     }
@@ -89,7 +89,7 @@ impl PluginSource {
         !matches!(self.kind, SourceKind::Folder(_))
     }
 
-    /// Returns the path of the source, if it is a folder.
+    /// Returns the path of the source if it is a folder.
     pub(crate) fn directory(&self) -> Option<&Path> {
         match &self.kind {
             SourceKind::Folder(path) => Some(path),
@@ -97,12 +97,13 @@ impl PluginSource {
         }
     }
 
-    /// Fetches the files without running any of them. `scratch`: an empty folder for them; a source that is a folder is
-    /// used in place. `has_credentials`: whether git may use the user's credential helpers and keys.
+    /// Fetches the files without running any of them. They are written to `scratch`, which must be an empty folder,
+    /// unless the source is a folder, which is used in place. `has_credentials` specifies whether git may use the
+    /// user's credential helpers and keys.
     ///
     /// # Errors
-    /// Returns an error if the files cannot be fetched, the source contains anything other than files and folders, or a
-    /// limit is exceeded.
+    /// Returns an error if the files cannot be fetched, if the source contains anything other than files and folders,
+    /// or if a limit is exceeded.
     pub(crate) fn fetch(&self, scratch: &Path, has_credentials: bool, timeouts: Timeouts) -> Result<FetchedPlugin, Problem> {
         let bytes = match &self.kind {
             SourceKind::Folder(path) => return Ok(FetchedPlugin { root: path.clone(), commit: None, archive_hash: None }),
@@ -161,7 +162,8 @@ fn new_folder(scratch: &Path, name: &str) -> Result<PathBuf, Problem> {
     Ok(path)
 }
 
-/// Returns the single subfolder of a folder without a manifest. Archives of repositories have all files in one.
+/// If `root` contains no manifest and only a single subfolder, returns that subfolder. Repository archives contain all
+/// files in one folder.
 fn only_folder(root: PathBuf) -> PathBuf {
     if has_manifest(&root) {
         return root;
@@ -194,7 +196,7 @@ fn kind(given: &str, workspace: &Path) -> Result<SourceKind, Problem> {
     Err(problem.hint("name a folder, an archive (.tar.gz or .zip), or the URL of a git repository"))
 }
 
-/// Returns the source if the given path exists.
+/// Returns the source if the given path exists, or `Ok(None)` if it does not.
 fn local(given: &str, workspace: &Path) -> Result<Option<SourceKind>, Problem> {
     let Ok(real) = workspace.join(given).canonicalize() else { return Ok(None) };
     if real.is_dir() {
@@ -238,7 +240,7 @@ fn remote(address: &str, scheme: &str, rest: &str, revision: Option<String>) -> 
     Ok(SourceKind::Repository(PluginRepository { url: address.to_owned(), scheme, revision }))
 }
 
-/// Splits `ADDRESS#BRANCH` or `ADDRESS@COMMIT` into the address and the revision.
+/// Splits `ADDRESS#BRANCH` or `ADDRESS@COMMIT` into address and revision.
 fn with_revision(given: &str) -> Result<(&str, Option<String>), Problem> {
     if let Some((address, revision)) = given.rsplit_once('#') {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._/-+".contains(letter);
@@ -269,8 +271,8 @@ fn is_commit(text: &str) -> bool {
     text.len() == COMMIT_DIGITS && text.chars().all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// Checks that a revision given as a commit ID was fetched as this commit, and not as another object or a branch of the
-/// same name.
+/// If the revision was given as a commit ID, checks that exactly this commit was fetched, rather than another object or
+/// a branch with the same name.
 fn check_commit(revision: Option<&str>, fetched: &str) -> Result<(), Problem> {
     match revision.filter(|revision| is_commit(revision)) {
         Some(asked) if !asked.eq_ignore_ascii_case(fetched) => {

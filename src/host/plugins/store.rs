@@ -1,6 +1,6 @@
-//! Storage of installed plugins. The pin file determines which folder belongs to a plugin. It is replaced atomically
-//! once the folder is complete, so a killed process leaves either the old or the new plugin. Folders without pins are
-//! removed by the next command that changes plugins.
+//! Stores installed plugins. A plugin's pin file determines which folder contains the plugin. The pin file is replaced
+//! atomically once the folder is complete, so if the process is killed, either the old or the new plugin remains.
+//! Folders without pins are deleted by the next command that changes plugins.
 
 use super::copy::copy_files;
 use super::installed::{Plugin, Plugins};
@@ -14,37 +14,37 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Folder of the plugins, in the data directory.
+/// Folder for plugins, inside the data directory.
 const FOLDER: &str = "plugins";
-/// Name prefix of incomplete folders.
+/// Prefix of the names of incomplete folders.
 const STAGING: &str = ".staging-";
-/// Name suffix of a second folder with the same files.
+/// Suffix of the name of a second folder with the same files.
 const SECOND: &str = "-2";
-/// Number of digest digits in the name of a folder.
+/// Number of hash digits in a folder name.
 const DIGITS: usize = 16;
 
-/// The plugins of a user. Cheap to clone; the methods read the files.
+/// Plugins of a user. Cheap to clone; files are read only when a method is called.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PluginStore {
     config: PathBuf,
-    /// Folder of the plugins; `None` for a user without plugins.
+    /// Folder that contains the plugins, or `None` for a user without plugins.
     folder: Option<PathBuf>,
 }
 
-/// Exclusive lock for changing plugins.
+/// Exclusive lock that is required for changing plugins.
 pub(crate) struct StoreLock {
     _directory: File,
 }
 
-/// A copy of a plugin that is not installed yet. Dropping it removes it.
+/// A copy of a plugin that has not been installed yet. Dropping it deletes the copy.
 pub(crate) struct StagedPlugin {
     pub manifest: PluginManifest,
-    /// The plugin in its temporary folder.
+    /// The plugin, in a temporary folder.
     pub plugin: Plugin,
     directory: TempDir,
 }
 
-/// Options for fetching the files of a plugin.
+/// Options for fetching a plugin's files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FetchOptions {
     /// Whether git may use the user's credential helpers and keys.
@@ -65,7 +65,7 @@ impl PluginStore {
         all
     }
 
-    /// Returns all plugins.
+    /// Returns all plugins, including disabled ones.
     pub(crate) fn all(&self) -> Plugins {
         let Some(folder) = &self.folder else { return Plugins::default() };
         let (pins, problems) = PluginPin::read_all(&self.config);
@@ -77,10 +77,10 @@ impl PluginStore {
         Plugins { plugins, problems }
     }
 
-    /// Returns the plugin with this name; `None` if it is not installed.
+    /// Returns the plugin with this name, or `None` if it is not installed.
     ///
     /// # Errors
-    /// Returns an error if the pins of the plugin cannot be read.
+    /// Returns an error if the plugin's pins cannot be read.
     pub(crate) fn find(&self, name: &str) -> Result<Option<Plugin>, Problem> {
         let pin = PluginPin::read(&self.config, name).map_err(Problem::new)?;
         let Some(folder) = &self.folder else { return Ok(None) };
@@ -88,10 +88,10 @@ impl PluginStore {
         Ok(pin.map(|pin| Plugin { root: folder.join(&pin.folder), pin }))
     }
 
-    /// Locks the plugins for a change, and removes leftovers of interrupted changes.
+    /// Acquires the lock for changing plugins, and deletes what interrupted changes left behind.
     ///
     /// # Errors
-    /// Returns an error if another process is changing plugins, or the data directory cannot be used.
+    /// Returns an error if another process is changing plugins, or if the data directory cannot be used.
     pub(crate) fn lock(&self) -> Result<StoreLock, Problem> {
         let failed = |error: std::io::Error| Problem::new("cannot change plugins").because(error);
         let folder = self.folder()?;
@@ -104,7 +104,7 @@ impl PluginStore {
                 let problem = Problem::new("another aye process is changing plugins");
                 return Err(problem.hint("wait until it ends, then run the command again"));
             }
-            // A file system without locks.
+            // The file system does not support locks.
             Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
@@ -113,10 +113,10 @@ impl PluginStore {
         Ok(StoreLock { _directory: directory })
     }
 
-    /// Fetches a plugin, copies it into a temporary folder and reads its manifest.
+    /// Fetches a plugin, copies it to a temporary folder and reads its manifest.
     ///
     /// # Errors
-    /// Returns an error if the source is not a plugin, or cannot be fetched or copied.
+    /// Returns an error if the source is not a plugin, or if it cannot be fetched or copied.
     pub(crate) fn stage(&self, _: &StoreLock, source: &PluginSource, options: FetchOptions) -> Result<StagedPlugin, Problem> {
         let failed = |error: std::io::Error| Problem::new("cannot copy the plugin").because(error);
         if let Some(directory) = source.directory() {
@@ -135,10 +135,10 @@ impl PluginStore {
         Ok(staged)
     }
 
-    /// Installs a staged plugin, replacing an installed one with the same name.
+    /// Installs a staged plugin, replacing any installed plugin with the same name.
     ///
     /// # Errors
-    /// Returns an error if a file cannot be written. In this case the installed plugins are unchanged.
+    /// Returns an error if a file cannot be written, in which case the installed plugins are unchanged.
     pub(crate) fn install(&self, lock: &StoreLock, staged: StagedPlugin, enabled: bool) -> Result<Plugin, Problem> {
         let StagedPlugin { plugin: Plugin { mut pin, root: staging }, directory, .. } = staged;
         pin.enabled = enabled;
@@ -158,7 +158,7 @@ impl PluginStore {
         if let Err(why) = pin.save(&self.config) {
             let is_saved = PluginPin::read(&self.config, &pin.name).is_ok_and(|saved| saved.as_ref() == Some(&pin));
             if !is_saved {
-                // Even if the pins cannot be read; unused folders are then preserved.
+                // Remove the folder here: if the pins cannot be read, `finish` preserves it.
                 let _ = std::fs::remove_dir_all(&root);
             }
             self.finish(lock);
@@ -171,40 +171,40 @@ impl PluginStore {
     /// Enables or disables a plugin.
     ///
     /// # Errors
-    /// Returns an error if the pins cannot be written.
+    /// Returns an error if the pin file cannot be written.
     pub(crate) fn set_enabled(&self, _: &StoreLock, plugin: &Plugin, enabled: bool) -> Result<(), Problem> {
         PluginPin { enabled, ..plugin.pin.clone() }.save(&self.config).map_err(Problem::new)
     }
 
-    /// Removes a plugin with all of its files.
+    /// Removes a plugin and all of its files.
     ///
     /// # Errors
-    /// Returns an error if the pins cannot be removed. In this case the plugin is unchanged.
+    /// Returns an error if the pin file cannot be deleted, in which case the plugin is unchanged.
     pub(crate) fn remove(&self, lock: &StoreLock, name: &str) -> Result<(), Problem> {
         PluginPin::remove(&self.config, name).map_err(Problem::new)?;
         self.finish(lock);
         Ok(())
     }
 
-    /// Removes files that are no longer needed after a change, and the folder of plugins if it is empty.
+    /// Deletes files that are no longer needed after a change. Also deletes the plugin folder if it is empty.
     pub(crate) fn finish(&self, _: &StoreLock) {
         self.remove_unused();
         if let Some(folder) = &self.folder {
-            // The folder may contain plugins.
+            // Fails if the folder still contains plugins.
             let _ = std::fs::remove_dir(folder);
         }
     }
 
-    /// Returns the suffix of this user's folder names. It identifies the config directory, because runs with different
-    /// ones can share the data directory.
+    /// Returns the suffix used in the names of this user's folders. It identifies the configuration directory, because
+    /// runs with different configuration directories can share a data directory.
     fn owner(&self) -> String {
         let config = std::path::absolute(&self.config).unwrap_or_else(|_| self.config.clone());
         let hash = blake3::hash(config.as_os_str().as_encoded_bytes()).to_hex();
         format!("-{}", hash.get(..DIGITS).unwrap_or_default())
     }
 
-    /// Removes folders of this config directory that do not belong to a plugin. Preserves all complete folders if some
-    /// pins cannot be read.
+    /// Deletes folders that belong to this configuration directory but not to a plugin. If some pins cannot be read,
+    /// preserves all complete folders.
     fn remove_unused(&self) {
         let Some(folder) = &self.folder else { return };
         let Ok(entries) = std::fs::read_dir(folder) else { return };
@@ -229,10 +229,10 @@ impl PluginStore {
     }
 }
 
-/// Fetches a plugin into a temporary folder outside the installed plugins.
+/// Fetches a plugin to a temporary folder that is separate from the installed plugins.
 ///
 /// # Errors
-/// Returns an error if the source is not a plugin, or cannot be fetched or copied.
+/// Returns an error if the source is not a plugin, or if it cannot be fetched or copied.
 pub(crate) fn copy_for_check(source: &PluginSource, options: FetchOptions) -> Result<StagedPlugin, Problem> {
     source.directory().map(find_manifest).transpose()?;
     let directory = || TempDir::new().map_err(|error| Problem::new("cannot copy the plugin").because(error));
@@ -271,7 +271,7 @@ fn copy_to(
     Ok(StagedPlugin { manifest, plugin: Plugin { pin, root }, directory })
 }
 
-/// Makes the directory entries of a folder durable.
+/// Flushes a folder's directory entries to disk.
 fn sync(folder: &Path) {
     if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
         tracing::warn!(%error, folder = %folder.display(), "cannot sync a folder");
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Creates a store, and a plugin that is not installed.
+    /// Creates a store and a plugin that is not installed in it.
     fn store() -> (TempDir, PluginStore, PathBuf) {
         let root = TempDir::new().unwrap();
         let real = root.path().canonicalize().unwrap();

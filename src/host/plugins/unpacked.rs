@@ -1,4 +1,4 @@
-//! Folder into which the entries of an archive or a commit are unpacked. Each entry is checked, and limits apply.
+//! Unpacks the entries of an archive or a commit into a folder, checking each entry and enforcing limits.
 
 use super::copy::{FILE_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_FILES, TOTAL_BYTES, is_plain_name, is_skipped, unwritable};
 use crate::protocol::Problem;
@@ -14,31 +14,31 @@ const FOLDER_MODE: u32 = 0o700;
 /// Number of bytes read at a time.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// File or folder that was already written.
+/// A file or folder that has already been written.
 struct Entry {
     path: String,
     is_folder: bool,
 }
 
-/// Folder being filled. Nothing is written outside it, and no path is written twice.
+/// Folder that is being filled. Nothing is written outside it, and no path is written twice.
 pub(super) struct Unpacked<'a> {
     root: &'a Path,
-    /// Entries by their lower-case path.
+    /// Entries written so far, keyed by lower-case path.
     entries: HashMap<String, Entry>,
     files: usize,
     bytes: u64,
 }
 
 impl<'a> Unpacked<'a> {
-    /// Returns a folder without entries. `root` must be empty.
+    /// Creates an instance without entries. `root` must be an empty folder.
     pub(super) fn new(root: &'a Path) -> Self {
         Self { root, entries: HashMap::new(), files: 0, bytes: 0 }
     }
 
-    /// Creates a folder unless it exists. `given`: the path in the archive.
+    /// Creates a folder unless it already exists. `given` is the path in the archive.
     ///
     /// # Errors
-    /// Returns an error if the path leads outside the folder, clashes with another entry, or exceeds a limit.
+    /// Returns an error if the path points outside the root, clashes with another entry, or exceeds a limit.
     pub(super) fn add_folder(&mut self, given: &[u8]) -> Result<(), Problem> {
         match parts(given)? {
             Some(parts) => self.folders(&parts),
@@ -46,10 +46,10 @@ impl<'a> Unpacked<'a> {
         }
     }
 
-    /// Writes a file. `given`: the path in the archive. Files of version control are left out.
+    /// Writes a file. `given` is the path in the archive. Version control files are skipped.
     ///
     /// # Errors
-    /// Returns an error if the path leads outside the folder, clashes with another entry, or exceeds a limit; or the
+    /// Returns an error if the path points outside the root, clashes with another entry, or exceeds a limit, or if the
     /// content cannot be read or written.
     pub(super) fn add_file(&mut self, given: &[u8], is_program: bool, content: &mut dyn Read) -> Result<(), Problem> {
         let shown = String::from_utf8_lossy(given).escape_debug().to_string();
@@ -89,7 +89,7 @@ impl<'a> Unpacked<'a> {
         }
     }
 
-    /// Creates a folder and its parents, unless they exist.
+    /// Creates a folder and its parents, except for those that already exist.
     fn folders(&mut self, parts: &[&str]) -> Result<(), Problem> {
         if parts.len() > MAX_DEPTH + 1 {
             return Err(Problem::new(format!("`{}`: folders are nested more than {MAX_DEPTH} levels deep", parts.join("/"))));
@@ -104,7 +104,7 @@ impl<'a> Unpacked<'a> {
         Ok(())
     }
 
-    /// Records an entry. Returns whether it was already recorded.
+    /// Records an entry. Returns whether it has already been recorded.
     fn note(&mut self, path: &str, is_folder: bool) -> Result<bool, Problem> {
         if let Some(known) = self.entries.get(&path.to_lowercase()) {
             if known.path != path {
@@ -124,7 +124,7 @@ impl<'a> Unpacked<'a> {
     }
 }
 
-/// Splits a path into its parts; `None` if the path belongs to version control.
+/// Splits a path into its components. Returns `None` if the path belongs to version control.
 fn parts(given: &[u8]) -> Result<Option<Vec<&str>>, Problem> {
     let shown = || String::from_utf8_lossy(given).escape_debug().to_string();
     let Ok(text) = std::str::from_utf8(given) else {

@@ -1,4 +1,4 @@
-//! The layers of the policy, read from their files.
+//! Reads the policy layers from their files.
 
 use super::error::CliError;
 use super::project::ProjectConfig;
@@ -11,47 +11,47 @@ use std::path::{Path, PathBuf};
 
 /// Path of the managed layer, which no other layer can loosen.
 pub(crate) const MANAGED: &str = "/etc/aye/policy.toml";
-/// User ID that must own the managed layer.
+/// User ID of the required owner of the managed layer's file.
 #[cfg(unix)]
 const ROOT: u32 = 0;
 /// Maximum size of a policy file, in bytes.
 const POLICY_BYTES: u64 = 4 << 20;
 
-/// The sources of the layers.
+/// Files from which the policy layers are read.
 #[derive(Debug, Clone)]
 pub(crate) struct LayerSources {
-    /// The user's policy.
+    /// Policy of the user.
     pub own: PathBuf,
-    /// The file of `--policy FILE`, which replaces the user's policy.
+    /// File given with `--policy`, which replaces the user's policy.
     pub given: Option<PathBuf>,
     pub managed: PathBuf,
-    /// The rules that the user saved for this project. `--policy` replaces them too.
+    /// Rules that the user saved for this project. They are also replaced by `--policy`.
     pub mine: PathBuf,
-    /// The policy from a URL, if one is configured.
+    /// Policy from a URL, if one is configured.
     pub service: Option<ServiceSource>,
-    /// The policy of the session service, if the session is registered.
+    /// Policy from the session service, if the session is registered.
     pub session: Option<ServiceSource>,
 }
 
-/// The policy from a URL.
+/// Policy that is loaded from a URL.
 #[derive(Debug, Clone)]
 pub(crate) struct ServiceSource {
     pub url: String,
-    /// The last valid policy from the URL, if there is one.
+    /// File with the last valid policy from the URL, if there is one.
     pub file: Option<PathBuf>,
 }
 
-/// The layers of the policy, and its name in the status row.
+/// Policy layers, and the policy name shown in the status row.
 #[derive(Clone)]
 pub(crate) struct Policy {
     pub layers: Vec<Layer>,
     pub name: String,
-    /// Hash of all files that were read. Policies read from equal files are equal.
+    /// Hash of all files that were read. It is equal for policies that were read from equal files.
     pub print: String,
 }
 
 impl LayerSources {
-    /// Returns all files whose changes affect the policy.
+    /// Returns all files that affect the policy when they change.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files = match &self.given {
             Some(given) => vec![given.clone(), self.managed.clone()],
@@ -63,22 +63,22 @@ impl LayerSources {
 }
 
 impl Policy {
-    /// Returns a policy that consists of these layers.
+    /// Creates a policy from these layers.
     pub(crate) fn from_layers(layers: Vec<Layer>, name: String) -> Self {
         Self { layers, name, print: String::new() }
     }
 
-    /// Returns the redaction rules of all layers.
+    /// Returns the redaction rules of all policy layers.
     pub(crate) fn redactions(&self) -> Vec<redact::RedactionRule> {
         self.layers.iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
 
-    /// Returns the limits on agents: the smallest of all layers.
+    /// Returns the limits on agents, using the smallest value from all policy layers.
     pub(crate) fn agent_limits(&self) -> AgentLimits {
         self.layers.iter().fold(AgentLimits::default(), |limits, layer| limits.and(layer.bundle.agents))
     }
 
-    /// Returns the policy in effect in this mode, as recorded in a patch file.
+    /// Returns a record of the policy in effect in this mode, for storage in a patch file.
     pub(crate) fn stamp(&self, mode: Mode) -> PolicyStamp {
         PolicyStamp { hash: self.print.clone(), name: self.name.clone(), mode: mode.as_str().to_owned() }
     }
@@ -123,7 +123,8 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Returns an error if the policy only applies to another session. `None`: a session without an ID.
+    /// Returns an error if the policy is restricted to a different session. `session` is `None` if the session has no
+    /// ID.
     pub(crate) fn validate_for_session(&self, session: Option<&SessionId>) -> Result<(), CliError> {
         let only = self.layers.iter().filter_map(Layer::session_id);
         match only.into_iter().find(|only| session.is_none_or(|session| session.as_str() != *only)) {
@@ -134,7 +135,7 @@ impl Policy {
     }
 }
 
-/// Returns the last valid policy from a URL or of the session service.
+/// Returns the last valid policy from a URL or from the session service.
 fn service_layer(scope: Scope, service: &ServiceSource, hasher: &mut blake3::Hasher) -> Result<Layer, CliError> {
     let missing = || {
         let problem = Problem::new(format!("the policy from `{}` has not been loaded yet", service.url));
@@ -145,7 +146,7 @@ fn service_layer(scope: Scope, service: &ServiceSource, hasher: &mut blake3::Has
     Ok(Layer::from_file(scope, bundle, path))
 }
 
-/// Returns the bundle in a file, after `check` has accepted the open file; `None` if the file does not exist.
+/// Reads a bundle from a file after `check` has accepted the open file. Returns `None` if the file does not exist.
 fn bundle(
     path: &Path,
     hasher: &mut blake3::Hasher,
@@ -163,7 +164,7 @@ fn accept_any_owner(_: &Path, _: &Metadata) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the content of a policy file; `None` if the file does not exist.
+/// Returns the content of a policy file, or `None` if the file does not exist.
 pub(crate) fn policy_bytes(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
     read(path, accept_any_owner)
 }
@@ -188,7 +189,7 @@ fn read(path: &Path, check: impl Fn(&Path, &Metadata) -> Result<(), CliError>) -
     Ok(Some(bytes))
 }
 
-/// Rejects a file that other users can write, because they could change the policy (as in CVE-2026-35603).
+/// Rejects a file that other users can write to, because they could change the policy (as in CVE-2026-35603).
 #[cfg(unix)]
 fn check_ownership(path: &Path, metadata: &Metadata) -> Result<(), CliError> {
     let directory = path.parent().and_then(|parent| parent.metadata().ok());
@@ -202,8 +203,8 @@ fn check_ownership(path: &Path, metadata: &Metadata) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the user ID that owns files of root. In the namespaces of `aye exec --patch`, which are entered only after
-/// this check has passed outside them, root has no separate ID.
+/// Returns the user ID that owns root's files. In the user namespace of `aye exec --patch`, root has no ID of its own.
+/// The namespace is entered only after the files have been checked outside it.
 #[cfg(unix)]
 fn root_uid() -> u32 {
     let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();

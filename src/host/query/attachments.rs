@@ -1,4 +1,4 @@
-//! Attachments of a prompt: files dropped on the terminal, and images from the clipboard.
+//! Prompt attachments, which are files dropped on the terminal and images from the clipboard.
 
 use crate::host::context::AppContext;
 use crate::ports::{ArtifactError, Artifacts, NewArtifact};
@@ -9,17 +9,18 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Maximum size of an image, in bytes: 5 MB as base64, which is the limit of the providers.
+/// Maximum size of an image in bytes. It corresponds to the providers' limit of 5 MB for images in Base64.
 const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
-/// Maximum number of pixels of the longer side of an image.
+/// Maximum length of the longer side of an image, in pixels.
 const MAX_PIXELS: usize = 8_000;
-/// Number of leading bytes that identify the format of an image.
+/// Number of leading bytes that are read to identify the format of an image.
 const BEGIN: u64 = 32;
 const CLIPBOARD: &str = "image from the clipboard";
 /// Maximum size of pasted text, in bytes.
 const MAX_TEXT: usize = 1 << 20;
 
-/// Returns the files of the first interpretation in which all files exist; empty if there is none.
+/// Returns the files of the first reading of the dropped text in which all files exist. Returns an empty list if there
+/// is no such reading.
 pub(crate) fn resolve_dropped(place: &AppContext, readings: &[Vec<String>]) -> Vec<DroppedFile> {
     let found = |paths: &Vec<String>| paths.iter().map(|path| file(place, path)).collect::<Option<Vec<_>>>();
     readings.iter().find_map(found).unwrap_or_default()
@@ -55,8 +56,8 @@ fn media_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Returns the content of the clipboard. An image is stored as an artifact without a session until a prompt with it is
-/// sent. Otherwise the artifact expires.
+/// Returns the content of the clipboard. An image is stored as an artifact that belongs to no session and that expires
+/// unless it is sent with a prompt.
 pub(crate) fn clipboard(place: &AppContext) -> ClipboardData {
     let (held, by) = match clipboard::read(|name| place.environment.get(name).map(str::to_owned)) {
         Ok(found) => found,
@@ -77,7 +78,7 @@ pub(crate) fn clipboard(place: &AppContext) -> ClipboardData {
     }
 }
 
-/// Stores an image in a format that models accept, under a name.
+/// Stores an image under a name. Returns an error if models do not accept its format or size.
 pub(crate) fn store_image(artifacts: &dyn Artifacts, bytes: &[u8], name: &str) -> Result<Image, String> {
     let size = imagesize::blob_size(bytes).ok().filter(|size| size.width > 0 && size.height > 0);
     let (Some(media_type), Some(size)) = (media_type(bytes), size) else {
@@ -114,7 +115,7 @@ mod tests {
     use crate::store::ArtifactStore;
     use std::os::unix::fs::PermissionsExt as _;
 
-    /// Returns the header of an image of this size.
+    /// Returns the header of a PNG image of this size.
     fn png(width: u32, height: u32) -> Vec<u8> {
         let size = [width.to_be_bytes(), height.to_be_bytes()].concat();
         [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec(), size, vec![8, 2, 0, 0, 0, 0, 0, 0, 0]].concat()

@@ -1,4 +1,4 @@
-//! The tree of a session: its ancestors, its forks, and its undone parts.
+//! Builds the tree of a session, which contains its ancestors, its forks and the parts that were undone.
 
 use super::sessions::age;
 use crate::protocol::{Branch, SessionId};
@@ -7,10 +7,10 @@ use crate::store::{SessionSummary, Store, StoreError};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-/// Maximum number of branches.
+/// Maximum number of branches in the tree.
 const MAX: usize = 500;
 
-/// Returns all branches in chronological order, each after its parent.
+/// Returns all branches in chronological order, with each branch following its parent.
 pub(crate) fn list_branches(store: &Store, id: &SessionId) -> Result<Vec<Branch>, StoreError> {
     let mut all = store.sessions(None)?;
     all.retain(|session| !session.of_agent);
@@ -36,9 +36,9 @@ struct Family<'a> {
     branches: Vec<Branch>,
 }
 
-/// Origin of a branch, with the number of records and prompts before it.
+/// Starting point of a branch, and the number of records and prompts that precede it.
 enum BranchPoint<'a> {
-    /// An undone part, with its first prompt.
+    /// A part that was undone, with its first prompt.
     Undone {
         title: Option<String>,
         prompts: u64,
@@ -103,16 +103,16 @@ struct RewoundRange {
     /// Number of records before the rewind.
     records: u64,
     title: Option<String>,
-    /// Number of prompts that were kept, and that were undone.
+    /// Number of prompts before the rewind that were kept, and of those that were undone.
     before: u64,
     prompts: u64,
     at: jiff::Timestamp,
 }
 
-/// Finds the branches in the records of a session.
+/// Finds the branches while reading a session's records.
 #[derive(Default)]
 struct BranchScan {
-    /// Number of prompts in the conversation, and the position of each.
+    /// Number of prompts in the conversation, and the position of each prompt.
     prompts: u64,
     starts: Vec<u64>,
     undone: Vec<RewoundRange>,
@@ -200,7 +200,7 @@ mod tests {
         assert!(store.import(foreign).unwrap());
     }
 
-    /// Returns each branch with its depth, its title, its prompts and the prompt after which it branches off.
+    /// Describes each branch by its depth, its title, its prompts and the prompt after which it branches off.
     fn tree(store: &Store, digit: &str) -> Vec<String> {
         let told = list_branches(store, &id(digit)).unwrap();
         let row = |branch: &Branch| {

@@ -1,4 +1,5 @@
-//! Custom slash commands of the user, of a trusted project and of plugins: Markdown files and skills.
+//! Custom slash commands of the user, of a trusted project and of plugins. They are defined by Markdown files and
+//! skills.
 
 use crate::host::command_file::{command_name, parse_command};
 use crate::host::plugins::PluginStore;
@@ -15,18 +16,18 @@ use std::sync::{Mutex, PoisonError};
 /// Maximum size of a command file, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
 const MAX_FILES: usize = 500;
-/// Maximum folder depth.
+/// Maximum depth of folders that are searched for commands.
 const DEPTH: usize = 3;
 const ENDING: &str = "md";
 
 pub(crate) struct CustomCommands {
     own: PathBuf,
-    /// The commands of the project, as the user trusted them.
+    /// Commands of the project, as they were when the user trusted it.
     project: Mutex<Vec<(CustomCommand, Vec<String>)>>,
     /// Skills of the user, and trusted skills of the project.
     skills: Mutex<Skills>,
     plugins: PluginStore,
-    /// Notices that were already shown.
+    /// Notices that have already been shown.
     reported: Mutex<HashSet<String>>,
 }
 
@@ -35,7 +36,7 @@ impl CustomCommands {
         Self { own, project: Mutex::default(), skills: Mutex::new(skills), plugins, reported: Mutex::default() }
     }
 
-    /// Adds the command files and the skills of a trusted project.
+    /// Adds a trusted project's command files and skills.
     pub(crate) fn trust(&self, project: &ProjectConfig) {
         let mut skills = self.skills.lock().unwrap_or_else(PoisonError::into_inner);
         *skills = skills.with_project(project);
@@ -52,8 +53,9 @@ impl CustomCommands {
         *self.project.lock().unwrap_or_else(PoisonError::into_inner) = read.collect();
     }
 
-    /// Returns all current commands. If several have the same name, the user's command takes precedence, then the
-    /// project's, then a skill. A plugin command whose name is already used becomes `PLUGIN:NAME`.
+    /// Returns the commands as they are now. If several commands have the same name, the user's command takes
+    /// precedence over the project's, which takes precedence over a skill. A plugin's command whose name is already in
+    /// use is renamed to `PLUGIN:NAME`.
     pub(crate) fn now(&self) -> (Vec<CustomCommand>, Vec<String>) {
         let (mut commands, mut notices) = (Vec::<CustomCommand>::new(), Vec::new());
         let mut files = Vec::new();
@@ -113,7 +115,7 @@ impl CustomCommands {
         }
     }
 
-    /// Adds the skills that the user can call.
+    /// Adds the skills that users can invoke.
     fn add_skills(&self, commands: &mut Vec<CustomCommand>, notices: &mut Vec<String>) {
         let skills = self.skills.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for command in skills.read().skills.iter().filter_map(Skill::command) {
@@ -150,7 +152,7 @@ fn collect(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Reads a regular file; other files could block.
+/// Reads a regular file. Other types of file are rejected, because reading them could block.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let real = path.canonicalize().map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Key bindings, reloaded during a session when their file changes.
+//! Reloads the key bindings during a session when their file changes.
 
 use super::QueryHandler;
 use crate::host::context::AppContext;
@@ -8,7 +8,7 @@ use crate::tui::KeymapFile;
 use std::io::ErrorKind;
 
 impl QueryHandler {
-    /// Watches the file until the screen closes.
+    /// Watches the key bindings file until the screen closes.
     pub(crate) fn follow_keys(&self) {
         let desk = self.clone();
         tokio::spawn(async move {
@@ -17,7 +17,7 @@ impl QueryHandler {
                 Ok(watch) => watch,
                 Err(error) => return tracing::warn!(%error, "cannot watch the key bindings file"),
             };
-            // Includes changes between the start and now.
+            // The first read includes changes since the start.
             loop {
                 let inner = desk.inner.clone();
                 let Ok(read) = tokio::task::spawn_blocking(move || keys(&inner.place)).await else { return };
@@ -38,7 +38,7 @@ impl QueryHandler {
 /// Maximum size of the key bindings file, in bytes.
 const MAX_KEYS: u64 = 256 << 10;
 
-/// Reads the user's key bindings. A file that cannot be read is reported, but does not prevent startup.
+/// Reads the user's key bindings. If the file cannot be read, this is reported but does not prevent startup.
 pub(crate) fn keys(place: &AppContext) -> KeymapFile {
     let path = place.directories.keymap_file();
     let text = match std::fs::metadata(&path) {

@@ -1,4 +1,4 @@
-//! Queries about memory proposals for the screen.
+//! Handles the screen's queries about memory proposals.
 
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
@@ -6,7 +6,7 @@ use crate::host::memory::Memory;
 use crate::protocol::{HostResponse, MemoryRequest};
 use crate::store::Store;
 
-/// Carries out a request about proposals. The response lists the proposals in their new state.
+/// Performs an action on proposals. The response lists the proposals in their new state.
 pub(super) fn respond(place: &AppContext, store: &Store, request: &MemoryRequest) -> Result<HostResponse, CliError> {
     let memory = Memory::for_place(place)?;
     let done = match request {

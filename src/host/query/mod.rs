@@ -1,5 +1,5 @@
-//! Queries of the screen that need no session: files to mention, custom commands, other sessions. They can be answered
-//! before a session is open.
+//! Handles queries from the screen that need no session, concerning for example files to mention, custom commands and
+//! other sessions. They can be answered before a session is open.
 
 pub(crate) mod attachments;
 pub(crate) mod branches;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::mpsc;
 
-/// Handler of the screen's queries. Cheap to clone.
+/// Handles queries from the screen. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct QueryHandler {
     inner: Arc<Inner>,
@@ -43,9 +43,9 @@ struct Inner {
     symbols: Symbols,
     commands: CustomCommands,
     worktree: Arc<Worktree>,
-    /// Number of the latest search. Older searches stop.
+    /// Number of the most recent search. Any older search stops.
     searches: AtomicU64,
-    /// Whether a watch on the tasks is running.
+    /// Whether the tasks are being watched.
     follows_tasks: AtomicBool,
 }
 
@@ -62,12 +62,12 @@ impl QueryHandler {
         Self { inner: Arc::new(inner), events }
     }
 
-    /// Returns the sender of results.
+    /// Returns the sender through which results are sent.
     pub(crate) fn events(&self) -> mpsc::UnboundedSender<Event> {
         self.events.clone()
     }
 
-    /// Carries out a step of first-time setup. The result is an event.
+    /// Performs a step of first-time setup. The result is sent as an event.
     pub(crate) fn set_up(&self, asked: SetupRequest) {
         let desk = self.clone();
         tokio::spawn(async move {
@@ -76,13 +76,13 @@ impl QueryHandler {
         });
     }
 
-    /// Adds the slash commands and skills of the project.
+    /// Adds the slash commands and skills of a trusted project.
     pub(crate) fn trust(&self, project: &ProjectConfig) {
         self.inner.commands.trust(project);
         self.run(HostRequest::Commands);
     }
 
-    /// Runs a query on another thread, because a disk may be slow. The result is sent as an event.
+    /// Runs a query on another thread, because the disk may be slow. The result is sent as an event.
     pub(crate) fn run(&self, what: HostRequest) {
         let desk = self.clone();
         if what == HostRequest::Worktree {
@@ -167,7 +167,7 @@ impl QueryHandler {
                 HostResponse::ThemeKept { name, kept }
             }
             HostRequest::Memory(request) => response_or_failure(memory::respond(place, store, &request)),
-            // The status row is handled elsewhere.
+            // The other requests are about tasks; `run` has handled the status row.
             tasks => return self.answer_tasks(&tasks),
         };
         self.emit(told);
@@ -191,7 +191,7 @@ fn response_or_failure(found: Result<HostResponse, CliError>) -> HostResponse {
     found.unwrap_or_else(|error| HostResponse::Failed { problem: error.into_problem() })
 }
 
-/// Returns the paths of the user's files. Optional files that are missing are marked.
+/// Returns the paths of the user's files, marking optional files that do not exist.
 fn file_locations(place: &AppContext) -> Vec<(String, String)> {
     let home = |path: &PathBuf| crate::text::abbreviate_home(path, &place.home);
     let file = |path: PathBuf| if path.exists() { home(&path) } else { format!("{} (missing)", home(&path)) };

@@ -1,4 +1,4 @@
-//! Lists of sessions for the screen: titles, states and last messages.
+//! Lists sessions for the screen, with their titles, states and last messages.
 
 use crate::agent;
 use crate::host::context::AppContext;
@@ -15,22 +15,23 @@ use crate::tui;
 use crate::workspace::git::Repository;
 use std::path::Path;
 
-/// Maximum number of sessions in the list. A search also finds sessions beyond it.
+/// Maximum number of sessions in the list. A search is not subject to this limit.
 const MAX: usize = 500;
-/// Maximum number of sessions whose cost is computed.
+/// Maximum number of sessions for which the cost is computed.
 const COSTED: usize = 100;
-/// Number of records read for the preview of a session.
+/// Number of records read for a session's preview.
 const PIECE: usize = 120;
-/// Maximum number of lines of a preview.
+/// Maximum number of lines in a preview.
 const LINES: usize = 40;
-/// Maximum size of a line, in bytes.
+/// Maximum length of a line in bytes.
 const LINE_BYTES: usize = 600;
 
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// Reports matches in titles first, then matches in conversations and the costs, which take longer.
+/// Lists sessions. Matching titles are reported first, followed by matching conversations and costs, which take longer
+/// to determine.
 pub(crate) fn list(
     store: &Store,
     place: &AppContext,
@@ -81,7 +82,7 @@ pub(crate) fn list(
                 Ok(Some(hit)) => {
                     found.push(ListedSession { hit: Some(hit), ..to_listed_session(session, place, repository.as_ref()) });
                 }
-                // Another process has deleted it.
+                // Another process has deleted the session.
                 Ok(None) | Err(StoreError::NoSession { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -132,7 +133,7 @@ fn to_listed_session(session: &SessionSummary, place: &AppContext, repository: O
     }
 }
 
-/// Formats an age as `now`, `5 min`, `2 h`, `3 d` or `7 w`.
+/// Formats an age, as in `now`, `5 min`, `2 h`, `3 d` or `7 w`.
 pub(super) fn age(seconds: i64) -> String {
     match seconds {
         ..MINUTE => "now".to_owned(),
@@ -143,7 +144,7 @@ pub(super) fn age(seconds: i64) -> String {
     }
 }
 
-/// Returns the preview of a session: the end of its conversation, and its totals.
+/// Returns a session's preview, which consists of the end of the conversation and the session's totals.
 pub(crate) fn preview(store: &Store, place: &AppContext, id: &SessionId) -> Result<SessionPreview, CliError> {
     let summary = store.find(id.as_str())?;
     let piece = store.page(&summary.session_id, None, PIECE)?;
@@ -198,8 +199,8 @@ pub(crate) fn preview(store: &Store, place: &AppContext, id: &SessionId) -> Resu
     Ok(SessionPreview { session_id: id.clone(), lines, facts: facts(store, place, &summary) })
 }
 
-/// Returns the calls of the open step that wait for approval or have no result. `held`: whether another process owns
-/// the session.
+/// Returns the calls in the open step that are waiting for approval or have no result. `held` specifies whether another
+/// process owns the session.
 fn unfinished_calls(state: &SessionState, held: bool) -> Vec<(PreviewLineKind, String)> {
     let told = |call: &OpenCall| match call.stage {
         CallStage::Planning | CallStage::Done => None,

@@ -1,4 +1,5 @@
-//! Tasks in copies of the workspace: the list for the screen, and task processes that the screen starts.
+//! Tasks that run in copies of the workspace. Lists them for the screen, and manages task processes that the screen
+//! starts.
 
 use super::QueryHandler;
 use super::sessions::age;
@@ -10,12 +11,13 @@ use crate::sys::watch::Watch;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// Exit codes of a task whose state the list shows: done, needs the user, stopped.
+/// Exit codes that are not reported as errors, because the list already shows the corresponding state: done, needs the
+/// user, or stopped.
 const SHOWN_ENDS: [i32; 4] = [0, 3, 130, 143];
-/// Maximum number of bytes of a failed task's output that are quoted in an error.
+/// Maximum number of bytes quoted in an error from the output of a failed task.
 const OUTPUT_BYTES: usize = 2 << 10;
 
-/// Returns whether a request is about tasks.
+/// Returns whether a request concerns tasks.
 pub(super) fn is_about_tasks(what: &HostRequest) -> bool {
     matches!(
         what,
@@ -23,7 +25,7 @@ pub(super) fn is_about_tasks(what: &HostRequest) -> bool {
     )
 }
 
-/// Returns the tasks of the workspace, latest first.
+/// Returns the tasks of the workspace, most recent first.
 fn list(place: &AppContext) -> Vec<ListedTask> {
     let mut all: Vec<TaskSummary> = TaskDirectory::all(&place.directories.shared)
         .iter()
@@ -55,7 +57,7 @@ fn to_listed_task(task: TaskSummary, now: i64) -> ListedTask {
 }
 
 impl QueryHandler {
-    /// Answers a request about tasks, and ignores other requests.
+    /// Handles a request that concerns tasks. Ignores any other request.
     pub(super) fn answer_tasks(&self, what: &HostRequest) {
         match what {
             HostRequest::Tasks => self.emit_tasks(),
@@ -70,12 +72,12 @@ impl QueryHandler {
         }
     }
 
-    /// Sends the tasks of the workspace.
+    /// Sends the current list of the workspace's tasks.
     fn emit_tasks(&self) {
         self.emit(HostResponse::Tasks { tasks: list(&self.inner.place) });
     }
 
-    /// Sends the tasks whenever a process starts or stops using one, until the screen closes.
+    /// Sends the list of tasks whenever a process starts or stops using one of them, until the screen closes.
     pub(super) fn follow_tasks(&self) {
         let desk = self.clone();
         tokio::spawn(async move {
@@ -102,7 +104,7 @@ impl QueryHandler {
         });
     }
 
-    /// Starts a process that runs a task. It ends with this process at the latest.
+    /// Starts a process that runs a task. The process is stopped when this one exits.
     fn run_task(&self, arguments: &[&str]) {
         let place = &self.inner.place;
         let failed = |problem: Problem| self.emit(HostResponse::Failed { problem });
@@ -118,7 +120,7 @@ impl QueryHandler {
         }
     }
 
-    /// Waits for the process of a task to exit, and reports an error.
+    /// Waits until the process that runs a task exits, and reports an error if it failed.
     fn wait_for_task(&self, mut child: Child) {
         // The task ends with this process, because the kernel closes the pipe.
         let _input = child.stdin.take();

@@ -1,4 +1,5 @@
-//! Reviews alongside the session on screen, one at a time, each in its own ephemeral session.
+//! Reviews that run in the background of the session on the screen. They run one at a time, each in an ephemeral
+//! session of its own.
 
 use super::{SCHEMA, SCHEMA_NAME, collect, prompt, read};
 use crate::agent::{self, Account, AccountState};
@@ -25,10 +26,10 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
-/// Name of a review in the error after a panic.
+/// Name of the review in the error that is returned if its thread panics.
 const WORKER: &str = "the review";
 
-/// Review service of a front end. Cheap to clone.
+/// Review service for a front end. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ReviewService {
     inner: Arc<Inner>,
@@ -40,23 +41,23 @@ struct Inner {
     running: Mutex<Option<ActiveReview>>,
 }
 
-/// A review that was started.
+/// A review that has been started.
 struct ActiveReview {
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
 impl ReviewService {
-    /// Creates the service for the options and the environment of a session.
+    /// Creates the service with the options and the environment of a session.
     pub(crate) fn new(common: &Common, place: &AppContext) -> Self {
-        // Nothing is written, and no user is asked.
+        // The review writes nothing and asks no user.
         let common = Common { mode: Some(Mode::Plan), take_over: false, ..common.clone() };
         let mut place = place.clone();
         place.mode = Mode::Plan;
         Self { inner: Arc::new(Inner { common, place, running: Mutex::default() }) }
     }
 
-    /// Starts or stops a review, and reports its progress and its end. `account` pays for it.
+    /// Starts or stops a review, and reports its progress and its result. The review is paid for by `account`.
     pub(crate) fn answer(&self, asked: ReviewQuery, account: Account, tell: impl Fn(ReviewUpdate) + Send + Sync + 'static) {
         let Inner { common, place, running } = &*self.inner;
         let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,7 +85,7 @@ impl ReviewService {
         }
     }
 
-    /// Stops the running review, and waits until its data is removed.
+    /// Stops the running review, and waits until its data has been deleted.
     pub(crate) async fn end(&self) {
         let running = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(ActiveReview { stop, task }) = running {
@@ -94,19 +95,19 @@ impl ReviewService {
     }
 }
 
-/// Returns the environment with the session's current effort.
+/// Returns the environment with the session's current reasoning effort.
 fn with_effort(mut place: AppContext, effort: Option<Effort>) -> AppContext {
     place.settings.effort = effort.map(|effort| SetEffort { effort, by_flag: true });
     place
 }
 
-/// Returns the environment with the price that the session assumes for its model, which would otherwise be unknown.
+/// Returns the environment with the price that the session assumes for its model, which would not be known otherwise.
 fn with_price(mut place: AppContext, state: Option<&AccountState>) -> AppContext {
     place.settings.price_of_parent = state.and_then(|state| Some((state.model.clone(), state.assumed_price?)));
     place
 }
 
-/// The run of one review.
+/// A single review while it runs.
 struct ReviewRun {
     common: Common,
     place: AppContext,
@@ -116,10 +117,10 @@ struct ReviewRun {
 }
 
 impl ReviewRun {
-    /// Returns the review; `None` if it was stopped.
+    /// Returns the review, or `None` if it was stopped.
     async fn review(&self, subject: &ReviewSubject) -> Result<Option<Review>, CliError> {
         let (common, place) = (self.common.clone(), self.place.clone());
-        // Dropped last, because everything below may write to it.
+        // The directory is dropped last, because everything below may write to it.
         let (ephemeral, place, runner) = off_thread(WORKER, move || prepare_tools(&common, place)).await??;
         let Some(changes) = self.unless_stopped(collect(&runner, subject)).await.transpose()? else { return Ok(None) };
         drop(runner);
@@ -141,7 +142,7 @@ impl ReviewRun {
         review
     }
 
-    /// Opens a session for the review.
+    /// Opens the session for the review.
     async fn prepare(&self, place: AppContext, schema: String) -> Result<PreparedSession, CliError> {
         let common = self.common.clone();
         let builder = off_thread(WORKER, move || {
@@ -156,7 +157,7 @@ impl ReviewRun {
         Ok(Box::pin(claimed.prepare()).await?)
     }
 
-    /// Asks the model for findings, and closes the session.
+    /// Requests findings from the model, and closes the session afterwards.
     async fn request_findings(
         &self,
         prepared: PreparedSession,
@@ -199,7 +200,8 @@ impl ReviewRun {
         Ok(Some(read(&value, changes).map_err(CliError::failed)?))
     }
 
-    /// Reports the step of an event, and counts its usage. Returns the reason why no further request may be sent.
+    /// Reports the step that an event describes, or counts the usage that it contains. If no further request may be
+    /// sent, returns the reason.
     async fn on_event(&self, kind: &EventKind) -> Option<Failure> {
         match kind {
             EventKind::ToolRequested { summary, .. } => (self.tell)(ReviewUpdate::Step(summary.clone())),
@@ -213,7 +215,7 @@ impl ReviewRun {
         None
     }
 
-    /// Waits for a future. Returns `None` if the review is stopped before it completes.
+    /// Waits for a future to complete. Returns `None` if the review is stopped first.
     async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             done = work => Some(done),
@@ -222,19 +224,20 @@ impl ReviewRun {
     }
 }
 
-/// Collects the result of a review's task.
+/// Collects the result of the review's task.
 struct ReviewOutcome {
     schema: OutputSchema,
-    /// Number of remaining corrections of the response.
+    /// Number of times that the model may still correct its response.
     repairs: usize,
-    /// Provider of the model, named in errors.
+    /// Provider of the model, which errors mention.
     provider: String,
-    /// The validated response as JSON, or the error.
+    /// The validated response as JSON, or an error. `None` until the task has ended.
     ended: Option<Result<String, CliError>>,
 }
 
 impl ReviewOutcome {
-    /// Returns the next command after a task has ended: a prompt that asks for a correction, or the end of the session.
+    /// Returns the command to send after a task has ended: a prompt that requests a correction, or a command that ends
+    /// the session.
     fn after_task(&mut self, end: EventKind) -> Command {
         let ended = match end {
             EventKind::TaskCompleted { text, .. } => {
@@ -256,7 +259,7 @@ impl ReviewOutcome {
     }
 }
 
-/// Creates the directory of the review, and the tools that read the changes.
+/// Creates the data directory for the review, and the tools that read the changes.
 fn prepare_tools(common: &Common, mut place: AppContext) -> Result<(EphemeralData, AppContext, ToolRunner), CliError> {
     let ephemeral = place.save_nothing()?;
     let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
@@ -264,7 +267,7 @@ fn prepare_tools(common: &Common, mut place: AppContext) -> Result<(EphemeralDat
     Ok((ephemeral, place, ToolRunner::new(environment, None)))
 }
 
-/// Returns the error of a review that may send no request.
+/// Returns the error for a review that may not send any request.
 fn spending_error(failure: &Failure) -> CliError {
     let mut problem = failure.problem();
     if failure.remedy == Some(Remedy::AssumePrice) {
@@ -273,7 +276,7 @@ fn spending_error(failure: &Failure) -> CliError {
     task_error(problem)
 }
 
-/// Returns the error of a review whose task failed.
+/// Returns the error for a review whose task failed.
 fn task_error(problem: Problem) -> CliError {
     CliError::failed(problem.with_location("the review failed"))
 }

@@ -1,5 +1,5 @@
-//! Changes under review. aye runs git as a read-only command: in the sandbox, without starting programs of the
-//! repository.
+//! Determines the changes to review. git is run as a read-only command in the sandbox, without starting any programs of
+//! the repository.
 
 use crate::host::error::CliError;
 use crate::host::tool_runner::{CallVerdict, ToolRunner};
@@ -12,13 +12,14 @@ use serde_json::json;
 
 /// Maximum number of files under review.
 const MAX_FILES: usize = 100;
-/// Maximum size of all diffs together, in bytes. The diffs are part of the prompt.
+/// Maximum total size of the diffs in bytes, limited because they are part of the prompt.
 const MAX_BYTES: usize = 256 << 10;
 /// Possible names of the default branch, in order of preference.
 const DEFAULT_BRANCHES: [&str; 5] = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
-/// Diff command with options that keep git from running programs and make paths relative to the workspace.
+/// Diff command with options that prevent git from running other programs and that make paths relative to the
+/// workspace.
 const DIFF: &str = "git diff --no-color --no-ext-diff --no-textconv --relative";
-/// Command that fails before the first commit.
+/// Command that fails if the repository has no commits.
 const HEAD: &str = "git log -1 --format=%H";
 /// Text that precedes the output of a successful command.
 const PRINTED: &str = "Exit code: 0\n--- stdout ---\n";
@@ -26,14 +27,14 @@ const ERRORS: &str = "--- stderr ---";
 /// Labels of git errors.
 const LABELS: [&str; 2] = ["fatal", "error"];
 
-/// Reads the changes to review. Without a subject, these are the uncommitted changes or, if there are none, the changes
-/// since the default branch.
+/// Reads the changes to review. If no subject is given, these are the uncommitted changes or, if there are none, the
+/// changes since the default branch.
 ///
 /// # Errors
-/// Returns an error if git cannot read the changes, or the policy does not allow it.
+/// Returns an error if git cannot read the changes, or if the policy does not allow reading them.
 pub(crate) async fn collect(runner: &ToolRunner, subject: &ReviewSubject) -> Result<ReviewedChanges, CliError> {
     let git = ReviewGit { runner };
-    // Outside a repository, git compares files instead, and explains all its options.
+    // Outside a repository, `git diff` compares files instead and prints its usage, so `git status` runs first.
     let status = git.lines("git status --short --untracked-files=all -- .").await?;
     match subject {
         ReviewSubject::Staged => git.changes("staged changes", &format!("{DIFF} --cached"), &[]).await,
@@ -69,7 +70,7 @@ impl ReviewGit<'_> {
         self.changes(&format!("changes since {base}"), &format!("{DIFF} --merge-base {}", quoted(base)), &[]).await
     }
 
-    /// Reads the diffs file by file, so that a large diff does not crowd out the others.
+    /// Reads the diffs one file at a time, so that a large diff does not displace other files.
     async fn changes(&self, title: &str, line: &str, untracked: &[String]) -> Result<ReviewedChanges, CliError> {
         let mut changes = ReviewedChanges { title: title.to_owned(), diffs: FileDiffs::default(), left_out: Vec::new() };
         let mut bytes = 0;
@@ -129,7 +130,7 @@ impl ReviewGit<'_> {
     }
 }
 
-/// Returns the error from git or the policy, with a hint.
+/// Converts an error from git or the policy, adding a hint.
 fn unreadable(why: String) -> CliError {
     let errors = why.split_once(ERRORS).map_or("", |(_, errors)| errors).lines();
     let told = errors.filter_map(|line| line.split_once(": ").filter(|(label, _)| LABELS.contains(label)));
@@ -145,7 +146,7 @@ fn unreadable(why: String) -> CliError {
     CliError::usage(Problem::new("cannot read the changes").because(why).hint(hint))
 }
 
-/// Quotes a word for the shell.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }

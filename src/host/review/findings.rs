@@ -1,9 +1,9 @@
-//! Findings in the model's response: their schema, and their check against the diffs.
+//! Parses the findings in the model's response and checks them against the diffs.
 
 use crate::protocol::{Finding, Problem, Review, ReviewedChanges};
 use serde::Deserialize;
 
-/// JSON Schema of the response.
+/// JSON Schema for the response.
 pub(crate) const SCHEMA: &str = r#"{
   "type": "object", "additionalProperties": false, "required": ["summary", "findings"],
   "properties": {
@@ -33,10 +33,10 @@ struct Response {
     findings: Vec<Finding>,
 }
 
-/// Parses a response that matches the schema, and drops findings that do not refer to these changes.
+/// Parses a response that conforms to the schema, and drops findings that do not refer to the changes under review.
 ///
 /// # Errors
-/// Returns an error if the response does not match the schema.
+/// Returns an error if the response does not conform to the schema.
 pub(crate) fn read(value: &str, changes: ReviewedChanges) -> Result<Review, Problem> {
     let Response { summary, mut findings } =
         serde_json::from_str(value).map_err(|error| Problem::new("the findings cannot be read").because(error))?;

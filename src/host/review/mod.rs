@@ -1,4 +1,5 @@
-//! Reviews of changes in a clean, read-only session, for `aye review` and alongside the session on screen.
+//! Reviews changes in a clean, read-only session, either for `aye review` or in the background of the session on the
+//! screen.
 
 mod background;
 mod changes;
@@ -12,7 +13,7 @@ use crate::protocol::ReviewedChanges;
 
 const PROMPT: &str = include_str!("../../../assets/review.md");
 
-/// Returns the prompt that asks the model for findings about changes.
+/// Returns the prompt that asks the model for findings on the changes.
 pub(crate) fn prompt(changes: &ReviewedChanges) -> String {
     let names = changes.left_out_names();
     let notes = names

@@ -1,14 +1,14 @@
-//! Approvals of an agent's calls, shown and decided in the session that started the agent.
+//! Relays the approvals of an agent's calls to the session that started the agent, where they are shown and decided.
 
 use crate::protocol::{ApprovalId, AskingAgent, CallId, Command, Decision, EventKind, RULE_SAVED};
 
-/// Number of characters of the agent's session ID that are part of an approval ID.
+/// Number of characters of the agent's session ID that are included in an approval ID.
 const SESSION_CHARS: usize = 12;
-/// Denial reason when the agent ends before a decision.
+/// Reason for the denial if the agent ends before a decision is made.
 const AGENT_ENDED: &str = "the agent ended";
 
-/// Pending approvals of one agent. An approval gets a different ID in the session that shows it, because each session
-/// numbers its own approvals.
+/// Pending approvals of an agent. In the session that shows them they have different IDs, because every session numbers
+/// its own approvals.
 pub(super) struct RelayedApprovals {
     prefix: String,
     open: Vec<(ApprovalId, CallId)>,
@@ -20,8 +20,8 @@ impl RelayedApprovals {
         Self { prefix: format!("agent_{id}_"), open: Vec::new() }
     }
 
-    /// Converts an event of the agent into an event of the session that shows it; `None` if it does not concern an
-    /// approval.
+    /// Converts one of the agent's events to an event of the session that shows the approval. Returns `None` if the
+    /// event does not concern approvals.
     pub(super) fn relay(&mut self, kind: &EventKind) -> Option<EventKind> {
         if let EventKind::Notice { message } = kind {
             return message.starts_with(RULE_SAVED).then(|| kind.clone());
@@ -40,13 +40,14 @@ impl RelayedApprovals {
         Some(kind)
     }
 
-    /// Converts a command for the agent's session; `None` if it does not concern an approval of this agent.
+    /// Converts a command so that it can be sent to the agent's session. Returns `None` if it does not concern one of
+    /// this agent's approvals.
     pub(super) fn restore(&self, command: Command) -> Option<Command> {
         let own = ApprovalId::new(command.approval_id()?.as_str().strip_prefix(&self.prefix)?);
         Some(command.with_approval_id(own))
     }
 
-    /// Returns the events that close the pending approvals of an agent that has ended.
+    /// Returns events that close the pending approvals after the agent has ended.
     pub(super) fn end(&mut self) -> Vec<EventKind> {
         let decision = Decision::Denied { reason: Some(AGENT_ENDED.to_owned()) };
         let resolved = |(approval_id, tool_call_id)| EventKind::ApprovalResolved {

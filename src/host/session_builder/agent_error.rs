@@ -1,4 +1,4 @@
-//! Errors of agents, as results of the calls that started them.
+//! Converts the errors of agents to results of the calls that started them.
 
 use crate::protocol::{ErrorCode, ToolError};
 

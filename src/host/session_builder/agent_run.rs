@@ -1,4 +1,4 @@
-//! Run of one agent in its own session.
+//! Runs an agent in a session of its own.
 
 use super::agent_approvals::RelayedApprovals;
 use super::agent_error::{failed, stopped};
@@ -22,50 +22,51 @@ use crate::store::{Store, StoreError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Name of an agent in the error after a panic.
+/// Name of the agent in the error that is returned if its thread panics.
 const WORKER: &str = "the agent";
-/// Maximum number of bytes of an unfinished agent's text that are quoted in an error.
+/// Maximum number of bytes quoted in an error from the text of an unfinished agent.
 const PARTIAL_BYTES: usize = 8 << 10;
 
-/// Setup of an agent session, taken from its parent.
+/// Setup of an agent's session, derived from the parent session.
 pub(super) struct ChildSetup {
     pub common: Common,
     pub place: AppContext,
     pub store: Store,
     pub parent: ParentSession,
-    /// Account that pays for the requests.
+    /// Account that pays for the agent's requests.
     pub account: Account,
     pub stop: CancellationToken,
-    /// Receiver of the steps, one per line.
+    /// Sender for the agent's steps, one per line.
     pub output: mpsc::Sender<String>,
-    /// Front end of the parent session, which answers approval prompts.
+    /// Front end of the parent session, which handles approval prompts.
     pub front_end: FrontEnd,
 }
 
-/// Run of one agent.
+/// An agent while it runs.
 pub(super) struct AgentRun {
     setup: ChildSetup,
     task: AgentTask,
-    /// Decisions about approvals, with the approval IDs of the session that shows them.
+    /// Receives approval decisions, which contain the approval IDs of the session that shows them.
     decisions: mpsc::UnboundedReceiver<Command>,
     approvals: RelayedApprovals,
-    /// Running agents that this one started, on all levels, each with its number of calls.
+    /// Agents that this agent started, directly or indirectly, and that are still running. Each has its number of
+    /// calls.
     below: Vec<(SessionId, u32)>,
 }
 
-/// Calls and usage of an agent in this process.
+/// Calls and usage of an agent as seen by this process.
 #[derive(Default)]
 struct Seen {
     calls: u32,
     totals: Totals,
 }
 
-/// Work of an earlier process for the same call.
+/// Work that an earlier process did for the same call.
 enum Earlier {
     Nothing,
-    /// A session whose task has not started.
+    /// A session whose task has not been started.
     Session,
-    /// A task that has not ended; it is continued.
+    /// A task that has not ended and will be continued.
     Unfinished,
     Ended(Result<String, ToolError>),
 }
@@ -76,7 +77,7 @@ impl AgentRun {
         Self { setup, task, decisions, approvals, below: Vec::new() }
     }
 
-    /// Returns the last message of the agent.
+    /// Runs the agent, and returns its last message.
     pub(super) async fn result(mut self) -> Result<String, ToolError> {
         let earlier = match self.earlier().await.map_err(tool_error)? {
             Earlier::Ended(result) => return result,
@@ -132,7 +133,7 @@ impl AgentRun {
         self.setup.account.emit(AgentEvent::Ended { agent_session_id, state, calls, tokens, cost_usd }).await;
     }
 
-    /// Finds work that an earlier process did for this call.
+    /// Finds the work that an earlier process did for this call.
     async fn earlier(&self) -> Result<Earlier, CliError> {
         let (store, id) = (self.setup.store.clone(), self.setup.parent.child().clone());
         off_thread(WORKER, move || {
@@ -155,7 +156,7 @@ impl AgentRun {
         .await?
     }
 
-    /// Opens the session of the agent.
+    /// Opens the agent's session.
     async fn prepare(&self, state: &AccountState, earlier: &Earlier) -> Result<PreparedSession, CliError> {
         let (common, place) = (self.common(state), self.place(state));
         let (store, id) = (self.setup.store.clone(), self.setup.parent.child().clone());
@@ -183,12 +184,12 @@ impl AgentRun {
         }
     }
 
-    /// Returns the mode of the agent: the mode of the session, or plan mode for a read-only agent.
+    /// Returns the agent's mode, which is plan mode for a read-only agent and otherwise the parent session's mode.
     fn mode(&self) -> Mode {
         if self.task.reads_only { Mode::Plan } else { self.setup.parent.mode() }
     }
 
-    /// Returns the environment of the agent, with its mode, its tools and its share of the budgets.
+    /// Returns the agent's environment, with its own mode, tools and share of the budgets.
     fn place(&self, state: &AccountState) -> AppContext {
         let mut place = self.setup.place.clone();
         place.mode = self.mode();
@@ -205,7 +206,7 @@ impl AgentRun {
         place
     }
 
-    /// Returns the maximum number of steps, within the session's remaining steps.
+    /// Returns the maximum number of steps, which cannot exceed the steps that remain in the session.
     fn steps(&self, state: &AccountState) -> u32 {
         let left = state.budgets.iter().filter(|budget| budget.unit == BudgetUnit::Steps).map(left);
         let least = left.fold(f64::from(self.task.terms.max_steps), f64::min);
@@ -213,7 +214,7 @@ impl AgentRun {
         least.max(1.0) as u32
     }
 
-    /// Runs the session until its task ends, then closes it.
+    /// Runs the session until its task ends, and then closes it.
     async fn drive(&mut self, prepared: PreparedSession, is_new: bool, seen: &mut Seen) -> Result<String, ToolError> {
         let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
         let (events, mut receive_events) = mpsc::unbounded_channel();
@@ -259,7 +260,8 @@ impl AgentRun {
         }
     }
 
-    /// Reports the step of an event, and counts its usage. Returns the reason why no further request may be sent.
+    /// Reports the step that an event describes, or counts the usage that it contains. If no further request may be
+    /// sent, returns the reason.
     async fn follow(&mut self, kind: &EventKind, seen: &mut Seen) -> Option<Failure> {
         match kind {
             EventKind::ToolRequested { summary, .. } => {
@@ -285,8 +287,8 @@ impl AgentRun {
         None
     }
 
-    /// Reports the event of an agent that this one started, and counts its usage. Returns the reason why no further request may be
-    /// sent.
+    /// Reports an event from an agent that this agent started, and counts its usage. If no further request may be sent,
+    /// returns the reason.
     async fn forward(&mut self, mut event: AgentEvent, seen: &mut Seen) -> Option<Failure> {
         match &mut event {
             AgentEvent::Spent { usage, cost_usd, estimated, .. } => {
@@ -307,7 +309,7 @@ impl AgentRun {
         None
     }
 
-    /// Adds the text that the agent wrote before its task failed to the error.
+    /// Adds to the error the text that the agent wrote before its task failed.
     async fn with_partial_text(&self, error: ToolError) -> ToolError {
         let (store, id) = (self.setup.store.clone(), self.setup.parent.child().clone());
         let loaded = off_thread(WORKER, move || store.load(&id)).await;
@@ -317,7 +319,7 @@ impl AgentRun {
         ToolError { message, ..error }
     }
 
-    /// Returns the prompt of the agent's task.
+    /// Returns the prompt for the agent's task.
     fn prompt(&self) -> String {
         let AgentTask { agent, title, instructions, prompt, .. } = &self.task;
         let tools = if self.mode() == Mode::Plan {
@@ -353,7 +355,7 @@ fn with_text(message: &str, text: &str) -> String {
     format!("{message}\nIts last text:\n{}", &text[..end])
 }
 
-/// Returns the agent's share of the remaining amount of each budget.
+/// Returns the agent's share of what remains of each budget.
 fn shares(budgets: &[Budget], percent: u32, set_by: &str) -> Vec<SetLimit> {
     let share = |unit: BudgetUnit| {
         let amounts = budgets.iter().filter(|budget| budget.unit == unit).map(left);

@@ -1,4 +1,4 @@
-//! Agents started by a session: their number, their limits, and their shutdown.
+//! Starts the agents of a session, enforces limits on them, and shuts them down.
 
 use super::agent_error::{failed, stopped};
 use super::agent_run::{AgentRun, ChildSetup};
@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The agents of a session. Cheap to clone.
+/// Agents of a session. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct AgentService {
     inner: Arc<Inner>,
@@ -33,30 +33,30 @@ struct Inner {
     /// Session that starts the agents.
     session: SessionId,
     authority: Arc<watch::Sender<Authority>>,
-    /// Account that pays for the agents; set once the session runs.
+    /// Account that pays for the agents, set once the session is running.
     account: Arc<OnceLock<Account>>,
     tools: ParentTools,
     limits: AgentSettings,
-    /// Position of the session in the tree of agents.
+    /// The session's position in the tree of agents.
     tree: AgentTree,
     state: Mutex<State>,
-    /// Cancelled when the session ends.
+    /// Token that is cancelled when the session ends.
     end: CancellationToken,
 }
 
 #[derive(Default)]
 struct State {
-    /// Current step of the session, and the number of agents started in it.
+    /// The session's current step, and the number of agents started in it.
     step: u64,
     in_response: usize,
-    /// Agents started in this process, by session ID.
+    /// Agents that were started in this process, by session ID.
     children: HashMap<SessionId, Child>,
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// Agent that was started in this process.
+/// An agent that was started in this process.
 struct Child {
-    /// Sender of decisions about its approvals.
+    /// Sender for decisions on the agent's approvals.
     decisions: mpsc::UnboundedSender<Command>,
 }
 
@@ -181,8 +181,8 @@ impl Inner {
         result.unwrap_or_else(|_| Err(failed("the agent crashed")))
     }
 
-    /// Counts an agent. Returns the ID of its session, the token that stops it, and the decisions about its approvals.
-    /// The same call gets the same ID, even after a crash.
+    /// Registers an agent. Returns the ID of its session, a token that stops it, and a receiver for decisions on its
+    /// approvals. The same call always results in the same ID, even after a crash.
     fn admit(&self, task: &AgentTask) -> Result<(SessionId, CancellationToken, mpsc::UnboundedReceiver<Command>), ToolError> {
         let mut state = self.state();
         if self.end.is_cancelled() {
@@ -217,7 +217,7 @@ impl Inner {
     }
 }
 
-/// Returns the ID of an agent's session. `number`: number of earlier agents with the same call and prompt.
+/// Returns the ID for an agent's session. `number` is the number of earlier agents with the same call and prompt.
 fn child_id(session: &SessionId, task: &AgentTask, number: u32) -> SessionId {
     let mut hash = blake3::Hasher::new();
     let number = number.to_string();

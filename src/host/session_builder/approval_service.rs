@@ -1,5 +1,5 @@
-//! Decisions of the approval service: each approval of a session is also sent to the service, whose answer becomes a
-//! command.
+//! Lets the approval service decide on approvals. Each approval of a session is also sent to the service, whose
+//! decision is converted to a command.
 
 use crate::agent::CHANNEL_DEPTH;
 use crate::protocol::{Approval, ApprovalId, Command, Decision, Event, EventKind, NO_USER, Risk, SessionCommand};
@@ -9,45 +9,46 @@ use std::time::Duration;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Use of the approval service by one session.
+/// A session's use of the approval service.
 pub(super) struct ServiceDecisions {
     pub service: ApprovalService,
     pub facts: SessionFacts,
     pub redact: RedactText,
     /// Highest risk that the service may approve.
     pub max_risk: Risk,
-    /// Time after which an unanswered approval is denied.
+    /// Time after which an approval is denied if no decision has been made.
     pub timeout: Duration,
 }
 
 /// Outcome of a request to the service about one approval.
 enum QuestionEnd {
     Answered(ApprovalAnswer),
-    /// No valid answer arrived in time. The session notices this itself.
+    /// No valid decision arrived in time, which the session detects itself.
     Late,
-    /// The time limit has passed by the wall clock, but not by the clock of the session, which stops while the machine
-    /// is suspended. `limit`: the time limit, if the approval has one.
+    /// The time limit has passed according to the wall clock, but not according to the session's clock, which stops
+    /// while the machine is suspended. `limit` is the time limit, if the approval has one.
     Expired {
         limit: Option<Duration>,
     },
-    /// The service cannot be queried, for this reason.
+    /// The service cannot be queried, for the given reason.
     Impossible(String),
 }
 
 impl QuestionEnd {
-    /// Returns the notice that the service gave no answer.
+    /// Returns a notice that the service made no decision.
     fn notice(&self) -> EventKind {
         let reason = if let Self::Impossible(reason) = self { reason } else { "no valid answer in time" };
         EventKind::Notice { message: format!("cannot ask the approval service: {reason}") }
     }
 }
 
-/// Answer of the service, with the event and the ID of its approval.
+/// Outcome of a request to the service, with the event and the ID of the approval.
 type Answer = (Box<Event>, ApprovalId, QuestionEnd);
 
 impl ServiceDecisions {
-    /// Returns the channels of a session with the service in between: the commands that it receives and the events that
-    /// it sends. Without a user, approvals that cannot be sent to the service are denied immediately.
+    /// Inserts the service between a session and its front end. Returns the channels for the session: one for the
+    /// commands it receives and one for the events it sends. If there is no user, approvals that cannot be sent to the
+    /// service are denied immediately.
     pub(super) fn connect(
         self,
         commands: mpsc::Receiver<SessionCommand>,
@@ -62,7 +63,8 @@ impl ServiceDecisions {
         (session_commands, from_session)
     }
 
-    /// Forwards all events, and asks the service about each approval until the approval is resolved.
+    /// Forwards all events. Sends the approvals that the service may decide to it, and stops waiting for its decision
+    /// once an approval is resolved.
     async fn watch(
         self,
         mut from_session: UnboundedReceiver<Event>,
@@ -114,8 +116,8 @@ impl ServiceDecisions {
         }
     }
 
-    /// Returns whether aye asks the service about an approval. Only the user decides on plans and on access outside the
-    /// sandbox.
+    /// Returns whether aye may send an approval to the service. Plans and access outside the sandbox can be decided
+    /// only by the user.
     fn may_approve(&self, approval: &Approval) -> bool {
         let is_for_user = approval.plan.is_some() || !approval.opens.is_empty();
         !is_for_user && approval.risk_level <= self.max_risk && !approval.critical
@@ -137,7 +139,7 @@ impl ServiceDecisions {
     }
 }
 
-/// Forwards the commands of the front end and of the service, until the front end closes its channel.
+/// Forwards commands from the front end and the service until the front end closes its channel.
 async fn pass_commands(
     mut commands: mpsc::Receiver<SessionCommand>,
     mut decided: mpsc::Receiver<Command>,

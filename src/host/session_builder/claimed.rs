@@ -1,4 +1,4 @@
-//! Session that this process owns, before its servers and tools are connected.
+//! A session that this process owns, but whose servers and tools have not been connected yet.
 
 use super::agent_service::AgentService;
 use super::approval_service::ServiceDecisions;
@@ -44,7 +44,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Session that this process owns. Dropping it releases the session.
+/// A session that this process owns. Dropping it releases the session.
 pub(crate) struct ClaimedSession {
     front_end: FrontEnd,
     common: Common,
@@ -55,13 +55,13 @@ pub(crate) struct ClaimedSession {
     summary_model: SummaryModelSetup,
     may_choose_model: bool,
     session: Session,
-    /// The title of a resumed session.
+    /// Title of a resumed session.
     title: Option<String>,
-    /// The JSON Schema of the final response.
+    /// JSON Schema for the final response.
     output_schema: Option<String>,
-    /// Servers passed by the front end.
+    /// MCP servers passed by the front end.
     servers: Vec<Spec>,
-    /// The sandbox, after it has been probed.
+    /// Sandbox, set once the system has been probed.
     sandbox: Option<SandboxHost>,
     notices: SessionNotices,
 }
@@ -100,7 +100,7 @@ impl ClaimedSession {
         &self.session
     }
 
-    /// Returns the title of a resumed session.
+    /// Returns the title of the session if it is resumed.
     pub(crate) fn title(&self) -> Option<&str> {
         self.title.as_deref()
     }
@@ -125,12 +125,12 @@ impl ClaimedSession {
         &self.model
     }
 
-    /// Returns the name of the summary model, if that model can be used.
+    /// Returns the name of the model that writes summaries, if that model can be used.
     pub(crate) fn summary_model(&self) -> Option<String> {
         self.summary_model.model.as_ref().map(|model| model.name().to_owned())
     }
 
-    /// Returns whether neither the user nor the session chose a model, so that aye may choose one.
+    /// Returns whether aye may choose the model, because neither the user nor the session has chosen one.
     pub(crate) fn may_choose_model(&self) -> bool {
         self.may_choose_model
     }
@@ -140,7 +140,7 @@ impl ClaimedSession {
         self.place.is_mode_chosen
     }
 
-    /// Returns the stored history of the session, for display.
+    /// Returns the session's stored history for display.
     pub(crate) fn history(&self) -> SessionHistory {
         SessionHistory::new(&self.session.store, self.session.id(), &self.place)
     }
@@ -150,7 +150,8 @@ impl ClaimedSession {
         self.notices.add(notice);
     }
 
-    /// Adds MCP servers passed by the front end. Servers in the settings take precedence.
+    /// Adds MCP servers passed by the front end. If a server in the settings has the same name, that server takes
+    /// precedence.
     pub(crate) fn add_servers(&mut self, servers: Vec<Spec>) {
         self.servers.extend(servers);
     }
@@ -160,15 +161,15 @@ impl ClaimedSession {
         self.session.kept.connect_editor(editor);
     }
 
-    /// Replaces a missing model with a local one, if aye may choose the model.
+    /// If there is no model and aye may choose one, selects a local model.
     pub(crate) async fn find_local_model(&mut self) {
         let (model, notice) = local_model(&self.place, &self.policy, self.model.clone(), self.may_choose_model).await;
         self.model = model;
         self.notices.add_all(notice);
     }
 
-    /// Returns a function that probes the sandbox of this system, which takes a few milliseconds. Call it on another
-    /// thread.
+    /// Returns a function that probes the system for a sandbox. It takes a few milliseconds and should be called on
+    /// another thread.
     pub(crate) fn sandbox_probe(&self) -> impl FnOnce() -> SandboxHost + Send + 'static {
         let (place, trust) = (self.place.clone(), self.project.trust());
         move || SandboxHost::find(&place, trust)
@@ -179,14 +180,14 @@ impl ClaimedSession {
         self.sandbox = Some(sandbox);
     }
 
-    /// Returns the sandbox, which is probed on first use.
+    /// Returns the sandbox, probing the system on the first call.
     pub(crate) fn find_sandbox(&mut self) -> SandboxHost {
         let (place, project) = (&self.place, &self.project);
         self.sandbox.get_or_insert_with(|| SandboxHost::find(place, project.trust())).clone()
     }
 
-    /// Returns the project if the user has to decide whether to trust it: because of its files, or because commands
-    /// would run in a copy without approval. Otherwise adds the notice about ignored files.
+    /// Returns the project if the user must decide whether to trust it, either because of its files or because commands
+    /// would run in a copy of the workspace without approval. Otherwise adds a notice about ignored files.
     pub(crate) fn project_to_trust(&mut self) -> Option<&ProjectConfig> {
         if self.front_end.trust != TrustHandling::AskUser {
             return None;
@@ -196,7 +197,7 @@ impl ClaimedSession {
         if !asks {
             return None;
         }
-        // A program that aye runs could press the key itself.
+        // A command that aye runs could imitate the user's keystrokes.
         if Nesting::detect() == Nesting::InsideAye {
             self.notices.add_all(self.project.ignored_files_notice());
             return None;
@@ -205,7 +206,7 @@ impl ClaimedSession {
         Some(&self.project)
     }
 
-    /// Returns whether commands without a matching rule run before approval if the project is trusted.
+    /// Returns whether, if the project is trusted, commands that no rule matches would run before they are approved.
     pub(crate) fn approves_effects(&mut self) -> bool {
         let sandbox = self.find_sandbox();
         let mode = self.place.mode;
@@ -214,14 +215,14 @@ impl ClaimedSession {
             && self.place.enforcer(&self.policy, sandbox.sandbox(), mode).approve() == Approve::Effects
     }
 
-    /// Records that the user does not trust a project without files to review.
+    /// Records that the user does not trust a project that contains no files to review.
     pub(crate) fn decline_trust(&mut self) {
         if let Err(error) = self.project.decline() {
             self.notices.add(error.to_string());
         }
     }
 
-    /// Records that the user trusts the project, and applies the project's files.
+    /// Records that the user trusts the project, and applies its files.
     pub(crate) fn trust_project(&mut self) {
         if let Err(error) = self.project.record_trust() {
             self.notices.add(format!("{error}; the project is trusted for this run only"));
@@ -234,18 +235,19 @@ impl ClaimedSession {
         }
     }
 
-    /// Makes the session read-only.
+    /// Makes the session read-only by switching to plan mode.
     pub(crate) fn restrict_to_plan_mode(&mut self) {
         self.place.restrict_to_plan_mode();
     }
 
-    /// Adds the history that was loaded after the session was claimed.
+    /// Adds the history, which was loaded after the session was claimed.
     pub(crate) fn add_history(&mut self, loaded: LoadedSession) {
         self.session.add_history(loaded);
         self.notices.add_all(std::mem::take(&mut self.session.notices));
     }
 
-    /// Returns the setup of an unsaved run that previews a command's effects. The session does not change.
+    /// Returns a setup for previewing the effects of a command without saving anything. The session itself is not
+    /// changed.
     pub(crate) fn dry_run(&mut self) -> agent::Setup {
         let (records, tails) = (self.session.records.clone(), self.session.tails.clone());
         let model_before = self.session.model_before.clone();
@@ -257,7 +259,7 @@ impl ClaimedSession {
         setup
     }
 
-    /// Connects the servers and the tools. The session can then start.
+    /// Connects the servers and the tools, after which the session can be started.
     pub(crate) async fn prepare(mut self) -> Result<PreparedSession, SessionError> {
         self.session.mark_resumed();
         self.load_rest()?;
@@ -294,7 +296,7 @@ impl ClaimedSession {
         Ok(prepared.deciding_by(decisions))
     }
 
-    /// Loads the part of the journal that is still missing.
+    /// Loads the part of the journal that has not been loaded yet.
     fn load_rest(&mut self) -> Result<(), SessionError> {
         if !self.session.tail.records.is_empty() {
             let loaded = self.session.store.load(self.session.id())?;
@@ -303,7 +305,7 @@ impl ClaimedSession {
         Ok(())
     }
 
-    /// Registers the session with the session service, if one is configured, and applies its policy.
+    /// Registers the session with the session service, if one is configured, and applies the policy it returns.
     async fn register(&mut self) -> Result<(), SessionError> {
         if self.front_end.purpose != SessionPurpose::Tasks || self.place.parent.is_some() {
             return Ok(());
@@ -312,7 +314,7 @@ impl ClaimedSession {
         self.notices.add_all(notices);
         if let Some(registration) = registration {
             let facts = registration.facts();
-            // Only this sets it, once for each session.
+            // Only this code sets the registration, once for each session.
             let _ = self.place.registration.set(registration);
             if let Err(error) = self.apply_registered_policy() {
                 if let Some(services) = &self.place.services {
@@ -324,8 +326,8 @@ impl ClaimedSession {
         Ok(())
     }
 
-    /// Applies the policy with the layer of the session service. If the layer of the project is invalid, the session
-    /// becomes read-only, as without the service.
+    /// Applies the policy, including the layer from the session service. If the project's layer is invalid, the session
+    /// becomes read-only, just as it would without the service.
     fn apply_registered_policy(&mut self) -> Result<(), CliError> {
         let (file, id) = (self.common.policy.as_deref(), self.session.id());
         let with = |project: Option<&ProjectConfig>| {
@@ -344,7 +346,7 @@ impl ClaimedSession {
         Ok(())
     }
 
-    /// Reads the keys of the models from the keyring, so that they are redacted from the start.
+    /// Reads the models' keys from the keyring, so that they are redacted from the start.
     async fn read_keys(&self) {
         let models = self.model.iter().chain(&self.summary_model.model);
         for read in models.filter_map(|model| key_reader(&self.place, model.name())) {
@@ -353,7 +355,7 @@ impl ClaimedSession {
         }
     }
 
-    /// Allows the session to start agents, unless it is on the last level of agents.
+    /// Enables the session to start agents, unless it belongs to an agent on the deepest level.
     fn start_agents(&mut self) {
         let limits = self.place.settings.agents().within(self.policy.agent_limits());
         let tree = self.place.parent.as_ref().map(|parent| parent.tree.clone());
@@ -370,7 +372,7 @@ impl ClaimedSession {
         self.session.kept.start_agents(AgentLinks { agents, authority, account });
     }
 
-    /// Prepares uploads to the object store, if one is configured. No request is sent yet.
+    /// Prepares uploads to the object store, if one is configured, without sending any requests yet.
     fn connect_uploads(&mut self) -> Option<BackgroundUploads> {
         // A session that is not saved (`--ephemeral`, `--patch`), or that belongs to the copy of a task, stays on this
         // machine.
@@ -387,7 +389,7 @@ impl ClaimedSession {
         Some(uploads)
     }
 
-    /// Prepares the language servers of a trusted project. None is started yet.
+    /// Prepares the language servers of a trusted project, without starting them yet.
     fn connect_language_servers(&mut self) {
         if self.place.parent.is_none()
             && self.project.is_trusted()
@@ -438,7 +440,8 @@ impl ClaimedSession {
         setup
     }
 
-    /// Connects the approval service, if there is no user to ask and the policy allows it.
+    /// Connects the approval service if there is no user to decide on approvals and the policy allows the service to do
+    /// so.
     fn connect_approver(&mut self) {
         if self.front_end.approver == Approver::Nobody
             && self.asked_service().is_some()
@@ -449,8 +452,8 @@ impl ClaimedSession {
         }
     }
 
-    /// Returns the approval service for this session. There is none inside a command that aye runs, because the command
-    /// could configure its own service.
+    /// Returns the approval service for this session, if any. Inside a command that aye runs, no service is used,
+    /// because the command could have configured a service of its own.
     fn asked_service(&self) -> Option<ApprovalService> {
         let service = self.place.services.as_ref()?.approvals()?;
         let may_ask = self.front_end.asks_service && self.place.parent.is_none() && Nesting::detect() == Nesting::Outermost;

@@ -1,18 +1,18 @@
-//! Differences between the front ends of a session, as data.
+//! Differences between the front ends of a session, expressed as data.
 
 use crate::agent::{Approver, ResumePolicy};
 use crate::host::nesting::Nesting;
 use crate::host::session::LoadScope;
 
-/// Choices of a front end about its sessions. Everything else is the same for all front ends.
+/// A front end's choices for its sessions. Everything else is the same for all front ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FrontEnd {
     pub approver: Approver,
-    /// True if a configured approval service may be asked.
+    /// Whether approvals may be sent to a configured approval service.
     pub asks_service: bool,
-    /// True if a user can answer the requests from MCP servers.
+    /// Whether there is a user who can answer requests from MCP servers.
     pub answers_servers: bool,
-    /// Handling of an earlier process's unfinished task.
+    /// Handling of a task that an earlier process did not finish.
     pub unfinished: ResumePolicy,
     pub lock: LockHandling,
     pub trust: TrustHandling,
@@ -26,24 +26,24 @@ pub(crate) struct FrontEnd {
     pub pruning: Pruning,
     /// True if aye writes the prompt of a new session, which `aye -c` then does not continue.
     pub writes_prompt: bool,
-    /// True if the run ends with a list of the files that the session changed.
+    /// Whether the files that the session changed are listed at the end of the run.
     pub reports_changes: bool,
 }
 
-/// Handling of a session that another process owns. `--take-over` always first asks that process to exit.
+/// Handling of a session that another process owns. With `--take-over`, that process is always asked to exit first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockHandling {
     Refuse,
-    /// The front end asks the user when it claims the session.
+    /// The front end asks the user what to do when it tries to claim the session.
     AskUser,
 }
 
-/// Handling of a project with files that are not trusted yet.
+/// Handling of a project that contains files that are not trusted yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TrustHandling {
-    /// The files are ignored, with a notice.
+    /// The files are ignored, and a notice is shown.
     Ignore,
-    /// The front end asks the user after it has claimed the session.
+    /// The front end asks the user after claiming the session.
     AskUser,
 }
 
@@ -55,22 +55,22 @@ pub(crate) enum ModelNeed {
     Optional,
 }
 
-/// The purpose of a session.
+/// Purpose of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionPurpose {
     Tasks,
-    /// One command that needs no model, no MCP servers and no policy update. The session is only read at first, and
-    /// stays archived until it is prepared.
+    /// A single command that needs no model, no MCP servers and no policy updates. The session is only read at first,
+    /// and it remains archived until it is prepared.
     Command,
 }
 
-/// Time of the first request relative to the start of the MCP servers.
+/// Whether the first request waits for MCP servers to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServerStart {
-    /// The first request waits for servers whose tools are not cached, up to a limit.
+    /// The first request waits, for a limited time, for servers whose tools are not cached.
     Wait,
     Background,
-    /// The session has no servers.
+    /// The session does not use servers.
     Never,
 }
 
@@ -78,7 +78,7 @@ pub(crate) enum ServerStart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ApprovalExpiry {
     Never,
-    /// The timeout in the settings or in the policy, whichever is shorter.
+    /// After the timeout in the settings or in the policy, whichever is shorter.
     AsSet,
 }
 
@@ -86,7 +86,7 @@ pub(crate) enum ApprovalExpiry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoticeTarget {
     Stderr,
-    /// Collected for the front end, which shows them.
+    /// They are collected for the front end, which shows them.
     FrontEnd,
     Both,
 }
@@ -96,12 +96,12 @@ pub(crate) enum NoticeTarget {
 pub(crate) enum Pruning {
     InBackground,
     AtTheEnd,
-    /// At the end of a process that can run several sessions.
+    /// At the end of the process, which can run several sessions.
     ByProcess,
 }
 
 impl FrontEnd {
-    /// Front end of `aye`, on a screen or line by line.
+    /// Returns the front end of `aye`, for a full-screen UI or for line mode.
     pub(crate) fn interactive() -> Self {
         Self {
             approver: Approver::User,
@@ -123,7 +123,7 @@ impl FrontEnd {
         }
     }
 
-    /// Front end of `aye exec`.
+    /// Returns the front end of `aye exec`.
     pub(crate) fn exec(approver: Approver) -> Self {
         Self {
             approver,
@@ -146,7 +146,7 @@ impl FrontEnd {
         }
     }
 
-    /// Front end of `/review`, alongside the session on screen.
+    /// Returns the front end of `/review`, which runs in the background of the session on the screen.
     pub(crate) fn review() -> Self {
         Self {
             asks_service: false,
@@ -157,8 +157,8 @@ impl FrontEnd {
         }
     }
 
-    /// Front end of an agent, alongside the session that started it. The approver of that session also approves the
-    /// agent's calls.
+    /// Returns the front end of an agent, which runs in the background of the session that started it. The agent's
+    /// calls are approved by the same approver as that session's calls.
     pub(crate) fn agent(parent: &Self) -> Self {
         Self {
             approver: parent.approver,
@@ -169,17 +169,17 @@ impl FrontEnd {
         }
     }
 
-    /// Front end of a task in a copy of the workspace, without a screen. Its approvals wait until the user opens the
-    /// task.
+    /// Returns the front end of a task that runs in a copy of the workspace without a screen. Its approvals wait until
+    /// the user opens the task.
     pub(crate) fn task() -> Self {
         Self { asks_service: false, reports_changes: false, ..Self::exec(Approver::User) }
     }
 
-    /// Front end of `aye serve`.
+    /// Returns the front end of `aye serve`.
     pub(crate) fn serve() -> Self {
         Self {
             approver: user_unless_nested(),
-            // No method of the protocol answers them, so they are declined.
+            // The protocol has no method for answers to server requests, so they are declined.
             answers_servers: false,
             unfinished: ResumePolicy::Pause,
             approvals: ApprovalExpiry::AsSet,
@@ -189,12 +189,12 @@ impl FrontEnd {
         }
     }
 
-    /// Front end of `aye acp`.
+    /// Returns the front end of `aye acp`.
     pub(crate) fn editor() -> Self {
         Self {
             asks_service: false,
             answers_servers: user_unless_nested() == Approver::User,
-            // A user who continues does so with a prompt.
+            // A user continues a task with a prompt.
             unfinished: ResumePolicy::Discard,
             servers: ServerStart::Background,
             notices: NoticeTarget::FrontEnd,
@@ -203,12 +203,12 @@ impl FrontEnd {
         }
     }
 
-    /// Front end of `aye apply`.
+    /// Returns the front end of `aye apply`.
     pub(crate) fn apply(approver: Approver) -> Self {
         Self { approver, writes_prompt: true, ..Self::rewind() }
     }
 
-    /// Front end of `aye rewind`.
+    /// Returns the front end of `aye rewind`.
     pub(crate) fn rewind() -> Self {
         Self {
             asks_service: false,
@@ -221,7 +221,8 @@ impl FrontEnd {
     }
 }
 
-/// Returns the approver for a front end that is a program. A program that aye runs must not approve its own actions.
+/// Returns the approver for a front end that is controlled by another program. A program that aye itself runs must not
+/// approve its own actions.
 fn user_unless_nested() -> Approver {
     match Nesting::detect() {
         Nesting::Outermost => Approver::User,

@@ -1,4 +1,4 @@
-//! Opening of sessions, common to all front ends. Their differences are in `front_end.rs`.
+//! Opens sessions for all front ends. `front_end.rs` describes how the front ends differ.
 //!
 //! `SessionBuilder` finds the session, its project, its policy and its model. `ClaimedSession` owns the session,
 //! `PreparedSession` adds its servers and tools, and `StartedSession` runs until it is closed.
@@ -45,7 +45,7 @@ use front_end::{FrontEnd, LockHandling, ModelNeed, SessionPurpose, TrustHandling
 use std::path::Path;
 use std::sync::Arc;
 
-/// Session to be opened, before this process owns it. Nothing has been created or changed yet.
+/// A session that is to be opened but that this process does not own yet. Nothing has been created or changed so far.
 pub(crate) struct SessionBuilder {
     front_end: FrontEnd,
     common: Common,
@@ -56,16 +56,16 @@ pub(crate) struct SessionBuilder {
     policy: Policy,
     model: ModelSelection,
     summary_model: SummaryModelSetup,
-    /// True if neither the user nor the session chose a model, so that aye may choose one.
+    /// Whether aye may choose the model, because neither the user nor the session has chosen one.
     may_choose_model: bool,
-    /// The JSON Schema of the final response.
+    /// JSON Schema for the final response.
     output_schema: Option<String>,
     notices: SessionNotices,
 }
 
 impl SessionBuilder {
-    /// Finds the chosen session, its project, the policy and the model. Reads the disk, and may wait for another
-    /// process to exit. `place`: its workspace becomes the session's workspace.
+    /// Finds the chosen session, its project, its policy and its model. Reads from the disk, and may wait for another
+    /// process to exit. The workspace in `place` is set to that of the session.
     pub(crate) fn find(
         front_end: FrontEnd,
         common: Common,
@@ -135,17 +135,18 @@ impl SessionBuilder {
         })
     }
 
-    /// Completes the choice of the model, if one is needed. Without a key and a choice, a local model is used.
+    /// Completes the choice of the model if one is needed. If no model was chosen and there is no key, selects a local
+    /// model.
     pub(crate) async fn with_model(mut self) -> Result<Self, SessionError> {
         let (model, notice) = local_model(&self.place, &self.policy, self.model.clone(), self.may_choose_model).await;
         self.notices.add_all(notice);
         Ok(Self { model: Ok(model.map_err(SessionError::Model)?), ..self })
     }
 
-    /// Restricts the session's tools to these.
+    /// Restricts the session to the tools that these entries match.
     ///
     /// # Errors
-    /// Returns an error if an entry is not a tool name.
+    /// Returns an error if an entry is not the name of a tool.
     pub(crate) fn with_allowed_tools(mut self, entries: &[String]) -> Result<Self, Problem> {
         let named = self.policy.layers.iter().flat_map(|layer| layer.bundle.named.iter().map(|command| command.name.clone()));
         let own = named.chain(self.place.tools.custom.iter().map(|tool| tool.name.clone())).collect();
@@ -155,34 +156,34 @@ impl SessionBuilder {
         Ok(self)
     }
 
-    /// Sets a model of the front end that sends no requests to a provider.
+    /// Sets a model that the front end provides and that sends no requests to a provider.
     pub(crate) fn with_own_model(self, model: Arc<dyn Model>) -> Self {
         Self { model: Ok(model), summary_model: SummaryModelSetup::default(), ..self }
     }
 
-    /// Requires the final response to match this JSON Schema.
+    /// Requires the final response to conform to this JSON Schema.
     pub(crate) fn with_output_schema(self, schema: String) -> Self {
         Self { output_schema: Some(schema), ..self }
     }
 
-    /// Sets the handling of an earlier process's unfinished task.
+    /// Sets what to do with a task that an earlier process did not finish.
     pub(crate) fn with_unfinished(mut self, unfinished: ResumePolicy) -> Self {
         self.front_end.unfinished = unfinished;
         self
     }
 
-    /// Claims the session for this process, or creates a new one. An archived session is unarchived.
+    /// Claims the session for this process, or creates a new one. If the session is archived, it is unarchived.
     pub(crate) fn claim(self) -> Result<ClaimedSession, SessionError> {
         let session = self.try_claim()?;
         Ok(self.with_claimed(session))
     }
 
-    /// Claims the session like `claim`, but keeps the builder for another attempt.
+    /// Claims the session without consuming the builder, so another attempt is possible.
     pub(crate) fn try_claim(&self) -> Result<Session, SessionError> {
         self.claim_attempt()()
     }
 
-    /// Returns a function that attempts to claim the session, to be called on another thread.
+    /// Returns a function that tries to claim the session. The function can be called on another thread.
     pub(crate) fn claim_attempt(&self) -> impl FnOnce() -> Result<Session, SessionError> + Send + 'static {
         let model = self.model.as_ref().map(|model| model.name().to_owned()).unwrap_or_default();
         let (store, place, policy) = (self.store.clone(), self.place.clone(), self.policy.clone());
@@ -191,7 +192,7 @@ impl SessionBuilder {
         move || session::open(store, &place, &policy, chosen, new, scope)
     }
 
-    /// Continues with a session that `try_claim` has claimed.
+    /// Continues with a session that was claimed by `try_claim`.
     pub(crate) fn with_claimed(self, session: Session) -> ClaimedSession {
         ClaimedSession::new(self, session)
     }
@@ -213,7 +214,7 @@ impl SessionBuilder {
         &self.store
     }
 
-    /// Returns the session to resume, if any.
+    /// Returns the session to resume, or `None` for a new session.
     pub(crate) fn resumed_session(&self) -> Option<&SessionSummary> {
         self.chosen.as_ref()
     }
@@ -222,13 +223,13 @@ impl SessionBuilder {
         &self.model
     }
 
-    /// Returns the denial reason if the policy has expired.
+    /// If the policy has expired, returns the reason to deny every action.
     pub(crate) fn expired_policy(&self) -> Option<String> {
         self.place.enforcer(&self.policy, Sandbox::Absent, self.place.mode).expiry_reason(jiff::Timestamp::now())
     }
 }
 
-/// Returns an error if another process owns the session. With `takes_over`, first asks that process to exit.
+/// Returns an error if another process owns the session. If `takes_over` is set, first asks that process to exit.
 fn check_lock(store: &Store, id: &SessionId, handling: LockHandling, takes_over: bool) -> Result<(), SessionError> {
     if takes_over {
         lock_takeover::ask_holder_to_exit(store, id).map_err(|problem| SessionError::Failed(CliError::usage(problem)))?;
@@ -255,7 +256,7 @@ fn load_service_policy(place: &mut AppContext, notices: &mut SessionNotices) -> 
     Ok(())
 }
 
-/// Returns the model, or a local one if it is missing, and a notice.
+/// Returns the chosen model or, if there is none, a local model and a notice.
 async fn local_model(
     place: &AppContext,
     policy: &Policy,
@@ -266,7 +267,7 @@ async fn local_model(
     local_models::fallback_local_model(&models, &place.settings, model, may_choose).await
 }
 
-/// Replaces a default model that the policy forbids with an allowed one, and adds a notice.
+/// If the policy forbids the default model, replaces it with an allowed one and adds a notice.
 fn allowed_model(
     models: &ModelCatalog,
     chosen: ModelSelection,
@@ -285,8 +286,8 @@ fn allowed_model(
     }
 }
 
-/// Returns the policy with the layer of a trusted project, and adds the project's tools and settings to the
-/// environment. If the layer is invalid, the session becomes read-only, because the layer might have forbidden changes.
+/// Returns the policy including a trusted project's layer, and adds the project's tools and settings to the
+/// environment. If the layer is invalid, the session becomes read-only, because the layer may have forbidden changes.
 fn with_project(
     place: &mut AppContext,
     own: Policy,
@@ -307,7 +308,7 @@ fn with_project(
     })
 }
 
-/// Returns the notice about an invalid policy of the project.
+/// Returns the notice that explains the effect of a project's invalid policy.
 fn plan_mode_notice(trouble: CliError) -> String {
     format!("{}\nthis session is in plan mode until the policy is fixed", trouble.into_problem().detailed_message())
 }

@@ -1,14 +1,14 @@
-//! Notices for the user about opening a session.
+//! Notices that inform the user about what happened when a session was opened.
 
 use super::front_end::NoticeTarget;
 use crate::host::console::warn;
 
-/// Ordered notices. Each is reported once.
+/// Notices in order. Each one is reported only once.
 #[derive(Debug)]
 pub(crate) struct SessionNotices {
     target: NoticeTarget,
     reported: Vec<String>,
-    /// Number of notices that the front end has already received.
+    /// Number of notices that the front end has already retrieved.
     taken: usize,
 }
 
@@ -33,7 +33,7 @@ impl SessionNotices {
         }
     }
 
-    /// Returns the notices that the front end has not received yet.
+    /// Returns the notices that the front end has not retrieved yet.
     pub(crate) fn take(&mut self) -> Vec<String> {
         let new = self.reported[self.taken..].to_vec();
         self.taken = self.reported.len();

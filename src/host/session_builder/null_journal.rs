@@ -1,8 +1,8 @@
-//! Journal that discards its records, for runs that are not saved.
+//! A journal for runs that are not saved.
 
 use crate::ports::{BoxFuture, Durability, Journal, JournalError, Record};
 
-/// Journal that discards its records.
+/// Journal that discards all records.
 pub(crate) struct NullJournal;
 
 impl Journal for NullJournal {

@@ -1,4 +1,4 @@
-//! Session with its servers and tools, ready to start or running.
+//! A session whose servers and tools are connected, and that is ready to start or already running.
 
 use super::SessionNotices;
 use super::approval_service::ServiceDecisions;
@@ -25,31 +25,32 @@ use tokio::task::JoinHandle;
 /// A session that is ready to start.
 pub(crate) struct PreparedSession {
     setup: Box<agent::Setup>,
-    /// Reloader of the policy files; `None` if the policy is fixed.
+    /// Reloads the policy when its files change. `None` if the policy is fixed.
     reload: Option<Box<PolicyReloader>>,
-    /// The uploads to the object store, if one is configured.
+    /// Uploads to the object store, if one is configured.
     uploads: Option<BackgroundUploads>,
     notices: SessionNotices,
-    /// The policy in effect at the start.
+    /// Policy in effect when the session starts.
     policy: Policy,
-    /// The approval service, if it makes the decisions.
+    /// Approval service, if it decides on approvals.
     decisions: Option<Box<ServiceDecisions>>,
     resources: Box<Resources>,
 }
 
-/// Resources that must outlive the run of a session.
+/// Resources that must outlive a session's run.
 struct Resources {
     front_end: FrontEnd,
     place: AppContext,
     session: Session,
     unread: Arc<UnreadReports>,
-    /// Delivery of records to services while the session runs.
+    /// Delivers records to services while the session is running.
     delivery: Option<DeliveryTask>,
-    /// Task that warns about a full outbox.
+    /// Task that warns if the outbox is full.
     warnings: Option<JoinHandle<()>>,
 }
 
-/// Session that runs until all senders of its commands are dropped, or until it receives the command to quit.
+/// A running session. It ends when all senders of its commands have been dropped, or when it receives the command to
+/// quit.
 pub(crate) struct StartedSession {
     queries: SessionQueries,
     account: Account,
@@ -70,12 +71,12 @@ impl PreparedSession {
         Self { setup: Box::new(setup), reload: reload.map(Box::new), uploads, notices, policy, decisions: None, resources }
     }
 
-    /// Sets the approval service that makes the decisions.
+    /// Sets the approval service that decides on approvals.
     pub(super) fn deciding_by(self, decisions: Option<ServiceDecisions>) -> Self {
         Self { decisions: decisions.map(Box::new), ..self }
     }
 
-    /// Returns all inputs of the agent's host.
+    /// Returns everything the agent needs to run the session.
     pub(crate) fn setup(&self) -> &agent::Setup {
         &self.setup
     }
@@ -84,7 +85,7 @@ impl PreparedSession {
         &self.resources.session
     }
 
-    /// Returns the policy in effect, with that of the session service.
+    /// Returns the policy in effect, including the session service's policy.
     pub(crate) fn policy(&self) -> &Policy {
         &self.policy
     }
@@ -93,12 +94,13 @@ impl PreparedSession {
         &self.resources.place
     }
 
-    /// Returns the notices that the front end has not received yet.
+    /// Returns the notices that the front end has not retrieved yet.
     pub(crate) fn take_notices(&mut self) -> Vec<String> {
         self.notices.take()
     }
 
-    /// Starts the session. `room` signals whether the front end accepts more streamed text; by default it always does.
+    /// Starts the session. `room` indicates whether the front end can accept more streamed text. If it is `None`, the
+    /// front end always can.
     pub(crate) fn start(
         mut self,
         commands: mpsc::Receiver<SessionCommand>,
@@ -131,7 +133,7 @@ impl PreparedSession {
             tokio::spawn(uploads.run());
         }
         let mut resources = self.resources;
-        // The sessions of agents share the store, so the watcher of their parent is enough.
+        // The sessions of agents share the store, so the delivery of their parent's records is enough.
         if resources.place.parent.is_none()
             && let Some(services) = &resources.place.services
         {
@@ -148,7 +150,7 @@ impl PreparedSession {
         StartedSession { queries, account, router, ended: Some(ended), resources }
     }
 
-    /// Releases a session that was not started.
+    /// Releases the session without starting it.
     pub(crate) async fn close(self) {
         drop(self.setup);
         self.resources.release().await;
@@ -160,12 +162,12 @@ impl StartedSession {
         &self.queries
     }
 
-    /// Returns the account for reviews alongside the session.
+    /// Returns the account that pays for reviews of this session's changes.
     pub(crate) fn account(&self) -> &Account {
         &self.account
     }
 
-    /// Waits until the session has ended and everything is saved.
+    /// Waits until the session has ended and everything has been saved.
     pub(crate) async fn wait_until_ended(&mut self) {
         if let Some(ended) = self.ended.take() {
             let _ = ended.await;
@@ -177,7 +179,8 @@ impl StartedSession {
         self.router.changed_files(None).await
     }
 
-    /// Ends the MCP servers, prunes expired data if that is due, and releases the session for other processes.
+    /// Stops the MCP servers, prunes expired data if this is due, and releases the session so that other processes can
+    /// claim it.
     pub(crate) async fn close(self) {
         drop(self.router);
         self.resources.release().await;
@@ -185,7 +188,7 @@ impl StartedSession {
 }
 
 impl Resources {
-    /// Notifies the session service that the session has ended.
+    /// Informs the session service that the session has ended.
     async fn end_registration(&self) {
         let place = &self.place;
         if let (Some(services), Some(registration), None) = (&place.services, place.registration.get(), &place.parent) {
@@ -210,7 +213,7 @@ impl Resources {
         if matches!(self.front_end.notices, NoticeTarget::Stderr | NoticeTarget::Both) {
             warn_all(&unread);
         }
-        // Reads the disk.
+        // Runs on another thread, because it reads the disk.
         let released = tokio::task::spawn_blocking(move || {
             if self.front_end.pruning == Pruning::AtTheEnd {
                 retention::prune_at_end(&self.place, &self.session.store);
@@ -224,7 +227,7 @@ impl Resources {
     }
 }
 
-/// Reports once that the outbox has no space for further records.
+/// Warns, once, if the outbox has no room for further records.
 async fn warn_when_full(
     services: Services,
     (workspace_id, session_id): (WorkspaceId, SessionId),

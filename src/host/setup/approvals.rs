@@ -1,14 +1,14 @@
-//! Approval question of first-time setup, with its three choices.
+//! Approval step of first-time setup, which offers three choices.
 
 use crate::config::{ApprovalSettings, Settings};
 use crate::protocol::{ApprovalsChoice, Mode};
 
-/// A choice with its name, settings, title and consequences.
+/// A choice, with its name, settings, title and a description of its consequences.
 pub(crate) struct ApprovalPreset {
     pub(crate) name: &'static str,
-    /// The value of `[approval] approve`.
+    /// Value for `[approval] approve`.
     pub(crate) approve: &'static str,
-    /// The value of `[approval] mode`.
+    /// Value for `[approval] mode`.
     pub(crate) mode: Mode,
     title: &'static str,
     words: &'static str,
@@ -61,7 +61,7 @@ pub(crate) fn are_set(settings: &Settings) -> bool {
     settings.sets("approval.mode") || settings.sets("approval.approve")
 }
 
-/// Returns the choice that corresponds to the settings, if there is one.
+/// Returns the choice that matches the settings, if any.
 pub(crate) fn current(set: &ApprovalSettings) -> Option<&'static ApprovalPreset> {
     ANSWERS.iter().find(|answer| answer.mode == set.mode && (answer.approve == "effects") == set.by_effects)
 }

@@ -1,4 +1,4 @@
-//! Choices for first-time setup: keys, local model servers, policies, and the sandbox of this system.
+//! Detects what first-time setup can offer: keys, local model servers, policies, and this system's sandbox.
 
 use super::approvals;
 use crate::host::catalogue_update::PUBLIC_LIST;
@@ -11,14 +11,14 @@ use crate::protocol::{FoundModel, SandboxTier, SetupInfo};
 use crate::sys::process::Helper;
 use crate::sys::sandbox::probe;
 
-/// Number of characters at the end of a key that are shown to identify it.
+/// Number of characters shown from the end of a key to identify it.
 const KEY_TAIL: usize = 4;
-/// Maximum number of choices, one per digit key.
+/// Maximum number of choices, limited because each one is selected with a digit key.
 const MAX: usize = 9;
-/// Providers to skip: a second API of the same provider, and a gateway without a URL.
+/// Providers that are skipped, because they are a second API of the same provider or a gateway without a URL.
 const NO_KEYS: [&str; 3] = ["openai-chat", "gateway", LOCAL];
 
-/// Returns all choices. Examines only this machine.
+/// Returns all choices. Nothing outside this machine is contacted.
 pub(crate) async fn detect_all(place: &AppContext) -> SetupInfo {
     let own = place.clone();
     let checked = tokio::task::spawn_blocking(move || sandbox(&own));
@@ -38,7 +38,7 @@ pub(crate) async fn detect_all(place: &AppContext) -> SetupInfo {
     }
 }
 
-/// Returns the name of the configured approval choice.
+/// Returns the name of the approval choice that is configured, if any.
 fn configured_approvals(place: &AppContext) -> Option<String> {
     let set = approvals::are_set(&place.settings).then(|| approvals::current(&place.settings.approval));
     set.flatten().map(|answer| answer.name.to_owned())
@@ -68,7 +68,7 @@ pub(crate) async fn models(place: &AppContext) -> Vec<FoundModel> {
             found.push(FoundModel { model, by: format!("saved key for {name}") });
         }
     }
-    // A model that needs no key, or that is configured.
+    // Add a model that needs no key, or that is configured.
     if let Ok(choice) = settings.choose_model(None, &place.environment, &place.credentials)
         && !found.iter().any(|known| known.model == choice.name())
     {
@@ -86,7 +86,8 @@ pub(crate) async fn models(place: &AppContext) -> Vec<FoundModel> {
     found
 }
 
-/// Returns the last characters of a key; empty for a short key, because they would reveal too much of it.
+/// Returns the last characters of a key. For a short key, returns an empty string, because those characters would
+/// reveal too much of it.
 fn tail(key: &str) -> String {
     let count = key.chars().count();
     let tail: String = key.chars().skip(count.saturating_sub(KEY_TAIL)).collect();
@@ -109,7 +110,7 @@ fn key_storage_path(place: &AppContext) -> String {
     if place.settings.uses_keyring() { format!("the keyring, or without one {file}") } else { file }
 }
 
-/// Returns the state of the sandbox, determined by a probe.
+/// Probes the system and describes its sandbox.
 fn sandbox(place: &AppContext) -> String {
     let probe = probe(&Helper::default().program, &place.roots, &place.directories.data);
     let words = match tier(probe.tier) {

@@ -1,4 +1,4 @@
-//! Backend of first-time setup on the screen: detects, tests and saves.
+//! Backend for first-time setup on the screen, which detects, tests and saves the user's choices.
 
 use super::{approvals, detect, write};
 use crate::config::{Environment, NewValue};
@@ -15,20 +15,20 @@ use futures_util::StreamExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Provider name for the user's own server.
+/// Provider name used for the user's own server.
 const CUSTOM: &str = "custom";
-/// Environment variable for a key that is being tested.
+/// Environment variable that contains a key while it is being tested.
 const TRIED_KEY: &str = "AYE_SETUP_KEY";
-/// Timeout of a test request.
+/// Timeout for a test request.
 const TIMEOUT: Duration = Duration::from_secs(40);
-/// Output limit of a test in tokens. Reasoning models need part of it for reasoning.
+/// Limit on the output of a test request, in tokens. Reasoning models use part of it for reasoning.
 const ANSWER_TOKENS: u64 = 256;
-/// Maximum number of attempts of a test. A server may reject the first form of a request and accept another one.
+/// Maximum number of attempts per test. A server may reject the first form of a request but accept another one.
 const ATTEMPTS: usize = 3;
 
 pub(crate) async fn answer(place: &AppContext, asked: SetupRequest) -> SetupEvent {
     let failed = |problem: Problem| SetupEvent::Failed { problem };
-    // A program that aye runs could press the keys itself.
+    // A command that aye runs could imitate the user's keystrokes.
     if Nesting::detect() == Nesting::InsideAye {
         return failed("a command that aye runs (AYE=1) cannot change the setup".into());
     }
@@ -70,7 +70,7 @@ fn finish(place: &AppContext, chosen: Option<&str>, theme: Option<&str>, looks_d
     Ok(SetupEvent::Ended { mode: answer.map(|answer| answer.mode), lines })
 }
 
-/// Returns the environment with this key and server, and the full model name.
+/// Returns the environment with this key and server, and the complete name of the model.
 async fn with_reach(place: &AppContext, reach: &ModelAddress) -> Result<(AppContext, String), String> {
     let pair = |name: &str, value: &str| (format!("providers.{CUSTOM}.{name}"), value.to_owned());
     let mut set = Vec::new();
@@ -93,7 +93,7 @@ async fn with_reach(place: &AppContext, reach: &ModelAddress) -> Result<(AppCont
     Ok((place, name))
 }
 
-/// Returns the first model that a server lists.
+/// Returns the first model listed by a server.
 async fn first_listed(place: &AppContext, address: &str) -> Result<String, String> {
     let otherwise = "add the model name after the address";
     let spec = ModelCatalog::new(place).provider(CUSTOM).map_err(|error| error.to_string())?;
@@ -144,7 +144,7 @@ async fn test(place: &AppContext, reach: &ModelAddress) -> TestOutcome {
     failed(last)
 }
 
-/// Waits until the model responds with any text.
+/// Waits until the model has responded with any text.
 async fn wait_for_first_text(model: &dyn Model) -> Result<(), Failure> {
     let message = Message {
         message_id: MessageId::new("setup"),
@@ -169,7 +169,7 @@ async fn wait_for_first_text(model: &dyn Model) -> Result<(), Failure> {
     }
 }
 
-/// Saves the key first, so that the settings are complete when they are written.
+/// Saves the user's choices. The key is saved first, so that the settings are complete as soon as they are written.
 async fn apply(place: AppContext, reach: ModelAddress) -> Result<SetupEvent, CliError> {
     let (mut tried, name) = with_reach(&place, &reach).await.map_err(CliError::usage)?;
     tried.environment = place.environment.clone();

@@ -1,4 +1,4 @@
-//! First-time setup for every front end: detects, tests and saves.
+//! First-time setup for all front ends, which detects, tests and saves the user's choices.
 
 pub(crate) mod approvals;
 pub(crate) mod detect;

@@ -1,4 +1,4 @@
-//! Names of the policy presets.
+//! Policy presets and their names.
 
 use crate::host::policy_templates::Preset;
 use crate::protocol::Problem;

@@ -1,4 +1,4 @@
-//! Results of the setup, as saved: a key, settings, a policy. Existing files are backed up.
+//! Saves the results of setup: a key, settings and a policy. Existing files are backed up.
 
 use super::approvals::ApprovalPreset;
 use crate::config::{NewValue, with_values};
@@ -9,17 +9,18 @@ use crate::host::{api_keys, policy_templates};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// File in the data directory that records that first-time setup was shown, regardless of the answers.
+/// File in the data directory which records that first-time setup has been shown, whatever the user's answers were.
 const ASKED: &str = "setup-asked";
 
-/// Returns whether there is no configuration and no key, and first-time setup was never shown.
+/// Returns whether first-time setup should start, because there is neither configuration nor a key and the setup has
+/// never been shown.
 pub(crate) fn is_first(place: &AppContext) -> bool {
     let config = &place.directories.config;
     let is_bare = !config.join("config.toml").exists() && !config.join("policy.toml").exists();
     is_bare && !place.directories.data.join(ASKED).exists() && place.credentials.names().is_ok_and(|names| names.is_empty())
 }
 
-/// Records that first-time setup was shown, so that it does not start automatically again.
+/// Records that first-time setup has been shown, so that it does not start automatically again.
 pub(crate) fn record_setup_shown(place: &AppContext) {
     let file = place.directories.data.join(ASKED);
     let kept = crate::sys::file::private::update::<crate::sys::file::private::PrivateError>(&file, 1 << 10, |_| {
@@ -30,7 +31,7 @@ pub(crate) fn record_setup_shown(place: &AppContext) {
     }
 }
 
-/// Saves a key. Returns lines that name the location.
+/// Saves a key. Returns lines that state where it was saved.
 pub(crate) fn key(place: &AppContext, provider: &str, key: &str) -> Result<Vec<String>, CliError> {
     let name = place.settings.key_name(provider)?;
     Ok(api_keys::keep(place, name, key, api_keys::PRECEDENCE_NOTICE)?.trim_end().lines().map(str::to_owned).collect())
@@ -56,15 +57,15 @@ pub(crate) fn read(file: &Path) -> Result<String, CliError> {
     }
 }
 
-/// Key in `config.toml`, and its new value.
+/// A key in `config.toml` and its new value.
 pub(crate) type Setting<'a> = (&'a [&'a str], NewValue<'a>);
 
-/// Returns the approval settings.
+/// Returns the settings that correspond to an approval choice.
 pub(crate) fn approvals(answer: &ApprovalPreset) -> [Setting<'_>; 2] {
     [(&["approval", "mode"], NewValue::Text(answer.mode.as_str())), (&["approval", "approve"], NewValue::Text(answer.approve))]
 }
 
-/// Returns the settings that turn on the daily check for a new list of models.
+/// Returns the settings that enable the daily check for a new list of models.
 pub(crate) fn daily_look() -> [Setting<'static>; 2] {
     [
         (&["models", "catalogue_url"], NewValue::Text(crate::host::catalogue_update::PUBLIC_LIST)),
@@ -72,8 +73,8 @@ pub(crate) fn daily_look() -> [Setting<'static>; 2] {
     ]
 }
 
-/// Writes a policy preset. `wanted`: whether the user named it; if so, it replaces an existing policy, which is backed
-/// up.
+/// Writes a policy preset. `wanted` specifies whether the user chose the preset explicitly, in which case it replaces
+/// an existing policy, which is backed up.
 pub(crate) fn preset(place: &AppContext, preset: Preset, wanted: bool) -> Result<Vec<String>, CliError> {
     let file = place.directories.config.join("policy.toml");
     let there = std::fs::read_to_string(&file).ok();

@@ -1,4 +1,5 @@
-//! Changes of a task compared with the current workspace: files that can be applied, and conflicts.
+//! Compares a task's changes with the current workspace, to determine which files can be applied and which are in
+//! conflict.
 
 use super::description::{CopyKind, TaskDescription, TaskNotes};
 use super::directory::TaskDirectory;
@@ -15,21 +16,21 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Number of attempts to read the changes of a running task.
+/// Number of times that reading the changes of a running task is attempted.
 const ATTEMPTS: u32 = 5;
 
-/// The changes of a task.
+/// Changes made by a task.
 pub(crate) struct TaskChanges {
     pub collected: CollectedChanges,
-    /// Directory with the task's version of each file.
+    /// Directory that contains the task's version of each file.
     versions: PathBuf,
 }
 
 impl TaskChanges {
-    /// Reads the changes. The workspace of this process must be the real workspace, not a copy.
+    /// Reads the changes. This process must see the real workspace, not a copy.
     ///
     /// # Errors
-    /// Returns an error if the copy cannot be read, or its changes exceed a limit.
+    /// Returns an error if the copy cannot be read, or if its changes exceed a limit.
     pub(crate) fn read(task: &TaskDirectory, description: &TaskDescription) -> Result<Self, CliError> {
         let mut attempts = 1..ATTEMPTS;
         loop {
@@ -67,20 +68,20 @@ impl TaskChanges {
         Ok(Self { collected: collected.map_err(|why| failed(&why))?, versions })
     }
 
-    /// Returns the number of changed files, including conflicts.
+    /// Returns the number of changed files, including those in conflict.
     pub(crate) fn count(&self) -> usize {
         self.collected.files.len() + self.collected.conflicts.len()
     }
 
-    /// Returns the path of the task's version of a file.
+    /// Returns the path at which the task's version of a file is stored.
     pub(crate) fn version(&self, path: &str) -> PathBuf {
         self.versions.join(path)
     }
 
-    /// Returns the changes that can be applied as a patch file; `None` if there are none.
+    /// Returns the changes that can be applied as a patch file, or `None` if there are none.
     ///
     /// # Errors
-    /// Returns an error if the changes cannot be written as a patch file.
+    /// Returns an error if the changes cannot be represented in a patch file.
     pub(crate) fn patch(&self, policy: PolicyStamp) -> Result<Option<PatchFile>, String> {
         if self.collected.files.is_empty() {
             return Ok(None);
@@ -90,7 +91,7 @@ impl TaskChanges {
         PatchFile::parse(text.as_bytes()).map(Some)
     }
 
-    /// Records the contents that `aye task keep` is about to write as content that the task has seen.
+    /// Records the content that `aye task keep` is about to write, so that the task is considered to have seen it.
     ///
     /// # Errors
     /// Returns an error if the record cannot be written.
@@ -103,21 +104,21 @@ impl TaskChanges {
     }
 }
 
-/// Returns whether `aye task keep` wrote this content to a path, or was about to write it.
+/// Returns whether `aye task keep` has written this content to a path, or was about to do so.
 fn is_applied(notes: &TaskNotes, path: &str, state: Option<&FileState>) -> bool {
     notes.applied.get(path).is_some_and(|states| states.contains(&state_key(state)))
 }
 
-/// Returns the key of a state in the notes.
+/// Returns the key that represents a file state in the notes.
 fn state_key(state: Option<&FileState>) -> String {
     state.map_or_else(|| "absent".to_owned(), |state| format!("{} {}", state.mode, state.sha256))
 }
 
-/// Determines which contents of the workspace a task has seen.
+/// Workspace content that a task has seen.
 struct SeenStates<'a> {
     layer: &'a Changes,
     applied: &'a BTreeMap<String, BTreeSet<String>>,
-    /// Whether a path still has its state from before the task first changed it, by absolute path.
+    /// For each absolute path, whether its content is still the same as before the task first changed it.
     baselines: HashMap<PathBuf, bool>,
 }
 
@@ -126,7 +127,7 @@ impl<'a> SeenStates<'a> {
         let mut open: Vec<PathBuf> = layer.entries().iter().map(|change| layer.old(&change.path)).collect();
         let mut baselines = HashMap::new();
         let snapshots = Snapshots::new(&task.data());
-        // The original content of a path is the content that the first session to change it found there.
+        // The original content of a path is its content before the first change by any session.
         for session in sessions(task)? {
             let known = snapshots.baseline_matches(&session, open.clone());
             let known = known.map_err(|error| CliError::failed(error.message))?;
@@ -148,7 +149,7 @@ impl<'a> SeenStates<'a> {
         }
     }
 
-    /// Returns whether no entry next to this path was created or deleted since the task began.
+    /// Returns whether no entry has been created or deleted in the directory of this path since the task began.
     fn is_old_directory(&self, path: &Path) -> bool {
         let old = self.layer.old(path);
         let directory = old.ancestors().skip(1).find_map(|above| above.symlink_metadata().ok());
@@ -156,7 +157,7 @@ impl<'a> SeenStates<'a> {
     }
 }
 
-/// Returns the sessions of a task, oldest first.
+/// Returns the IDs of a task's sessions, oldest first.
 pub(crate) fn sessions(task: &TaskDirectory) -> Result<Vec<SessionId>, CliError> {
     if !task.data().join("aye.db").exists() {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Entering the copy of a task, which then becomes the workspace of this process.
+//! Enters a task's copy of the workspace, which then becomes the workspace of this process.
 
 use super::description::{CopyKind, TaskDescription};
 use super::directory::{TaskDirectory, TaskLock, TaskUse};
@@ -10,20 +10,20 @@ use crate::protocol::Problem;
 use crate::sys::sandbox::{Persistence, ProcessLayer};
 use std::path::Path;
 
-/// Process that has entered the copy of a task.
+/// A task's copy of the workspace that this process has entered.
 pub(crate) struct EnteredCopy {
     pub description: TaskDescription,
-    /// Options of the task for this copy.
+    /// Options with which the task runs in this copy.
     pub common: Common,
-    /// Lock that keeps other processes from using the task until it is dropped.
+    /// Lock that prevents other processes from using the task until it is dropped.
     pub lock: TaskLock,
 }
 
-/// Enters the copy of a task. Must be called before the first thread starts.
+/// Enters a task's copy of the workspace. Must be called before the first thread starts.
 ///
 /// # Errors
-/// Returns an error if another process uses the task, the workspace is missing, or this system does not support layers.
-/// In these cases the workspace is unchanged.
+/// Returns an error if another process is using the task, if the workspace is missing, or if the system does not
+/// support copy-on-write layers. The workspace is unchanged in these cases.
 pub(crate) fn enter(task: &TaskDirectory, current: &Common, purpose: TaskUse) -> Result<EnteredCopy, CliError> {
     let lock = task.lock(purpose)?;
     let description = task.description()?;
@@ -49,7 +49,7 @@ pub(crate) fn enter(task: &TaskDirectory, current: &Common, purpose: TaskUse) ->
     Ok(EnteredCopy { description, common, lock })
 }
 
-/// Covers the workspace with the layer until this process ends.
+/// Covers the workspace with the copy-on-write layer until this process exits.
 fn cover(workspace: &Path, base: &Path) -> Result<(), CliError> {
     remember_covered(workspace);
     ProcessLayer::mount_over(workspace, base, Persistence::Disk).map(drop).map_err(|why| no_layer(&why))

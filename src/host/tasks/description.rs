@@ -1,4 +1,4 @@
-//! Stored description of a task: its prompt, its copy of the workspace and its options.
+//! Stored description of a task, which consists of its prompt, its copy of the workspace and its options.
 
 use crate::host::options::{Common, Trust};
 use crate::protocol::Mode;
@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// Version of the format.
+/// Version of the description's format.
 pub(crate) const VERSION: u32 = 1;
 
-/// Facts about a task that do not change after its start.
+/// Description of a task, which does not change once the task has started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TaskDescription {
     pub version: u32,
     pub prompt: String,
-    /// Canonical path of the workspace.
+    /// Canonical path of the session's workspace.
     pub workspace: PathBuf,
     pub created: jiff::Timestamp,
     pub copy: CopyKind,
     pub options: StartOptions,
-    /// Command that runs in the copy after the model has finished.
+    /// Command that is run in the copy once the model has finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
 }
 
-/// Kind of the workspace copy that a task changes.
+/// Kind of copy in which a task makes its changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum CopyKind {
@@ -33,17 +33,17 @@ pub(crate) enum CopyKind {
     Layer,
     /// A git worktree.
     Worktree {
-        /// Directory of the worktree.
+        /// Directory that contains the worktree.
         directory: PathBuf,
-        /// Directory in the worktree that corresponds to the workspace.
+        /// Directory inside the worktree that corresponds to the workspace.
         workspace: PathBuf,
         branch: String,
-        /// Initial commit of the worktree.
+        /// Commit from which the worktree was created.
         base: String,
     },
 }
 
-/// Command-line options with which a task was started. They also apply when it is resumed.
+/// Command-line options with which a task was started, and which also apply when it is resumed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct StartOptions {
@@ -56,31 +56,31 @@ pub(crate) struct StartOptions {
     pub max_steps: Option<u32>,
 }
 
-/// Changing facts about a task that are not in its journal.
+/// Information about a task that can change and that is not stored in its journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct TaskNotes {
-    /// True after `aye task stop`, until the task is resumed.
+    /// Whether the task was stopped with `aye task stop` and has not been resumed since.
     pub is_stopped: bool,
-    /// True if the last run ended because of a decision that the journal does not mark as pending.
+    /// Whether the last run ended because of a decision that the journal does not list as pending.
     pub needs_user: bool,
     pub check: Option<CheckResult>,
-    /// Contents that `aye task keep` wrote or was about to write, by path, as SHA-256 digests with modes. The task is
-    /// considered to have seen them.
+    /// For each path, the content that `aye task keep` has written or was about to write, as SHA-256 digests with file
+    /// modes. The task is considered to have seen this content.
     pub applied: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Result of the check command.
+/// Result of running the check command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CheckResult {
     pub command: String,
-    /// Exit code; absent if the command did not finish.
+    /// Exit code; absent if the command did not run to completion.
     pub exit_code: Option<i32>,
 }
 
 impl StartOptions {
-    /// Returns the options of this command line that apply to the task.
+    /// Extracts the options on this command line that apply to the task.
     pub(crate) fn new(common: &Common) -> Self {
         Self {
             profile: common.profile.clone(),
@@ -93,7 +93,7 @@ impl StartOptions {
         }
     }
 
-    /// Converts these options to command-line options. Those of the current command line take precedence.
+    /// Combines these options with those on the current command line, which take precedence.
     pub(crate) fn common(&self, current: &Common) -> Common {
         Common {
             directory: None,
@@ -117,7 +117,7 @@ impl StartOptions {
 }
 
 impl CheckResult {
-    /// Formats the result as `passed`, `failed (exit 101)` or `did not finish`.
+    /// Describes the result as `passed`, `failed (exit 101)` or `did not finish`.
     pub(crate) fn describe(&self) -> String {
         match self.exit_code {
             Some(0) => "passed".to_owned(),

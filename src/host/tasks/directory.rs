@@ -1,4 +1,4 @@
-//! Directories of tasks in the data directory, and the lock of the process that uses a task.
+//! Task directories inside the data directory, and the lock held by the process that uses a task.
 
 use super::description::{TaskDescription, TaskNotes, VERSION};
 use crate::host::error::CliError;
@@ -12,25 +12,25 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Parent of the directories, inside the data directory.
+/// Directory inside the data directory that contains all task directories.
 const DIRECTORY: &str = "tasks";
 const DESCRIPTION: &str = "task.json";
 const NOTES: &str = "notes.json";
 const LOCK: &str = "use.lock";
 const LAYER: &str = "layer";
 const DATA: &str = "data";
-/// Output of the background process.
+/// File that receives the output of the background process.
 const OUTPUT: &str = "output.log";
-/// First character in the name of a directory that is being created or removed.
+/// First character of a directory name while the directory is being created or deleted.
 const INCOMPLETE: char = '.';
-/// Maximum size of a stored description, in bytes. The description contains the prompt.
+/// Maximum size of a stored description in bytes. The description includes the prompt.
 const MAX_BYTES: u64 = 16 << 20;
-/// Minimum number of digits of an abbreviated ID.
+/// Minimum number of digits in an abbreviated task ID.
 const PREFIX_DIGITS: usize = 6;
-/// Digits of an ID in lists.
+/// Number of digits of a task ID shown in lists.
 pub(crate) const SHORT_DIGITS: usize = 8;
 
-/// The directory of one task.
+/// Directory of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskDirectory {
     path: PathBuf,
@@ -45,11 +45,11 @@ pub(crate) enum TaskUse {
     Run,
     /// The task is open on a screen.
     Open,
-    /// The changes are being applied or removed.
+    /// The task's changes are being applied or deleted.
     Changes,
 }
 
-/// Process that uses a task.
+/// The process that uses a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TaskHolder {
     #[serde(flatten)]
@@ -57,7 +57,7 @@ pub(crate) struct TaskHolder {
     pub purpose: TaskUse,
 }
 
-/// Exclusive right to use a task, until it is dropped or the process ends.
+/// Exclusive right to use a task, which lasts until this value is dropped or the process exits.
 #[derive(Debug)]
 pub(crate) struct TaskLock {
     file: File,
@@ -65,7 +65,7 @@ pub(crate) struct TaskLock {
 
 impl Drop for TaskLock {
     fn drop(&mut self) {
-        // The process continues but does not use the task.
+        // The process may continue without using the task.
         let _ = self.file.set_len(0);
     }
 }
@@ -76,7 +76,7 @@ impl TaskDirectory {
         uuid::Uuid::new_v4().simple().to_string()
     }
 
-    /// Creates the directory of a new task atomically.
+    /// Creates the directory for a new task atomically.
     ///
     /// # Errors
     /// Returns an error if the directory cannot be written.
@@ -97,7 +97,7 @@ impl TaskDirectory {
         Ok(Self { path, id })
     }
 
-    /// Returns all tasks. Removes leftovers of interrupted creations and removals.
+    /// Returns all tasks. Deletes what was left behind when tasks were created or deleted incompletely.
     pub(crate) fn all(data: &Path) -> Vec<Self> {
         let parent = data.join(DIRECTORY);
         let Ok(entries) = parent.read_dir() else { return Vec::new() };
@@ -117,10 +117,10 @@ impl TaskDirectory {
         found
     }
 
-    /// Returns the task whose ID starts with `prefix`.
+    /// Finds the task whose ID begins with `prefix`.
     ///
     /// # Errors
-    /// Returns an error if no task matches, or if more than one does.
+    /// Returns an error if no task matches, or if several tasks do.
     pub(crate) fn find(data: &Path, prefix: &str) -> Result<Self, CliError> {
         let digits = prefix.to_ascii_lowercase();
         let listing = "run `aye tasks --all` to list the IDs";
@@ -138,12 +138,12 @@ impl TaskDirectory {
         }
     }
 
-    /// Returns the parent directory of all tasks.
+    /// Returns the directory that contains all task directories.
     pub(crate) fn parent(data: &Path) -> PathBuf {
         data.join(DIRECTORY)
     }
 
-    /// Returns the files that change when a process starts or stops using the task.
+    /// Returns the files that change whenever a process starts or stops using the task.
     pub(crate) fn watched_files(&self) -> Vec<PathBuf> {
         vec![self.path.join(LOCK), self.path.join(NOTES)]
     }
@@ -152,30 +152,30 @@ impl TaskDirectory {
         &self.id
     }
 
-    /// Returns the ID as shown in lists.
+    /// Returns the task ID in the abbreviated form used in lists.
     pub(crate) fn short_id(&self) -> &str {
         self.id.get(..SHORT_DIGITS).unwrap_or(&self.id)
     }
 
-    /// Returns the directory of the layer over the workspace.
+    /// Returns the directory of the copy-on-write layer over the workspace.
     pub(crate) fn layer(&self) -> PathBuf {
         self.path.join(LAYER)
     }
 
-    /// Returns the session's data directory.
+    /// Returns the data directory of the task's session.
     pub(crate) fn data(&self) -> PathBuf {
         self.path.join(DATA)
     }
 
-    /// Returns the file with the output of the background process.
+    /// Returns the file that receives the output of the background process.
     pub(crate) fn output(&self) -> PathBuf {
         self.path.join(OUTPUT)
     }
 
-    /// Reads the description.
+    /// Reads the task's description.
     ///
     /// # Errors
-    /// Returns an error if the file is missing, damaged, or of a newer version.
+    /// Returns an error if the file is missing or damaged, or if it was written by a newer version.
     pub(crate) fn description(&self) -> Result<TaskDescription, CliError> {
         let failed = |why: &dyn std::fmt::Display| {
             let problem = Problem::new(format!("cannot read task `{}`", self.short_id())).because(why);
@@ -193,13 +193,13 @@ impl TaskDirectory {
         Ok(description)
     }
 
-    /// Returns the notes; empty if there are none, or if they are damaged.
+    /// Reads the task's notes. Returns empty notes if there are none, or if they are damaged.
     pub(crate) fn notes(&self) -> TaskNotes {
         let bytes = private::read(&self.path.join(NOTES), MAX_BYTES).ok().flatten();
         bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
-    /// Changes the notes. They are on disk when this returns.
+    /// Changes the task's notes. When this function returns, the notes have been written to disk.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written.
@@ -213,17 +213,17 @@ impl TaskDirectory {
         updated.map_err(failed)
     }
 
-    /// Returns the running process that uses the task.
+    /// Returns the running process that is using the task, or `None` if there is none.
     pub(crate) fn holder(&self) -> Option<TaskHolder> {
         let text = std::fs::read_to_string(self.path.join(LOCK)).ok()?;
         let holder: TaskHolder = serde_json::from_str(&text).ok()?;
         holder.instance.is_alive().then_some(holder)
     }
 
-    /// Locks the task for this process.
+    /// Locks the task for use by this process.
     ///
     /// # Errors
-    /// Returns an error if another process uses the task.
+    /// Returns an error if another process is using the task.
     pub(crate) fn lock(&self, purpose: TaskUse) -> Result<TaskLock, CliError> {
         let failed =
             |error: io::Error| CliError::failed(Problem::new(format!("cannot lock task `{}`", self.short_id())).because(error));
@@ -238,8 +238,8 @@ impl TaskDirectory {
         }
         let holder = TaskHolder { instance: Instance::current(), purpose };
         let text = serde_json::to_string(&holder).map_err(|error| failed(error.into()))?;
-        // Opened a second time, because watchers of the file are notified when a writer closes it. The lock itself
-        // stays open until this process ends.
+        // The file is opened a second time, because watchers of the file are notified when a writer closes it. The lock
+        // itself stays open until this process ends.
         std::fs::write(&path, text).map_err(failed)?;
         Ok(TaskLock { file })
     }
@@ -260,10 +260,10 @@ impl TaskDirectory {
         }
     }
 
-    /// Removes the task with all its data. The caller must have locked it.
+    /// Deletes the task and all its data. The caller must hold the lock.
     ///
     /// # Errors
-    /// Returns an error if the directory cannot be removed completely. The rest is removed later.
+    /// Returns an error if the directory cannot be deleted completely. What remains is deleted later.
     pub(crate) fn remove(&self) -> Result<(), CliError> {
         let failed =
             |error: io::Error| CliError::failed(Problem::new(format!("cannot remove task `{}`", self.short_id())).because(error));
@@ -273,7 +273,7 @@ impl TaskDirectory {
     }
 }
 
-/// Returns whether the directory is too old to be still in creation by a process.
+/// Returns whether the directory is so old that it cannot still be in the process of being created.
 fn is_old(path: &Path) -> bool {
     const AGE: std::time::Duration = std::time::Duration::from_secs(60);
     let modified = path.symlink_metadata().and_then(|metadata| metadata.modified());

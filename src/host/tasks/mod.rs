@@ -1,8 +1,8 @@
-//! Tasks that run in a copy of the workspace, each with its own process, session and data directory.
+//! Tasks that run in copies of the workspace. Each task has its own process, session and data directory.
 //!
-//! A task directory contains the description of the task, the layer over the workspace, and the session's data
-//! directory. The actions of the session are recorded only in its journal. No record of a task refers to the real
-//! workspace, so recovery after a crash cannot touch the real files.
+//! A task directory contains the task's description, the copy-on-write layer over the workspace, and the session's data
+//! directory. The session's actions are recorded only in its own journal. Because none of a task's records refer to the
+//! real workspace, recovery after a crash cannot affect the real files.
 
 pub(crate) mod changes;
 pub(crate) mod copy;

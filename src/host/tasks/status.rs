@@ -1,4 +1,4 @@
-//! State of a task for lists, determined from the process that uses it and from its journal.
+//! Determines the state of a task for lists, from its journal and the process that uses it.
 
 use super::changes::TaskChanges;
 use super::description::{CheckResult, CopyKind, TaskDescription, TaskNotes};
@@ -10,7 +10,7 @@ use crate::store::Store;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// One task of a list.
+/// A task in a list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TaskSummary {
@@ -19,16 +19,16 @@ pub(crate) struct TaskSummary {
     pub prompt: String,
     pub workspace: PathBuf,
     pub created: jiff::Timestamp,
-    /// Branch of the worktree, if the task has one.
+    /// Branch of the worktree, if the task uses one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Process that uses the task.
+    /// Process that is using the task, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// Cost in US dollars; null if no price is known.
+    /// Cost in US dollars, or `null` if no price is known.
     pub cost_usd: Option<f64>,
     pub estimated: bool,
-    /// Number of changed files, including conflicts; null if they cannot be read.
+    /// Number of changed files, including those in conflict, or `null` if the changes cannot be read.
     pub changed_files: Option<usize>,
     /// Number of changed files that were also changed in the workspace.
     pub conflicts: usize,
@@ -36,12 +36,12 @@ pub(crate) struct TaskSummary {
     pub denied: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<CheckResult>,
-    /// Reason why the task needs the user.
+    /// Reason the task needs the user, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<String>,
 }
 
-/// Facts from the journal of a task.
+/// Information from a task's journal.
 #[derive(Debug, Default)]
 pub(crate) struct JournalFacts {
     pub stage: Option<TaskStage>,
@@ -52,7 +52,7 @@ pub(crate) struct JournalFacts {
 }
 
 impl JournalFacts {
-    /// Reads the journal of a task; empty if its session has not started.
+    /// Reads a task's journal. The result is empty if the task's session has not started.
     pub(crate) fn read(task: &TaskDirectory) -> Result<Self, CliError> {
         let mut facts = Self::default();
         if !task.data().join("aye.db").exists() {
@@ -67,7 +67,7 @@ impl JournalFacts {
             }
             facts.estimated |= totals.estimated;
         }
-        // The latest comes first.
+        // The latest session comes first.
         if let Some(session) = sessions.iter().find(|session| !session.of_agent && session.title.is_some()) {
             let records = store.load(&session.session_id)?.records;
             facts.denied = denied_calls(&records);
@@ -79,7 +79,7 @@ impl JournalFacts {
     }
 }
 
-/// Returns the summary of the call that waits for the user.
+/// Returns the summary of the call that is waiting for the user.
 fn waiting_call(state: &SessionState) -> Option<String> {
     use crate::session::CallStage;
     let waits = |stage: &CallStage| matches!(stage, CallStage::Asking);
@@ -87,7 +87,7 @@ fn waiting_call(state: &SessionState) -> Option<String> {
 }
 
 impl TaskSummary {
-    /// Reads the state of a task.
+    /// Determines the state of a task.
     ///
     /// # Errors
     /// Returns an error if the task or its journal cannot be read.
@@ -125,7 +125,7 @@ impl TaskSummary {
     }
 }
 
-/// Returns the state of a task that no process is running.
+/// Determines the state of a task that is not in use by any process.
 fn state_without_process(facts: &JournalFacts, notes: &TaskNotes) -> ListedTaskState {
     let waits = facts.waits_for.is_some() || notes.needs_user;
     match facts.stage {

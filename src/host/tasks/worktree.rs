@@ -1,4 +1,4 @@
-//! Git worktrees of tasks: created and removed with git, and compared with their initial commit.
+//! Creates and removes the git worktrees of tasks, and compares them with their initial commits.
 
 use super::description::{CopyKind, TaskDescription};
 use crate::host::error::CliError;
@@ -10,18 +10,19 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Maximum size of one changed file, in bytes.
+/// Maximum size of a changed file in bytes.
 const MAX_FILE_BYTES: u64 = 10 << 20;
-/// Name prefix of new branches.
+/// Prefix of the names of new branches.
 const BRANCH: &str = "aye/task-";
 
-/// Returns whether `aye task keep` wrote this content to the workspace.
+/// Function that returns whether `aye task keep` has written this content to the workspace.
 type AppliedContent<'a> = dyn Fn(&str, Option<&FileState>) -> bool + 'a;
 
-/// Creates a worktree of the workspace's repository, next to the repository. Without a branch, creates a new one.
+/// Creates a worktree of the workspace's repository, in a directory next to the repository. If `branch` is `None`,
+/// creates a new branch.
 ///
 /// # Errors
-/// Returns an error if the workspace is not in a repository, has no commit, or git fails.
+/// Returns an error if the workspace is not part of a repository, if the repository has no commits, or if git fails.
 pub(crate) fn create(workspace: &Path, id: &str, branch: Option<&str>) -> Result<CopyKind, CliError> {
     let failed = |why: String| {
         let problem = Problem::new("cannot create a git worktree for the task").because(why);
@@ -57,7 +58,7 @@ pub(crate) fn create(workspace: &Path, id: &str, branch: Option<&str>) -> Result
     Ok(CopyKind::Worktree { workspace: copy, directory, branch, base })
 }
 
-/// Removes the worktree of a task, if it has one. Returns the branch if it is kept.
+/// Removes a task's worktree, if it has one. If the worktree's branch is kept, returns the branch.
 ///
 /// # Errors
 /// Returns an error if git fails.
@@ -68,8 +69,8 @@ pub(crate) fn remove_of(description: &TaskDescription) -> Result<Option<String>,
     }
 }
 
-/// Removes a worktree with its uncommitted changes. Its branch is removed unless it contains commits of the task.
-/// Returns the branch if it is kept.
+/// Removes a worktree, including uncommitted changes. The branch is deleted as well, unless it contains commits made by
+/// the task, in which case it is returned.
 ///
 /// # Errors
 /// Returns an error if git fails.
@@ -81,7 +82,7 @@ fn remove(workspace: &Path, directory: &Path, branch: &str, base: &str) -> Resul
     } else {
         run(workspace, &["worktree", "prune"]).map_err(failed)?;
     }
-    // The parent has the worktrees of other tasks, or is empty.
+    // The parent directory is removed only if it contains no worktrees of other tasks.
     let _ = directory.parent().map(std::fs::remove_dir);
     let tip = text(workspace, &["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")]);
     let is_own = branch.starts_with(BRANCH);
@@ -92,10 +93,10 @@ fn remove(workspace: &Path, directory: &Path, branch: &str, base: &str) -> Resul
     }
 }
 
-/// Returns the changes in a worktree since its initial commit, compared with the files of the workspace.
+/// Returns the changes in a worktree since its initial commit, compared with the files in the workspace.
 ///
 /// # Errors
-/// Returns an error if the worktree is missing, git fails, or a file cannot be read.
+/// Returns an error if the worktree is missing, if git fails, or if a file cannot be read.
 pub(crate) fn changes(
     workspace: &Path,
     worktree: &Path,
@@ -125,9 +126,9 @@ pub(crate) fn changes(
     Ok(collected)
 }
 
-/// A path as part of a change.
+/// Content found at a path.
 enum Content {
-    /// Content of a file and whether it is executable; `None` if the path does not exist.
+    /// Content of a file and whether the file is executable, or `None` if nothing exists at the path.
     File(Option<(Vec<u8>, bool)>),
     Other,
 }
@@ -141,7 +142,7 @@ fn content(path: &Path) -> Result<Content, String> {
     Ok(Content::File(Some((bytes, metadata.permissions().mode() & 0o100 != 0))))
 }
 
-/// Returns the content of a path in a commit.
+/// Returns the content found at a path in a commit.
 fn content_at(worktree: &Path, commit: &str, path: &str) -> Result<Content, String> {
     let entry = text(worktree, &["--literal-pathspecs", "ls-tree", commit, "--", path])?;
     let mut fields = entry.split_ascii_whitespace();
@@ -158,7 +159,7 @@ fn text(directory: &Path, arguments: &[&str]) -> Result<String, String> {
     run(directory, arguments).map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned())
 }
 
-/// Runs git without hooks and prompts. Returns its output.
+/// Runs git without hooks or prompts, and returns its output.
 fn run(directory: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     let fixed = ["--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0"];
     let mut git = Command::new("git");
