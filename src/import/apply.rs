@@ -1,4 +1,4 @@
-//! Files of a plan, each written atomically.
+//! Carrying out of an import plan. Each file is written atomically.
 
 use super::plan::{FileRewrite, ImportPlan, Targets};
 use crate::config::{ConfigError, grants};
@@ -7,7 +7,7 @@ use crate::host::policy_templates;
 use crate::protocol::Problem;
 use std::path::{Path, PathBuf};
 
-/// File that was written, and the backup of its old text.
+/// File that was written, with the backup of its previous content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WrittenFile {
     pub path: PathBuf,
@@ -15,11 +15,11 @@ pub(crate) struct WrittenFile {
     pub backup: Option<PathBuf>,
 }
 
-/// Writes all files of a plan. Calls `each` for each file that was written.
+/// Writes all files in a plan, calling `each` after each of them.
 ///
 /// # Errors
-/// Returns an error at the first file that cannot be written. Earlier files are written, and running the import again
-/// completes it.
+/// Returns an error for the first file that cannot be written. The files before it have already been written, and
+/// running the import again completes it.
 pub(crate) fn write(
     plan: &ImportPlan,
     targets: &Targets,
@@ -40,7 +40,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Replaces one of the user's files, unless it changed since the plan was made.
+/// Replaces one of the user's files, unless it has changed since the plan was made. Returns the path of the backup, if
+/// there is one.
 fn replace(file: &FileRewrite) -> Result<Option<PathBuf>, CliError> {
     let cannot =
         |error: std::io::Error| CliError::failed(Problem::new(format!("cannot back up `{}`", file.shown)).because(error));
@@ -58,7 +59,7 @@ fn replace(file: &FileRewrite) -> Result<Option<PathBuf>, CliError> {
     Ok(backup)
 }
 
-/// Creates a file in the project. Symlinks in the project must not point outside it.
+/// Creates a file in the project. Fails if the path contains a symlink.
 fn create_in_project(file: &FileRewrite, workspace: &Path) -> Result<Option<PathBuf>, CliError> {
     let given = file.path.to_str().unwrap_or_default();
     let is_direct = crate::sys::path::resolve(given, workspace, None).is_ok_and(|found| found.real == file.path);

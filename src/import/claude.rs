@@ -1,4 +1,4 @@
-//! Settings of Claude Code.
+//! Claude Code settings.
 
 use super::command_files;
 use super::command_pattern::CommandPattern;
@@ -10,13 +10,13 @@ use super::sources::{MAX_BYTES, Root, Sources};
 use crate::protocol::VerdictKind;
 use serde_json::Value;
 
-/// Maximum size in bytes of `.claude.json`, which also contains the history of projects.
+/// Maximum size of `.claude.json` in bytes. The file also contains the history of all projects.
 const STATE_BYTES: u64 = 16 << 20;
 const FILE_TOOLS: &[&str] = &["Edit", "Write", "MultiEdit", "NotebookEdit"];
 const READING_TOOLS: &[&str] = &["Read", "Grep", "Glob", "LS"];
 const WRITERS: &[&str] = &["WriteFile", "EditFile", "ApplyPatch", "AppendFile", "TextPatch"];
 const READERS: &[&str] = &["ReadFile", "Grep", "Glob", "ListDirectory", "TextInspect"];
-/// Settings without an equivalent in aye, with the reasons.
+/// Settings that have no equivalent in aye, each with the reason why it is not imported.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("hooks", HOOKS_STAY),
     ("model", "set `model.default` in config.toml; `aye models` lists the models"),
@@ -26,14 +26,14 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("outputStyle", "put instructions in AGENTS.md"),
     ("sandbox", "the sandbox is on by default; `aye doctor` shows what it can do"),
 ];
-/// Reason why directories of skills need no import.
+/// Reason why skill directories are not imported.
 const SKILLS_STAY: &str = "nothing to import: aye reads these skills directly, and a project's skills once you trust it";
-/// Reason why hooks need no import.
+/// Reason why hooks are not imported.
 const HOOKS_STAY: &str =
     "nothing to import: aye reads a project's hooks directly, once you trust it; put your own in `hooks.toml` (docs/HOOKS.md)";
-/// Reason why directories of agents need no import.
+/// Reason why agent directories are not imported.
 const AGENTS_STAY: &str = "nothing to import: aye reads these agents directly, and a project's agents once you trust it";
-/// Directories that are not imported, with the reasons.
+/// Directories that are not imported, each with the reason.
 const UNSUPPORTED_DIRECTORIES: &[(&str, &str)] = &[("agents", AGENTS_STAY), ("skills", SKILLS_STAY), ("hooks", HOOKS_STAY)];
 
 pub(super) fn read(sources: &mut Sources, secrets: &SecretFinder) -> AgentSettings {
@@ -106,7 +106,7 @@ fn equivalent_mode(mode: &str) -> &'static str {
     }
 }
 
-/// Returns the subject of a permission: `Tool` or `Tool(specifier)`.
+/// Parses what a permission applies to, which is written as `Tool` or `Tool(specifier)`.
 fn subject(text: &str) -> Subject {
     let text = text.trim();
     if let Some(name) = text.strip_prefix("mcp__") {
@@ -144,8 +144,8 @@ fn subject(text: &str) -> Subject {
     }
 }
 
-/// Converts a path pattern: `//x` is absolute, `/x` is below the workspace, and a name without a slash matches at any
-/// depth.
+/// Converts a path pattern. `//x` is absolute, `/x` is relative to the workspace, and a name without any slash matches
+/// at any depth.
 fn path_pattern(specifier: &str) -> Result<String, String> {
     let trimmed = specifier.trim_end_matches('/');
     if trimmed.is_empty() || trimmed.starts_with('!') || trimmed.contains('$') {
@@ -169,7 +169,7 @@ fn path_pattern(specifier: &str) -> Result<String, String> {
     })
 }
 
-/// Reads the user's servers, including those that the user added for this project.
+/// Reads the user's MCP servers, including those that the user added for this project only.
 fn read_servers(sources: &mut Sources, secrets: &SecretFinder, settings: &mut AgentSettings) {
     let found = sources.json(Root::User, ".claude.json", STATE_BYTES);
     if let Some((place, entries)) = found.or_else(|| sources.json(Root::Home, ".claude.json", STATE_BYTES)) {

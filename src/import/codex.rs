@@ -1,4 +1,4 @@
-//! Settings of Codex.
+//! Codex settings.
 
 use super::command_files;
 use super::command_pattern::CommandPattern;
@@ -11,7 +11,7 @@ use super::sources::{Root, Sources};
 use crate::protocol::VerdictKind;
 use toml::{Table, Value};
 
-/// Settings without a direct equivalent in aye, with the reasons.
+/// Settings that have no direct equivalent in aye, each with the reason why it is not imported.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("model_provider", "aye finds a provider by its key; `aye models` lists the models"),
     ("model_providers", "add a provider under `[providers.NAME]` in config.toml"),
@@ -81,7 +81,7 @@ fn read_rule(
         several => format!("[{}]", several.join("|")),
     };
     let text = rule.pattern.iter().map(word).collect::<Vec<_>>().join(" ");
-    // These characters are wildcards in rules of aye.
+    // In rules of aye, these characters are wildcards.
     let has_wildcard = rule.pattern.iter().flatten().any(|word| word.contains(['*', '?']) || word.is_empty());
     let subject = if has_wildcard {
         Subject::Other("one of the words contains `*` or `?`, or is empty".to_owned())
@@ -91,7 +91,7 @@ fn read_rule(
     settings.permissions.push(Permission { place: place.to_owned(), text, level, verdict, subject });
 }
 
-/// Returns the first named placeholder: `$FILE`.
+/// Returns the first named placeholder in the text, such as `$FILE`.
 fn named_placeholder(text: &str) -> Option<&str> {
     text.split('$').skip(1).find_map(|rest| {
         let end = rest.find(|letter: char| !letter.is_ascii_uppercase() && letter != '_').unwrap_or(rest.len());
@@ -100,7 +100,7 @@ fn named_placeholder(text: &str) -> Option<&str> {
     })
 }
 
-/// Reads whether the model may search the web: `web_search`, or the older `[tools] web_search`.
+/// Reads whether the model may search the web, which is set by `web_search` or the older `[tools] web_search`.
 fn read_web_search(place: &str, level: SettingsOwner, table: &Table, settings: &mut AgentSettings) {
     let old = table.get("tools").and_then(Value::as_table).and_then(|tools| tools.get("web_search"));
     let verdict = match table.get("web_search").or(old) {

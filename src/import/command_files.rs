@@ -1,11 +1,11 @@
-//! Command files: converts other agents' prompts to aye's Markdown files.
+//! Conversion of other agents' command files to Markdown files for aye.
 
 use super::settings::{AgentSettings, CommandFile, SettingsOwner};
 
-/// Keys of the front matter that aye supports.
+/// Front matter keys that aye supports.
 const KNOWN: [&str; 3] = ["description", "argument-hint", "argument_hint"];
 
-/// Adds a Markdown command file. Front matter keys without an effect in aye are omitted and reported.
+/// Adds a Markdown command file. Front matter keys that have no effect in aye are removed and reported.
 pub(super) fn add_markdown(settings: &mut AgentSettings, place: &str, level: SettingsOwner, name: &str, text: &str) {
     let (text, left_out) = without_unknown_keys(text);
     if !left_out.is_empty() {
@@ -15,7 +15,7 @@ pub(super) fn add_markdown(settings: &mut AgentSettings, place: &str, level: Set
     add(settings, place, level, name, text);
 }
 
-/// Adds a command from its parts.
+/// Adds a command whose description and prompt are given separately.
 pub(super) fn add_prompt(
     settings: &mut AgentSettings,
     place: &str,
@@ -33,7 +33,7 @@ pub(super) fn add_prompt(
     add(settings, place, level, name, text);
 }
 
-/// Reports the shell commands in the text of a command file. `start`: characters before a shell command.
+/// Reports a command file whose text contains shell commands, which begin with the characters in `start`.
 pub(super) fn report_shell_commands(settings: &mut AgentSettings, place: &str, text: &str, start: &str) {
     if text.contains(start) {
         let part = "as text, because aye does not run them; the model can ask to run them".to_owned();
@@ -56,7 +56,7 @@ fn add(settings: &mut AgentSettings, place: &str, level: SettingsOwner, name: &s
     settings.commands.push(CommandFile { place: place.to_owned(), level, name: name.to_owned(), text });
 }
 
-/// Removes unknown keys and their lines from the front matter. Returns their names.
+/// Removes unknown keys from the front matter. Returns the remaining text and the names of the removed keys.
 fn without_unknown_keys(text: &str) -> (String, Vec<String>) {
     let Some((header, rest)) = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n")) else {
         return (text.to_owned(), Vec::new());

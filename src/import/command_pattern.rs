@@ -1,24 +1,25 @@
-//! Command patterns of other agents.
+//! Patterns with which other agents' settings select commands.
 
 use crate::text::split_words;
 
-/// Commands that an entry matches.
+/// Commands that a settings entry matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CommandPattern {
     Every,
-    /// Exactly this line.
+    /// Exactly this command line.
     Line(String),
-    /// Commands that begin with these words, each with its alternatives. The last word may end with `*`.
+    /// All commands that begin with these words. Each word is given as a list of alternatives, and the last word may
+    /// end with `*`.
     Beginning(Vec<Vec<String>>),
-    /// Pattern that no rule can express, with the reason.
+    /// Pattern that cannot be expressed as a rule, for the given reason.
     Other(String),
 }
 
-/// Characters that make a line more than one plain command.
+/// Characters that do not occur in a single plain command.
 const OPERATORS: &[char] = &['|', '&', ';', '<', '>', '(', ')', '$', '`', '\n', '{', '}'];
 
 impl CommandPattern {
-    /// Parses a pattern in which `*` matches any text, and a final ` *` or `:*` matches any arguments.
+    /// Parses a pattern in which `*` matches any text, and a trailing ` *` or `:*` matches any arguments.
     pub(super) fn parse(text: &str) -> Self {
         let text = text.trim();
         if text.chars().all(|letter| matches!(letter, '*' | ':' | ' ')) {
@@ -41,7 +42,7 @@ impl CommandPattern {
         Self::beginning(words)
     }
 
-    /// Returns the pattern for every command that begins with these words.
+    /// Returns a pattern that matches every command beginning with these words.
     pub(super) fn beginning(words: Vec<String>) -> Self {
         if words.is_empty() { Self::Every } else { Self::Beginning(words.into_iter().map(|word| vec![word]).collect()) }
     }
@@ -51,7 +52,7 @@ impl CommandPattern {
     }
 }
 
-/// Splits a line that is one plain command into words.
+/// Splits a command line into words. Returns an error unless it is a single plain command.
 pub(super) fn split_plain_command(line: &str) -> Result<Vec<String>, String> {
     if line.contains(OPERATORS) {
         return Err("the pattern matches more than one plain command".to_owned());

@@ -1,12 +1,11 @@
-//! Parsers for the documents of other agents: TOML, and JSON that may contain comments and trailing
-//! commas.
+//! Parsing of other agents' files, which are TOML, or JSON that may contain comments and trailing commas.
 
 use serde_json::Value;
 
-/// Parses JSON. Ignores comments, and commas before a closing bracket.
+/// Parses JSON, ignoring comments and trailing commas.
 ///
 /// # Errors
-/// Returns an error with the line and the mistake.
+/// Returns a message that contains the line number and describes the problem.
 pub(super) fn json(text: &str) -> Result<Value, String> {
     let plain = without_comments(text);
     if plain.trim().is_empty() {
@@ -22,7 +21,7 @@ pub(super) fn json(text: &str) -> Result<Value, String> {
 /// Parses TOML.
 ///
 /// # Errors
-/// Returns an error with the line and the mistake.
+/// Returns a message that contains the line number and describes the problem.
 pub(super) fn toml(text: &str) -> Result<toml::Table, String> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let start = error.span().map_or(0, |span| span.start);
@@ -31,11 +30,11 @@ pub(super) fn toml(text: &str) -> Result<toml::Table, String> {
     })
 }
 
-/// Replaces comments and trailing commas with spaces, so that line numbers do not change.
+/// Replaces comments and trailing commas with spaces, which keeps line numbers the same.
 fn without_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
-    // Position of a comma that only spaces and comments have followed.
+    // Position of a comma that only spaces and comments have followed so far.
     let mut comma = None;
     while let Some(letter) = letters.next() {
         match (letter, letters.peek()) {

@@ -1,4 +1,4 @@
-//! Settings of Gemini CLI.
+//! Gemini CLI settings.
 
 use super::command_files;
 use super::command_pattern::CommandPattern;
@@ -11,7 +11,7 @@ use super::sources::{MAX_BYTES, Root, Sources};
 use crate::protocol::VerdictKind;
 
 const WRITERS: &[&str] = &["WriteFile", "EditFile", "ApplyPatch", "AppendFile", "TextPatch"];
-/// Settings without an equivalent in aye, with the reasons.
+/// Settings that have no equivalent in aye, each with the reason why it is not imported.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("hooks", "put your hooks in `hooks.toml`; see docs/HOOKS.md"),
     ("model", "use `-m gemini/NAME`, or set `model.default` in config.toml"),
@@ -86,7 +86,8 @@ fn read_settings(
     read_servers(file, level, sources, secrets, settings);
 }
 
-/// Returns the subject of `tool` or `run_shell_command(command)`. Gemini CLI only compares the start of a command.
+/// Parses what a permission applies to, which is written as `tool` or `run_shell_command(command)`. Gemini CLI compares
+/// only the beginning of a command.
 fn subject(text: &str, verdict: VerdictKind) -> Subject {
     let (tool, argument) = match text.trim().split_once('(') {
         None => (text.trim(), None),
@@ -100,7 +101,7 @@ fn subject(text: &str, verdict: VerdictKind) -> Subject {
         ("run_shell_command" | "ShellTool", Some(command)) => {
             let command = command.trim_end_matches('*').trim_end();
             Subject::Command(match CommandPattern::parse(&format!("{command} *")) {
-                // A rule for exactly this line is narrower than the pattern.
+                // A rule for exactly this command line is narrower than the pattern.
                 CommandPattern::Other(_) if verdict == VerdictKind::Allow => CommandPattern::Line(command.to_owned()),
                 pattern => pattern,
             })
@@ -171,7 +172,7 @@ fn read_servers(
     }
 }
 
-/// Converts `$VAR` to `${VAR}`.
+/// Converts references of the form `$VAR` to `${VAR}`.
 fn with_braces(text: &str) -> String {
     let mut parts = text.split('$');
     let mut converted = parts.next().unwrap_or_default().to_owned();
@@ -208,7 +209,7 @@ fn read_commands(root: Root, level: SettingsOwner, sources: &mut Sources, settin
     }
 }
 
-/// Converts `@{path}` to `@path`.
+/// Converts mentions of the form `@{path}` to `@path`.
 fn convert_mentions(prompt: &str) -> String {
     let mut parts = prompt.split("@{");
     let mut converted = parts.next().unwrap_or_default().to_owned();

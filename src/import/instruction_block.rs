@@ -1,13 +1,14 @@
-//! Instructions of other agents in the user's AGENTS.md, with a marked block for each file.
+//! Insertion of other agents' instructions into the user's `AGENTS.md`. Each imported file becomes a marked block.
 
 use crate::protocol::size;
 
-/// Maximum size in bytes of the file that aye reads.
+/// Number of bytes of `AGENTS.md` that aye reads.
 const MAX_BYTES: usize = 64 << 10;
 const MARK: &str = "<!-- aye import:";
 const END: &str = "<!-- aye import: end -->";
 
-/// Returns the text with the block for a file, which replaces an earlier block for the same file.
+/// Returns the text with a block for an imported file. If the text already contains a block for this file, it is
+/// replaced.
 ///
 /// # Errors
 /// Returns the reason why the block cannot be added.

@@ -1,13 +1,13 @@
-//! Access to the values of a JSON object. Values without the expected type are reported.
+//! Access to values in a JSON object. Values that have an unexpected type are reported.
 
 use super::sources::Sources;
 use serde_json::{Map, Value};
 
-/// An object in a JSON file.
+/// Object in a JSON file.
 pub(super) struct JsonEntry<'a> {
-    /// The file, as shown to users.
+    /// Path of the file, as shown to the user.
     pub place: &'a str,
-    /// Keys that lead to the object, each followed by a dot.
+    /// Keys under which the object is found in the file, each followed by a dot.
     pub path: String,
     pub entries: &'a Map<String, Value>,
 }
@@ -21,7 +21,7 @@ impl<'a> JsonEntry<'a> {
         sources.report(self.place, format!("`{}{key}` must be {expected}; it is not imported", self.path));
     }
 
-    /// Returns a nested object.
+    /// Returns the object under a key, or `None` if there is none. A value of another type is reported.
     pub(super) fn object(&self, key: &str, sources: &mut Sources) -> Option<JsonEntry<'a>> {
         match self.entries.get(key)? {
             Value::Object(entries) => Some(JsonEntry { place: self.place, path: format!("{}{key}.", self.path), entries }),
@@ -44,7 +44,7 @@ impl<'a> JsonEntry<'a> {
         }
     }
 
-    /// Returns the strings of an array. Entries of other types are reported.
+    /// Returns the strings in the array under a key. Elements of other types are reported.
     pub(super) fn texts(&self, key: &str, sources: &mut Sources) -> Vec<&'a str> {
         let values = match self.entries.get(key) {
             None | Some(Value::Null) => return Vec::new(),
@@ -64,8 +64,8 @@ impl<'a> JsonEntry<'a> {
         texts
     }
 
-    /// Returns the pairs of an object whose values are strings. Numbers and booleans are converted
-    /// to text.
+    /// Returns the names and values of the object under a key. Its values are strings, or numbers and booleans, which
+    /// are converted to strings.
     pub(super) fn pairs(&self, key: &str, sources: &mut Sources) -> Vec<(String, String)> {
         let Some(object) = self.object(key, sources) else { return Vec::new() };
         let mut pairs = Vec::new();

@@ -1,5 +1,4 @@
-//! Import of settings from other coding agents: reads them, and plans the changes to the user's
-//! files.
+//! Import of settings from other coding agents, which reads their settings and plans changes to the user's files.
 
 mod apply;
 mod claude;
@@ -29,7 +28,7 @@ pub(crate) use sources::Sources;
 use crate::host::other_agents::Agent;
 use settings::AgentSettings;
 
-/// Reads the settings of an agent.
+/// Reads the settings of another agent.
 pub(crate) fn read(agent: Agent, sources: &mut Sources, secrets: &SecretFinder) -> AgentSettings {
     match agent {
         Agent::Claude => claude::read(sources, secrets),

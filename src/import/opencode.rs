@@ -1,4 +1,4 @@
-//! Settings of opencode.
+//! opencode settings.
 
 use super::command_files;
 use super::command_pattern::CommandPattern;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const FILES: [&str; 2] = ["opencode.json", "opencode.jsonc"];
 const WRITERS: &[&str] = &["WriteFile", "EditFile", "ApplyPatch", "AppendFile", "TextPatch"];
-/// Settings without an equivalent in aye, with the reasons.
+/// Settings that have no equivalent in aye, each with the reason why it is not imported.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("model", "use `-m PROVIDER/NAME`, or set `model.default` in config.toml"),
     ("small_model", "set `model.small` in config.toml"),
@@ -74,7 +74,7 @@ fn read_settings(
         }
         None => {}
     }
-    // The older form, in which tools are turned off.
+    // The older form disables tools.
     for (tool, value) in file.object("tools", sources).iter().flat_map(|tools| tools.entries) {
         if value == &Value::Bool(false) {
             add(place, level, &Entry::general(tool, "deny"), sources, settings);
@@ -94,8 +94,8 @@ fn read_settings(
     read_servers(file, level, sources, secrets, settings);
 }
 
-/// Reads permissions. The last matching pattern of a tool decides, so an allow that a later pattern overrides is
-/// skipped.
+/// Reads permissions. For each tool, the last pattern that matches decides, so allow patterns that a later pattern
+/// overrides are skipped.
 fn read_permissions(file: &JsonEntry<'_>, level: SettingsOwner, sources: &mut Sources, settings: &mut AgentSettings) {
     for (tool, value) in file.entries {
         let patterns = match value {
@@ -129,17 +129,17 @@ fn read_permissions(file: &JsonEntry<'_>, level: SettingsOwner, sources: &mut So
     }
 }
 
-/// Permission in its original form.
+/// Permission as written in the settings.
 struct Entry<'a> {
     tool: &'a str,
     pattern: &'a str,
     action: &'a str,
-    /// Whether other patterns of the tool allow some calls.
+    /// Whether other patterns for the same tool allow some calls.
     has_exceptions: bool,
 }
 
 impl<'a> Entry<'a> {
-    /// Returns an entry for every use of a tool.
+    /// Creates an entry that applies to every use of a tool.
     fn general(tool: &'a str, action: &'a str) -> Self {
         Self { tool, pattern: "*", action, has_exceptions: false }
     }
@@ -256,7 +256,7 @@ fn read_servers(
     }
 }
 
-/// Converts `{env:VAR}` to `${VAR}`.
+/// Converts references of the form `{env:VAR}` to `${VAR}`.
 fn with_references(text: &str) -> String {
     let mut parts = text.split("{env:");
     let mut converted = parts.next().unwrap_or_default().to_owned();

@@ -1,5 +1,5 @@
-//! Conversion of permissions of other agents to rules of a policy file. An allow rule is never broader than one that
-//! "always allow" could save.
+//! Conversion of other agents' permissions to policy rules. An allow rule is never broader than what "always allow"
+//! could save.
 
 use super::command_pattern::{CommandPattern, split_plain_command};
 use super::settings::{Permission, SettingsOwner, Subject, Unsupported};
@@ -11,34 +11,34 @@ use crate::protocol::{Action, CommandRule, GrantRule, Place, Target, VerdictKind
 use jiff::Timestamp;
 use std::path::Path;
 
-/// Maximum number of commands to which the alternatives of a pattern expand.
+/// Maximum number of commands into which a pattern with alternatives is expanded.
 const MAX_ALTERNATIVES: usize = 64;
 const EVERY_COMMAND: &str = "the rule would allow every command";
 const WORKSPACE: &str = "${workspace}";
 
-/// Converts permissions to rules.
+/// Converts permissions to policy rules.
 pub(super) struct Judge<'a> {
     pub agent: Agent,
-    /// The user's policy, which limits the rules that can be saved.
+    /// The user's policy, which determines the rules that may be saved.
     pub enforcer: &'a Enforcer,
     pub workspace: &'a Path,
     pub now: Timestamp,
-    /// Whether allow entries in the project's files are imported.
+    /// Whether to import allow entries from files in the project.
     pub accepts_project: bool,
 }
 
-/// New text of a policy file, and the outcome for each permission.
+/// New text of a policy file, and what happened to each permission.
 #[derive(Debug, Default)]
 pub(super) struct PolicyImport {
     pub text: String,
-    /// Permissions that are already in effect, as written.
+    /// Permissions that are already in effect, as written in the settings.
     pub in_force: Vec<String>,
-    /// Partly imported permissions, each with the imported part.
+    /// Permissions that are imported only in part, each with a description of that part.
     pub narrowed: Vec<(String, String)>,
     pub left_out: Vec<Unsupported>,
 }
 
-/// Change of a policy file.
+/// Change to be made to a policy file.
 #[derive(Debug, Clone)]
 enum PolicyEdit {
     Allow(Vec<RuleWithExamples>),
@@ -47,7 +47,7 @@ enum PolicyEdit {
     BlockDomain(String),
 }
 
-/// The result for one permission.
+/// Outcome of converting a permission.
 enum PermissionResult {
     Change(PolicyEdit, Option<String>),
     InForce,
@@ -55,7 +55,7 @@ enum PermissionResult {
 }
 
 impl Judge<'_> {
-    /// Adds the permissions of one level to the text of its policy file.
+    /// Adds the permissions from the user's or the project's settings to the text of the corresponding policy file.
     pub(super) fn apply(&self, base: &str, level: SettingsOwner, permissions: &[Permission]) -> PolicyImport {
         let mut change = PolicyImport { text: base.to_owned(), ..PolicyImport::default() };
         let grants = |capability: &str| match level {
@@ -81,7 +81,8 @@ impl Judge<'_> {
         change
     }
 
-    /// Makes all changes together, or one by one if a change is invalid.
+    /// Makes all changes at once. If the result is invalid, makes them one by one instead, skipping those that are
+    /// invalid.
     fn edit_all(&self, level: SettingsOwner, edits: Vec<(&Permission, PolicyEdit, Option<String>)>, change: &mut PolicyImport) {
         let whole = edits.iter().try_fold(change.text.clone(), |text, (_, edit, _)| self.apply_edit(&text, level, edit));
         if let Some(text) = whole.ok().filter(|text| is_valid(text, level).is_ok()) {
@@ -196,7 +197,7 @@ impl Judge<'_> {
         }
         let mut rules = Vec::new();
         for mut line in lines {
-            // A rule that could be saved has no wildcards, but the word itself matches the pattern.
+            // A rule that can be saved has no wildcards, but the word without `*` matches the pattern.
             if let Some(last) = line.last_mut().filter(|last| last.ends_with('*')) {
                 last.pop();
             }
@@ -273,7 +274,7 @@ impl Judge<'_> {
             Subject::Search if !is_deny && self.allows_unasked_search() => {
                 return Err("your policy allows web searches without approval: see `Network.Search`".to_owned());
             }
-            // These need approval in any case.
+            // These actions need approval in any case.
             Subject::Server(..) | Subject::Web(_) | Subject::Search if !is_deny => return Ok(PermissionResult::InForce),
             Subject::Web(_) | Subject::Search | Subject::Tools(_) if permission.level == SettingsOwner::Project && is_deny => {
                 return Err("only a policy for all projects can express this rule: see `blocked_domains` and `[tools] disabled`"
@@ -283,7 +284,7 @@ impl Judge<'_> {
             Subject::Web(None) => PolicyEdit::DisableTools(vec!["HttpRequest".to_owned()]),
             Subject::Search => PolicyEdit::DisableTools(vec!["WebSearch".to_owned()]),
             Subject::Tools(names) if is_deny => PolicyEdit::DisableTools(names.iter().map(|name| (*name).to_owned()).collect()),
-            // Changes need approval in any case.
+            // Changes to files need approval in any case.
             Subject::Tools(names) if names.contains(&"WriteFile") => return Ok(PermissionResult::InForce),
             Subject::Tools(_) => return Err("a saved rule cannot require approval for every use of a tool".to_owned()),
             Subject::Server(..) => return Ok(PermissionResult::InForce),
@@ -291,7 +292,7 @@ impl Judge<'_> {
         Ok(PermissionResult::Change(edit, None))
     }
 
-    /// Returns whether the policy allows web searches without approval.
+    /// Returns whether the policy allows web searches without requiring approval.
     fn allows_unasked_search(&self) -> bool {
         let (query, service) = ("aye".to_owned(), "Brave".to_owned());
         let search = Action::Search { query, domains: Vec::new(), service, host: String::new() };
@@ -314,7 +315,7 @@ impl PolicyImport {
 }
 
 impl PolicyEdit {
-    /// Returns the capability that the change concerns, if any.
+    /// Returns the policy capability that the change affects, or `None` if it does not affect a single capability.
     fn capability(&self) -> Option<&str> {
         match self {
             Self::Allow(rules) => rules.first().map(|rule| rule.rule.capability()),
@@ -340,7 +341,7 @@ fn not_imported(permission: &Permission, reason: String) -> Unsupported {
     Unsupported { place: permission.place.clone(), entry: format!("{verdict} {}", permission.text), reason }
 }
 
-/// Checks that the next start could read a policy file.
+/// Checks that aye will be able to read a policy file when it next starts.
 pub(super) fn is_valid(text: &str, level: SettingsOwner) -> Result<(), String> {
     let parsed = match level {
         SettingsOwner::User => Bundle::parse(text, "policy.toml"),
@@ -353,7 +354,7 @@ fn server_tool(server: &str, tool: Option<&str>) -> String {
     format!("{server}/{}", tool.unwrap_or("*"))
 }
 
-/// Removes paths from programs, because command rules apply to a program in any directory.
+/// Removes directories from program names, because command rules apply to a program regardless of its directory.
 fn without_path(words: Vec<String>) -> Vec<String> {
     let bare = |word: String| word.rsplit('/').next().filter(|name| !name.is_empty()).map_or_else(|| word.clone(), str::to_owned);
     let mut words = words.into_iter();
@@ -370,7 +371,7 @@ fn without_paths(words: &[Vec<String>]) -> Vec<Vec<String>> {
     words
 }
 
-/// Describes rules that cover only some of the commands matching a pattern.
+/// Describes what the rules allow, if they match only some of the commands that the original pattern matched.
 fn describe_narrowing(rules: &[GrantRule]) -> Option<String> {
     let one = |rule: &GrantRule| match rule {
         GrantRule::Command(CommandRule { words, exact, sandboxed, message, .. }) => {
@@ -392,7 +393,7 @@ fn describe_narrowing(rules: &[GrantRule]) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Adds examples to a rule: commands that it matches, and commands that it does not match.
+/// Adds examples of commands that the rule matches, and of commands that it does not match.
 fn with_examples(rule: GrantRule) -> RuleWithExamples {
     let GrantRule::Command(command) = &rule else {
         return RuleWithExamples { rule, matches: Vec::new(), not_matches: Vec::new() };

@@ -1,4 +1,4 @@
-//! Plan of an import: the changes of each file, and the entries that are not imported.
+//! Import plans, which describe the changes to each file and the entries that will not be imported.
 
 use super::instruction_block::with_block;
 use super::permissions::{Judge, PolicyImport, is_valid};
@@ -15,12 +15,12 @@ use crate::tools::line_hunks;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of permissions that are imported.
+/// Maximum number of permissions to import.
 const MAX_PERMISSIONS: usize = 2_000;
-/// Programs that load their server from the network when they start.
+/// Programs that download the server from the network when they start.
 const LOADERS: [&str; 6] = ["npx", "uvx", "bunx", "pnpx", "pipx", "docker"];
 
-/// The files that an import can change.
+/// Files that an import may change.
 #[derive(Debug, Clone)]
 pub(crate) struct Targets {
     pub policy: PathBuf,
@@ -45,34 +45,34 @@ impl Targets {
     }
 }
 
-/// Changes that an import would make, and entries that it would skip.
+/// Changes that an import would make, and the entries that it would skip.
 #[derive(Debug, Default)]
 pub(crate) struct ImportPlan {
-    /// Files that were read, as shown to users.
+    /// Files that were read, as shown to the user.
     pub sources: Vec<String>,
     pub files: Vec<FileRewrite>,
     pub not_imported: Vec<NotImported>,
-    /// Entries that are already in effect, as written.
+    /// Entries that are already in effect, as written in the settings.
     pub in_force: Vec<String>,
-    /// Partly imported entries, each with the imported part.
+    /// Entries that are imported only in part, each with a description of that part.
     pub narrowed: Vec<(String, String)>,
-    /// Next steps, one sentence each.
+    /// What the user can do next, one sentence per step.
     pub notes: Vec<String>,
 }
 
-/// A file with its old and new text.
+/// File to be written, with its old and new text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileRewrite {
     pub path: PathBuf,
-    /// The path as shown to users.
+    /// Path as shown to the user.
     pub shown: String,
     pub old: Option<String>,
     pub new: String,
-    /// Whether the file is in the project, where others can read it.
+    /// Whether the file belongs to the project, where other people can read it.
     pub is_in_project: bool,
 }
 
-/// Entry that is not imported, with secrets removed.
+/// Entry that will not be imported. Secrets have been removed from it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NotImported {
@@ -91,7 +91,7 @@ impl FileRewrite {
     }
 }
 
-/// Plans imports.
+/// Creates import plans.
 pub(crate) struct Planner<'a> {
     pub agent: Agent,
     pub targets: &'a Targets,
@@ -99,17 +99,18 @@ pub(crate) struct Planner<'a> {
     pub secrets: &'a SecretFinder,
     pub home: &'a Path,
     pub workspace: &'a Path,
-    /// Workspace of the enforcer. It differs if the workspace is so broad that all access in it needs approval.
+    /// Workspace for which permissions are judged. It differs from `workspace` if that directory is so broad that all
+    /// access to it requires approval.
     pub judged_in: &'a Path,
     pub now: Timestamp,
-    /// Whether allow entries in the project's files are imported.
+    /// Whether to import allow entries from files in the project.
     pub accepts_project: bool,
-    /// Function that returns whether a slash command is built in.
+    /// Returns whether a slash command with this name is built in.
     pub is_built_in: fn(&str) -> bool,
 }
 
 impl Planner<'_> {
-    /// Returns the plan for the settings of the agent.
+    /// Plans the import of an agent's settings.
     ///
     /// # Errors
     /// Returns an error if one of the user's files is invalid or cannot be read.

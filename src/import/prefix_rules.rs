@@ -1,18 +1,18 @@
-//! Parser for Codex command rules: calls of `prefix_rule(…)` in a subset of Starlark.
+//! Parsing of Codex command rules, which are `prefix_rule(…)` calls in a subset of Starlark.
 
-/// Maximum nesting of lists.
+/// Maximum nesting depth of lists.
 const MAX_DEPTH: usize = 8;
 
-/// Rule for commands that begin with certain words.
+/// Rule that applies to commands beginning with certain words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PrefixRule {
     pub line: usize,
-    /// Words, each with its alternatives.
+    /// Words of the pattern. Each word is given as a list of alternatives.
     pub pattern: Vec<Vec<String>>,
     pub decision: String,
 }
 
-/// An error in a file, with its line.
+/// Line number of an error, and its description.
 pub(super) type Mistake = (usize, String);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ enum Value {
     List(Vec<Value>),
 }
 
-/// Returns the valid rules in a file, and the errors in invalid ones.
+/// Parses the rules in a file. Returns the valid rules, and an error for each invalid one.
 pub(super) fn parse(text: &str) -> (Vec<PrefixRule>, Vec<Mistake>) {
     let (mut rules, mut mistakes) = (Vec::new(), Vec::new());
     let mut reader = Reader { text, at: 0 };
@@ -58,7 +58,7 @@ impl Reader<'_> {
         1 + self.text[..self.at].matches('\n').count()
     }
 
-    /// Skips white space and comments.
+    /// Skips any white space and comments.
     fn skip_space(&mut self) {
         loop {
             let rest = self.rest();
@@ -173,7 +173,7 @@ impl Reader<'_> {
         Err("the string is not closed".to_owned())
     }
 
-    /// Skips the arguments of a call.
+    /// Skips the arguments of a function call.
     fn skip_call(&mut self) -> Result<(), String> {
         if !self.take('(') {
             return Ok(());
@@ -197,7 +197,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Skips to the next line that begins with a rule.
+    /// Skips ahead to the next line on which a rule starts.
     fn skip_to_next_rule(&mut self) {
         let next = self.rest().find("\nprefix_rule");
         self.at = next.map_or(self.text.len(), |next| self.at + next + 1);

@@ -1,14 +1,13 @@
-//! Detection of secrets in settings of other agents. They become references to environment
-//! variables.
+//! Detection of secrets in other agents' settings. They are replaced with references to environment variables.
 
 use crate::policy::redact::{Redactor, names_a_secret};
 use std::sync::Arc;
 
-/// Minimum length in bytes of a random-looking value that counts as a secret under any name.
+/// Minimum length in bytes of a random-looking value that is treated as a secret whatever its name.
 const RANDOM_BYTES: usize = 20;
-/// Minimum number of different characters in a random-looking value.
+/// Minimum number of distinct characters in a random-looking value.
 const DIFFERENT: usize = 10;
-/// Words in the names of variables, options and headers that contain credentials.
+/// Words by which the names of variables, options and headers that contain credentials are recognized.
 const CREDENTIAL_WORDS: [&str; 18] = [
     "key",
     "keys",
@@ -36,7 +35,7 @@ pub(crate) struct SecretFinder {
     redactor: Arc<Redactor>,
 }
 
-/// Value that may be written, and the environment variable to which a replaced secret refers.
+/// Value in which a secret may have been replaced, and the environment variable that replaces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProtectedValue {
     pub value: String,
@@ -48,12 +47,12 @@ impl SecretFinder {
         Self { redactor }
     }
 
-    /// Returns a string without its secrets, for display.
+    /// Redacts the secrets in a string, for display.
     pub(crate) fn redact(&self, text: &str) -> String {
         self.redactor.hide(text).into_owned()
     }
 
-    /// Returns the line of the first secret in the text.
+    /// Returns the line number of the first secret in a text, or `None` if the text contains none.
     pub(crate) fn line_of_secret(&self, text: &str) -> Option<usize> {
         if !self.redactor.holds_secret(text) {
             return None;
@@ -62,7 +61,7 @@ impl SecretFinder {
         Some(line.map_or(1, |line| line + 1))
     }
 
-    /// Returns whether the value of a variable, option or header is a secret.
+    /// Returns whether the value of a variable, option or header with this name is a secret.
     pub(super) fn is_secret(&self, name: &str, value: &str) -> bool {
         let value = without_references(value);
         let value = value.trim();
@@ -77,7 +76,8 @@ impl SecretFinder {
             || self.redactor.holds_secret(&format!("{name}={value}"))
     }
 
-    /// Returns the value of a variable. A secret is replaced with a reference to `variable`.
+    /// Returns the value to use for a variable. If the value is a secret, it is replaced with a reference to the
+    /// environment variable `variable`.
     pub(super) fn protect(&self, name: &str, value: &str, variable: &str) -> ProtectedValue {
         if self.is_secret(name, value) {
             ProtectedValue { value: format!("${{{variable}}}"), variable: Some(variable.to_owned()) }
@@ -86,7 +86,7 @@ impl SecretFinder {
         }
     }
 
-    /// Returns whether the arguments of a program contain a secret.
+    /// Returns whether any of a program's arguments contains a secret.
     pub(super) fn has_secret_argument(&self, words: &[String]) -> bool {
         let option = |pair: &[String]| match pair {
             [name, value] => name.starts_with('-') && !value.starts_with('-') && self.is_secret(name, value),
@@ -99,7 +99,7 @@ impl SecretFinder {
         words.iter().any(one) || words.windows(2).any(option) || self.redactor.holds_secret(&words.join(" "))
     }
 
-    /// Returns whether an address contains a secret: a password, or a parameter.
+    /// Returns whether a URL contains a secret, such as a password or the value of a parameter.
     pub(super) fn has_secret_in_url(&self, url: &str) -> bool {
         let parameters = url.split_once('?').map_or("", |(_, parameters)| parameters);
         let parameter = |one: &str| one.split_once('=').is_some_and(|(name, value)| self.is_secret(name, value));
@@ -116,13 +116,13 @@ fn has_credential_word(name: &str) -> bool {
     name.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|word| CREDENTIAL_WORDS.contains(&word))
 }
 
-/// Returns whether a value is a path, a number or a boolean.
+/// Returns whether a value is just a path, a URL, a number or a boolean.
 fn is_plain(value: &str) -> bool {
     let is_place = value.contains("://") || value.starts_with(['/', '.', '~']);
     is_place || value.parse::<f64>().is_ok() || ["true", "false", "none"].contains(&value)
 }
 
-/// Returns whether a value looks random: long, with both letters and digits.
+/// Returns whether a value looks random: it is long, and contains letters, digits and many distinct characters.
 fn looks_random(value: &str) -> bool {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_+=".contains(&byte);
     let mut different: Vec<u8> = value.bytes().collect();
@@ -136,7 +136,8 @@ fn looks_random(value: &str) -> bool {
         && value.split(['-', '_']).any(|part| part.len() >= RANDOM_BYTES / 2 && part.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
-/// Removes references to environment variables. Keeps the default value of a reference, because the file contains it.
+/// Removes references to environment variables from a value, but keeps their default values, because these are written
+/// in the file.
 fn without_references(value: &str) -> String {
     let mut rest = value;
     let mut literal = String::new();
@@ -149,7 +150,7 @@ fn without_references(value: &str) -> String {
     literal + rest
 }
 
-/// Returns a name for an environment variable, such as `GITHUB_TOKEN`.
+/// Builds the name of an environment variable, such as `GITHUB_TOKEN`.
 pub(super) fn variable_name(parts: &[&str]) -> String {
     let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' };
     let name: String = parts.join("_").chars().map(letter).collect();

@@ -1,14 +1,15 @@
-//! MCP servers of other agents, as aye adds them: without secrets and without network access.
+//! Other agents' MCP servers in the form in which they are added to aye's settings: without secrets and without network
+//! access.
 
 use super::secrets::{SecretFinder, variable_name};
 use super::settings::{AgentSettings, ServerEntry};
 use super::sources::Sources;
 use crate::config::servers::{NewServer, check_name, check_url};
 
-/// Maximum length in characters of a server name in a message.
+/// Maximum number of characters of a server name to show in a message.
 const NAME_CHARS: usize = 64;
 
-/// Server as another agent describes it, with references in the form `${VAR}`.
+/// Server as described by another agent. References to environment variables have been converted to `${VAR}`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ServerDescription {
     pub command: Option<String>,
@@ -24,7 +25,7 @@ pub(super) struct ServerDescription {
     pub timeout_seconds: Option<u64>,
 }
 
-/// Adds a server to the settings, or the reason why it is not imported.
+/// Adds a server to the settings, or records why it will not be imported.
 pub(super) fn add(settings: &mut AgentSettings, place: &str, name: &str, found: ServerDescription, secrets: &SecretFinder) {
     match convert(name, found, secrets) {
         Ok((server, variables)) => {
@@ -37,7 +38,7 @@ pub(super) fn add(settings: &mut AgentSettings, place: &str, name: &str, found: 
     }
 }
 
-/// Returns the reason why a server in the project's settings is not imported.
+/// Returns the reason why a server in the project's own settings will not be imported.
 pub(super) fn of_project(name: &str, sources: &Sources) -> String {
     if sources.has_project_server(name) {
         return "the `.mcp.json` of the project has a server with this name, and aye reads that file".to_owned();

@@ -1,92 +1,92 @@
-//! Settings of another agent as data, before they are evaluated.
+//! Settings of another agent, collected but not evaluated yet.
 
 use super::command_pattern::CommandPattern;
 use crate::config::servers::NewServer;
 use crate::config::{PATH_PUNCTUATION, instruction_imports};
 use crate::protocol::VerdictKind;
 
-/// All data that was found in the files of an agent.
+/// Everything that was found in an agent's files.
 #[derive(Debug, Default)]
 pub(crate) struct AgentSettings {
     pub permissions: Vec<Permission>,
     pub servers: Vec<ServerEntry>,
     pub instructions: Vec<InstructionText>,
     pub commands: Vec<CommandFile>,
-    /// Partly imported entries, each with the imported part.
+    /// Entries that are imported only in part, each with a description of that part.
     pub narrowed: Vec<(String, String)>,
-    /// Entries without an equivalent in aye.
+    /// Entries that have no equivalent in aye.
     pub unsupported: Vec<Unsupported>,
 }
 
-/// Owner of the file that contains an entry: the user or the project.
+/// Owner of the file in which an entry was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SettingsOwner {
-    /// Files in the home directory, for all projects.
+    /// The user, for files in the home directory that apply to all projects.
     User,
-    /// Files of the workspace.
+    /// The project, for files in the workspace.
     Project,
 }
 
-/// A permission of another agent.
+/// Permission in another agent's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Permission {
-    /// The file, as shown to users.
+    /// File in which the permission was found, as shown to the user.
     pub place: String,
-    /// Entry in its original form.
+    /// The entry as written in the settings.
     pub text: String,
     pub level: SettingsOwner,
     pub verdict: VerdictKind,
     pub subject: Subject,
 }
 
-/// Subject of a permission.
+/// What a permission applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     Command(CommandPattern),
-    /// Reading files: path patterns of a policy.
+    /// Reading of files that match these policy path patterns.
     Read(Vec<String>),
-    /// Creating, changing and deleting files.
+    /// Creating, changing and deleting of files that match these policy path patterns.
     Write(Vec<String>),
-    /// Requests to a host, or all requests if `None`.
+    /// Requests to this host, or to any host if it is `None`.
     Web(Option<String>),
     /// Web searches.
     Search,
-    /// Tools of an MCP server: the server, and optionally one of its tools.
+    /// Tools of the named MCP server, or only the given tool.
     Server(String, Option<String>),
-    /// aye's tools.
+    /// These tools of aye.
     Tools(Vec<&'static str>),
-    /// Permission that rules of aye cannot express, with the reason.
+    /// Something that aye's rules cannot express, for the given reason.
     Other(String),
 }
 
-/// An MCP server of another agent.
+/// MCP server in another agent's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerEntry {
     pub place: String,
     pub name: String,
     pub server: NewServer,
-    /// Environment variables that the user must set, because the values in the file are secrets.
+    /// Environment variables that the user must set, because they replace secrets that the file contains.
     pub variables: Vec<String>,
 }
 
-/// A file with instructions.
+/// Instruction file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InstructionText {
     pub place: String,
     pub text: String,
 }
 
-/// A command file, converted to aye's format.
+/// Command file that has been converted to aye's format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandFile {
     pub place: String,
     pub level: SettingsOwner,
-    /// Name without the extension: `fix` or `git/commit`.
+    /// File name without its extension, such as `fix` or `git/commit`.
     pub name: String,
     pub text: String,
 }
 
-/// An entry that is not imported.
+/// Entry that will not be imported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unsupported {
     pub place: String,
@@ -95,8 +95,8 @@ pub(crate) struct Unsupported {
 }
 
 impl AgentSettings {
-    /// Adds a file with instructions. Files that it imports are only reported, because they would apply to every
-    /// project.
+    /// Adds an instruction file. Files that it imports are only reported, because they would otherwise apply to all
+    /// projects.
     pub(super) fn instruct(&mut self, place: String, text: String) {
         let imports: Vec<String> = instruction_imports(&text);
         let paths = imports.iter().map(|path| path.trim_end_matches(PATH_PUNCTUATION)).filter(|path| path.contains(['/', '.']));
@@ -106,7 +106,7 @@ impl AgentSettings {
         self.instructions.push(InstructionText { place, text });
     }
 
-    /// Adds an entry that is not imported.
+    /// Records an entry that will not be imported.
     pub(super) fn leave_out(&mut self, place: &str, entry: impl Into<String>, reason: impl Into<String>) {
         self.unsupported.push(Unsupported { place: place.to_owned(), entry: entry.into(), reason: reason.into() });
     }

@@ -1,4 +1,4 @@
-//! Files of another agent, read only in its own directories and within limits.
+//! Files of another agent. Only the agent's own directories are read, within limits.
 
 use crate::config::Environment;
 use crate::host::other_agents::Agent;
@@ -6,32 +6,32 @@ use crate::text::abbreviate_home;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Maximum size of a file, in bytes.
+/// Maximum size of a file in bytes.
 pub(super) const MAX_BYTES: u64 = 1 << 20;
-/// Maximum number of files in a directory of commands, and its maximum depth.
+/// Maximum number of files in a directory of commands.
 const MAX_FILES: usize = 500;
 const MAX_ENTRIES: usize = 5_000;
 const DEPTH: usize = 3;
 
-/// Files of one agent, for a user and a workspace.
+/// Access to the files that an agent has for a user and a workspace.
 #[derive(Debug)]
 pub(crate) struct Sources {
-    /// The agent's directory for the user.
+    /// The agent's directory in the user's home directory.
     user: PathBuf,
     /// The agent's directory in the project.
     project: PathBuf,
     home: PathBuf,
     workspace: PathBuf,
-    /// Files that were read, as shown to users.
+    /// Files that have been read, as shown to the user.
     read: Vec<String>,
-    /// Files that could not be read, with the reasons.
+    /// Files that could not be read, each with the reason.
     problems: Vec<(String, String)>,
 }
 
-/// Directory that contains a file.
+/// Directory to which a file name is relative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Root {
-    /// The agent's directory for the user.
+    /// The agent's directory in the user's home directory.
     User,
     /// The agent's directory in the project.
     Project,
@@ -39,10 +39,10 @@ pub(crate) enum Root {
     Workspace,
 }
 
-/// A file that was read.
+/// File that has been read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SourceFile {
-    /// The path, as shown to users.
+    /// Path as shown to the user.
     pub place: String,
     pub text: String,
 }
@@ -59,12 +59,12 @@ impl Sources {
         }
     }
 
-    /// Returns the files that were read.
+    /// Returns the files that have been read so far.
     pub(crate) fn read(&self) -> &[String] {
         &self.read
     }
 
-    /// Returns the files that could not be read, with the reasons.
+    /// Returns the files that could not be read, each with the reason.
     pub(crate) fn problems(&self) -> &[(String, String)] {
         &self.problems
     }
@@ -73,17 +73,17 @@ impl Sources {
         &self.workspace
     }
 
-    /// Reports that a file is malformed.
+    /// Records that a file is malformed.
     pub(super) fn report(&mut self, place: &str, reason: impl Into<String>) {
         self.problems.push((place.to_owned(), reason.into()));
     }
 
-    /// Reads a file; `None` if it does not exist, or if it cannot be read, which is reported.
+    /// Reads a file. Returns `None` if it does not exist or cannot be read, in which case the error is reported.
     pub(super) fn file(&mut self, root: Root, name: &str) -> Option<SourceFile> {
         self.read_limited(root, name, MAX_BYTES)
     }
 
-    /// Reads a file of at most this many bytes.
+    /// Reads a file of up to `most` bytes.
     pub(super) fn read_limited(&mut self, root: Root, name: &str, most: u64) -> Option<SourceFile> {
         let path = self.directory(root).join(name);
         if self.is_inside_twice(root) {
@@ -92,7 +92,7 @@ impl Sources {
         self.read_at(root, &path, most)
     }
 
-    /// Parses a JSON file; `None` if it does not exist, or if it is malformed, which is reported.
+    /// Parses a JSON file. Returns `None` if it does not exist or is malformed, in which case this is reported.
     pub(super) fn json(
         &mut self,
         root: Root,
@@ -113,12 +113,12 @@ impl Sources {
         }
     }
 
-    /// Returns whether the file or directory exists.
+    /// Returns whether this file or directory exists.
     pub(super) fn exists(&self, root: Root, name: &str) -> bool {
         !self.is_inside_twice(root) && self.directory(root).join(name).symlink_metadata().is_ok()
     }
 
-    /// Returns whether the project's `.mcp.json`, which aye reads itself, has a server with this name.
+    /// Returns whether the project's `.mcp.json`, which aye reads itself, contains a server with this name.
     pub(super) fn has_project_server(&self, name: &str) -> bool {
         let path = self.directory(Root::Workspace).join(".mcp.json");
         let text = contents(&path, MAX_BYTES).ok().filter(|_| self.is_within(Root::Workspace, &path));
@@ -126,13 +126,13 @@ impl Sources {
         document.is_some_and(|document| document.get("mcpServers").is_some_and(|servers| servers.get(name).is_some()))
     }
 
-    /// Returns the path of a file, as shown to users.
+    /// Returns the path of a file as shown to the user.
     pub(super) fn display_path(&self, root: Root, name: &str) -> String {
         abbreviate_home(&self.directory(root).join(name), &self.home)
     }
 
-    /// Reads the files with this extension below a directory, sorted by name. Each has its path relative to the
-    /// directory, without the extension.
+    /// Reads all files with this extension in a directory and its subdirectories, sorted by name. Each file is returned
+    /// together with its path relative to the directory, without the extension.
     pub(super) fn files_below(&mut self, root: Root, directory: &str, extension: &str) -> Vec<(String, SourceFile)> {
         let directory = self.directory(root).join(directory);
         if self.is_inside_twice(root) || !self.is_within(root, &directory) {
@@ -153,7 +153,8 @@ impl Sources {
         paths.into_iter().filter_map(named).collect()
     }
 
-    /// Returns whether the user's directory is also the project's. In the home directory, the files belong to the user.
+    /// Returns whether the agent's project directory is the same as its user directory, in which case the files belong
+    /// to the user.
     fn is_inside_twice(&self, root: Root) -> bool {
         root == Root::Project
             && self.project.canonicalize().is_ok_and(|real| self.user.canonicalize().is_ok_and(|own| own == real))
@@ -168,8 +169,8 @@ impl Sources {
         }
     }
 
-    /// Returns whether a path stays within its root when symlinks are resolved. A project's own directory must be in
-    /// the workspace, and a file in a shared directory must not be a symlink.
+    /// Returns whether a path is inside its root once symlinks have been resolved. In addition, the agent's project
+    /// directory must be inside the workspace, and files in shared directories must not be symlinks.
     fn is_within(&self, root: Root, path: &Path) -> bool {
         let (Ok(real), Ok(real_root)) = (path.canonicalize(), self.directory(root).canonicalize()) else { return false };
         match root {

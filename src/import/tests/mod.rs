@@ -1,4 +1,4 @@
-//! Tests of plans for example settings of each agent.
+//! Tests of the plans made for sample settings of each agent.
 
 mod claude;
 mod codex;
@@ -15,14 +15,14 @@ use jiff::Timestamp;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// User with a home directory, a workspace and the directories of aye.
+/// User with a home directory, a workspace, and aye's directories.
 struct User {
     root: tempfile::TempDir,
 }
 
 impl User {
-    /// Writes files. Paths that begin with `~/` are in the home directory, those with `config/` are in aye's, and
-    /// others are in the workspace.
+    /// Writes files. Paths that begin with `~/` are in the home directory, those that begin with `config/` are in aye's
+    /// config directory, and any others are in the workspace.
     fn with(files: &[(&str, &str)]) -> Self {
         let user = Self { root: tempfile::tempdir().unwrap() };
         for directory in ["home", "work", "config", "data"] {
@@ -102,7 +102,7 @@ impl User {
         self.try_plan(agent, true).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Writes the files of a plan.
+    /// Plans an import, and carries it out.
     fn import(&self, agent: Agent) -> ImportPlan {
         let plan = self.plan(agent);
         super::write(&plan, &self.targets(), &self.path("config"), &self.path("work"), |_| ())
@@ -110,7 +110,7 @@ impl User {
         plan
     }
 
-    /// Returns the verdict on a command after the import, and whether its rule applies only in a copy of the workspace.
+    /// Returns the verdict on a command once the import has been carried out.
     fn verdict(&self, command: &str) -> VerdictKind {
         self.explain(Action::Exec { command: command.to_owned(), cwd: self.target(".", Place::Directory) })
     }
@@ -133,26 +133,26 @@ impl User {
     }
 }
 
-/// Returns the new text of the file whose name has this ending.
+/// Returns the new text of the planned file whose path ends with `ending`.
 fn text<'a>(plan: &'a ImportPlan, ending: &str) -> &'a str {
     let file = plan.files.iter().find(|file| file.shown.ends_with(ending));
     &file.unwrap_or_else(|| panic!("{ending} is not among {:?}", plan.files)).new
 }
 
-/// Returns the reason why an entry is not imported.
+/// Returns the reason why an entry will not be imported.
 #[track_caller]
 fn reason<'a>(plan: &'a ImportPlan, entry: &str) -> &'a str {
     let found = plan.not_imported.iter().find(|one| one.entry == entry);
     &found.unwrap_or_else(|| panic!("{entry} is not among {:#?}", plan.not_imported)).reason
 }
 
-/// Returns the saved rules of a policy file.
+/// Returns the saved rules in a policy file.
 fn rules(text: &str) -> Vec<GrantRule> {
     let all = crate::config::grants::list(text).unwrap();
     all.into_iter().filter(|kept| kept.saved_on().is_some()).map(|kept| kept.rule).collect()
 }
 
-/// Fails if any text in the plan contains one of these secrets.
+/// Asserts that no text in the plan contains any of these secrets.
 #[track_caller]
 fn assert_without(plan: &ImportPlan, secrets: &[&str]) {
     for secret in secrets {
