@@ -1,10 +1,10 @@
-//! Library of aye, a coding agent for the terminal.
+//! Library behind `aye`, a coding agent for the terminal.
 
-// With only one of the features, the exports of the other one would count as unreachable.
+// If only one of the features is enabled, the exports for the other one count as unreachable.
 #![cfg_attr(all(feature = "conformance", feature = "fuzzing"), warn(unreachable_pub))]
 
-/// Returns a path in the shared test material, which `build.rs` locates. A test that uses it is ignored unless
-/// `cfg(aye_shared)` is set.
+/// Returns the path of a file in the shared test material, which `build.rs` locates. Tests that use it are ignored
+/// unless `cfg(aye_shared)` is set.
 #[cfg(test)]
 macro_rules! shared {
     ($path:literal) => {
@@ -42,7 +42,7 @@ mod workspace;
 
 pub use cli::{Commit, main, parse_commit};
 
-/// MCP client for `tests/conformance/client.rs`; not part of the public API.
+/// MCP client used by `tests/conformance/client.rs`. Not part of the public API.
 #[cfg(feature = "conformance")]
 #[doc(hidden)]
 pub mod conformance {
@@ -52,7 +52,7 @@ pub mod conformance {
     pub use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, ServerState};
 }
 
-/// Functions for the targets in `fuzz/`; not part of the public API.
+/// Functions used by the targets in `fuzz/`. Not part of the public API.
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing {
