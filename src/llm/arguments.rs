@@ -1,13 +1,14 @@
-//! Arguments of a call as they arrive. They are stored up to a limit, and become an object only when they are complete.
+//! Tool call arguments received from a server. They are buffered up to a limit, and parsed as an object only once they
+//! are complete.
 
 use super::limits::{ALL_ARGUMENT_BYTES, ARGUMENT_HEAD_BYTES};
 use crate::protocol::{ARGUMENT_BYTES, CallArguments, Part, cut_position_before};
 use serde_json::{Map, Value};
 
-/// Buffer for arguments that arrive in parts.
+/// Buffer for arguments that arrive in several parts.
 #[derive(Debug, Default)]
 pub(super) struct ArgumentBuffer {
-    /// All arguments, or the start of arguments that exceed the limit.
+    /// The arguments received so far, or only their beginning if they exceed the limit.
     text: String,
     bytes: usize,
 }
@@ -25,13 +26,13 @@ impl ArgumentBuffer {
         }
     }
 
-    /// Sets the complete arguments, replacing earlier parts.
+    /// Replaces everything received so far with the complete arguments.
     pub(crate) fn set(&mut self, whole: &str) {
         *self = Self::default();
         self.push(whole);
     }
 
-    /// Returns the number of bytes that arrived, including those that were not stored.
+    /// Returns the number of bytes received, including those that were not stored.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -44,7 +45,7 @@ impl ArgumentBuffer {
         &self.text
     }
 
-    /// Returns the arguments. `ended`: the server marked the call as complete.
+    /// Returns the arguments. They are valid only if `ended`, which is whether the server marked the call as complete.
     pub(crate) fn arguments(&self, ended: bool) -> CallArguments {
         if self.bytes > ARGUMENT_BYTES {
             return CallArguments::over_limit(
@@ -62,14 +63,15 @@ impl ArgumentBuffer {
     }
 }
 
-/// Parses arguments that arrived complete.
+/// Parses arguments that arrived in one piece. `ended` is whether the server marked the call as complete.
 pub(super) fn parse_complete(json: &str, ended: bool) -> CallArguments {
     let mut pieces = ArgumentBuffer::default();
     pieces.push(json);
     pieces.arguments(ended)
 }
 
-/// Parses arguments that arrived as an object in a larger event.
+/// Converts arguments that arrived as an object inside an event. `ended` is whether the server marked the call as
+/// complete.
 pub(super) fn from_map(map: Map<String, Value>, ended: bool) -> CallArguments {
     let json = Value::Object(map);
     let text = json.to_string();
@@ -79,7 +81,7 @@ pub(super) fn from_map(map: Map<String, Value>, ended: bool) -> CallArguments {
     }
 }
 
-/// Removes the arguments of calls that exceed the limit for all calls together.
+/// Removes the arguments of calls that would exceed the size limit for all calls in a response.
 pub(super) fn enforce_limit(content: &mut [Part]) {
     let mut bytes = 0;
     for part in content {

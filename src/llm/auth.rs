@@ -1,4 +1,4 @@
-//! Authentication headers with the API key of a provider.
+//! Authentication headers that contain a provider's API key.
 
 use super::error::ErrorContext;
 use super::{RenewKey, Secret, SecretValue};
@@ -8,25 +8,25 @@ use crate::sys::http::Headers;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Function that creates headers from an API key.
+/// Function that creates authentication headers from an API key.
 pub(super) type HeaderFactory = fn(Option<String>) -> Vec<(&'static str, String)>;
 
-/// Minimum length of a key for redaction, in bytes. A shorter key would also match unrelated text.
+/// Minimum length in bytes of a key to be redacted. A shorter key would also match unrelated text.
 const MIN_BYTES: usize = 8;
 
-/// Headers with the API key. A key that is looked up lazily is available from the first request on.
+/// Creates headers with the API key, which may have to be looked up for the first request.
 pub(super) struct AuthHeaders {
     secret: Option<Secret>,
     make: HeaderFactory,
     looked_up: Mutex<CachedKey>,
 }
 
-/// State of a key that is looked up lazily.
+/// State of a key that is looked up when it is needed.
 #[derive(Default)]
 struct CachedKey {
-    /// Last key. The redactor may not know it.
+    /// Most recently used key. The redactor's list of secrets may not include it.
     key: Option<String>,
-    /// Key that the provider rejected, so that the next look-up returns another one.
+    /// Key that the provider rejected. It is passed to the next look-up, which then returns a different key.
     rejected: Option<String>,
 }
 
@@ -59,8 +59,8 @@ impl AuthHeaders {
         Ok((self.make)(key).into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect())
     }
 
-    /// Records that the provider rejected the key. Returns whether a look-up may return another key, so that a retry
-    /// makes sense.
+    /// Records that the provider rejected the key. Returns whether another look-up may return a different key, so that
+    /// retrying makes sense.
     pub(crate) fn reject(&self) -> bool {
         let Some(Secret(SecretValue::Renewable(_))) = &self.secret else { return false };
         let mut looked_up = self.lock_cache();
@@ -95,7 +95,7 @@ impl AuthHeaders {
         Ok(key)
     }
 
-    /// Redacts the key in an error, because a provider may repeat parts of the request.
+    /// Removes the key from an error message, because a provider may quote parts of the request.
     pub(crate) fn redact(&self, mut error: ModelError) -> ModelError {
         if let Some(key) = self.lock_cache().key.as_ref().filter(|key| key.len() >= MIN_BYTES) {
             error.failure.message = error.failure.message.replace(key, "[key]");

@@ -1,4 +1,4 @@
-//! Catalogue of well-known models: limits and prices, and the user's own entries.
+//! Catalogue of well-known models with their limits and prices, to which the user can add entries.
 
 mod changes;
 mod document;
@@ -16,25 +16,26 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 const MODELS: &str = include_str!("../../assets/models.toml");
-/// Context window assumed for unknown models, in tokens.
+/// Context window in tokens that is assumed for an unknown model.
 const UNKNOWN_WINDOW: u64 = 200_000;
-/// Provider name for open models, which any provider may serve. The rest of the name is a prefix of their names.
+/// Provider name in entries for open models, which any provider may offer. The rest of the entry's name is a prefix of
+/// model names.
 const OPEN: &str = "any";
-/// Prefix of local models, which are free unless a list sets a price.
+/// Name prefix of local models, which are free unless a list gives them a price.
 const LOCAL: &str = "local/";
 const NOTHING: Price = Price { input: 0.0, output: 0.0, cache_read: 0.0, cache_write: 0.0 };
 
-/// Known models: the built-in list, parsed on first use. The downloaded list overrides it, and the user's list
+/// Known models. The built-in list is parsed on first use. A downloaded list overrides it, and the user's own list
 /// overrides both. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Catalogue {
     updated: Option<Arc<Cards>>,
     own: Option<Arc<Cards>>,
-    /// Full names of deployments, each with the full name of its catalogue entry.
+    /// Catalogue entries assigned to deployments, by the full name of the deployment.
     deployments: Arc<BTreeMap<String, String>>,
 }
 
-/// Source of a catalogue entry.
+/// Where a catalogue entry comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Provenance {
     pub documentation: Option<String>,
@@ -42,30 +43,30 @@ pub(crate) struct Provenance {
 }
 
 impl Catalogue {
-    /// Adds the user's list. If it is invalid, returns its errors with line numbers.
+    /// Adds the user's own list. If it is invalid, returns the errors with their line numbers.
     pub(crate) fn with_user_list(self, text: &str) -> Result<Self, Vec<(usize, String)>> {
         Ok(Self { own: Some(Arc::new(entry::read(text)?)), ..self })
     }
 
-    /// Sets the catalogue entries of deployments.
+    /// Sets the catalogue entries that are assigned to deployments.
     pub(crate) fn with_deployments(self, deployments: BTreeMap<String, String>) -> Self {
         Self { deployments: Arc::new(deployments), ..self }
     }
 
-    /// Returns the name under which a model is listed.
+    /// Returns the name under which a model is listed. It differs from the model's own name only for deployments.
     fn listed_name<'a>(&'a self, full_name: &'a str) -> &'a str {
         self.deployments.get(full_name).map_or(full_name, String::as_str)
     }
 
-    /// Adds the downloaded list, unless the built-in list is newer. If it is invalid, returns its errors with line
-    /// numbers.
+    /// Adds a downloaded list, which is ignored if the built-in list is newer. If it is invalid, returns the errors
+    /// with their line numbers.
     pub(crate) fn with_updated(self, text: &str) -> Result<Self, Vec<(usize, String)>> {
         let cards = entry::read(text)?;
         let updated = (cards.date >= built_in().date).then(|| Arc::new(cards));
         Ok(Self { updated, ..self })
     }
 
-    /// Returns the date and the source URL of the list in use; `None` for the built-in list.
+    /// Returns the date of the list in use and, if it was downloaded, its URL.
     pub(crate) fn state(&self) -> (Option<Date>, Option<&str>) {
         match &self.updated {
             Some(updated) => (updated.date, updated.origin.as_deref()),
@@ -73,8 +74,8 @@ impl Catalogue {
         }
     }
 
-    /// Returns the source of a model's entry. A downloaded entry that equals the built-in one keeps the source of the
-    /// latter.
+    /// Returns where a model's entry comes from. If a downloaded entry adds nothing to the built-in entry, this is the
+    /// source of the built-in entry.
     pub(crate) fn provenance(&self, full_name: &str) -> Provenance {
         let listed = built_in().find_exact(full_name);
         let downloaded = self.updated.as_ref().and_then(|updated| updated.find_exact(full_name));
@@ -83,8 +84,8 @@ impl Catalogue {
         card.map(|card| Provenance { documentation: card.source.clone(), verified: card.verified }).unwrap_or_default()
     }
 
-    /// Returns the facts about `provider/name`. An unlisted model gets the capabilities of its family, the assumed
-    /// context window and no price.
+    /// Returns what is known about the model `provider/name`. An unlisted model has the capabilities of its family, the
+    /// assumed context window, and no price.
     pub(crate) fn facts(&self, full_name: &str) -> ModelFacts {
         let mut facts = built_in().facts(self.listed_name(full_name), unknown_model(full_name));
         if let Some(updated) = &self.updated {
@@ -96,14 +97,14 @@ impl Catalogue {
         facts
     }
 
-    /// Returns whether a list contains exactly this model, so that no server needs to be queried.
+    /// Returns whether a list contains exactly this model, in which case its server need not be queried.
     pub(crate) fn lists(&self, full_name: &str) -> bool {
         let own = self.own.as_ref().and_then(|own| own.find_exact(full_name)).is_some_and(|card| card.context_window.is_some());
         let updated = self.updated.as_ref().is_some_and(|updated| updated.find_exact(self.listed_name(full_name)).is_some());
         own || updated || built_in().find_exact(self.listed_name(full_name)).is_some()
     }
 
-    /// Overrides facts with the user's entry for the model.
+    /// Overrides facts about a model with those in the user's own entry, if there is one.
     pub(crate) fn apply_user_entry(&self, facts: ModelFacts) -> ModelFacts {
         match self.own.as_ref().and_then(|own| own.find_exact(&facts.name)) {
             Some(card) => card.apply_to(facts),
@@ -111,7 +112,7 @@ impl Catalogue {
         }
     }
 
-    /// Returns the listed models of a provider, the user's first.
+    /// Returns all listed models of a provider, starting with those in the user's own list.
     pub(crate) fn models_of_provider(&self, provider: &str) -> Vec<ModelFacts> {
         let mut names: Vec<String> = Vec::new();
         let added = self.own.iter().chain(&self.updated).flat_map(|cards| &cards.models);
@@ -142,7 +143,8 @@ impl Catalogue {
         names.filter(|name| name.split_once('/').is_some_and(|(provider, _)| provider != OPEN))
     }
 
-    /// Returns the listed model of the same provider with the most similar name.
+    /// Returns the listed model of the same provider whose name is most similar, or `None` if no name is similar
+    /// enough.
     pub(crate) fn nearest(&self, full_name: &str) -> Option<String> {
         let (provider, asked) = super::split_name(full_name)?;
         let asked = asked.to_ascii_lowercase();
@@ -168,7 +170,7 @@ impl Cards {
         self.models.iter().find(|card| name::is_same_model(&card.name, full_name))
     }
 
-    /// Overrides facts with the entries of this list.
+    /// Overrides facts about a model with those in this list.
     fn facts(&self, full_name: &str, before: ModelFacts) -> ModelFacts {
         let lower = full_name.to_ascii_lowercase();
         let of = |families: &[String]| families.iter().any(|family| lower.contains(family.as_str()));
@@ -191,8 +193,8 @@ impl Cards {
         }
     }
 
-    /// Returns the entry of the same model at its maker or as an open model. It has the same capabilities, but may have
-    /// another price.
+    /// Returns the entry for the same model as offered by its maker, or as an open model. It has the same capabilities
+    /// but may have a different price.
     fn find_at_maker(&self, full_name: &str) -> Option<&CatalogueEntry> {
         let asked = name::bare_name(full_name);
         let made = self.models.iter().find(|card| {
@@ -210,7 +212,7 @@ impl Cards {
 }
 
 impl CatalogueEntry {
-    /// Returns whether this entry adds nothing to another entry of the same model.
+    /// Returns whether this entry adds nothing to `other`, an entry for the same model.
     fn repeats(&self, other: &Self) -> bool {
         let base = ModelFacts { name: other.name.clone(), ..built_in().facts(&other.name, unknown_model(&other.name)) };
         self.apply_to(base.clone()) == base
@@ -218,7 +220,7 @@ impl CatalogueEntry {
 
     fn apply_to(&self, facts: ModelFacts) -> ModelFacts {
         let efforts = self.efforts.clone();
-        // `reasoning` alone only shows whether there are efforts.
+        // `reasoning` only determines whether the model has efforts, not which ones.
         let reasoning = efforts.as_ref().map(|efforts| !efforts.is_empty()).or(self.reasoning).unwrap_or(facts.reasoning);
         ModelFacts {
             name: facts.name,
@@ -235,7 +237,7 @@ impl CatalogueEntry {
     }
 }
 
-/// Returns the facts about an unknown model.
+/// Returns the facts that are assumed about an unknown model.
 fn unknown_model(full_name: &str) -> ModelFacts {
     ModelFacts::new(full_name, UNKNOWN_WINDOW, full_name.starts_with(LOCAL).then_some(NOTHING))
 }

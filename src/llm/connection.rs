@@ -1,4 +1,4 @@
-//! Connection to the server of a provider: its address, and the headers of every request.
+//! Connection to a provider's server: its address and the headers of every request.
 
 use super::auth::AuthHeaders;
 use super::error::ErrorContext;
@@ -10,20 +10,20 @@ use crate::sys::http::{Headers, HttpServer, Reply, Timeouts};
 use bytes::Bytes;
 use std::borrow::Cow;
 
-/// HTTP status for a rejected key.
+/// HTTP status with which a server rejects the key.
 const UNAUTHORIZED: u16 = 401;
 
 pub(super) struct ProviderConnection {
     server: HttpServer,
     key: AuthHeaders,
     account: Option<CloudAccount>,
-    /// Headers that the user configured.
+    /// Additional headers from the user's configuration.
     headers: Headers,
     speaker: ErrorContext,
 }
 
 impl ProviderConnection {
-    /// Creates a connection for a model; the name may be empty. Sends nothing.
+    /// Creates a connection for a model without sending anything. The model name may be empty.
     pub(crate) fn new(spec: &ProviderSpec, model: &str) -> Result<Self, Failure> {
         let mut speaker = ErrorContext {
             provider: spec.name.clone(),
@@ -43,12 +43,12 @@ impl ProviderConnection {
         &self.speaker
     }
 
-    /// Returns the address of the server, without a trailing slash.
+    /// Returns the server's base URL, without a trailing slash.
     pub(crate) fn address(&self) -> &str {
         self.server.address()
     }
 
-    /// Returns the host, with the port if it is not the default.
+    /// Returns the server's host name, followed by the port if it is not the default.
     pub(crate) fn host(&self) -> &str {
         self.server.host()
     }
@@ -57,18 +57,18 @@ impl ProviderConnection {
         self.server.timeouts()
     }
 
-    /// Returns whether requests are sent without a key.
+    /// Returns whether requests are sent without an API key.
     pub(crate) fn lacks_key(&self) -> bool {
         self.key.is_absent() && self.account.is_none()
     }
 
-    /// Hides the key in an error.
+    /// Removes the key from an error message.
     pub(crate) fn redact(&self, error: ModelError) -> ModelError {
         self.key.redact(error)
     }
 
-    /// Sends `body` and waits for the response headers. If the server rejects a renewable key, the request is sent once
-    /// more with a new key.
+    /// Sends a POST request and waits for the response headers. If the server rejects credentials that can be renewed,
+    /// the request is repeated once with new ones.
     pub(crate) async fn post(&self, path: &str, more: &Headers, body: Bytes) -> Result<Reply, ModelError> {
         let reply = self.post_once(path, more, body.clone()).await?;
         if self.has_renewed(&reply).await {
@@ -77,7 +77,7 @@ impl ProviderConnection {
         Ok(reply)
     }
 
-    /// Checks that credentials exist, without a request to the provider.
+    /// Checks that the account credentials are available, without contacting the provider.
     pub(crate) async fn check_account(&self) -> Result<(), Failure> {
         match &self.account {
             Some(account) => {
@@ -87,7 +87,7 @@ impl ProviderConnection {
         }
     }
 
-    /// Requests `path`, like [`ProviderConnection::post`].
+    /// Sends a GET request, renewing rejected credentials like [`ProviderConnection::post`].
     pub(crate) async fn get(&self, path: &str) -> Result<Reply, ModelError> {
         let reply = self.get_once(path).await?;
         if self.has_renewed(&reply).await {
@@ -120,7 +120,7 @@ impl ProviderConnection {
         Ok(headers)
     }
 
-    /// Returns whether the credentials were renewed after a rejection, so that a retry makes sense.
+    /// Returns whether the response rejected the credentials and they could be renewed, so that retrying makes sense.
     async fn has_renewed(&self, reply: &Reply) -> bool {
         let is_unauthorized = reply.status() == UNAUTHORIZED;
         match &self.account {
@@ -133,10 +133,10 @@ impl ProviderConnection {
     }
 }
 
-/// AWS header with the kind of an error.
+/// AWS response header that contains the error type.
 pub(super) const ERROR_TYPE: &str = "x-amzn-errortype";
 
-/// Returns whether an AWS error means that the credentials have expired.
+/// Returns whether a response from AWS means that the credentials have expired.
 fn is_expired(reply: &Reply) -> bool {
     reply.header(ERROR_TYPE).is_some_and(|kind| kind.contains("ExpiredToken") || kind.contains("UnrecognizedClient"))
 }
@@ -156,7 +156,7 @@ impl CloudAccount {
         }
     }
 
-    /// Returns advice for rejected credentials.
+    /// Returns advice on what to do about rejected credentials.
     fn remedy(&self) -> String {
         match self {
             Self::Google(_) => "run `gcloud auth application-default login`".to_owned(),

@@ -1,14 +1,14 @@
-//! Pending deltas. Adjacent deltas of the same kind are merged until they are forwarded.
+//! Deltas waiting to be forwarded. Until then, adjacent deltas of the same kind are merged.
 
 use crate::ports::Delta;
 
-/// Deltas in order of arrival.
+/// Pending deltas, in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct Deltas {
     ready: Vec<Delta>,
-    /// Number of bytes of text so far, including forwarded text.
+    /// Number of bytes of text received so far, including text that has been forwarded.
     pub text_bytes: usize,
-    /// Number of parts so far, including forwarded parts.
+    /// Number of parts received so far, including parts that have been forwarded.
     pub added: usize,
 }
 
@@ -39,7 +39,7 @@ impl Deltas {
         }
     }
 
-    /// Adds the progress of a call; `size` is the length of its arguments so far.
+    /// Adds progress on a tool call. `size` is the number of bytes of its arguments received so far.
     pub(crate) fn call(&mut self, tool: &str, size: usize) {
         self.added += 1;
         match self.ready.last_mut() {

@@ -1,4 +1,4 @@
-//! Demo model: a recorded conversation that branches by the outcomes of its calls.
+//! Demo model, which plays a recorded conversation that branches depending on the outcomes of its calls.
 
 use crate::ports::{Completion, Delta, Model, ModelError, ModelRequest, ModelStream};
 use crate::protocol::{
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const CONVERSATION: &str = include_str!("../../assets/demo/conversation.toml");
-/// Fallback turn for requests that were not recorded.
+/// Turn that is played in response to a request for which nothing was recorded.
 const OVER: &str = "over";
 const CALL_PREFIX: &str = "demo_";
 const WINDOW: u64 = 200_000;
@@ -23,7 +23,7 @@ macro_rules! project_file {
     };
 }
 
-/// The sample project: path, bytes and mode of each file.
+/// Files of the sample project, with path, content and mode.
 const PROJECT: [(&str, &[u8], u32); 4] = [
     project_file!("README.md", 0o644),
     project_file!("check.sh", 0o755),
@@ -31,17 +31,17 @@ const PROJECT: [(&str, &[u8], u32); 4] = [
     project_file!("lib/names.sh", 0o644),
 ];
 
-/// Returns the files of the sample project.
+/// Returns the path, content and mode of each file in the sample project.
 pub(crate) fn project() -> &'static [(&'static str, &'static [u8], u32)] {
     &PROJECT
 }
 
-/// Playback speed of the recording.
+/// Speed at which the recording is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// Speed of a real model.
+    /// Roughly the speed of a real model.
     Recorded,
-    /// Everything in one chunk.
+    /// Without any delays.
     #[cfg(test)]
     Instant,
 }
@@ -75,7 +75,7 @@ struct Call {
     arguments: Map<String, Value>,
 }
 
-/// Next turn, selected by the outcome of the last call.
+/// Next turn for each possible outcome of the last call.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NextTurn {
@@ -84,7 +84,7 @@ struct NextTurn {
     failed: Option<String>,
 }
 
-/// Model that plays a recording.
+/// Model that plays a recorded conversation.
 #[derive(Debug)]
 pub(crate) struct Demo {
     conversation: Arc<DemoRecording>,
@@ -104,7 +104,7 @@ impl Demo {
         Ok(Self { conversation: Arc::new(conversation), pace })
     }
 
-    /// Returns the prompt that the recording answers.
+    /// Returns the prompt with which the recorded conversation starts.
     pub(crate) fn first_prompt(&self) -> &str {
         &self.conversation.first_prompt
     }
@@ -115,8 +115,7 @@ impl DemoRecording {
         self.turns.iter().find(|turn| turn.name == name)
     }
 
-    /// Returns the next turn. It depends only on the thread, so that a resumed session continues
-    /// correctly.
+    /// Chooses the next turn. The choice depends only on the thread, so resumed sessions continue correctly.
     fn choose(&self, messages: &[Arc<Message>]) -> Option<&RecordedTurn> {
         let Some(last) = messages.iter().rfind(|message| message.role == Role::Assistant) else { return self.turns.first() };
         let called = last.tool_calls().last().map(|call| &call.tool_call_id);
@@ -222,7 +221,7 @@ fn size(call: &Call) -> u64 {
     Value::Object(call.arguments.clone()).to_string().len() as u64
 }
 
-/// Returns approximately the usage that a real model would report.
+/// Estimates the usage that a real model would have reported.
 fn usage(request: &ModelRequest, turn: &RecordedTurn) -> Usage {
     let thread: u64 = request.messages.iter().map(|message| message.token_count).sum();
     let tools = request.tools.iter().map(|tool| {

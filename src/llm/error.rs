@@ -1,4 +1,4 @@
-//! Provider errors for the user: the kind, the provider's message, and advice.
+//! User-facing provider errors, which consist of the kind of failure, the provider's message, and advice.
 
 mod body;
 mod classify;
@@ -15,24 +15,25 @@ use crate::sys::http::HttpError;
 
 const SHOWN_CHARS: usize = 160;
 
-/// Provider that sent a response, as context for hints.
+/// Details about the provider that sent a response, for use in messages and hints.
 #[derive(Debug, Clone)]
 pub(super) struct ErrorContext {
     pub provider: String,
     pub model: String,
     pub key_variable: String,
     pub base_url: String,
-    /// How to renew the credentials, if they are not an API key.
+    /// Advice on renewing the credentials. Set if they are not an API key.
     pub remedy: Option<String>,
 }
 
 impl ErrorContext {
-    /// Returns the provider and address. Only the account that encrypted a part can decrypt it there.
+    /// Returns the origin recorded for opaque parts, which consists of provider and address. An encrypted part can be
+    /// decrypted only there, by the account for which it was encrypted.
     pub(crate) fn origin(&self) -> String {
         format!("{} {}", self.provider, self.base_url)
     }
 
-    /// Returns the error of a response with an error status, or with an error in its body.
+    /// Creates the error for a response whose status or body reports an error.
     pub(crate) fn status_error(&self, status: u16, status_line: &str, body: &[u8], hints: RetryHints) -> ModelError {
         let words = read_body(status_line, body);
         let status = if status < 300 { words.status.unwrap_or(0) } else { status };
@@ -50,7 +51,7 @@ impl ErrorContext {
         ModelError { failure, retry_after, usage: None }
     }
 
-    /// Returns the message of an error and the names of the fields to which it refers.
+    /// Returns an error's message followed by the names of the fields to which it refers.
     pub(crate) fn error_details(body: &[u8]) -> String {
         let words = read_body("", body);
         let Ok(value) = serde_json::from_slice::<serde_json::Value>(body) else { return words.message };
@@ -59,7 +60,7 @@ impl ErrorContext {
         format!("{} {} {param} {}", words.message, words.behind, place.map(|place| place.to_string()).unwrap_or_default())
     }
 
-    /// Returns the error of an error object inside the stream.
+    /// Creates the error for an error object received in the stream.
     pub(crate) fn error_event(&self, error: &str) -> ModelError {
         let words = read_body("the provider reported an error without a message", error.as_bytes());
         let retry_after = words.wait;
@@ -67,7 +68,7 @@ impl ErrorContext {
         ModelError { retry_after: retry_after.filter(|_| failure.retryable), ..failure.into() }
     }
 
-    /// Returns the error for an interrupted stream.
+    /// Creates the error for a stream that was interrupted.
     pub(crate) fn interrupted_stream(&self, error: SseError) -> ModelError {
         match error {
             SseError::Http(error) => self.transport(&error),
@@ -118,7 +119,7 @@ impl ErrorContext {
         failure.into()
     }
 
-    /// Returns advice for a server that cannot be reached.
+    /// Returns advice for a server that could not be reached.
     fn unreachable(&self, reason: &str) -> String {
         if reason.starts_with("TLS: invalid peer certificate") {
             return "if your network uses its own certificate authority, set `http.ca_bundle` in config.toml to its PEM file"
@@ -130,27 +131,27 @@ impl ErrorContext {
         format!("check the network and the address `{}`", self.base_url)
     }
 
-    /// Returns the error for a response without its end marker.
+    /// Creates the error for a response that ended without an end marker.
     pub(crate) fn missing_end(&self) -> ModelError {
         let message = format!("the response from `{}` ended early", self.provider);
         Failure::new(FailureKind::CutStream, message, "try again").into()
     }
 
-    /// Returns the error for a body without events.
+    /// Creates the error for an empty response body.
     pub(crate) fn empty_body(&self) -> ModelError {
         let message = format!("`{}` sent an empty response", self.provider);
         Failure::new(FailureKind::CutStream, message, "try again").into()
     }
 
-    /// Returns the error for a stream that contains only keep-alive events.
+    /// Creates the error for a stream that has contained only keep-alive events for this number of seconds.
     pub(crate) fn no_content(&self, seconds: u64) -> ModelError {
         let message = format!("`{}` kept the connection open for {seconds} s without a response", self.provider);
         let hint = "try again, or raise `llm.idle_timeout_seconds` for a slow server";
         Failure::new(FailureKind::Timeout, message, hint).into()
     }
 
-    /// Returns the error for a response over a limit. It is not retried, because the next response would be as long,
-    /// and both are billed.
+    /// Creates the error for a response that exceeds a limit. It is not retryable, because the next response would be
+    /// just as long, and both would be billed.
     pub(crate) fn over_limit(&self, over: &str) -> ModelError {
         let message = format!("the response from `{}` was too long and was cut off: {over}", self.provider);
         let mut failure = Failure::new(FailureKind::Protocol, message, "rephrase the prompt, or choose another model with -m");
@@ -158,7 +159,7 @@ impl ErrorContext {
         failure.into()
     }
 
-    /// Returns the error for a body that is not a response of this API.
+    /// Creates the error for a body that is not a response of the expected API.
     pub(crate) fn unexpected_body(&self, what: &str) -> ModelError {
         let hint = format!("check that `{}` is the address of a `{}` API", self.base_url, self.provider);
         Failure::new(FailureKind::Protocol, what, hint).into()
@@ -206,12 +207,12 @@ impl ErrorContext {
     }
 }
 
-/// Returns whether a body without events describes an error.
+/// Returns whether the body of a response without events reports an error.
 pub(super) fn is_refusal(body: &[u8]) -> bool {
     matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) && is_error_body(body)
 }
 
-/// Returns the start of an unexpected body on one line.
+/// Returns the beginning of an unexpected body, formatted as a single line.
 pub(super) fn body_excerpt(bytes: &[u8]) -> String {
     let text: String = String::from_utf8_lossy(bytes)
         .trim()

@@ -1,4 +1,4 @@
-//! AWS binary event stream: messages with two checksums, each of which contains one event from the model.
+//! Binary event streams from AWS, which consist of messages with two checksums, each of which contains a model event.
 
 use super::limits::{EVENT_BYTES, OTHER_BYTES};
 use super::sse::{Events, SseError, SseEvent};
@@ -10,9 +10,9 @@ use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 use serde::Deserialize;
 use serde_json::json;
 
-/// Size in bytes of both length fields and their checksum.
+/// Size in bytes of the two length fields and the checksum that follows them.
 const PRELUDE: usize = 12;
-/// Size in bytes of a message without headers and payload.
+/// Size in bytes of a message that has neither headers nor a payload.
 const FRAME: usize = 16;
 const TEXT: u8 = 7;
 const BYTES: u8 = 6;
@@ -31,16 +31,16 @@ struct EventDecoder {
     failed: bool,
 }
 
-/// Result of decoding the buffer.
+/// Result of trying to decode the next message in the buffer.
 enum Step {
     Event(SseEvent),
-    /// Message that is not part of the response.
+    /// A message that is not part of the response.
     Other,
-    /// The buffer ends before the message does.
+    /// The message is not completely in the buffer yet.
     Incomplete,
 }
 
-/// Headers that describe the kind of a message.
+/// Values of the headers that indicate the kind of a message.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Kind {
     message: String,
@@ -85,7 +85,7 @@ impl EventDecoder {
         None
     }
 
-    /// Removes the next complete message from the buffer.
+    /// Takes the next complete message out of the buffer and decodes it.
     fn message(&mut self) -> Result<Step, SseError> {
         let Some(total) = number(&self.buffer, 0) else { return Ok(Step::Incomplete) };
         if self.is_other() {
@@ -104,7 +104,7 @@ impl EventDecoder {
         Ok(read(&message)?.map_or(Step::Other, Step::Event))
     }
 
-    /// Returns whether the body is plain text instead of messages: the first byte of a length is always close to zero.
+    /// Returns whether the body is plain text instead of messages, whose first byte is always close to zero.
     fn is_other(&self) -> bool {
         matches!(self.buffer.first(), Some(b'{' | b'[' | b'<' | b' ' | b'\n'))
     }
@@ -115,14 +115,15 @@ impl EventDecoder {
         SseError::NotEvents(body.into())
     }
 
-    /// Returns the error for a body that is plain text, or that ended inside a message.
+    /// Returns the error to report when the body ends. Returns `None` if the body consists of messages, even if it ends
+    /// in the middle of one.
     fn end_error(&mut self) -> Option<SseError> {
         self.failed = true;
         if self.is_other() { Some(self.unexpected_error()) } else { None }
     }
 }
 
-/// Reads one message; `None` if it is not part of the response.
+/// Decodes a single message. Returns `None` if it is not part of the response.
 fn read(message: &[u8]) -> Result<Option<SseEvent>, SseError> {
     let field = |at: usize| number(message, at).ok_or(SseError::Damaged);
     let end = message.len() - 4;
@@ -149,14 +150,14 @@ fn read(message: &[u8]) -> Result<Option<SseEvent>, SseError> {
     Ok(Some(SseEvent { name: None, data, unfinished: false }))
 }
 
-/// Returns an error as an event of the Messages API.
+/// Formats an error as a Messages API event.
 fn error(code: &str, message: &str) -> String {
     let kind = if code == "validationException" { "invalid_request_error" } else { code };
     let message = if message.is_empty() { code } else { message };
     json!({"type": "error", "error": {"type": kind, "message": message}}).to_string()
 }
 
-/// Parses the headers with string values; skips other headers.
+/// Parses the headers that have string values and skips all others.
 fn kind(mut rest: &[u8]) -> Option<Kind> {
     let mut kind = Kind::default();
     while let Some((length, after)) = rest.split_first() {
@@ -213,7 +214,7 @@ fn checksum(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// Returns a message with these headers, as the service sends it.
+    /// Encodes a message with these headers and this payload, as AWS sends it.
     fn framed(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
         let mut block = Vec::new();
         for (name, value) in headers {
@@ -233,7 +234,7 @@ mod tests {
         message
     }
 
-    /// Returns a message that contains one event of the model.
+    /// Encodes a message that contains a model event.
     fn chunk(event: &str) -> Vec<u8> {
         let payload = json!({"bytes": STANDARD.encode(event), "p": "abcdef"}).to_string();
         let headers = [(":event-type", "chunk"), (":content-type", "application/json"), (":message-type", "event")];

@@ -1,20 +1,21 @@
-//! Call IDs in the format that a provider accepts. The mapping is deterministic, so that results match their calls.
+//! Conversion of call IDs to the format that a provider accepts. It is deterministic, so results always match their
+//! calls.
 
 /// Format of call IDs that a provider accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ids {
-    /// Nearly any ID. IDs are sent unchanged, because some servers parse their own IDs.
+    /// Nearly any ID. IDs are sent unchanged, because some servers parse the IDs that they assigned.
     Any,
-    /// Letters, digits, `_` and `-`.
+    /// IDs that consist of letters, digits, `_` and `-`.
     Word,
-    /// At most this number of characters.
+    /// IDs with at most this number of characters.
     UpTo(usize),
-    /// Exactly nine letters or digits.
+    /// IDs that consist of exactly nine letters or digits.
     Nine,
 }
 
 impl Ids {
-    /// Returns the ID if it is valid, otherwise a valid replacement.
+    /// Returns a valid replacement for an ID, or `None` if the ID already has this format.
     pub(crate) fn fit(self, id: &str) -> Option<String> {
         let word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let printable = || !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic());
@@ -35,8 +36,8 @@ impl Ids {
     }
 }
 
-/// Computes an FNV-1a hash, which is the same in every version, so that repeated requests are
-/// identical.
+/// Computes an FNV-1a hash. Unlike the standard library's hashes, it is the same in every version, so repeated requests
+/// are identical.
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -1,14 +1,15 @@
-//! Images of results: selects the images for a request, and describes omitted ones.
+//! Images in messages: choosing those to include in a request, and describing the omitted ones.
 
 use crate::ports::ModelRequest;
 use crate::protocol::{Image, Message, ToolResult};
 
-/// Returns one flag for each image of a message: whether it is sent.
+/// Returns whether each image in a message is included in the request.
 pub(super) fn sent_images(message: &Message, request: &ModelRequest) -> Vec<bool> {
     message.images().map(|image| content(image, request).is_some()).collect()
 }
 
-/// Returns the text of a result, and the media type and base64 data of each image that is sent.
+/// Returns the text of a tool result, and the media type and base64 data of each of its images that is included in the
+/// request.
 pub(super) fn sent_content<'a>(result: &'a ToolResult, request: &'a ModelRequest) -> (String, Vec<(&'a str, &'a str)>) {
     let mut text = result.text_for_model();
     let shown: Vec<_> =
@@ -25,7 +26,7 @@ pub(super) fn content<'a>(image: &Image, request: &'a ModelRequest) -> Option<&'
     request.images.as_ref()?.get(&image.uri).map(AsRef::as_ref)
 }
 
-/// Returns the note that replaces an image that is not sent.
+/// Returns the note that takes the place of an omitted image.
 pub(super) fn omitted_note(request: &ModelRequest) -> &'static str {
     match &request.images {
         None => "[not shown: this model does not support images]",

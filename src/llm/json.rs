@@ -1,4 +1,4 @@
-//! JSON helpers for writing requests and reading responses.
+//! JSON helpers for writing requests and parsing responses.
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Appends a comma unless `out` is at the start of a list.
+/// Appends a comma, unless `out` is at the start of a list.
 pub(super) fn separate(out: &mut Vec<u8>) {
     if !matches!(out.last(), None | Some(b'[' | b'{')) {
         out.push(b',');
@@ -19,11 +19,10 @@ pub(super) fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value:
     let _ = serde_json::to_writer(out, value);
 }
 
-/// Maximum plausible token count. A larger count is a mistake; with this limit, sums cannot
-/// overflow.
+/// Highest plausible token count. A larger count is a mistake and is lowered to this one, so sums cannot overflow.
 const MAX_COUNT: u64 = 1 << 40;
 
-/// Parses a count: a whole number, a number with a fraction, or a string. Negative values become 0.
+/// Parses a count that is given as a number, possibly with a fraction, or as a string. Negative values become 0.
 pub(super) fn parse_count(value: &Value) -> Option<u64> {
     let count = match value {
         Value::Number(number) => number.as_u64().or_else(|| number.as_f64().map(|count| count.round() as u64)),
@@ -33,7 +32,7 @@ pub(super) fn parse_count(value: &Value) -> Option<u64> {
     count.map(|count| count.min(MAX_COUNT))
 }
 
-/// Returns the text of a JSON string, without a copy if there are no escapes; `None` for any other value.
+/// Returns the text of a JSON string, borrowed if it contains no escapes. Returns `None` for any other value.
 pub(super) fn parse_text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let json = raw.get();
     if !json.starts_with('"') {
@@ -46,7 +45,7 @@ pub(super) fn parse_text(raw: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// String that is copied only if it contains escapes. Serde would always copy an `Option<Cow<str>>`.
+/// String that is copied only if it contains escapes. With `Option<Cow<str>>`, Serde would always copy it.
 #[derive(serde::Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 

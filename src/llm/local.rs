@@ -1,4 +1,5 @@
-//! Local models, on any server of this machine that offers them. The servers are queried with the first request.
+//! Local models, which are offered by model servers on this machine. The servers are queried when the first request is
+//! made.
 
 use super::ProviderSpec;
 use super::catalogue::Catalogue;
@@ -10,9 +11,9 @@ use futures_util::StreamExt;
 use std::sync::Arc;
 use tokio::sync::OnceCell;
 
-/// Model name that means any available model.
+/// Model name that stands for any available model.
 const ANY: &str = "default";
-/// Maximum number of models per server listed in a message.
+/// Maximum number of models to list per server in a message.
 const MAX_NAMED: usize = 3;
 
 pub(super) struct Local {
@@ -25,7 +26,7 @@ struct Inner {
     model: String,
     ports: Vec<u16>,
     catalogue: Catalogue,
-    /// Model at the configured address, for a model that no server lists.
+    /// The model at the configured address, which is used if no server offers the model.
     elsewhere: Remote,
     found: OnceCell<DetectedServer>,
 }
@@ -53,7 +54,7 @@ impl Model for Local {
         self.inner.facts(&self.name)
     }
 
-    /// Returns the context window that the model's server reports.
+    /// Returns what is known about the model, including the context window that its server reports.
     fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
         let (inner, name) = (Arc::clone(&self.inner), self.name.clone());
         Box::pin(async move {
@@ -90,7 +91,8 @@ impl Inner {
         }
     }
 
-    /// Returns the model's server. A success is cached; a failure is not, because a server may be started later.
+    /// Returns the model at the server that offers it. Only success is cached, because a server may still be started
+    /// after a failure.
     async fn remote(&self) -> Result<&Remote, ModelError> {
         if let Some(found) = self.found.get() {
             return Ok(&found.remote);
@@ -121,7 +123,7 @@ impl Inner {
     }
 }
 
-/// Lists servers and their models for a message.
+/// Formats a list of servers and their models for use in a message.
 pub(crate) fn list_servers(servers: &[LocalServer]) -> String {
     let told = servers.iter().map(|server| {
         let names: Vec<&str> = server.models.iter().take(MAX_NAMED).map(|model| model.name.as_str()).collect();

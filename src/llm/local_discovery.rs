@@ -1,4 +1,4 @@
-//! Discovery of local model servers on their default ports.
+//! Discovery of local model servers by trying their default ports.
 
 use crate::sys::http::{HttpServer, Timeouts};
 use futures_util::future::join_all;
@@ -8,22 +8,22 @@ use std::time::Duration;
 /// Default ports of Ollama, LM Studio, llama.cpp, vLLM and LiteLLM.
 pub(crate) const LOCAL_PORTS: [u16; 5] = [11434, 1234, 8080, 8000, 4000];
 
-/// Timeout of each of the two queries. A local server responds almost immediately.
+/// Timeout for each of the two queries. Local servers respond almost immediately.
 const TIMEOUT: Duration = Duration::from_millis(300);
-/// Maximum size in bytes of a model list.
+/// Maximum size of a model list in bytes.
 const MAX_BYTES: usize = 1 << 20;
 const MAX_MODELS: usize = 500;
 const MAX_NAME_CHARS: usize = 200;
 const MAX_SERVERS: usize = 32;
-/// Plausible context windows in tokens. Other values are mistakes or malicious.
+/// Range of plausible context window sizes in tokens. Any other value is either a mistake or malicious.
 const WINDOWS: std::ops::RangeInclusive<u64> = 256..=1_000_000_000;
 
-/// Local server that lists models.
+/// Local server that was found and lists its models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LocalServer {
-    /// Name of the server: `Ollama`, or its address.
+    /// Name of the server, such as `Ollama`, or its address if the kind of server is unknown.
     pub name: String,
-    /// URL before `/chat/completions`.
+    /// Base URL, to which `/chat/completions` is appended.
     pub base_url: String,
     pub models: Vec<LocalModel>,
 }
@@ -31,19 +31,20 @@ pub(crate) struct LocalServer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LocalModel {
     pub name: String,
-    /// Context window in tokens, if the server reports its actual limit.
+    /// Context window in tokens. Set only if the server reports the limit that is actually in effect.
     pub context_window: Option<u64>,
 }
 
 impl LocalServer {
-    /// Returns the default model. Some servers also list models that cannot generate text.
+    /// Returns the model to use by default. Models that cannot generate text are avoided, because some servers list
+    /// them too.
     pub(crate) fn first(&self) -> Option<&LocalModel> {
         let answers =
             |model: &&LocalModel| !["embed", "rerank"].iter().any(|word| model.name.to_ascii_lowercase().contains(word));
         self.models.iter().find(answers)
     }
 
-    /// Returns the model with this name; a name without a tag selects the latest.
+    /// Returns the model with this name. A name without a tag refers to the tag `latest`.
     pub(crate) fn model(&self, name: &str) -> Option<&LocalModel> {
         let latest = format!("{name}:latest");
         let named = |wanted: &str| self.models.iter().find(|model| model.name == wanted);
@@ -77,7 +78,7 @@ impl Kind {
         LOCAL_PORTS.iter().zip(usual).find(|(usual, _)| **usual == port).map(|(_, kind)| kind)
     }
 
-    /// Returns the kind of server for the owner that it reports for its models.
+    /// Returns the kind of server that names this owner for its models.
     fn from_owner(owner: &str) -> Option<Self> {
         Some(match owner {
             "library" => Self::Ollama,
@@ -88,8 +89,8 @@ impl Kind {
         })
     }
 
-    /// Returns the path at which the server reports the context window that it was started with, instead of the model's
-    /// maximum.
+    /// Returns the path at which the server reports the context window that is actually in effect, as opposed to the
+    /// model's maximum.
     fn details(self) -> Option<&'static str> {
         match self {
             Self::Ollama => Some("/api/ps"),
@@ -100,8 +101,8 @@ impl Kind {
     }
 }
 
-/// Queries the servers on these local ports in parallel, and returns those that respond in the order of the ports.
-/// Takes less than a second and never fails.
+/// Queries the servers on these local ports in parallel. Returns those that respond, in the order of the ports. This
+/// takes less than a second and never fails.
 pub(crate) async fn local_servers(ports: &[u16]) -> Vec<LocalServer> {
     let queries = ports.iter().take(MAX_SERVERS).map(|port| probe(*port));
     join_all(queries).await.into_iter().flatten().collect()
@@ -125,7 +126,7 @@ async fn probe(port: u16) -> Option<LocalServer> {
     Some(LocalServer { name, base_url: format!("{root}/v1"), models })
 }
 
-/// Returns the JSON response of a server, if it arrives in time and within the size limit.
+/// Returns a server's JSON response, provided that it arrives in time and is within the size limit.
 async fn get_json(server: &HttpServer, path: &str) -> Option<Value> {
     let answer = async {
         let reply = server.get(path, &Vec::new()).await.ok().filter(|reply| reply.status() == 200)?;
@@ -144,7 +145,7 @@ fn model(entry: &Value) -> Option<LocalModel> {
     Some(LocalModel { name: name.to_owned(), context_window: window(&told) })
 }
 
-/// Returns whether a name can be typed after `local/` and displayed safely.
+/// Returns whether a model name can be typed after `local/` and displayed safely.
 fn is_name(name: &str) -> bool {
     let usual = |c: char| c.is_alphanumeric() || "-_.:/@+=#~,()[]".contains(c);
     !name.is_empty() && name.chars().count() <= MAX_NAME_CHARS && name.chars().all(usual)
@@ -154,7 +155,7 @@ fn window(told: &[Option<&Value>]) -> Option<u64> {
     told.iter().find_map(|value| value.as_ref()?.as_u64()).filter(|tokens| WINDOWS.contains(tokens))
 }
 
-/// Sets the context windows from the details that a server reports.
+/// Sets the context windows of models from the details that a server reports.
 fn set_windows(models: &mut [LocalModel], details: &Value) {
     // llama.cpp serves one model and reports the size of each slot.
     if let Some(tokens) = window(&[details.pointer("/default_generation_settings/n_ctx")]) {

@@ -44,19 +44,18 @@ use crate::sys::http::Timeouts;
 use std::fmt;
 use std::sync::Arc;
 
-/// Decodes a body that arrives in these chunks, and returns the data of all events. Used by
-/// `fuzz/`.
+/// Decodes a body that arrives in these chunks, and returns the data or error of each event. Used by `fuzz/`.
 #[cfg(feature = "fuzzing")]
 pub fn decode_events(pieces: Vec<Vec<u8>>) -> Vec<Result<String, String>> {
     use futures_util::{FutureExt, StreamExt, stream};
     let events = sse::events(stream::iter(pieces.into_iter().map(|piece| Ok(piece.into()))));
     let told = events.map(|event| event.map(|event| event.data).map_err(|error| error.to_string()));
-    // None of these futures waits.
+    // None of these futures is ever pending.
     told.collect().now_or_never().unwrap_or_default()
 }
 
-/// Returns the number of bytes of text, reasoning and arguments in a body that arrives in these chunks. Used by
-/// `benches/`; covers everything but the connection.
+/// Returns the number of bytes of text, reasoning and arguments in a response body that arrives in these chunks. Used
+/// by `benches/`, which thereby measures everything except the connection.
 #[cfg(feature = "fuzzing")]
 pub async fn response_bytes(api: Api, pieces: Vec<bytes::Bytes>) -> Result<usize, String> {
     use crate::ports::Delta;
@@ -81,21 +80,21 @@ pub async fn response_bytes(api: Api, pieces: Vec<bytes::Bytes>) -> Result<usize
     Ok(bytes + completion.content.len())
 }
 
-/// API that a server offers.
+/// API that a server implements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
     /// Anthropic Messages.
     Anthropic,
-    /// OpenAI Chat Completions, and compatible servers.
+    /// OpenAI Chat Completions, including compatible servers.
     OpenAiChat,
-    /// Gemini's own API.
+    /// Google's Gemini API.
     Gemini,
-    /// OpenAI Responses, without stored responses.
+    /// OpenAI Responses, used without storing responses on the server.
     OpenAiResponses,
 }
 
 impl Api {
-    /// Returns the provider's own URL, for which a key is required.
+    /// Returns the URL of the API's own provider, which requires a key.
     pub fn home(self) -> &'static str {
         match self {
             Self::Anthropic => "https://api.anthropic.com",
@@ -105,10 +104,10 @@ impl Api {
     }
 }
 
-/// Function that looks up a key. Its argument is the key that the provider rejected, if any.
+/// Function that looks up a key. It is passed the key that the provider rejected, if any.
 type RenewKey = Arc<dyn Fn(Option<&str>) -> Result<String, Failure> + Send + Sync>;
 
-/// API key; never printed.
+/// API key, which is never displayed.
 #[derive(Clone)]
 pub(crate) struct Secret(SecretValue);
 
@@ -124,13 +123,13 @@ impl Secret {
         Self(SecretValue::Text(text.into()))
     }
 
-    /// Creates a key that is looked up for the first request, in a thread that may block.
+    /// Creates a key that is looked up when the first request is made, on a thread that may block.
     pub(crate) fn later(ask: impl Fn() -> Result<String, String> + Send + Sync + 'static) -> Self {
         Self(SecretValue::Later(Arc::new(ask)))
     }
 
-    /// Creates a key that is looked up for each request, in a thread that may block. The argument of `ask` is the key
-    /// that the provider rejected, if any.
+    /// Creates a key that is looked up for each request, on a thread that may block. `ask` is passed the key that the
+    /// provider rejected, if any.
     pub(crate) fn renewable(ask: impl Fn(Option<&str>) -> Result<String, Failure> + Send + Sync + 'static) -> Self {
         Self(SecretValue::Renewable(Arc::new(ask)))
     }
@@ -142,7 +141,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Additional headers of every request. Their values may be secrets and are never printed.
+/// Additional headers for every request. Their values may be secrets and are never displayed.
 #[derive(Clone, Default)]
 pub(crate) struct ExtraHeaders(pub Vec<(String, String)>);
 
@@ -152,21 +151,21 @@ impl fmt::Debug for ExtraHeaders {
     }
 }
 
-/// Provider and its address.
+/// How to reach a provider: its API, address and credentials.
 #[derive(Debug, Clone)]
 pub(crate) struct ProviderSpec {
-    /// Name before the slash in a model name: `anthropic`.
+    /// Provider name, which precedes the slash in a model name: `anthropic`.
     pub name: String,
     pub api: Api,
-    /// URL before `/v1/messages` for Anthropic, `/chat/completions` for chat, `/responses` for Responses, and `/v1beta`
-    /// for Gemini.
+    /// Base URL, to which the API's path is appended: `/v1/messages` for Anthropic, `/chat/completions` for Chat
+    /// Completions, `/responses` for Responses, and `/v1beta` for Gemini.
     pub base_url: String,
     pub key: Option<Secret>,
-    /// Environment variable for the key, named in hints.
+    /// Environment variable that may contain the key, for use in hints.
     pub key_variable: String,
     pub headers: ExtraHeaders,
     pub service: Service,
-    /// Account that authenticates requests if there is no key.
+    /// Account with which requests are authenticated if there is no key.
     pub account: Option<CloudAccount>,
     pub timeouts: Timeouts,
 }
@@ -178,23 +177,23 @@ pub(crate) enum CloudAccount {
     Aws(Arc<aws::AwsAccount>),
 }
 
-/// Splits `provider/name`; the name may contain slashes.
+/// Splits a name such as `provider/name` at the first slash. The rest may contain further slashes.
 pub(crate) fn split_name(full: &str) -> Option<(&str, &str)> {
     full.split_once('/').filter(|(provider, name)| !provider.is_empty() && !name.is_empty())
 }
 
-/// Creates a client for a model; `model` is its name at the provider. Sends nothing.
+/// Creates a client for a model without sending anything. `model` is the name that the provider uses for it.
 pub(crate) fn connect_with_catalogue(spec: ProviderSpec, model: &str, catalogue: &Catalogue) -> Result<Arc<dyn Model>, Failure> {
     Ok(Arc::new(remote::Remote::new(spec, model, catalogue.clone())?))
 }
 
-/// Creates a client with the built-in catalogue.
+/// Creates a client that uses the built-in catalogue.
 #[cfg(test)]
 pub(crate) fn connect(spec: ProviderSpec, model: &str) -> Result<Arc<dyn Model>, Failure> {
     connect_with_catalogue(spec, model, &Catalogue::default())
 }
 
-/// Returns the function that creates authentication headers.
+/// Returns the function that creates an API's authentication headers.
 fn auth_headers(api: Api) -> auth::HeaderFactory {
     match api {
         Api::Anthropic => anthropic::headers,
@@ -204,8 +203,8 @@ fn auth_headers(api: Api) -> auth::HeaderFactory {
     }
 }
 
-/// Creates a client for a local model: at the first server on `ports` that offers it, otherwise at the address in
-/// `spec`. Sends nothing.
+/// Creates a client for a local model without sending anything. It uses the first server on `ports` that offers the
+/// model or, if there is none, the address in `spec`.
 pub(crate) fn connect_local(
     spec: ProviderSpec,
     model: &str,

@@ -1,4 +1,4 @@
-//! Model list of a server.
+//! Model lists of servers.
 
 mod entry;
 
@@ -11,16 +11,16 @@ use crate::protocol::{Failure, FailureKind};
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
-/// Maximum size in bytes of a list.
+/// Maximum size of a page in bytes.
 const BODY_BYTES: usize = 8 << 20;
 const ERROR_BYTES: usize = 64 << 10;
-/// Maximum number of pages, as a guard against endless lists.
+/// Maximum number of pages to fetch, in case a list never ends.
 const PAGES: usize = 20;
 const MODELS: usize = 10_000;
-/// Timeout for the whole list.
+/// Timeout for fetching the whole list.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Request format of a model list.
+/// How to request a model list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Anthropic,
@@ -49,7 +49,7 @@ impl Form {
         }
     }
 
-    /// Returns the query of the next page, if there is a next page.
+    /// Returns the query that requests the next page, or `None` if this is the last page.
     fn next(self, body: &Value) -> Option<String> {
         let text = |field: &str| body.get(field)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         match self {
@@ -60,14 +60,14 @@ impl Form {
     }
 }
 
-/// Returns the models that a provider's server lists.
+/// Fetches the list of models from a provider's server.
 pub(crate) async fn models(spec: ProviderSpec) -> Result<Vec<ModelEntry>, Failure> {
     let connection = ProviderConnection::new(&spec, "")?;
     let list = ModelPages::new(spec.api, &connection);
     list.fetch_all().await
 }
 
-/// Checks that a provider accepts the key or account, with a free request.
+/// Checks whether a provider accepts the key or account, using a request that costs nothing.
 pub(crate) async fn check(spec: ProviderSpec) -> Result<(), Failure> {
     let connection = ProviderConnection::new(&spec, "")?;
     if spec.account.is_some() {
@@ -78,10 +78,10 @@ pub(crate) async fn check(spec: ProviderSpec) -> Result<(), Failure> {
     list.fetch_all().await.map(drop)
 }
 
-/// Model list, fetched page by page.
+/// Fetches a model list page by page.
 pub(super) struct ModelPages<'a> {
     connection: &'a ProviderConnection,
-    /// Path of the list, if it is not the default.
+    /// Path of the list, if it differs from the default.
     path: Option<String>,
     form: Form,
 }
@@ -147,7 +147,7 @@ impl<'a> ModelPages<'a> {
     }
 }
 
-/// Escapes text for the query of a URL.
+/// Escapes text for use in the query of a URL.
 fn escaped(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }

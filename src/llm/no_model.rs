@@ -1,17 +1,18 @@
-//! Null model, for a session that lists the available models and waits for a choice.
+//! Null model, used by a session that lists the available models until the user chooses one.
 
 use crate::ports::{Model, ModelRequest, ModelStream};
 use crate::protocol::{Failure, FailureKind, ModelFacts, Remedy};
 use futures_util::{StreamExt, stream};
 
-/// Placeholder for a model. Every request fails with the reason, without being sent.
+/// Placeholder for a missing model. Every request fails with the reason why there is no model, without anything being
+/// sent.
 pub(crate) struct MissingModel {
     facts: ModelFacts,
     why: String,
 }
 
 impl MissingModel {
-    /// Creates a placeholder. `name`: previous model of the session; may be empty.
+    /// Creates a placeholder. `name` is the model that the session used previously, or empty.
     pub(crate) fn new(name: &str, why: String) -> Self {
         Self { facts: super::Catalogue::default().facts(name), why }
     }

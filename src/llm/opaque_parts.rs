@@ -1,5 +1,5 @@
-//! Opaque parts: signed or encrypted reasoning, and items that must be returned unchanged. Each is stored with its
-//! origin and sent only there.
+//! Opaque parts: signed or encrypted reasoning, and items that must be sent back unchanged. Each of them is stored
+//! together with its origin, and sent only to that origin.
 
 use crate::protocol::Part;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 const FROM: &str = "from";
 const OWN: &str = "own";
 
-/// Marks all opaque parts of a response with their origin.
+/// Records the origin of all opaque parts in a response.
 pub(super) fn mark(content: &mut [Part], origin: &str) {
     for part in content {
         if let Part::Reasoning { opaque: Some(opaque), .. } = part {
@@ -19,7 +19,7 @@ pub(super) fn mark(content: &mut [Part], origin: &str) {
     }
 }
 
-/// Returns the content of a marked part if it has this origin.
+/// Returns the content of an opaque part, provided that it has this origin.
 pub(super) fn content_for<'a>(opaque: &'a Value, origin: &str) -> Option<&'a Value> {
     opaque.get(FROM)?.as_str().filter(|from| *from == origin)?;
     opaque.get(OWN)

@@ -1,28 +1,29 @@
-//! Web searches by a provider: the request text, and the parts of the response that all APIs share.
+//! Web searches performed by a provider: the text of the request, and the response in a form that is common to all
+//! APIs.
 
 use crate::ports::{SearchRequest, SearchResult};
 use crate::protocol::Usage;
 use serde_json::Value;
 
-/// Maximum number of tokens in the response.
+/// Maximum number of output tokens in the response.
 pub(super) const OUTPUT_TOKENS: u64 = 4096;
 
-/// Content of a response.
+/// Content of a web search response.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ProviderAnswer {
     pub pages: Vec<SearchResult>,
     pub summary: String,
-    /// Queries that were sent to the search.
+    /// Queries that the provider sent to its search engine.
     pub queries: Vec<String>,
     pub usage: Usage,
-    /// Number of searches by the provider.
+    /// Number of searches that the provider performed.
     pub searches: u64,
-    /// Reason why the search failed, as reported by the provider.
+    /// Reason given by the provider if the search failed.
     pub error: Option<String>,
 }
 
 impl ProviderAnswer {
-    /// Adds a page, or new information about a page.
+    /// Adds a page. If its URL is already listed, only information that is still missing is added.
     pub(super) fn add(&mut self, page: SearchResult) {
         let Some(known) = self.pages.iter_mut().find(|known| known.url == page.url) else { return self.pages.push(page) };
         if known.title.is_empty() {
@@ -36,7 +37,7 @@ impl ProviderAnswer {
     }
 }
 
-/// Returns the text that requests a search.
+/// Returns the prompt that requests a search.
 pub(super) fn instruction(request: &SearchRequest) -> String {
     format!(
         "Search the web once, for exactly this query, without changing it:\n\n{}\n\nThen list up to {} relevant pages, each with \
@@ -45,7 +46,7 @@ pub(super) fn instruction(request: &SearchRequest) -> String {
     )
 }
 
-/// Returns the text that requests a search limited to certain domains, for APIs without a filter.
+/// Returns the prompt that requests a search restricted to certain domains, for APIs that cannot filter by domain.
 pub(super) fn instruction_with_domains(request: &SearchRequest) -> String {
     match &request.domains[..] {
         [] => instruction(request),
@@ -53,12 +54,12 @@ pub(super) fn instruction_with_domains(request: &SearchRequest) -> String {
     }
 }
 
-/// Returns the text in a field of a response; empty if it is missing.
+/// Returns the text in a field of a response, or an empty string if the field is missing.
 pub(super) fn text_at(value: &Value, field: &str) -> String {
     value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Returns the objects in a list field of a response; none if it is missing.
+/// Returns the objects in a list field of a response. Empty if the field is missing.
 pub(super) fn items<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
     value.get(field).and_then(Value::as_array).into_iter().flatten()
 }

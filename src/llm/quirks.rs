@@ -1,40 +1,41 @@
-//! Server quirks: unsupported features, learned from errors and omitted for the rest of the session.
+//! Server quirks: request features that a server does not support. aye learns about them from errors, and stops using
+//! them for the rest of the session.
 
 use super::ids::Ids;
 use super::thread::WireSettings;
 use std::collections::BTreeSet;
 
-/// Field or format that not every server accepts.
+/// Field or format that some servers reject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Field {
     StreamOptions,
-    /// `max_completion_tokens` instead of `max_tokens`, or vice versa.
+    /// The alternative field name for the output limit: `max_completion_tokens` instead of `max_tokens`, or vice versa.
     OtherLimit,
     Tools,
     Effort,
     Thinking,
-    /// Newer way to request reasoning.
+    /// The newer way of requesting reasoning.
     Adaptive,
     Cache,
     SystemRole,
-    /// User message directly after tool results.
+    /// A user message that directly follows tool results.
     WordsBehindResults,
 }
 
-/// Learned limits of one server and model.
+/// What has been learned about a server and model.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Quirks {
     without: BTreeSet<Field>,
-    /// Maximum output tokens that may be requested.
+    /// Highest number of output tokens that can be requested, if known.
     pub most_output: Option<u64>,
     ids: Option<Ids>,
     version: u32,
 }
 
-/// Error text from the chat templates of local models. The HTTP status varies.
+/// Error text produced by chat templates of local models, with varying HTTP statuses.
 pub(super) const ROLES_MUST_ALTERNATE: &str = "roles must alternate";
 
-/// Phrases meaning that the named field must be removed.
+/// Phrases which mean that the field mentioned in an error is not accepted.
 const REFUSED: &[&str] = &[
     "unsupported",
     "not supported",
@@ -55,7 +56,7 @@ const REFUSED: &[&str] = &[
     "must alternate",
 ];
 
-/// Names that servers use for a field, followed by its name in messages.
+/// Phrases by which errors refer to a field, and the name of the field in messages to the user.
 const NAMES: &[(Field, &[&str], &str)] = &[
     (
         Field::WordsBehindResults,
@@ -90,8 +91,8 @@ const NAMES: &[(Field, &[&str], &str)] = &[
 ];
 
 impl Quirks {
-    /// Returns the quirks of Anthropic, which validates all call IDs strictly. Other servers with its API get their IDs
-    /// back unchanged.
+    /// Returns the quirks of Anthropic's own server, which validates all call IDs strictly. Other servers that
+    /// implement the Messages API receive their own IDs back unchanged.
     pub(crate) fn anthropic() -> Self {
         Self { ids: Some(Ids::Word), ..Self::default() }
     }
@@ -100,13 +101,14 @@ impl Quirks {
         !self.without.contains(&field)
     }
 
-    /// Returns the message format; `ids`: the ID format that the server is known to accept.
+    /// Returns the settings for serializing messages. `ids` is the ID format that the server accepts as far as is known
+    /// without errors.
     pub(crate) fn form(&self, ids: Ids) -> WireSettings {
         WireSettings { ids: self.ids.unwrap_or(ids), version: self.version }
     }
 
-    /// Learns from an error. Returns a description of the change for later requests, or `None` if no change helps.
-    /// `requested`: the requested output tokens.
+    /// Learns from an error. Returns a description of what will be done differently from now on, or `None` if nothing
+    /// would help. `requested` is the number of output tokens that were requested.
     pub(crate) fn learn(&mut self, refusal: &str, requested: u64) -> Option<String> {
         let text = refusal.to_lowercase();
         let learned = self.learn_limit(&text, requested).or_else(|| self.learn_ids(&text)).or_else(|| self.learn_field(&text))?;

@@ -1,4 +1,4 @@
-//! Requests to a provider, from the thread to the last delta.
+//! Requests to a provider, from serializing the thread to receiving the last delta.
 
 use super::catalogue::Catalogue;
 use super::connection::{ERROR_TYPE, ProviderConnection};
@@ -20,28 +20,28 @@ use std::time::SystemTime;
 
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
-/// Model accessed over HTTP.
+/// Model that is accessed over HTTP.
 pub(super) struct Remote {
     name: String,
     catalogue: Catalogue,
-    /// Facts from the catalogue.
+    /// Facts about the model from the catalogue.
     known: OnceLock<ModelFacts>,
     inner: Arc<Inner>,
 }
 
-/// Connection to a model, shared by all its responses.
+/// State that a model shares with all of its responses.
 struct Inner {
     api: Api,
-    /// Whether the address is the provider's own.
+    /// Whether the address is the one that belongs to the API's own provider.
     at_home: bool,
     service: Service,
     connection: ProviderConnection,
     model: String,
     thread: Mutex<ThreadCache>,
     quirks: Mutex<Quirks>,
-    /// Whether the server was queried for facts about the model.
+    /// Whether the server has been asked for facts about the model.
     asked: AtomicBool,
-    /// Facts that the server reported.
+    /// Facts about the model that the server reported.
     told: OnceLock<ModelFacts>,
     lacks: responses::MissingFeatures,
 }
@@ -122,7 +122,7 @@ impl Model for Remote {
     }
 
     fn web_search(&self) -> Option<Arc<dyn SearchEngine>> {
-        // The services of cloud platforms have other paths and lack some of the maker's tools.
+        // The services of cloud platforms use other paths and lack some tools of the model's vendor.
         if self.inner.service != Service::Direct {
             return None;
         }
@@ -137,7 +137,7 @@ impl Model for Remote {
         if self.known_facts().tools == Some(false) {
             request.tools = Arc::from([]);
         }
-        // Models without a configurable effort reject the field, and others reject unsupported levels.
+        // Models without a configurable effort reject the field, and other models reject unsupported levels.
         request.effort = request.effort.and_then(|effort| self.known_facts().nearest_effort(effort));
         let inner = Arc::clone(&self.inner);
         let (name, catalogue) = (self.name.clone(), self.catalogue.clone());
@@ -159,8 +159,7 @@ impl Model for Remote {
     }
 }
 
-/// Adds the most similar model name to the error for an unknown model, because the name may be
-/// mistyped.
+/// Adds the most similar model name to the error for an unknown model, whose name may have been mistyped.
 fn with_nearest(mut error: ModelError, name: &str, catalogue: &Catalogue) -> ModelError {
     if error.failure.kind == FailureKind::NotFound
         && !catalogue.lists(name)
@@ -171,7 +170,7 @@ fn with_nearest(mut error: ModelError, name: &str, catalogue: &Catalogue) -> Mod
     error
 }
 
-/// Returns the entry of a model. A server with only one model accepts any model name.
+/// Returns the entry for a model in a server's list. A server that offers only one model accepts any model name.
 fn find_entry<'a>(model: &str, listed: &'a [ModelEntry]) -> Option<&'a ModelEntry> {
     let bare = |name: &str| name.strip_suffix(":latest").unwrap_or(name).to_ascii_lowercase();
     let named = listed.iter().find(|told| told.id == model).or_else(|| listed.iter().find(|told| bare(&told.id) == bare(model)));
@@ -203,7 +202,7 @@ impl Inner {
         Err(error)
     }
 
-    /// Sends a request outside the conversation and returns the whole response.
+    /// Sends a request that is not part of the conversation, and returns the complete response body.
     async fn request_outside_thread(&self, path: &str, body: Vec<u8>) -> Result<Vec<u8>, ModelError> {
         let reply = self.connection.post(path, &Headers::new(), body.into()).await?;
         if !(200..300).contains(&reply.status()) {
@@ -213,7 +212,7 @@ impl Inner {
         body.ok_or_else(|| self.speaker().unexpected_body(&format!("a response of more than {} MB", RESPONSE_BYTES >> 20)))
     }
 
-    /// Reads the status, the error and the body of an unsuccessful response.
+    /// Reads an unsuccessful response. Returns its status, the error that it describes, and its body.
     async fn read_error(&self, reply: Reply) -> (u16, ModelError, Vec<u8>) {
         let status = reply.status();
         let line = match reply.header("location") {
@@ -230,14 +229,14 @@ impl Inner {
         (status, error, body)
     }
 
-    /// Learns from an error which fields the next request must omit. The agent sends that request, so that the user
-    /// sees the retry.
+    /// Learns from an error what the next request must leave out. The retry is left to the agent, which makes it
+    /// visible to the user.
     fn learn(&self, status: u16, request: &ModelRequest, quirks: &Quirks, body: &[u8], error: &mut ModelError) {
         let of_request =
             matches!(error.failure.kind, FailureKind::InvalidRequest | FailureKind::NotFound | FailureKind::ContextTooLong);
         let complaint = ErrorContext::error_details(body);
         if self.api == Api::OpenAiChat && of_request && chat::requires_responses_api(&complaint) {
-            // The agent could do nothing without tools.
+            // Without tools, the agent could do nothing.
             error.failure.retryable = false;
             error.failure.hint = chat::responses_api_hint(self.speaker());
             return;
@@ -311,7 +310,7 @@ impl SearchConnection for Inner {
     }
 }
 
-/// Adds a code from a header to the body of an error.
+/// Adds an error code found in a header to the body of the error.
 fn with_code(body: &[u8], code: &str) -> Vec<u8> {
     let mut body: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(body).unwrap_or_default();
     // A URL may follow the code after a colon.
@@ -320,7 +319,7 @@ fn with_code(body: &[u8], code: &str) -> Vec<u8> {
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
-/// Returns a response reader for an API.
+/// Creates the assembler for an API's responses.
 pub(super) fn answer(api: Api, speaker: ErrorContext) -> Box<dyn ResponseAssembler> {
     match api {
         Api::Anthropic => Box::new(anthropic::MessagesAssembler::new(speaker)),

@@ -1,5 +1,4 @@
-//! Parser of a response body into its events, or the content that the server sent instead of
-//! events.
+//! Parsing of a response body into server-sent events. If the body contains something else, it is returned in an error.
 
 use super::limits::{EVENT_BYTES, OTHER_BYTES};
 use crate::sys::http::HttpError;
@@ -11,12 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
-/// Event with data.
+/// Server-sent event that contains data.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SseEvent {
     pub name: Option<String>,
     pub data: String,
-    /// Whether the body ended inside this event, which may therefore be incomplete.
+    /// Whether the body ended before this event did, in which case the event may be incomplete.
     pub unfinished: bool,
 }
 
@@ -36,10 +35,10 @@ pub(super) enum SseError {
 
 pub(super) type Events = BoxStream<'static, Result<SseEvent, SseError>>;
 
-/// Decodes `body` into events. The last event needs no blank line after it.
+/// Decodes `body` into events. The last event need not be terminated by a blank line.
 pub(super) fn events(body: impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static) -> Events {
     stream::once(async move {
-        // If the body ends before the first event, it is polled again after its end.
+        // If the body ends before the first event, the decoder polls the body again after its end.
         let mut body = body.fuse().boxed();
         match look_ahead(&mut body).await {
             Ok(head) => frames(head, body),
@@ -50,13 +49,13 @@ pub(super) fn events(body: impl Stream<Item = Result<Bytes, HttpError>> + Send +
     .boxed()
 }
 
-/// Reads until the first line shows whether this is an event stream.
+/// Reads until it is clear from the first line whether the body is an event stream.
 async fn look_ahead(body: &mut BoxStream<'static, Result<Bytes, HttpError>>) -> Result<Bytes, SseError> {
     let mut head = Vec::new();
     loop {
         match first_line(&head) {
             FirstLine::Event => return Ok(head.into()),
-            // A response without streaming is used as a whole or not at all.
+            // A response without streaming is processed only as a whole.
             FirstLine::Other if is_json(&head) => match body.next().await {
                 Some(Ok(_)) if head.len() > EVENT_BYTES => return Err(SseError::TooLarge),
                 Some(Ok(bytes)) => head.extend_from_slice(&bytes),
@@ -84,9 +83,9 @@ async fn look_ahead(body: &mut BoxStream<'static, Result<Bytes, HttpError>>) -> 
     }
 }
 
-/// Removes blank lines, which some servers send for a long time before the first event. A partial line remains, because
-/// spaces before a field name change its meaning. The last line break remains too, so that a byte order mark after it
-/// is not taken for one at the start.
+/// Removes blank lines, which some servers send for a long time before the first event. An incomplete line is kept,
+/// because spaces in front of a field name change its meaning. The last line break is also kept, so a byte order mark
+/// that follows it is not mistaken for one at the start of the body.
 fn drop_blank_lines(head: &mut Vec<u8>) {
     let line_end = head.iter().rposition(|byte| matches!(byte, b'\r' | b'\n'));
     if let Some(end) = line_end.filter(|_| head.trim_ascii().is_empty()) {
@@ -98,11 +97,12 @@ fn drop_blank_lines(head: &mut Vec<u8>) {
 enum FirstLine {
     Event,
     Other,
-    /// More bytes are needed to decide.
+    /// Cannot be determined without more bytes.
     Unknown,
 }
 
-/// Returns the kind of the first line: a field name with a colon or a comment, or else HTML, JSON or plain text.
+/// Determines whether the first line belongs to an event stream, because it is a comment or has a field name and a
+/// colon, or to something else, such as HTML, JSON or plain text.
 fn first_line(head: &[u8]) -> FirstLine {
     const MAX_NAME_LEN: usize = 32;
     if head.len() < BOM.len() && BOM.starts_with(head) {

@@ -1,5 +1,5 @@
-//! Reader of a streamed response. Forwards the first chunk immediately, later chunks in batches, and the end without
-//! delay.
+//! Reading of streamed responses. The first chunk is forwarded immediately, later chunks in batches, and the end again
+//! without delay.
 
 use super::arguments::enforce_limit;
 use super::deltas::Deltas;
@@ -15,25 +15,26 @@ use std::collections::HashMap;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Maximum number of available events that are handled together.
+/// Maximum number of events to process at once if they are already available.
 const BATCH: usize = 256;
-/// Minimum time between two batches. A fast response arrives in few batches, and a slow one without noticeable delay.
+/// Minimum time between batches. This groups the chunks of a fast response into few batches, without noticeably
+/// delaying a slow one.
 const PAUSE: Duration = Duration::from_millis(4);
-/// Time to wait for the usage after a complete response without an end marker.
+/// How long to wait for the usage after a response that is complete but has no end marker.
 const GRACE: Duration = Duration::from_secs(5);
-/// Multiple of the idle timeout during which keep-alive events alone are accepted: long enough for hidden reasoning,
-/// but not unlimited.
+/// Multiple of the idle timeout for which keep-alive events alone are tolerated. This is long enough for hidden
+/// reasoning, but not unlimited.
 const QUIET_IDLES: u32 = 8;
-/// Maximum size in bytes of an event that may be a ping.
+/// Size in bytes below which an event can be recognized as a ping.
 const MAX_PING_BYTES: usize = 64;
-/// Time to wait for the end of the body, so that the connection can be reused.
+/// How long to wait for the end of the body, which must be read for the connection to be reusable.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// Progress of a response after an event.
+/// How far a response has progressed after an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     More,
-    /// The response is complete; only its usage may follow.
+    /// The response is complete, and only its usage may still follow.
     Whole,
     /// The end marker arrived.
     End,
@@ -42,21 +43,21 @@ pub(super) enum Progress {
 /// Assembles a response from its events.
 pub(super) trait ResponseAssembler: Send {
     fn event(&mut self, event: &SseEvent, deltas: &mut Deltas) -> Result<Progress, ModelError>;
-    /// Returns the response after the last event.
+    /// Returns the completed response. Called after the last event.
     fn complete(&mut self) -> Completion;
-    /// Parses the body of a server that does not stream; `None` if it is not a response of this API.
+    /// Parses the body of a server that does not stream. Returns `None` if it is not a response of this API.
     fn parse_whole_body(&mut self, _body: &[u8], _deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
         None
     }
-    /// Returns the number of parts so far.
+    /// Returns the number of parts received so far.
     fn part_count(&self) -> usize;
-    /// Returns the usage reported so far, for a response that is cut off.
+    /// Returns the usage reported so far, for use if the response is cut off.
     fn usage_so_far(&self) -> Option<Usage> {
         None
     }
 }
 
-/// State of a response that is being received.
+/// Receives a response.
 pub(super) struct Listener {
     speaker: ErrorContext,
     batches: ReadyChunks<Events>,
@@ -65,30 +66,30 @@ pub(super) struct Listener {
     progress: Progress,
     body_ended: bool,
     hand_on_at: Instant,
-    /// Time limit for a stream of keep-alive events without content.
+    /// Maximum time for which keep-alive events may arrive without any content.
     quiet: Duration,
     quiet_until: Instant,
-    /// Deadline for the usage of a complete response.
+    /// Time until which to wait for the usage of a complete response.
     whole_until: Option<Instant>,
     /// Whether any event has arrived.
     spoken: bool,
     last: String,
-    /// Number of identical consecutive events with content.
+    /// Number of times in a row that the last event with content has been repeated.
     same: usize,
-    /// Number of bytes of events so far.
+    /// Total size in bytes of the events received so far.
     event_bytes: usize,
 }
 
 enum ReadEvent {
     Batch(Vec<Result<SseEvent, SseError>>),
     Silence,
-    /// No events except keep-alive events arrived within the time limit.
+    /// Nothing but keep-alive events arrived within the time limit.
     Mute,
     BodyEnd,
 }
 
 impl Listener {
-    /// Creates a reader. `idle`: maximum time without data from the server.
+    /// Creates a reader. `idle` is the maximum time to wait for data from the server.
     pub(crate) fn new(speaker: ErrorContext, events: Events, answer: Box<dyn ResponseAssembler>, idle: Duration) -> Self {
         let quiet = idle.saturating_mul(QUIET_IDLES);
         Self {
@@ -109,7 +110,7 @@ impl Listener {
         }
     }
 
-    /// Returns the pending deltas, and removes them.
+    /// Removes the pending deltas and returns them.
     pub(crate) fn take(&mut self) -> Vec<Delta> {
         self.deltas.take()
     }
@@ -118,7 +119,7 @@ impl Listener {
         self.body_ended || self.progress == Progress::End
     }
 
-    /// Reads until there are deltas or the response ends. Deltas before an error remain available.
+    /// Reads until there are deltas to forward or the response ends. Deltas that precede an error can still be taken.
     pub(crate) async fn listen(&mut self) -> Result<(), ModelError> {
         while !self.at_end() {
             match self.next_event().await {
@@ -135,7 +136,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Returns the complete response.
+    /// Returns the complete response, or an error if it is incomplete.
     pub(crate) fn finish(mut self) -> Result<Completion, ModelError> {
         let usage = self.answer.usage_so_far().map(with_cached_tokens);
         let mut completion = self.answer.complete();
@@ -173,7 +174,8 @@ impl Listener {
     }
 
     fn read(&mut self, batch: Vec<Result<SseEvent, SseError>>) -> Result<(), ModelError> {
-        // All events of a batch arrived together, and reading the clock is as expensive as parsing an event.
+        // All events of a batch arrived together. Reading the clock for each event would cost as much as parsing the
+        // event.
         let now = Instant::now();
         for event in batch {
             self.spoken = true;
@@ -184,7 +186,7 @@ impl Listener {
                     let added = self.deltas.added;
                     let progress = self.answer.event(&event, &mut self.deltas)?;
                     let added = self.deltas.added != added;
-                    // A complete response stays complete, whatever follows.
+                    // A complete response remains complete, whatever follows it.
                     if progress != Progress::More {
                         self.progress = progress;
                         self.whole_until.get_or_insert(now + GRACE);
@@ -214,7 +216,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Fails if the server exceeds a limit.
+    /// Returns an error if the server has exceeded a limit.
     fn check_limits(&self) -> Result<(), ModelError> {
         let over = if self.deltas.text_bytes > TEXT_BYTES {
             format!("more than {} MiB of text", TEXT_BYTES >> 20)
@@ -230,7 +232,7 @@ impl Listener {
         Err(self.speaker.over_limit(&over))
     }
 
-    /// Fails if the JSON has too many values, because they need many times the memory of their
+    /// Returns an error if the JSON contains too many values, because parsed values take many times the memory of their
     /// text.
     fn check_values(&self, json: &[u8]) -> Result<(), ModelError> {
         if json.len() > SMALL_EVENT_BYTES && value_count(json) > EVENT_VALUES {
@@ -239,8 +241,8 @@ impl Listener {
         Ok(())
     }
 
-    /// Returns whether an event contains more than a keep-alive, which has a special name or repeats itself. `added`:
-    /// the event contains a part of the response.
+    /// Returns whether an event is more than a keep-alive, which has a special name or repeats the previous event.
+    /// `added` is whether the event contained part of the response.
     fn is_news(&mut self, event: SseEvent, added: bool) -> bool {
         let alive = event.name.as_deref().is_some_and(|name| matches!(name, "ping" | "keepalive" | "keep-alive" | "heartbeat"));
         if alive || event.data.trim().is_empty() {
@@ -257,14 +259,14 @@ impl Listener {
     }
 }
 
-/// Corrects the usage of servers that do not include cached tokens in the input.
+/// Corrects the usage reported by servers that do not count cached tokens as input.
 fn with_cached_tokens(usage: Usage) -> Usage {
     let kept = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
     let input_tokens = if kept > usage.input_tokens { usage.input_tokens.saturating_add(kept) } else { usage.input_tokens };
     Usage { input_tokens, ..usage }
 }
 
-/// Removes duplicate calls from a response, because they would run twice.
+/// Removes duplicate calls from a response, which would otherwise be run twice.
 fn without_repeats(mut content: Vec<Part>) -> Vec<Part> {
     let mut known: HashMap<CallId, Vec<ToolCall>> = HashMap::new();
     content.retain(|part| {
@@ -282,7 +284,7 @@ fn without_repeats(mut content: Vec<Part>) -> Vec<Part> {
     content
 }
 
-/// Assigns IDs to calls without one.
+/// Assigns IDs to calls that have none.
 fn with_ids(mut content: Vec<Part>) -> Vec<Part> {
     let made_up = uuid::Uuid::new_v4().simple().to_string();
     for (at, part) in content.iter_mut().enumerate() {
@@ -295,8 +297,7 @@ fn with_ids(mut content: Vec<Part>) -> Vec<Part> {
     content
 }
 
-/// Reads the rest of the body in the background, because dropping the body early closes the
-/// connection.
+/// Reads the rest of the body in the background. If it were dropped instead, the connection would be closed.
 fn drain(mut events: Events) {
     tokio::spawn(async move {
         let _ = timeout(DRAIN, async { while events.next().await.is_some() {} }).await;

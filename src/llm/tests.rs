@@ -26,7 +26,7 @@ pub(super) fn speaker() -> ErrorContext {
     }
 }
 
-/// Runs a reader on these chunks.
+/// Feeds these chunks to an assembler. Returns the deltas and the result.
 pub(super) async fn play(mut reader: impl ResponseAssembler, chunks: Vec<Bytes>) -> (Vec<Delta>, Result<Completion, ModelError>) {
     let body = stream::iter(chunks.into_iter().map(Ok::<_, HttpError>));
     let mut events = sse::events(body);
@@ -79,7 +79,7 @@ struct Recording {
     expected: Value,
 }
 
-/// Returns the recordings of this project, for the API that the shared recordings do not cover.
+/// Returns the project's own recordings, which are for the API that has no shared recordings.
 fn own_recordings() -> Vec<Recording> {
     recordings_of("gemini", &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/llm"))
 }
@@ -192,7 +192,7 @@ async fn every_recorded_response_is_read_as_expected(recordings: Vec<Recording>)
     }
 }
 
-/// Returns streams with the same content, encoded differently.
+/// Returns streams that have the same content but are encoded differently.
 fn variants(stream: &[u8]) -> Vec<Vec<u8>> {
     let text = String::from_utf8_lossy(stream).into_owned();
     let plain = text.replace("\r\n", "\n");
@@ -208,7 +208,7 @@ fn variants(stream: &[u8]) -> Vec<Vec<u8>> {
 
 async fn differently_encoded_streams_give_the_same_response(recordings: Vec<Recording>) {
     for recording in recordings {
-        // The largest recordings would only repeat what others cover.
+        // The largest recordings cover nothing new.
         if recording.stream.len() > 200_000 {
             continue;
         }
@@ -273,7 +273,7 @@ async fn a_stream_cut_between_events_is_never_taken_for_complete(recordings: Vec
     }
 }
 
-/// Runs the checks above on the recordings of this project and on the shared ones.
+/// Defines these checks as tests for both the project's own recordings and the shared ones.
 macro_rules! over_recordings {
     ($($check:ident),+ $(,)?) => {
         mod project_recordings {

@@ -1,4 +1,4 @@
-//! Thread as JSON. Each message is serialized once and cached for later requests.
+//! Conversion of a thread to JSON. Each message is serialized once, and the result is cached for later requests.
 
 use super::ids::Ids;
 use super::images;
@@ -9,11 +9,11 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Message in a provider's format; empty if the format cannot represent it.
+/// Serialized message in a provider's format. Empty if the format cannot represent it.
 #[derive(Debug)]
 pub(super) struct Fragment {
     message: Arc<Message>,
-    /// Role of the message. Copied, because a request iterates over thousands of messages.
+    /// Role of the message. It is copied here because every request iterates over thousands of messages.
     pub role: Role,
     pub json: Vec<u8>,
     split: OnceCell<usize>,
@@ -24,21 +24,21 @@ impl Fragment {
         &self.message
     }
 
-    /// Returns the start of the second part, as found by `find`. The result is cached.
+    /// Returns the offset at which the second part of the JSON starts. It is determined by `find` and then cached.
     pub(crate) fn split(&self, find: impl FnOnce(&[u8]) -> usize) -> usize {
         *self.split.get_or_init(|| find(&self.json))
     }
 }
 
-/// Message of the thread, with the position of its fragments.
+/// Message in the thread, and which fragments belong to it.
 #[derive(Debug)]
 struct Source {
     message: Arc<Message>,
-    /// Flags for the images of the message: whether each is included.
+    /// For each image in the message, whether it is included in the request.
     shown: Vec<bool>,
-    /// End position of its fragments.
+    /// Index after the last of its fragments.
     end: usize,
-    /// IDs of its calls, as sent.
+    /// IDs of its calls, in the form in which they are sent.
     ids: Vec<CallId>,
 }
 
@@ -50,7 +50,7 @@ impl Source {
     }
 }
 
-/// Settings on which the JSON depends besides the messages. When they change, everything is serialized again.
+/// Settings that affect how messages are serialized. If they change, all messages are serialized again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WireSettings {
     pub ids: Ids,
@@ -63,9 +63,9 @@ impl Default for WireSettings {
     }
 }
 
-/// Fragments of the last request. The part that a new thread shares with it is not serialized again.
+/// Fragments of the last request. Messages that the next request has in common with it are not serialized again.
 ///
-/// The fragments always form a consistent thread: the result of each call follows it directly, each result has a call,
+/// The fragments always form a consistent thread: each call is directly followed by its result, each result has a call,
 /// and call IDs are unique.
 #[derive(Debug, Default)]
 pub(super) struct ThreadCache {
@@ -73,23 +73,24 @@ pub(super) struct ThreadCache {
     sources: Vec<Source>,
     fragments: Vec<Fragment>,
     taken: HashSet<CallId>,
-    /// Origin whose opaque parts are sent; if `None`, all parts are sent unchanged.
+    /// Origin to which the thread is sent, which receives only its own opaque parts. If `None`, all parts are sent
+    /// unchanged.
     origin: Option<Arc<str>>,
 }
 
 impl ThreadCache {
-    /// Creates the thread for one provider.
+    /// Creates a cache for threads that are sent to one provider.
     pub(crate) fn for_origin(origin: &str) -> Self {
         Self { origin: Some(origin.into()), ..Self::default() }
     }
 
-    /// Clears the cache, so that all messages are serialized again.
+    /// Clears the cache, which makes the next request serialize all messages again.
     pub(crate) fn forget(&mut self) {
         *self = Self { origin: self.origin.take(), ..Self::default() };
     }
 
-    /// Returns the fragments of the messages of `request`, in order. Calls `write` for new messages, with the response
-    /// to which the results in it belong.
+    /// Returns the fragments for the messages in `request`, in order. `write` is called for each new message, together
+    /// with the response to whose calls the results in it belong.
     pub(crate) fn update(
         &mut self,
         request: &ModelRequest,

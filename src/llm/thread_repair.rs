@@ -1,5 +1,5 @@
-//! Thread repair: handles calls without results, results without calls, invalid or duplicate IDs, and parts that only
-//! another provider can read. A note replaces each omitted part.
+//! Repair of threads that contain calls without results, results without calls, invalid or duplicate IDs, or parts that
+//! only another provider can read. Anything that is left out is replaced with a note.
 
 use super::ids::Ids;
 use super::opaque_parts;
@@ -7,22 +7,23 @@ use crate::protocol::{CallId, ErrorCode, Message, MessageId, Part, Role, ToolCal
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-/// Call of the latest response.
+/// Call in the most recent response.
 struct UnansweredCall {
     sent: CallId,
     tool_name: String,
     answered: bool,
 }
 
-/// Calls of the latest response, and their results so far.
+/// Calls in the most recent response, and which of them have results so far.
 pub(super) struct Exchange {
     ids: Ids,
-    /// Origin whose opaque parts are sent; `None` for all origins.
+    /// Origin to which the thread is sent, which receives only its own opaque parts. If `None`, it receives all of
+    /// them.
     origin: Option<Arc<str>>,
     calls: Vec<UnansweredCall>,
-    /// Calls without results, by their ID in the thread.
+    /// Indexes of the calls that have no results yet, by their ID in the thread.
     waiting: HashMap<CallId, VecDeque<usize>>,
-    /// Latest response as it is sent.
+    /// Most recent response, in the form in which it is sent.
     of: Option<Arc<Message>>,
 }
 
@@ -32,7 +33,7 @@ impl Exchange {
     }
 
     /// Returns the repaired message and the IDs of its calls. [`Self::missing_results`] must be called before the next
-    /// response.
+    /// response is passed in.
     pub(crate) fn repair(&mut self, message: &Arc<Message>, taken: &mut HashSet<CallId>) -> (Arc<Message>, Vec<CallId>) {
         match message.role {
             Role::Assistant => self.answer(message, taken),
@@ -40,12 +41,12 @@ impl Exchange {
         }
     }
 
-    /// Returns the latest response as it is sent.
+    /// Returns the most recent response in the form in which it is sent.
     pub(crate) fn latest_response(&self) -> Option<&Message> {
         self.of.as_deref()
     }
 
-    /// Returns a message with results for all calls that lack one.
+    /// Returns a message with results for all calls that have none, or `None` if there are no such calls.
     pub(crate) fn missing_results(&mut self) -> Option<Arc<Message>> {
         let content = self.lacking();
         let answer = self.of.as_ref()?;
@@ -86,7 +87,7 @@ impl Exchange {
         (fitted, ids)
     }
 
-    /// Returns a valid ID that no other call of the thread has.
+    /// Returns a valid ID that is not used by any other call in the thread.
     fn unique_id(&self, given: &CallId, taken: &mut HashSet<CallId>) -> CallId {
         let fit = |text: &str| self.ids.fit(text).map_or_else(|| CallId::new(text), CallId::new);
         let mut sent = fit(given.as_str());
@@ -98,7 +99,7 @@ impl Exchange {
         sent
     }
 
-    /// Repairs results: they come first, and all calls must have results before anything else
+    /// Repairs tool results. They are moved to the front, and every call must have a result before anything else
     /// follows.
     fn results(&mut self, message: &Arc<Message>) -> Arc<Message> {
         let mut results = Vec::new();
@@ -142,7 +143,7 @@ impl Exchange {
         Arc::new(Message { content: results, ..Message::clone(message) })
     }
 
-    /// Returns results for all calls that lack one.
+    /// Returns results for all calls that have none.
     fn lacking(&mut self) -> Vec<Part> {
         let open = self.calls.iter_mut().filter(|call| !call.answered);
         open.map(|call| {

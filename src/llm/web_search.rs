@@ -1,5 +1,5 @@
-//! Web search by the provider. The separate request contains only the query, so that it can be approved first. Requests
-//! within the conversation never offer the provider's search.
+//! Web searches by the provider. Each is a separate request that contains nothing but the query, which lets the user
+//! approve the query first. Requests that belong to the conversation never offer the provider's search.
 
 use super::provider_answer::ProviderAnswer;
 use super::{Api, anthropic, gemini, responses};
@@ -9,28 +9,28 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Timeout of a search, during which a model reads the pages.
+/// Timeout for a search, during which a model reads the pages that were found.
 const TIMEOUT: Duration = Duration::from_secs(100);
-/// Maximum size in bytes of a response, most of which is copies of the pages.
+/// Maximum size of a response in bytes. Most of a response consists of copies of the pages.
 pub(super) const RESPONSE_BYTES: usize = 8 << 20;
 
-/// Connection to the model of the session.
+/// Connection to the session's model.
 pub(super) trait SearchConnection: Send + Sync {
     fn api(&self) -> Api;
-    /// Returns the name of the model at its provider.
+    /// Returns the name that the provider uses for the model.
     fn model(&self) -> &str;
     fn address(&self) -> &str;
-    /// Returns the host, with the port if it is not the default.
+    /// Returns the server's host name, followed by the port if it is not the default.
     fn host(&self) -> &str;
-    /// Returns the name of the provider in the settings.
+    /// Returns the provider's name in the settings.
     fn provider(&self) -> &str;
-    /// Returns whether the address is the provider's own.
+    /// Returns whether the address is the one that belongs to the API's own provider.
     fn is_at_home(&self) -> bool;
-    /// Sends a request outside the conversation and returns the whole response.
+    /// Sends a request that is not part of the conversation, and returns the complete response body.
     fn post(&self, path: String, body: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>, ModelError>>;
 }
 
-/// Search by a provider, with the model of the session.
+/// Web search performed by the provider of the session's model.
 pub(super) struct ProviderSearch {
     inner: Arc<dyn SearchConnection>,
     facts: ModelFacts,
@@ -38,7 +38,7 @@ pub(super) struct ProviderSearch {
 }
 
 impl ProviderSearch {
-    /// Returns the search of a provider; `None` if its API has none.
+    /// Returns the provider's web search, or `None` if its API has none.
     pub(super) fn for_connection(inner: Arc<dyn SearchConnection>, facts: ModelFacts) -> Option<Self> {
         let provider = match inner.api() {
             Api::Anthropic => "Anthropic",
@@ -51,9 +51,10 @@ impl ProviderSearch {
     }
 }
 
-/// Returns the price in US dollars of the searches in one request, without tokens, according to the price lists of
-/// 2026. Anthropic and OpenAI charge $10 per 1,000 searches; Google charges $14 per 1,000 queries since Gemini 3, and
-/// before that $35 per 1,000 requests with any number of queries. Free quotas are ignored.
+/// Returns the price in US dollars of the searches in a request, not including tokens, according to the price lists of
+/// 2026. Anthropic and OpenAI charge $10 per 1,000 searches. Google charges $14 per 1,000 queries for Gemini 3 and
+/// later, and $35 per 1,000 requests for earlier models, regardless of the number of queries. Free quotas are not taken
+/// into account.
 fn fee_usd(api: Api, model: &str, searches: u64) -> f64 {
     let name = model.rsplit('/').next().unwrap_or(model);
     let is_charged_per_request = ["gemini-1", "gemini-2"].iter().any(|old| name.starts_with(old));

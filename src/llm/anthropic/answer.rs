@@ -1,4 +1,4 @@
-//! Response of the Messages API, assembled block by block.
+//! Messages API responses, which are assembled block by block.
 
 use super::types::{BlockDelta, BlockStart, BlockStop, DeltaContent, EventHead, MessageDelta, MessageStart, MessagesUsage};
 use crate::llm::arguments::{self, ArgumentBuffer};
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// Name of an event that contains a block delta.
+/// Name of the event that carries a delta for a block.
 const PIECE: &str = "content_block_delta";
 
 pub(in crate::llm) struct MessagesAssembler {
@@ -29,11 +29,11 @@ pub(in crate::llm) struct MessagesAssembler {
 struct StreamedBlock {
     index: u64,
     kind: Kind,
-    /// Initial fields of the block, before its deltas.
+    /// Fields that the block had when it started, before any deltas.
     start: Map<String, Value>,
-    /// Deltas of text or thinking.
+    /// Text or thinking deltas received so far.
     pieces: String,
-    /// Deltas of tool input.
+    /// Tool input deltas received so far.
     input: ArgumentBuffer,
     ended: bool,
 }
@@ -43,8 +43,7 @@ enum Kind {
     Text,
     Thinking,
     Call,
-    /// Block that is sent back unchanged: redacted reasoning, or results of the provider's own
-    /// tools.
+    /// Block that is sent back unchanged, such as redacted reasoning or results of the provider's own tools.
     Opaque,
 }
 
@@ -87,8 +86,7 @@ impl MessagesAssembler {
         self.stop_reason = message.stop_reason;
         self.usage.merge(&message.usage);
         for (index, content) in message.content.into_iter().flatten().enumerate() {
-            // The stream numbers its blocks from 0 again. These blocks are complete and get no
-            // deltas.
+            // The stream numbers its blocks from 0 again. These blocks are complete and receive no deltas.
             self.open(u64::MAX - index as u64, content, deltas);
             if let Some(block) = self.blocks.last_mut() {
                 block.ended = true;
@@ -177,7 +175,7 @@ impl StreamedBlock {
         }
     }
 
-    /// Converts the block to a part. `cut`: the response was cut off in this block.
+    /// Converts the block to a message part. `cut` is whether the response was cut off inside this block.
     fn into_part(mut self, cut: bool) -> Option<Part> {
         match self.kind {
             Kind::Text if self.pieces.is_empty() => None,
@@ -219,7 +217,8 @@ impl ResponseAssembler for MessagesAssembler {
         if event.data.trim().is_empty() || event.data == "[DONE]" {
             return Ok(Progress::More);
         }
-        // Nearly all events are block deltas, which are parsed only once. For others, the type is parsed first.
+        // Nearly all events are block deltas, which are parsed only once. For all other events, the type is parsed
+        // first.
         if event.name.as_deref() == Some(PIECE)
             && let Ok(piece) = serde_json::from_str::<BlockDelta<'_>>(&event.data)
             && piece.kind.as_deref() == Some(PIECE)

@@ -1,4 +1,4 @@
-//! Messages API: URL and headers.
+//! Messages API: URL and request headers.
 
 mod answer;
 mod request;

@@ -1,4 +1,4 @@
-//! Request to the Messages API, assembled from the JSON of its messages.
+//! Messages API requests, which are assembled from the JSON of individual messages.
 
 use super::thinking;
 use crate::llm::ids::Ids;
@@ -11,9 +11,9 @@ use crate::protocol::{CallArguments, Message, Part, Role, ToolCall, ToolDefiniti
 use serde::Serialize;
 use serde_json::Value;
 
-/// Cache marker after the last block of a message. The provider caches everything before it for the next request.
+/// Cache marker that follows the last block of a message. The provider caches everything up to it for the next request.
 const BREAKPOINT: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
-/// Number of recent user turns that end a cached prefix. The older one is the end of the previous request.
+/// Number of recent user turns at which a cached prefix ends. The older of them is where the previous request ended.
 const CACHED_TURNS: usize = 2;
 
 #[derive(Serialize)]
@@ -66,7 +66,7 @@ enum MessageRole {
     Assistant,
 }
 
-/// Returns the whole request body.
+/// Returns the complete request body.
 pub(in crate::llm) fn body(model: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut ThreadCache) -> Vec<u8> {
     let fragments = thread.update_as(quirks.form(Ids::Any), request, |message, _, request, out| blocks(message, request, out));
     let size: usize = fragments.iter().map(|fragment| fragment.json.len() + 64).sum();
@@ -111,11 +111,13 @@ fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition], after_last: &[u8]) {
     out.push(b']');
 }
 
-/// Writes messages. Adjacent messages of one role are joined, because the results of a step must be in one message.
+/// Writes messages. Adjacent messages with the same role are merged, because all results of a step must be in one
+/// message.
 fn write_turns(out: &mut Vec<u8>, fragments: &[Fragment], breakpoint: &[u8]) {
     let told: Vec<&Fragment> = fragments.iter().filter(|fragment| !fragment.json.is_empty()).collect();
     let turns: Vec<&[&Fragment]> = told.chunk_by(|a, b| speaker(a) == speaker(b)).collect();
-    // The API requires the first and last message to be from the user. It would continue a trailing response.
+    // The API requires the first and last message to be from the user. The model would continue a trailing response
+    // instead of starting a new one.
     let is_answer = |turn: Option<&&[&Fragment]>| turn.is_none_or(|turn| speaker(turn[0]) == MessageRole::Assistant);
     if is_answer(turns.first()) {
         out.extend_from_slice(
@@ -146,7 +148,7 @@ fn write_turns(out: &mut Vec<u8>, fragments: &[Fragment], breakpoint: &[u8]) {
     }
 }
 
-/// Adds a cache breakpoint to the object at the end of `out`.
+/// Adds a cache marker to the object at the end of `out`.
 fn mark(out: &mut Vec<u8>, breakpoint: &[u8]) {
     if !breakpoint.is_empty() && out.pop().is_some() {
         out.extend_from_slice(breakpoint);
@@ -161,7 +163,7 @@ fn speaker(fragment: &Fragment) -> MessageRole {
     }
 }
 
-/// Writes the blocks of one message, separated by commas.
+/// Writes the blocks of a message, separated by commas.
 fn blocks(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
     for part in &message.content {
         match part {

@@ -191,7 +191,7 @@ async fn thinking_is_sent_back_with_its_signature_and_redacted_blocks_unchanged(
     assert_eq!(back["messages"][1]["content"], json!([thinking, sealed]));
 }
 
-/// Returns a block as it is sent back: without the fields that only the provider adds to text and calls.
+/// Returns a block in the form in which it is sent back, without fields that only the provider adds to text and calls.
 fn plain(block: &Value) -> Value {
     match block["type"].as_str() {
         Some("text") => json!({"type": "text", "text": block["text"]}),

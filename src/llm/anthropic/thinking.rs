@@ -1,4 +1,4 @@
-//! Thinking in the Messages API: the effort setting, and the API's own blocks.
+//! Thinking in the Messages API: the effort setting and thinking blocks.
 
 use crate::llm::quirks::{Field, Quirks};
 use crate::llm::thread::Fragment;
@@ -6,14 +6,14 @@ use crate::ports::ModelRequest;
 use crate::protocol::{Effort, Part, Role};
 use serde_json::Value;
 
-/// Minimum thinking budget of the API, in tokens.
+/// Smallest thinking budget that the API accepts, in tokens.
 const MIN_BUDGET: u64 = 1024;
 const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 
-/// Item types of another provider's API.
+/// Item types used by another provider's API.
 const FOREIGN: [&str; 4] = ["reasoning", "message", "function_call_output", "item_reference"];
 
-/// Returns whether the API created this block. It rejects foreign blocks and unsigned thinking.
+/// Returns whether a block was created by this API, which rejects foreign blocks and unsigned thinking.
 pub(super) fn is_from_api(block: &Value) -> bool {
     match block.get("type").and_then(Value::as_str) {
         Some("thinking") => block.get("signature").and_then(Value::as_str).is_some_and(|signature| !signature.is_empty()),
@@ -22,17 +22,17 @@ pub(super) fn is_from_api(block: &Value) -> bool {
     }
 }
 
-/// Returns whether the model expects a thinking budget in tokens; newer models do not.
+/// Returns whether the model expects a thinking budget in tokens. Newer models do not.
 fn uses_budget(model: &str, quirks: &Quirks) -> bool {
     let old = ["claude-3", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2", "claude-opus-4-5", "claude-sonnet-4-0"];
     let older = ["claude-sonnet-4-2", "claude-sonnet-4-5", "claude-haiku-4", "claude-sonnet-4@", "claude-opus-4@"];
     let name = model.to_ascii_lowercase();
     let old = !name.contains("claude") || old.iter().chain(&older).any(|part| name.contains(part));
-    // If one way was rejected, use the other.
+    // If the server rejected one setting, use the other one.
     old == quirks.sends(Field::Adaptive)
 }
 
-/// Returns the header that enables thinking between calls for models with a budget.
+/// Returns the header that enables thinking between tool calls, if the model uses a thinking budget and thinking is on.
 pub(in crate::llm) fn beta(model: &str, request: &ModelRequest, quirks: &Quirks) -> Option<(&'static str, String)> {
     let thinks = request.effort.is_some_and(|effort| effort != Effort::Off) && quirks.sends(Field::Thinking);
     (thinks && uses_budget(model, quirks)).then(|| ("anthropic-beta", INTERLEAVED.to_owned()))
@@ -48,7 +48,7 @@ pub(super) fn write(
 ) {
     let Some(effort) = effort.filter(|_| quirks.sends(Field::Thinking)) else { return };
     if effort == Effort::Off {
-        // The lowest setting of this model, which rejects `disabled`.
+        // Lowest setting of this model, which rejects `disabled`.
         let least = if model.to_ascii_lowercase().contains("claude-sonnet-5-5") { "between_tools" } else { "disabled" };
         out.extend_from_slice(format!(r#","thinking":{{"type":"{least}"}}"#).as_bytes());
         return;
@@ -77,7 +77,7 @@ pub(super) fn write(
     }
 }
 
-/// Returns whether thinking may be enabled. The API rejects it in the middle of a step that began without thinking.
+/// Returns whether thinking can be enabled. The API rejects it partway through a step that began without thinking.
 fn may_think(fragments: &[Fragment]) -> bool {
     let told = fragments.iter().rev().filter(|fragment| !fragment.json.is_empty());
     let answer = told.map(Fragment::message).find(|message| message.role != Role::Tool);

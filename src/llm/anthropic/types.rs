@@ -1,4 +1,4 @@
-//! Events of the Messages API, parsed for the fields that are used.
+//! Messages API events, reduced to the fields that aye uses.
 
 use crate::llm::json::{Text, parse_count};
 use crate::protocol::Usage;
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// Part of an event that is parsed first, so that unknown events and fields do not stop the stream.
+/// Fields of an event that are parsed before the others, so unknown events and fields do not interrupt the stream.
 #[derive(Deserialize)]
 pub(crate) struct EventHead<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -88,7 +88,7 @@ pub(crate) struct MessageEnd {
     pub stop_reason: Option<String>,
 }
 
-/// Counts so far. A later count replaces an earlier one.
+/// Token counts received so far. Later counts replace earlier ones.
 #[derive(Default, Clone)]
 pub(crate) struct MessagesUsage {
     input: Option<u64>,
@@ -99,7 +99,7 @@ pub(crate) struct MessagesUsage {
 }
 
 impl MessagesUsage {
-    /// Merges later counts. Counts in an unknown format are ignored, so that the response is not lost.
+    /// Replaces counts with later ones. Counts in an unknown format are ignored rather than failing the whole response.
     pub(crate) fn merge(&mut self, later: &Value) {
         let take = |kept: &mut Option<u64>, value: Option<&Value>| *kept = value.and_then(parse_count).or(*kept);
         take(&mut self.input, later.get("input_tokens"));
@@ -109,7 +109,7 @@ impl MessagesUsage {
         take(&mut self.reasoning, later.get("output_tokens_details").and_then(|details| details.get("thinking_tokens")));
     }
 
-    /// Returns the sum of all counts; `None` if none was reported yet.
+    /// Returns the total usage, or `None` if no counts have been reported yet.
     pub(crate) fn total(&self) -> Option<Usage> {
         let counts = [self.input, self.cache_read, self.cache_write, self.output, self.reasoning];
         counts.iter().any(Option::is_some).then(|| {

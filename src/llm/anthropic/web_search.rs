@@ -1,4 +1,4 @@
-//! Web search of the Messages API: a server tool that may be used once.
+//! Web search in the Messages API, which is a server tool that a response may use only once.
 
 use super::types::MessagesUsage;
 use crate::llm::provider_answer::{OUTPUT_TOKENS, ProviderAnswer, instruction, items, text_at};
@@ -14,7 +14,7 @@ pub(in crate::llm) fn body(model: &str, request: &SearchRequest) -> Vec<u8> {
     json!({"model": model, "max_tokens": OUTPUT_TOKENS, "messages": messages, "tools": [tool]}).to_string().into_bytes()
 }
 
-/// Parses a response; `None` if it is not from this API.
+/// Parses a response. Returns `None` if it is not a Messages API response.
 pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
     let mut answer = ProviderAnswer::default();
     response.get("content")?.as_array()?;

@@ -1,10 +1,10 @@
-//! Differences between the catalogue in use and another list, one line for each model.
+//! Differences between the catalogue in use and another list, formatted as one line per model.
 
 use super::Catalogue;
 use super::entry::CatalogueEntry;
 use crate::protocol::{Effort, ModelFacts, Price};
 
-/// Returns `openai/gpt-6: input price 2 → 1, window 400k → 1.05M` for each model that would change or be added.
+/// Returns each model that would be changed or added, with a description of its changes, such as `input price 2 → 1`.
 pub(super) fn changes<'a>(cards: &'a [CatalogueEntry], in_use: &Catalogue) -> Vec<(&'a str, String)> {
     let change = |card: &'a CatalogueEntry| {
         let before = in_use.facts(&card.name);
@@ -65,7 +65,7 @@ fn amount(dollars: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Formats a count without rounding: `200k`, `1.05M`.
+/// Formats a token count without rounding it: `200k`, `1.05M`.
 fn tokens(count: u64) -> String {
     match count {
         0 => "0".to_owned(),

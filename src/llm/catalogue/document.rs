@@ -3,7 +3,7 @@
 use super::entry::{Cards, CatalogueEntry};
 use toml::{Table, Value};
 
-/// Returns the document of a list.
+/// Formats a list as a TOML document.
 pub(super) fn write(cards: &Cards) -> String {
     let mut top = Table::new();
     let text = |value: &dyn std::fmt::Display| Value::String(value.to_string());

@@ -1,27 +1,27 @@
-//! Catalogue entries in TOML. The built-in list and the user's list have the same format.
+//! Catalogue entries in TOML. The built-in list and the user's own list use the same format.
 
 use crate::protocol::{Effort, Price};
 use jiff::civil::Date;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Entry of a model. Missing fields keep the facts of other lists.
+/// Catalogue entry for a model. Missing fields are taken from other lists.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct CatalogueEntry {
-    /// Name: `anthropic/claude-sonnet-5`; also matches dated names that begin with it.
+    /// Model name, such as `anthropic/claude-sonnet-5`. It also matches the same name followed by a date.
     pub name: String,
     pub context_window: Option<u64>,
     pub max_output_tokens: Option<u64>,
     pub price: Option<Price>,
     pub images: Option<bool>,
     pub tools: Option<bool>,
-    /// Whether the model supports reasoning effort, for lists that do not name the levels.
+    /// Whether the reasoning effort can be set. Used by lists that do not say which levels are supported.
     pub reasoning: Option<bool>,
-    /// Supported efforts, in ascending order; empty if the effort cannot be set.
+    /// Supported reasoning efforts, in ascending order. Empty if the effort cannot be set.
     pub efforts: Option<Vec<Effort>>,
-    /// URL of the documentation on which the entry is based.
+    /// URL of the documentation from which the entry was created.
     pub source: Option<String>,
-    /// Day on which the entry was checked against that documentation.
+    /// Date on which the entry was checked against that documentation.
     pub verified: Option<Date>,
 }
 
@@ -29,11 +29,11 @@ pub(crate) struct CatalogueEntry {
 pub(crate) struct Cards {
     /// Date of the list.
     pub date: Option<Date>,
-    /// Source of an updated list.
+    /// URL from which the list was downloaded.
     pub origin: Option<String>,
-    /// Parts of the names of models that support images, for unlisted models.
+    /// Substrings of model names by which unlisted models that accept images are recognized.
     pub image_families: Vec<String>,
-    /// Parts of the names of models with a configurable effort, for unlisted models.
+    /// Substrings of model names by which unlisted models with a configurable effort are recognized.
     pub reasoning_families: Vec<String>,
     pub models: Vec<CatalogueEntry>,
 }
@@ -42,12 +42,12 @@ const TOP: &[&str] = &["date", "image_families", "models", "origin", "reasoning_
 const OF_MODEL: &[&str] =
     &["context_window", "efforts", "images", "max_output_tokens", "name", "price", "reasoning", "source", "tools", "verified"];
 const OF_PRICE: &[&str] = &["cache_read", "cache_write", "input", "output"];
-/// Maximum size in bytes of a URL.
+/// Maximum length of a URL in bytes.
 const URL_BYTES: usize = 500;
-/// Maximum price in US dollars per million tokens; a higher price is a mistake.
+/// Maximum price in US dollars per million tokens. A higher price is considered a mistake.
 const MAX_DOLLARS: f64 = 100_000.0;
 
-/// Parses a list, or returns all errors with their line numbers.
+/// Parses a list. If it is invalid, returns all errors with their line numbers.
 pub(crate) fn read(text: &str) -> Result<Cards, Vec<(usize, String)>> {
     let mut reader = Reader { text, problems: Vec::new() };
     let document = DeTable::parse(text).map_err(|error| {
@@ -225,7 +225,7 @@ impl Reader<'_> {
             self.report_expected(key, SHAPE);
             return None;
         };
-        // Without a separate price, cached tokens cost as much as others.
+        // If a price for cached tokens is missing, they cost as much as other input.
         Some(Price { input, output, cache_read: cache_read.unwrap_or(input), cache_write: cache_write.unwrap_or(input) })
     }
 }

@@ -1,17 +1,17 @@
-//! Conversion of the models.dev list (`api.json`), a public database of models, to a catalogue.
+//! Conversion of the model list from models.dev (`api.json`), a public database of models, to a catalogue.
 //!
-//! The list maps provider IDs to objects that map model IDs to models. Prices are in US dollars per million tokens.
-//! Missing and implausible values are treated as unknown. Models that do not call tools or do not write text are
-//! ignored.
+//! The list maps provider IDs to objects, which map model IDs to models. Prices are in US dollars per million tokens.
+//! Missing or implausible values are treated as unknown. Models that cannot call tools or do not generate text are
+//! skipped.
 
 use super::entry::{Cards, CatalogueEntry};
 use crate::protocol::{Effort, Price};
 use jiff::civil::Date;
 use serde_json::{Map, Value};
 
-/// Home page, named as the source of the entries.
+/// Home page, which is given as the source of the entries.
 const HOME: &str = "https://models.dev";
-/// Provider names in the list and in aye.
+/// Provider names in the list, each followed by the name that aye uses.
 const PROVIDERS: [(&str, &str); 7] = [
     ("anthropic", "anthropic"),
     ("openai", "openai"),
@@ -21,14 +21,14 @@ const PROVIDERS: [(&str, &str); 7] = [
     ("xai", "xai"),
     ("groq", "groq"),
 ];
-/// Maximum size in bytes of a model name.
+/// Maximum length of a model name in bytes.
 const NAME_BYTES: usize = 200;
-/// Plausible numbers of tokens.
+/// Range of plausible token counts.
 const TOKENS: std::ops::RangeInclusive<u64> = 256..=1_000_000_000;
 /// Maximum price in US dollars per million tokens.
 const MAX_DOLLARS: f64 = 100_000.0;
 
-/// Converts the list; the error names missing data. `date`: day of the download.
+/// Converts the list. `date` is the date of the download. An error says which data is missing.
 pub(super) fn read(text: &str, date: Date) -> Result<Cards, String> {
     let document: Map<String, Value> =
         serde_json::from_str(text).map_err(|error| format!("not the JSON of a model list: {error}"))?;
@@ -90,7 +90,7 @@ fn price(model: &Value) -> Option<Price> {
     })
 }
 
-/// Returns the efforts, if the list names them.
+/// Returns the supported efforts, if the list includes them.
 fn efforts(model: &Value) -> Option<Vec<Effort>> {
     if model.get("reasoning").and_then(Value::as_bool) == Some(false) {
         return Some(Vec::new());

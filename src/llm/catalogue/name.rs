@@ -1,11 +1,11 @@
-//! Name variants of a model.
+//! Matching of the different names under which the same model is known.
 
-/// Returns the vendor of a provider: `openai-chat` and `openai` are two APIs of the same vendor.
+/// Returns the vendor behind a provider name. `openai-chat` and `openai`, for example, are two APIs of the same vendor.
 pub(crate) fn seller(provider: &str) -> &str {
     if provider == "openai-chat" { "openai" } else { provider }
 }
 
-/// Returns whether a listed name matches: `anthropic/claude-sonnet-5` also matches
+/// Returns whether a listed name refers to the requested model. `anthropic/claude-sonnet-5` also matches
 /// `anthropic/claude-sonnet-5-20260630`.
 pub(crate) fn is_same_model(listed: &str, asked: &str) -> bool {
     let halves = (listed.split_once('/'), asked.split_once('/'));
@@ -13,8 +13,8 @@ pub(crate) fn is_same_model(listed: &str, asked: &str) -> bool {
     listed_at == seller(asked_at) && asked.strip_prefix(listed).is_some_and(|rest| rest.is_empty() || is_date(rest))
 }
 
-/// Removes vendor-specific parts of a name: `openrouter/anthropic/claude-sonnet-4.5:beta` and
-/// `mine/us.anthropic.claude-sonnet-4-5-20250929-v1:0` become `claude-sonnet-4-5` and `claude-sonnet-4-5-20250929-v1`.
+/// Removes the vendor-specific parts of a name, turning `openrouter/anthropic/claude-sonnet-4.5:beta` into
+/// `claude-sonnet-4-5`, and `mine/us.anthropic.claude-sonnet-4-5-20250929-v1:0` into `claude-sonnet-4-5-20250929-v1`.
 pub(crate) fn bare_name(full_name: &str) -> String {
     let last = full_name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let last = last.split([':', '@']).next().unwrap_or_default();
@@ -22,24 +22,24 @@ pub(crate) fn bare_name(full_name: &str) -> String {
     normalize(last)
 }
 
-/// Normalizes dots and dashes, because providers use them interchangeably.
+/// Replaces dots with dashes, because providers use them interchangeably.
 fn normalize(name: &str) -> String {
     name.to_ascii_lowercase().replace(['.', '_'], "-")
 }
 
-/// Returns whether a bare name equals the listed one, with or without a date.
+/// Returns whether a bare name is the listed name, possibly followed by `-v1` and by a date, `-latest` or `-preview`.
 pub(crate) fn is_bare(listed: &str, asked: &str) -> bool {
     let rest = asked.strip_prefix(normalize(listed).as_str());
     let rest = rest.map(|rest| rest.strip_suffix("-v1").unwrap_or(rest));
     rest.is_some_and(|rest| rest.is_empty() || rest == "-latest" || rest == "-preview" || is_date(rest))
 }
 
-/// Returns whether a bare name denotes a size or variant of the listed open model.
+/// Returns whether a bare name refers to a size or variant of the listed open model.
 pub(crate) fn is_variant_of(listed: &str, asked: &str) -> bool {
     asked.strip_prefix(normalize(listed).as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// Returns whether this is a date suffix: `-20260630` or `-2026-06-30`.
+/// Returns whether the text is a date suffix, such as `-20260630` or `-2026-06-30`.
 fn is_date(rest: &str) -> bool {
     let Some(date) = rest.strip_prefix('-') else { return false };
     let dashes: Vec<usize> = date.match_indices('-').map(|(at, _)| at).collect();

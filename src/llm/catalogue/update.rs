@@ -1,19 +1,18 @@
-//! Update of the catalogue with a list from a file or a server. The list is fully validated before it replaces the
-//! current one.
+//! Catalogue updates from a file or server. A list is completely validated before it replaces the current one.
 
 use super::entry::{self, Cards};
 use super::{Catalogue, changes, document, models_dev};
 use jiff::civil::Date;
 
-/// Maximum size in bytes of a list.
+/// Maximum size in bytes of a list to be read.
 const MAX_BYTES: usize = 16 << 20;
-/// Maximum size in bytes of a stored list.
+/// Maximum size in bytes of a list to be stored.
 const MAX_STORED_BYTES: usize = 1 << 20;
 const MAX_MODELS: usize = 5_000;
-/// Maximum number of reported errors.
+/// Maximum number of errors to report.
 const MISTAKES: usize = 5;
 
-/// Reason why a list is not used.
+/// Reason why a list cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UpdateError {
     #[error("{0}")]
@@ -24,24 +23,24 @@ pub(crate) enum UpdateError {
     InFuture { date: Date, today: Date },
 }
 
-/// Validated list that may replace the downloaded one.
+/// Validated list that can replace the downloaded one.
 #[derive(Debug)]
 pub(crate) struct CatalogueUpdate {
     cards: Cards,
-    /// Changes, each with the name of its model.
+    /// Description of each change, preceded by the name of the model.
     pub changes: Vec<(String, String)>,
 }
 
 impl CatalogueUpdate {
-    /// Maximum number of bytes that are read from a list.
+    /// Maximum number of bytes to read from a list.
     pub(crate) const MAX_BYTES: usize = MAX_BYTES;
 
-    /// Parses a list in the format of the catalogue (TOML) or of models.dev (JSON). `origin`: its URL. `today`: the
-    /// current day, used as the date of a list without one.
+    /// Parses a list in catalogue format (TOML) or in models.dev format (JSON). `origin` is the URL of the list.
+    /// `today` is the current date, which is also used for lists without a date.
     pub(crate) fn read(bytes: &[u8], origin: &str, in_use: &Catalogue, today: Date) -> Result<Self, UpdateError> {
         let mut cards = parse(bytes, today)?;
         let date = cards.date.unwrap_or(today);
-        // Another time zone may be a day ahead. A later date would block all later updates.
+        // In another time zone, it may already be the next day. A later date would block all later updates.
         if date > today.tomorrow().unwrap_or(today) {
             return Err(UpdateError::InFuture { date, today });
         }
@@ -53,7 +52,7 @@ impl CatalogueUpdate {
             return Err(UpdateError::Older { date, in_use });
         }
         (cards.date, cards.origin) = (Some(date), Some(origin.to_owned()));
-        // The user's own list overrides every other, so it is not part of the comparison.
+        // The user's list overrides all others, so it is excluded from the comparison.
         let without_own = Catalogue { own: None, ..in_use.clone() };
         let changes = changes::changes(&cards.models, &without_own).into_iter();
         let changes = changes.map(|(name, words)| (name.to_owned(), words)).collect();
@@ -64,13 +63,13 @@ impl CatalogueUpdate {
         self.cards.date
     }
 
-    /// Returns the file content for storage.
+    /// Returns the content of the file in which the list is stored.
     pub(crate) fn document(&self) -> Result<String, UpdateError> {
         let text = document::write(&self.cards);
         if text.len() > MAX_STORED_BYTES {
             return Err(malformed_error(format!("the list is larger than {} MB", MAX_STORED_BYTES >> 20)));
         }
-        // The next start must be able to read the stored list.
+        // aye must be able to read the stored list at the next start.
         entry::read(&text).map_err(|mistakes| malformed_error(join_mistakes(mistakes)))?;
         Ok(text)
     }

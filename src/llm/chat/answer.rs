@@ -1,4 +1,4 @@
-//! Response of Chat Completions, assembled chunk by chunk.
+//! Chat Completions responses, which are assembled chunk by chunk.
 
 use super::calls::CallAssembler;
 use super::types::{ChatChoice, ChatChunk, ChatDelta, ContentPart, groq_usage, parse_finish_reason, parse_usage};
@@ -15,12 +15,12 @@ use serde_json::{Map, Value};
 pub(in crate::llm) struct ChatAssembler {
     speaker: ErrorContext,
     started: bool,
-    /// ID of the latest chunk.
+    /// ID given by the most recent chunk.
     id: Option<String>,
     model: Option<String>,
     text: String,
     reasoning: String,
-    /// Field that contains the reasoning, and its structured form, if any.
+    /// Name of the field in which the reasoning arrived, if there is any.
     thinking_field: Option<&'static str>,
     details: Vec<Value>,
     calls: CallAssembler,
@@ -107,7 +107,7 @@ impl ChatAssembler {
         }
     }
 
-    /// Handles reasoning: a string, or a list of parts with text.
+    /// Handles reasoning, which is either a string or a list of text parts.
     fn on_reasoning(&mut self, raw: &RawValue, deltas: &mut Deltas) {
         if let Some(piece) = parse_text(raw) {
             self.think(&piece, deltas);
@@ -128,7 +128,8 @@ impl ChatAssembler {
         deltas.reasoning(piece);
     }
 
-    /// Joins parts of one text; leaves signed or encrypted parts unchanged.
+    /// Adds structured reasoning details, merging adjacent parts of the same text. Signed or encrypted parts are left
+    /// unchanged.
     fn detail(&mut self, raw: &RawValue) {
         let Ok(details) = serde_json::from_str::<Vec<Value>>(raw.get()) else { return };
         for detail in details {

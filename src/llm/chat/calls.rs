@@ -1,4 +1,4 @@
-//! Assembly of tool calls: assigns chunks to calls, for servers that send numbers, names, or neither.
+//! Assembly of tool calls from chunks. Chunks are matched to calls even for servers that omit indexes, names or both.
 
 use super::types::{CallPiece, FunctionPiece};
 use crate::llm::arguments::ArgumentBuffer;
@@ -22,7 +22,7 @@ struct Call {
     balance: Balance,
 }
 
-/// Counter of open brackets in a JSON text; reads each byte once.
+/// Tracks open brackets in a JSON text, reading each byte only once.
 #[derive(Debug, Default)]
 struct Balance {
     read: usize,
@@ -54,7 +54,7 @@ impl CallAssembler {
         self.open.is_empty()
     }
 
-    /// Returns whether all calls arrived as `function_call`.
+    /// Returns whether the calls arrived in a `function_call` field.
     pub(crate) fn is_legacy(&self) -> bool {
         self.legacy
     }
@@ -83,7 +83,7 @@ impl CallAssembler {
         deltas.call(&call.name, call.arguments.bytes());
     }
 
-    /// Adds the single call in the format that preceded `tool_calls`.
+    /// Adds a call in the single-call format that was used before `tool_calls`.
     pub(crate) fn add_legacy(&mut self, function: FunctionPiece<'_>, deltas: &mut Deltas) {
         self.legacy = true;
         self.add(&CallPiece { index: Some(0), id: None, function: Some(function) }, deltas);
@@ -93,7 +93,8 @@ impl CallAssembler {
         let same = |call: &Call| !id.is_empty() && call.id == id;
         if let Some(index) = index {
             let at = self.open.iter().rposition(|call| call.index == Some(index))?;
-            // Some servers give every call the number 0. A new ID and name after complete arguments start another call.
+            // Some servers assign the number 0 to every call. A new ID and name after complete arguments start another
+            // call.
             let call = &mut self.open[at];
             let other = !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty() && call.is_whole();
             return if other { self.open.iter().rposition(same) } else { Some(at) };
@@ -114,8 +115,9 @@ impl CallAssembler {
         self.open.len()
     }
 
-    /// Returns the calls in order. `cut`: the response was cut off, so the last call may be incomplete. `ended`: the
-    /// server reported the end of the response, which is the only end marker of its calls.
+    /// Returns the calls in order. `cut` is whether the response was cut off, which may leave the last call incomplete.
+    /// `ended` is whether the server reported the end of the response, because its calls have no end marker of their
+    /// own.
     pub(crate) fn finish(self, cut: bool, ended: bool) -> impl Iterator<Item = ToolCall> {
         let last = self.open.len().saturating_sub(1);
         let made_up = uuid::Uuid::new_v4().simple().to_string();
@@ -129,7 +131,7 @@ impl CallAssembler {
 }
 
 impl Call {
-    /// Adds arguments: a string contains a part of the arguments, an object all arguments.
+    /// Adds arguments. A string contains one part of the arguments, whereas an object contains all of them.
     fn extend(&mut self, arguments: Option<&RawValue>) {
         let Some(raw) = arguments else { return };
         match parse_text(raw) {

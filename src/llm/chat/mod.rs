@@ -1,4 +1,4 @@
-//! Chat Completions: URL and headers.
+//! Chat Completions API: URL and request headers.
 
 mod answer;
 mod calls;
@@ -16,12 +16,12 @@ pub(super) fn headers(key: Option<String>) -> Vec<(&'static str, String)> {
     key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
 }
 
-/// Returns whether an error means that the model requires the Responses API.
+/// Returns whether an error message says that the model requires the Responses API.
 pub(super) fn requires_responses_api(refusal: &str) -> bool {
     refusal.contains("v1/responses")
 }
 
-/// Returns the hint for that error.
+/// Returns the hint for an error caused by a model that requires the Responses API.
 pub(super) fn responses_api_hint(speaker: &ErrorContext) -> String {
     let ErrorContext { provider, model, .. } = speaker;
     if provider == "openai-chat" {

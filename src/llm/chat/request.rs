@@ -1,4 +1,4 @@
-//! Request to a Chat Completions server, assembled from the JSON of its messages.
+//! Chat Completions requests, which are assembled from the JSON of individual messages.
 
 use crate::llm::ids::Ids;
 use crate::llm::images;
@@ -10,7 +10,7 @@ use crate::protocol::{CallArguments, Effort, Message, Part, Role, ToolCall, Tool
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Fields that servers use for reasoning. Reasoning is sent back in the field in which it arrived.
+/// Fields in which servers return reasoning. It is sent back in the field in which it arrived.
 pub(super) const THINKING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
 
 #[derive(Serialize)]
@@ -51,7 +51,7 @@ enum MessagePart<'a> {
 
 #[derive(Serialize)]
 struct ImageAddress {
-    /// Image as a `data:` URL.
+    /// Image data as a `data:` URL.
     url: String,
 }
 
@@ -83,7 +83,7 @@ struct DeclaredTool<'a> {
     parameters: &'a Value,
 }
 
-/// Returns the whole request body.
+/// Returns the complete request body.
 pub(in crate::llm) fn body(
     model: &str,
     base_url: &str,
@@ -102,7 +102,7 @@ pub(in crate::llm) fn body(
     if quirks.sends(Field::StreamOptions) {
         out.extend_from_slice(br#","stream_options":{"include_usage":true}"#);
     }
-    // If one of the two names was rejected, use the other.
+    // If the server rejected one of the two names, use the other one.
     let new_limit = is_openai(host) == quirks.sends(Field::OtherLimit);
     out.extend_from_slice(if new_limit { br#","max_completion_tokens":"# } else { br#","max_tokens":"# });
     write_json(&mut out, &request.max_output_tokens.min(quirks.most_output.unwrap_or(u64::MAX)).max(1));
@@ -127,15 +127,15 @@ pub(in crate::llm) fn body(
     out
 }
 
-/// Messages in the order that servers accept: results directly after their response, then the user's text and images
-/// joined into one message, because not every server accepts two.
+/// Writes messages in an order that servers accept. Tool results directly follow the response with the calls. The
+/// user's text and images come after them in a single message, because not all servers accept two.
 struct TurnWriter<'a> {
     out: &'a mut Vec<u8>,
-    /// User messages that have not been written yet.
+    /// User messages that are still to be written.
     pending: Vec<&'a [u8]>,
-    /// Whether tool results precede them.
+    /// Whether the pending messages follow tool results.
     results: bool,
-    /// Whether the server requires a response between results and a user message.
+    /// Whether the server insists on a response between tool results and a user message.
     strict: bool,
 }
 
@@ -199,7 +199,8 @@ fn is_answer(fragment: &Fragment) -> bool {
     fragment.role == Role::Assistant
 }
 
-/// Joins user messages into one. If all are plain text, separates them with blank lines; otherwise joins their parts.
+/// Merges user messages into one. If all of them are plain text, they are separated by blank lines. Otherwise, their
+/// parts are concatenated.
 fn join(out: &mut Vec<u8>, pending: &[&[u8]]) {
     const HEAD: &[u8] = br#"{"role":"user","content":"#;
     let contents: Vec<&[u8]> = pending.iter().filter_map(|json| json.strip_prefix(HEAD)?.strip_suffix(b"}")).collect();
@@ -223,7 +224,8 @@ fn join(out: &mut Vec<u8>, pending: &[&[u8]]) {
     out.push(b'}');
 }
 
-/// Returns the end of the results in a message. Text in JSON has no unescaped quotes, so the marker is unambiguous.
+/// Returns the offset at which the tool results in a message end. The marker is unambiguous, because quotes in JSON
+/// text are always escaped.
 fn results_end(json: &[u8]) -> usize {
     const USER: &[u8] = br#",{"role":"user","#;
     if json.starts_with(&USER[1..]) {
@@ -236,8 +238,8 @@ fn host(base_url: &str) -> &str {
     base_url.split("://").nth(1).and_then(|rest| rest.split(['/', ':']).next()).unwrap_or_default()
 }
 
-/// Returns whether the host is OpenAI. Its newer models reject the old name of the output limit; most other servers
-/// only accept the old name.
+/// Returns whether the host is OpenAI. Its newer models reject the old name of the output limit, whereas most other
+/// servers accept only the old name.
 fn is_openai(host: &str) -> bool {
     host.ends_with("openai.com") || host.ends_with("openai.azure.com")
 }
@@ -300,7 +302,7 @@ fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
                 }
             }
             if !pieces.is_empty() {
-                // Results contain only text. Their images follow after all results of the response.
+                // Results contain only text. Their images follow all results of the response.
                 let told = "[the images of the results above, in order]";
                 let text = if text.is_empty() && results { told } else { &text };
                 if !text.is_empty() {
@@ -316,7 +318,7 @@ fn write_message(message: &Message, request: &ModelRequest, out: &mut Vec<u8>) {
     }
 }
 
-/// Joins the text parts of a message with blank lines.
+/// Returns the text parts of a message, separated by blank lines.
 fn texts(message: &Message) -> String {
     let texts = message.content.iter().filter_map(|part| match part {
         Part::Text { text } => Some(text.as_str()),
@@ -347,7 +349,7 @@ fn call(call: &ToolCall) -> Call<'_> {
     Call { id: call.tool_call_id.as_str(), kind: "function", function: Function { name: &call.tool_name, arguments } }
 }
 
-/// Returns the reasoning fields of a message; none for another provider's reasoning.
+/// Returns the reasoning fields of a message. Empty if the reasoning is from another provider.
 fn thinking(message: &Message) -> Map<String, Value> {
     let mut fields = Map::new();
     for part in &message.content {

@@ -119,7 +119,7 @@ fn finish(reason: &str) -> Value {
     json!({"index": 0, "delta": {}, "finish_reason": reason})
 }
 
-/// Returns the names and arguments of the calls.
+/// Returns the ID, name and arguments of each call.
 fn calls(completion: &Completion) -> Vec<(String, String, String)> {
     completion
         .content

@@ -1,4 +1,4 @@
-//! Chunks of Chat Completions. Servers may omit any field, or send null or another type.
+//! Chat Completions chunks. A server may omit any field, set it to null, or give it a different type.
 
 use crate::llm::json::{Text, parse_count, parse_text};
 use crate::protocol::Usage;
@@ -30,7 +30,7 @@ struct Groq<'a> {
     usage: &'a RawValue,
 }
 
-/// Returns the usage in a provider-specific field.
+/// Returns the usage contained in the `x_groq` field.
 pub(crate) fn groq_usage(raw: &RawValue) -> Option<&RawValue> {
     serde_json::from_str::<Groq<'_>>(raw.get()).ok().map(|groq| groq.usage)
 }
@@ -41,14 +41,14 @@ pub(crate) struct ChatChoice<'a> {
     pub index: Option<u64>,
     #[serde(default, borrow)]
     pub delta: Option<ChatDelta<'a>>,
-    /// Complete message, which some servers send in a single chunk.
+    /// Complete message, which some servers send in a single chunk instead of deltas.
     #[serde(default, borrow)]
     pub message: Option<ChatDelta<'a>>,
     #[serde(default, borrow)]
     pub finish_reason: Option<&'a RawValue>,
     #[serde(default, borrow)]
     pub usage: Option<&'a RawValue>,
-    /// Upstream error, which one server reports in this field.
+    /// Error from an upstream server, which one gateway reports in this field.
     #[serde(default, borrow)]
     pub error: Option<&'a RawValue>,
 }
@@ -89,7 +89,8 @@ pub(crate) struct FunctionPiece<'a> {
     pub arguments: Option<&'a RawValue>,
 }
 
-/// Parses the reason why a response ended: a word, or an object with a word. Any other value also ends the response.
+/// Parses the reason why a response ended, which is a string or an object that contains the string. Any other value
+/// also means that the response ended.
 pub(crate) fn parse_finish_reason(raw: &RawValue) -> Option<String> {
     if let Some(reason) = parse_text(raw) {
         return Some(reason.into_owned()).filter(|reason| !reason.is_empty());
@@ -104,7 +105,7 @@ pub(crate) fn parse_finish_reason(raw: &RawValue) -> Option<String> {
     }
 }
 
-/// Content part, as some servers send it.
+/// Content part, as sent by servers that split content into parts.
 #[derive(Deserialize)]
 pub(crate) struct ContentPart<'a> {
     #[serde(default, borrow)]
@@ -115,7 +116,7 @@ pub(crate) struct ContentPart<'a> {
     pub refusal: Option<&'a RawValue>,
 }
 
-/// Parses a usage object; `None` if its format is unknown or it is empty.
+/// Parses a usage object. Returns `None` if it is empty or has an unknown format.
 pub(crate) fn parse_usage(raw: &RawValue) -> Option<Usage> {
     let usage: Map<String, Value> = serde_json::from_str(raw.get()).ok()?;
     let first = |paths: &[&str]| {

@@ -41,8 +41,8 @@ async fn answer(messages: &[Arc<Message>]) -> Completion {
     completion
 }
 
-/// Plays the demo to its end; `outcome` determines the outcome of each call. Returns the called tools and the last
-/// text.
+/// Plays the demo to its end, with `outcome` determining the outcome of each call. Returns the tools that were called
+/// and the final text.
 async fn play(outcome: impl Fn(&str) -> ToolStatus) -> (Vec<String>, String) {
     let mut messages = vec![prompt()];
     let mut tools = Vec::new();

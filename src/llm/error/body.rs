@@ -1,17 +1,17 @@
-//! Error bodies of known servers: messages and codes.
+//! Extraction of messages and codes from the error bodies of known servers.
 
 use super::body_excerpt;
 use super::retry_after::{request_id, requested_wait};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Maximum length in characters of a message that is not JSON.
+/// Maximum length in characters of an error message that is not JSON.
 const MAX_PLAIN_CHARS: usize = 1_000;
-/// Maximum length in characters of an upstream error that is shown after the message.
+/// Maximum length in characters of an upstream error that follows the message.
 const MAX_BEHIND_CHARS: usize = 400;
 const MAX_DEPTH: usize = 6;
 
-/// Fields that contain a code.
+/// Fields that may contain an error code.
 const CODES: [&str; 14] = [
     "type",
     "code",
@@ -28,7 +28,7 @@ const CODES: [&str; 14] = [
     "kind",
     "base_resp",
 ];
-/// Fields that may contain the message, in order of preference.
+/// Fields that may contain the error message, in order of preference.
 const SENTENCES: [&str; 18] = [
     "error",
     "message",
@@ -50,23 +50,23 @@ const SENTENCES: [&str; 18] = [
     "body",
 ];
 
-/// Parts of an error that identify its kind.
+/// Information extracted from an error body.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorFields {
     pub message: String,
-    /// `type`, `code` and similar values, in lower case, one per line.
+    /// Values of `type`, `code` and similar fields, in lower case, one per line.
     pub codes: String,
-    /// Upstream error, if the server forwards one.
+    /// Message of the upstream server, if this server forwarded one.
     pub behind: String,
-    /// HTTP status in the body.
+    /// HTTP status given in the body.
     pub status: Option<u16>,
-    /// Requested delay.
+    /// Delay after which the provider asks clients to retry.
     pub wait: Option<Duration>,
-    /// Request ID at the provider.
+    /// ID that the provider assigned to the request.
     pub request_id: Option<String>,
 }
 
-/// Returns whether a JSON body without an error status is an error.
+/// Returns whether the JSON body of a successful response actually reports an error.
 pub(crate) fn is_error_body(body: &[u8]) -> bool {
     let Ok(value) = serde_json::from_slice::<Value>(body) else { return false };
     // Some servers send a list with one element.
@@ -104,7 +104,8 @@ pub(crate) fn read_body(status_line: &str, body: &[u8]) -> ErrorFields {
     words
 }
 
-/// Returns the title or first heading of an HTML page, empty if it has neither; `None` if the text is not a page.
+/// Returns the title or first heading of an HTML page, or an empty string if it has neither. Returns `None` if the text
+/// is not HTML.
 fn page(text: &str) -> Option<String> {
     if !text.starts_with('<') {
         return None;
@@ -119,7 +120,7 @@ fn page(text: &str) -> Option<String> {
     Some(element("title").or_else(|| element("h1")).or_else(|| element("message")).unwrap_or_default())
 }
 
-/// Returns a line of HTML as plain text.
+/// Converts HTML to a single line of plain text.
 fn html_to_text(html: &str) -> String {
     let mut text = String::new();
     let mut inside = false;
@@ -138,8 +139,8 @@ fn html_to_text(html: &str) -> String {
     words.join(" ").chars().take(MAX_PLAIN_CHARS).collect()
 }
 
-/// Searches the known locations of the message: `error.message`, `message`, `error`, `detail`, `errors[0]`,
-/// `[{error}]`.
+/// Looks for a message in its known locations: `error.message`, `message`, `error`, `detail`, `errors[0]` and
+/// `[{error}]`. Also collects error codes and the status.
 fn collect(value: &Value, words: &mut ErrorFields, depth: usize) {
     if depth > MAX_DEPTH {
         return;
@@ -181,14 +182,14 @@ fn collect(value: &Value, words: &mut ErrorFields, depth: usize) {
     }
 }
 
-/// Adds the codes of all entries in a list of details.
+/// Adds the codes found in a list of error details.
 fn reasons(items: &[Value], words: &mut ErrorFields) {
     for reason in items.iter().take(16).filter_map(|item| item.get("reason")?.as_str()) {
         add_code(words, reason);
     }
 }
 
-/// Adds the message that a server forwards from an upstream server.
+/// Adds the message that a server forwarded from an upstream server.
 fn add_upstream_message(map: &serde_json::Map<String, Value>, words: &mut ErrorFields) {
     let Some(Value::Object(metadata)) = map.get("metadata") else { return };
     let raw = match metadata.get("raw") {
@@ -211,7 +212,7 @@ fn add_upstream_message(map: &serde_json::Map<String, Value>, words: &mut ErrorF
     }
 }
 
-/// Parses an HTTP error status, as a number or as digits.
+/// Parses an HTTP error status that is given as a number or as a string of digits.
 fn parse_status(value: &Value) -> Option<u16> {
     let number = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
     u16::try_from(number).ok().filter(|status| (400..600).contains(status))

@@ -1,4 +1,5 @@
-//! Classification of provider errors. Servers use statuses and codes inconsistently, so neither is reliable alone.
+//! Classification of provider errors. Servers use both statuses and codes inconsistently, so neither can be relied on
+//! alone.
 
 use super::body::ErrorFields;
 use crate::protocol::FailureKind;
@@ -41,7 +42,7 @@ const KEY: &[&str] = &[
     "api key is invalid",
     "api key is not valid",
     "not authenticated",
-    // A gateway without a database received a key of another service.
+    // A gateway without a database received a key for another service.
     "no_db_connection",
     "no connected db",
 ];
@@ -228,7 +229,7 @@ const FORBIDDEN: &[&str] = &[
     "organization has been disabled",
     "organization is disabled",
 ];
-/// Phrases of errors about the request that servers send with a status for server errors. A retry
+/// Phrases in error messages about an unsuitable request that servers report as a server error. Retrying such a request
 /// would fail again.
 const UNFIT: &[&str] = &[
     "does not support",
@@ -239,18 +240,18 @@ const UNFIT: &[&str] = &[
     "invalid_request_error",
     "badrequesterror",
 ];
-/// Phrases of errors about a request larger than the limit per minute, sent with the status for
-/// rate limits.
+/// Phrases in error messages about a single request that exceeds the per-minute limit, which servers report as rate
+/// limiting.
 const TOO_LARGE: &[&str] = &["request too large for", "tokens must be reduced in order to run"];
 const OVERLOADED: &[&str] = &["overloaded", "model is busy", "server is busy", "service is too busy"];
 
-/// Classifies by status and codes first, and by wording if they are not conclusive.
+/// Classifies an error by its status and codes or, if these are inconclusive, by the wording of its message.
 pub(crate) fn classify(status: u16, words: &ErrorFields) -> FailureKind {
     let text = format!("{}\n{}", words.message, words.behind).to_lowercase();
     let coded = |list: &[&str]| list.iter().any(|word| words.codes.contains(word));
     let one_of = |list: &[&str]| coded(list) || list.iter().any(|word| text.contains(word));
     let client = status == 0 || (400..500).contains(&status);
-    // Servers describe a quota per minute with the same words as a paid quota.
+    // Servers use the same words for a quota per minute and for a paid quota.
     let by_the_minute = words.codes.contains("resource_exhausted") || words.codes.contains("rate_limit");
     match status {
         401 => return FailureKind::Authentication,

@@ -1,16 +1,17 @@
-//! Retry delay that a provider requests: in a header, in the body, in its message, or by the state of its limits.
+//! Retry delays, which providers request in a header, in a body field or in the message, or imply by the state of their
+//! rate limits.
 
 use crate::sys::http::retry_after::{date, leading_span, number, seconds, span, span_or_date, time_until};
 use jiff::Timestamp;
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
-/// Seconds from which a value is a date instead of a duration.
+/// Number of seconds at and above which a value is taken to be a date rather than a duration.
 const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLISECONDS: f64 = 1e12;
 const MAX_DEPTH: usize = 6;
 
-/// Text before the delay in messages of providers.
+/// Phrases that precede the delay in error messages.
 const PHRASES: [&str; 14] = [
     "try again in ",
     "try again after ",
@@ -28,7 +29,7 @@ const PHRASES: [&str; 14] = [
     "available in ",
 ];
 
-/// Headers with the reset time of a limit, each with the header for the remaining amount.
+/// Headers that give the time at which a rate limit is reset, each with the header for the amount remaining.
 const LIMITS: [(&str, &str); 11] = [
     ("x-ratelimit-reset-requests", "x-ratelimit-remaining-requests"),
     ("x-ratelimit-reset-tokens", "x-ratelimit-remaining-tokens"),
@@ -43,25 +44,26 @@ const LIMITS: [(&str, &str); 11] = [
     ("ratelimit-reset", "ratelimit-remaining"),
 ];
 
-/// Headers in which providers and proxies send request IDs.
+/// Headers in which providers and proxies return request IDs.
 const REQUEST_IDS: [&str; 4] = ["request-id", "x-request-id", "x-goog-request-id", "cf-ray"];
-/// Maximum length in characters of a request ID.
+/// Maximum length of a request ID in characters.
 const MAX_ID: usize = 80;
 
-/// Retry information in the headers of an error response.
+/// Retry information from the headers of an error response.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct RetryHints {
-    /// Requested delay.
+    /// Delay requested by the provider.
     pub wait: Option<Duration>,
-    /// Time until the exhausted limits reset. Used only if no delay is requested.
+    /// Time until all exhausted rate limits have been reset. Used only if no delay was requested.
     pub limits: Option<Duration>,
-    /// Whether the provider recommends a retry, if it states so.
+    /// Whether the provider recommends retrying, or `None` if it does not say.
     pub again: Option<bool>,
-    /// Request ID at the provider.
+    /// ID that the provider assigned to the request.
     pub request_id: Option<String>,
 }
 
-/// Parses the headers. Dates are compared with the server's own clock, if the response contains it.
+/// Parses the headers of an error response. Dates are interpreted relative to the server's own clock, if the response
+/// includes it.
 pub(crate) fn parse_headers<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> RetryHints {
     let now = header("date").and_then(date).or_else(|| Timestamp::try_from(now).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
     let milliseconds = ["retry-after-ms", "x-ms-retry-after-ms"].iter().find_map(|name| number(header(name)?));
@@ -78,15 +80,15 @@ pub(crate) fn parse_headers<'a>(header: impl Fn(&str) -> Option<&'a str>, now: S
     RetryHints { wait, limits: limits(&header, now), again, request_id }
 }
 
-/// Returns a request ID that is safe to show: printable characters only.
+/// Returns the request ID if it is safe to display, which means at most `MAX_ID` printable ASCII characters.
 pub(crate) fn request_id(text: &str) -> Option<String> {
     let text = text.trim();
     let is_word = (1..=MAX_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
     is_word.then(|| text.to_owned())
 }
 
-/// Returns the longest reset time of the exhausted limits. If the remaining amounts are not reported, any limit may be
-/// exhausted.
+/// Returns the latest reset time of the rate limits that are reported as exhausted. If there are none, returns the
+/// latest reset time of the limits whose remaining amount is not reported, because any of these may be exhausted.
 fn limits<'a>(header: &impl Fn(&str) -> Option<&'a str>, now: Timestamp) -> Option<Duration> {
     let told = |(reset, left): &(&str, &str)| {
         let wait = header(reset).and_then(|text| parse_reset(text, now))?;
@@ -97,12 +99,13 @@ fn limits<'a>(header: &impl Fn(&str) -> Option<&'a str>, now: Timestamp) -> Opti
     used_up.or_else(|| known.iter().filter(|(_, left)| left.is_none()).map(|(wait, _)| *wait).max())
 }
 
-/// Returns the delay requested in the body: in a field, or in the message.
+/// Returns the delay requested in a field of the body or, if there is none, in the message.
 pub(crate) fn requested_wait(body: Option<&Value>, message: &str) -> Option<Duration> {
     body.and_then(|body| field(body, 0)).or_else(|| parse_message_delay(message))
 }
 
-/// Searches for `retryDelay` of a `google.rpc.RetryInfo`, `retry_after` and similar fields at any depth.
+/// Searches at any depth for a delay, given as `retryDelay` in a `google.rpc.RetryInfo`, as `retry_after` or in similar
+/// fields.
 fn field(value: &Value, depth: usize) -> Option<Duration> {
     if depth > MAX_DEPTH {
         return None;
@@ -123,7 +126,7 @@ fn field(value: &Value, depth: usize) -> Option<Duration> {
     }
 }
 
-/// Parses `38`, `"38s"`, `{"seconds": 38, "nanos": 5}`.
+/// Parses a delay such as `38`, `"38s"` or `{"seconds": 38, "nanos": 5}`.
 fn delay(value: &Value) -> Option<Duration> {
     match value {
         Value::Number(number) => seconds(number.as_f64()?),
@@ -136,7 +139,7 @@ fn delay(value: &Value) -> Option<Duration> {
     }
 }
 
-/// Parses `Please try again in 6m0.5s.`, `retry after 30 seconds`.
+/// Parses a delay in a message such as `Please try again in 6m0.5s.` or `retry after 30 seconds`.
 fn parse_message_delay(message: &str) -> Option<Duration> {
     let text = message.to_ascii_lowercase();
     PHRASES.iter().find_map(|phrase| {
@@ -148,7 +151,7 @@ fn parse_message_delay(message: &str) -> Option<Duration> {
     })
 }
 
-/// Parses `1s`, `6m0s`, `20ms`, `12`, `1741305600000`, `2015-10-21T07:28:00Z`.
+/// Parses a reset time such as `1s`, `6m0s`, `20ms`, `12`, `1741305600000` or `2015-10-21T07:28:00Z`.
 fn parse_reset(text: &str, now: Timestamp) -> Option<Duration> {
     let Some(count) = number(text) else { return span_or_date(text, now) };
     let moment = match count {

@@ -1,4 +1,4 @@
-//! Response of the Gemini API, assembled chunk by chunk.
+//! Gemini API responses, which are assembled chunk by chunk.
 
 use super::types::{Feedback, FunctionCall, GeminiCandidate, GeminiChunk, GeminiUsage, Part as WirePart};
 use crate::llm::arguments::parse_complete;
@@ -12,9 +12,10 @@ use crate::protocol::{CallArguments, CallId, Failure, FailureKind, Part, StopRea
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// Prefix of IDs for calls without an ID from the provider. These IDs are not sent to it.
+/// Prefix of the IDs that aye generates for calls to which the provider assigned none. They are never sent to the
+/// provider.
 pub(super) const GENERATED_ID_PREFIX: &str = "aye_";
-/// Finish reasons of a content filter.
+/// Finish reasons that mean that a content filter blocked the response.
 const BLOCKED: [&str; 9] = [
     "SAFETY",
     "RECITATION",
@@ -26,14 +27,14 @@ const BLOCKED: [&str; 9] = [
     "IMAGE_PROHIBITED_CONTENT",
     "IMAGE_RECITATION",
 ];
-/// Finish reasons for a malformed call; another attempt may produce a valid one.
+/// Finish reasons that mean that a call was malformed, in which case another attempt may produce a valid one.
 const MALFORMED_CALL_REASONS: [&str; 4] =
     ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"];
 
 pub(in crate::llm) struct GeminiAssembler {
     speaker: ErrorContext,
     content: Vec<Part>,
-    /// Kind of the text or thought that the next part may continue.
+    /// Kind of part that is being written, which the next chunk may continue.
     open: Option<Kind>,
     calls: usize,
     made_up: Option<String>,
@@ -136,7 +137,7 @@ impl GeminiAssembler {
         self.open = Some(kind);
     }
 
-    /// Adds a signed part separately, because the signature covers exactly its text.
+    /// Adds a signed text or thought as a part of its own, because the signature applies to exactly its text.
     fn push_signed(&mut self, kind: Kind, text: &str, signature: &str) {
         self.open = None;
         match kind {
@@ -158,7 +159,7 @@ impl GeminiAssembler {
     fn call(&mut self, call: &FunctionCall<'_>, signature: Option<&str>, deltas: &mut Deltas) {
         let name = call.name.and_then(parse_text).unwrap_or_default();
         if name.is_empty() && call.args.is_none() && call.partial_args.is_none() {
-            // When arguments arrive in parts, the last part is empty.
+            // If the arguments arrive in parts, the last part is empty.
             return;
         }
         self.open = None;
@@ -170,7 +171,7 @@ impl GeminiAssembler {
             None | Some("null") => CallArguments::Object(Map::new()),
             Some(json) => parse_complete(json, true),
         };
-        // Arguments in parts were not requested, and are not assembled here.
+        // aye does not request arguments in parts, so they are not assembled here.
         let in_pieces = call.partial_args.is_some() || call.will_continue == Some(true);
         let arguments = if in_pieces { CallArguments::Malformed(String::new()) } else { arguments };
         let id = call.id.and_then(parse_text).filter(|id| !id.trim().is_empty());
@@ -195,7 +196,7 @@ impl GeminiAssembler {
         ))
     }
 
-    /// Returns an error with the usage so far.
+    /// Creates an error that includes the usage reported so far.
     fn with_usage(&self, failure: Failure) -> ModelError {
         ModelError { usage: self.usage.usage_so_far(), ..failure.into() }
     }
@@ -235,7 +236,7 @@ impl ResponseAssembler for GeminiAssembler {
         Ok(self.progress())
     }
 
-    /// Parses a body that is a list of all chunks, or a single complete one.
+    /// Parses a body that is a list of all chunks, or just a single complete chunk.
     fn parse_whole_body(&mut self, body: &[u8], deltas: &mut Deltas) -> Option<Result<(), ModelError>> {
         let chunks: Vec<&RawValue> = match body.trim_ascii_start().first() {
             Some(b'[') => serde_json::from_slice(body).ok()?,
@@ -281,12 +282,12 @@ impl ResponseAssembler for GeminiAssembler {
     }
 }
 
-/// Creates a part that stores the signature of the following part, because `Part` has no field for signatures.
+/// Creates a part that contains the signature of the part after it, because `Part` has no signature field.
 fn signature_part(what: &str, signature: &str) -> Part {
     Part::Reasoning { text: String::new(), opaque: Some(json!({"signs": what, "thoughtSignature": signature})) }
 }
 
-/// Returns the signature in a signature part, and the kind of the part that it signs.
+/// Returns the signature in a signature part, and the kind of part that it signs. Returns `None` for any other part.
 pub(super) fn parse_signature(opaque: &Value) -> Option<(&str, &str)> {
     Some((opaque.get("signs")?.as_str()?, opaque.get("thoughtSignature")?.as_str()?))
 }

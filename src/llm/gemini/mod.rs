@@ -1,4 +1,4 @@
-//! Gemini API: URL and headers.
+//! Gemini API: URL and request headers.
 
 mod answer;
 mod request;
@@ -10,20 +10,20 @@ pub(super) mod web_search;
 pub(super) use answer::GeminiAssembler;
 pub(super) use request::body;
 
-/// API versions in a URL; `base` may already end with one.
+/// API versions that can appear in a URL. The base URL may already end with one of them.
 const VERSIONS: [&str; 3] = ["/v1beta", "/v1alpha", "/v1"];
 
-/// Returns the version to append to `base`.
+/// Returns the API version to append to the base URL. Empty if it already ends with one.
 pub(super) fn version_below(base: &str) -> &'static str {
     if VERSIONS.iter().any(|version| base.ends_with(version)) { "" } else { VERSIONS[0] }
 }
 
-/// Returns the path of a request to `model`, below `base`.
+/// Returns the path, relative to the base URL, to which requests for a model are sent.
 pub(super) fn path(base: &str, model: &str) -> String {
     model_path(base, model) + ":streamGenerateContent?alt=sse"
 }
 
-/// Returns the path of `model`, below `base`.
+/// Returns the path of a model, relative to the base URL.
 fn model_path(base: &str, model: &str) -> String {
     let version = version_below(base);
     // The name may already contain the collection.

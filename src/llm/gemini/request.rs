@@ -1,4 +1,4 @@
-//! Request to the Gemini API, assembled from the JSON of its messages.
+//! Gemini API requests, which are assembled from the JSON of individual messages.
 
 use super::answer::{GENERATED_ID_PREFIX, parse_signature};
 use super::schema;
@@ -13,9 +13,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// Value that the API accepts in place of a signature, for calls of other models.
+/// Value that the API accepts instead of a signature for calls that another model made.
 const UNSIGNED: &str = "skip_thought_signature_validator";
-/// Minimum thinking budget in tokens.
+/// Smallest thinking budget to request, in tokens.
 const MIN_THINKING: u64 = 512;
 
 #[derive(Serialize)]
@@ -96,7 +96,7 @@ struct Thinking {
     thinking_level: Option<&'static str>,
 }
 
-/// Returns the whole request body.
+/// Returns the complete request body.
 pub(in crate::llm) fn body(model: &str, request: &ModelRequest, quirks: &Quirks, thread: &mut ThreadCache) -> Vec<u8> {
     let version = Version::parse(model);
     let fragments = thread.update(request, |message, _, request, out| write_parts(message, request, version, out));
@@ -137,8 +137,8 @@ fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition]) {
     out.extend_from_slice(b"]}]");
 }
 
-/// Returns the thinking configuration: a level for models with levels, otherwise a token count within the limits of the
-/// model and the response.
+/// Returns the thinking configuration. This is a level for models that support levels, and otherwise a number of tokens
+/// within the limits of the model and of the response.
 fn thinking(effort: Effort, version: Version, max_output_tokens: u64) -> Thinking {
     let include_thoughts = effort != Effort::Off;
     if version.is_third() {
@@ -162,17 +162,18 @@ fn thinking(effort: Effort, version: Version, max_output_tokens: u64) -> Thinkin
         Effort::Minimal => MIN_THINKING,
         Effort::Low => 2_048,
         Effort::Medium => 8_192,
-        // Only the large models accept more.
+        // Only the large models accept more tokens.
         Effort::Xhigh | Effort::Max if version.pro => 32_768,
         Effort::High | Effort::Xhigh | Effort::Max => 24_576,
     };
-    // Thinking counts as output, so leave part of it for the response.
+    // Thinking counts as output, so part of the output limit is left for the response.
     let budget = if tokens == 0 { 0 } else { tokens.min(max_output_tokens / 2).max(MIN_THINKING) };
     Thinking { include_thoughts, thinking_budget: Some(budget), thinking_level: None }
 }
 
-/// Writes contents. Adjacent messages of one role are joined, but the results of a step remain separate, because the
-/// API rejects anything after them. It also rejects a request that begins or ends with the model's text.
+/// Writes the elements of the `contents` array. Adjacent messages with the same role are merged, except that tool
+/// results are kept separate, because the API rejects other parts that follow them. The API also rejects requests that
+/// begin or end with a model turn, so a user turn is added there.
 fn write_contents(out: &mut Vec<u8>, fragments: &[Fragment]) {
     const USER: &[u8] = br#"{"role":"user","parts":["#;
     const MODEL: &[u8] = br#"{"role":"model","parts":["#;
@@ -195,7 +196,7 @@ fn write_contents(out: &mut Vec<u8>, fragments: &[Fragment]) {
     }
 }
 
-/// Writes one content with these parts, if there are any.
+/// Writes a content object that consists of these parts, unless there are none.
 fn write_content<'a>(out: &mut Vec<u8>, head: &[u8], parts: impl IntoIterator<Item = &'a [u8]>) {
     let mut parts = parts.into_iter().filter(|parts| !parts.is_empty()).peekable();
     if parts.peek().is_none() {
@@ -210,13 +211,13 @@ fn write_content<'a>(out: &mut Vec<u8>, head: &[u8], parts: impl IntoIterator<It
     out.extend_from_slice(b"]}");
 }
 
-/// Returns the end of the results in a message. All other parts follow a line break, which the JSON written here never
-/// contains elsewhere.
+/// Returns the offset at which the tool results in a message end. Any other parts follow a line break, which does not
+/// occur elsewhere in the JSON.
 fn results_end(json: &[u8]) -> usize {
     memchr::memchr(b'\n', json).unwrap_or(json.len())
 }
 
-/// Writes the parts of one message, separated by commas. Text next to results is on its own line.
+/// Writes the parts of a message, separated by commas. Parts other than tool results are put on a separate line.
 fn write_parts(message: &Message, request: &ModelRequest, version: Version, out: &mut Vec<u8>) {
     if message.role == Role::Assistant {
         return write_answer(message, version, out);
@@ -266,7 +267,7 @@ fn write_answer(message: &Message, version: Version, out: &mut Vec<u8>) {
             // Unsigned thoughts are summaries, which the model does not need.
             Part::Reasoning { opaque: None, .. } => {}
             Part::ToolCall(call) => {
-                // Of several parallel calls, only the first is signed.
+                // Of several parallel calls, only the first one is signed.
                 let made_elsewhere = version.is_third() && !signed;
                 let thought_signature = signature_for("functionCall").or(made_elsewhere.then_some(UNSIGNED));
                 signed = true;
@@ -277,7 +278,8 @@ fn write_answer(message: &Message, version: Version, out: &mut Vec<u8>) {
     }
 }
 
-/// Returns whether a part is sent back unchanged; thinking of another provider has another format.
+/// Returns whether an opaque part was created by this API and can be sent back unchanged. Other providers use different
+/// formats.
 fn is_own_part(opaque: &Value) -> bool {
     let has = |field: &str| opaque.get(field).is_some();
     opaque.get("thoughtSignature").is_some_and(Value::is_string) || has("executableCode") || has("codeExecutionResult")
@@ -309,7 +311,7 @@ fn write_result(out: &mut Vec<u8>, after: &mut Vec<u8>, result: &ToolResult, req
         let data = Data { mime_type, data };
         RequestPart { inline_data: Some(data), ..RequestPart::EMPTY }
     });
-    // If the model accepts images in results, they go there; otherwise they follow all results.
+    // If the model accepts images in results, images go there. Otherwise, they follow all results.
     let (inside, behind): (Vec<_>, Vec<_>) = images.partition(|_| version.is_third());
     let id = provider_id(result.tool_call_id.as_str());
     let response = Response { id, name: fit(&result.tool_name), response, parts: inside };
@@ -319,12 +321,12 @@ fn write_result(out: &mut Vec<u8>, after: &mut Vec<u8>, result: &ToolResult, req
     }
 }
 
-/// Returns the ID if the provider assigned it; generated IDs are not sent.
+/// Returns the call ID if the provider assigned it. Generated IDs are not sent.
 fn provider_id(id: &str) -> Option<&str> {
     (!id.starts_with(GENERATED_ID_PREFIX)).then_some(id)
 }
 
-/// Returns a valid function name, because a model may have called an invalid one.
+/// Returns a valid form of a function name, because a model may have called a function with an invalid name.
 fn fit(name: &str) -> Cow<'_, str> {
     const MAX_LEN: usize = 64;
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '-');

@@ -1,13 +1,13 @@
-//! Argument schemas, reduced to the subset of JSON Schema that the API supports. Given an unknown keyword, the API
-//! rejects the request or silently ignores the keyword.
+//! Conversion of argument schemas to the subset of JSON Schema that the API supports. An unsupported keyword would make
+//! the API reject the request or would be silently ignored.
 
 use serde_json::{Map, Value, json};
 
-/// Maximum depth and number of schemas. Beyond them any value is allowed, because references may be recursive.
+/// Maximum nesting depth of schemas. Beyond it, any value is allowed, because references may be recursive.
 const MAX_DEPTH: usize = 16;
 const MAX_SCHEMAS: usize = 2_000;
 
-/// Keywords that are passed unchanged.
+/// Keywords that are copied unchanged.
 const PLAIN: [&str; 12] = [
     "title",
     "description",
@@ -24,12 +24,12 @@ const PLAIN: [&str; 12] = [
 ];
 const FORMATS: [&str; 7] = ["date-time", "date", "time", "int32", "int64", "float", "double"];
 
-/// Converts the schema of the parameters. The result always describes an object.
+/// Converts the parameter schema of a function. The result always describes an object.
 pub(super) fn convert_parameters(schema: &Value) -> Value {
     let mut writer = SchemaWriter { root: schema, left: MAX_SCHEMAS };
     let mut written = match writer.write(schema, 0) {
         Value::Object(written) if !written.contains_key("anyOf") || written.contains_key("properties") => written,
-        // For a choice of objects, the tool itself reports which ones it accepts.
+        // For a choice of objects, the tool itself reports the accepted objects.
         _ => Map::new(),
     };
     written.insert("type".to_owned(), json!("object"));
@@ -95,11 +95,11 @@ impl SchemaWriter<'_> {
         }
     }
 
-    /// Converts `anyOf` and `oneOf`, and lists of types.
+    /// Converts `anyOf`, `oneOf`, and lists of types.
     fn choices(&mut self, schema: &Map<String, Value>, depth: usize, out: &mut Map<String, Value>) {
         if let Some(choices) = ["anyOf", "oneOf"].into_iter().find_map(|word| schema.get(word)).and_then(Value::as_array) {
             let written: Vec<Value> = choices.iter().map(|choice| self.write(choice, depth + 1)).collect();
-            // Choices that only list which properties occur together are not supported.
+            // The API does not support choices that only list which properties occur together.
             if written
                 .iter()
                 .any(|choice| choice.get("type").is_some() || choice.get("anyOf").is_some() || choice.get("enum").is_some())
@@ -115,14 +115,14 @@ impl SchemaWriter<'_> {
         }
     }
 
-    /// Resolves a `$ref` within the same schema.
+    /// Resolves a `$ref` that points into the same schema.
     fn target(&self, schema: &Map<String, Value>) -> Option<Value> {
         let pointer = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
         self.root.pointer(pointer).cloned()
     }
 }
 
-/// Converts `const` and `enum`; values that are neither strings nor numbers are reduced to their type.
+/// Converts `const` and `enum`. Values that are neither strings nor numbers are replaced with just their type.
 fn values(schema: &Map<String, Value>, out: &mut Map<String, Value>) {
     let given = match (schema.get("enum"), schema.get("const")) {
         (_, Some(one)) => vec![one.clone()],
@@ -143,8 +143,8 @@ fn values(schema: &Map<String, Value>, out: &mut Map<String, Value>) {
     out.insert("enum".to_owned(), Value::Array(told));
 }
 
-/// Converts a list of types. A single type, with or without null, becomes a type; several types
-/// become a choice.
+/// Converts a list of types. A single type, possibly combined with null, is converted to that type. Several types are
+/// converted to a choice.
 fn several_types(kinds: &[Value], out: &mut Map<String, Value>) {
     let nothing = kinds.iter().any(|kind| kind == "null");
     let real: Vec<&Value> = kinds.iter().filter(|kind| *kind != "null").collect();
@@ -179,7 +179,8 @@ fn several_types(kinds: &[Value], out: &mut Map<String, Value>) {
     }
 }
 
-/// Merges a schema into another: all properties, and for other keywords the first value.
+/// Merges a schema into another one. `properties` and `required` are combined; for any other keyword, the first value
+/// is kept.
 fn join(out: &mut Map<String, Value>, more: Map<String, Value>) {
     for (word, value) in more {
         match (out.get_mut(&word), value) {
@@ -197,7 +198,7 @@ fn join(out: &mut Map<String, Value>, more: Map<String, Value>) {
     }
 }
 
-/// Removes undeclared properties from `required`, because the API rejects them.
+/// Removes properties that are not declared from `required`, because the API rejects them.
 fn drop_undeclared_required(out: &mut Map<String, Value>) {
     let Some(Value::Array(mut required)) = out.remove("required") else { return };
     let properties = out.get("properties").and_then(Value::as_object);

@@ -273,8 +273,8 @@ fn candidate(parts: Value, finish: &str) -> Value {
         "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 2, "thoughtsTokenCount": 3}})
 }
 
-/// Returns parts as they are sent back: without summaries and fields that only the provider adds, and with adjacent
-/// parts of one kind joined.
+/// Returns parts in the form in which they are sent back, without summaries and fields that only the provider adds, and
+/// with adjacent parts of the same kind merged.
 fn goes_back(parts: &[Value]) -> Vec<Value> {
     let mut back: Vec<Value> = Vec::new();
     for part in parts {

@@ -1,4 +1,4 @@
-//! Chunks of a Gemini response, parsed for the fields that are used.
+//! Gemini response chunks, reduced to the fields that aye uses.
 
 use crate::llm::json::Text;
 use crate::protocol::Usage;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// Chunk of the stream. Unknown fields and kinds of parts are ignored.
+/// Chunk of a response. Unknown fields and kinds of parts are ignored.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct GeminiChunk<'a> {
@@ -81,28 +81,28 @@ pub(crate) struct Feedback<'a> {
     pub block_reason_message: Option<Cow<'a, str>>,
 }
 
-/// Counts so far. A later count replaces an earlier one.
+/// Token counts received so far. Later counts replace earlier ones.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct GeminiUsage {
     #[serde(default)]
     prompt_token_count: Option<u64>,
-    /// Number of cached tokens, included in the prompt count.
+    /// Number of cached tokens, which the prompt count includes.
     #[serde(default)]
     cached_content_token_count: Option<u64>,
-    /// Input tokens of the provider's own tools. Not included in the prompt count, but billed at
-    /// the same rate.
+    /// Number of input tokens used by the provider's own tools. The prompt count does not include them, but they are
+    /// billed at the same rate.
     #[serde(default)]
     tool_use_prompt_token_count: Option<u64>,
     #[serde(default)]
     candidates_token_count: Option<u64>,
-    /// Number of thinking tokens, not included in the candidates count.
+    /// Number of thinking tokens, which the candidates count does not include.
     #[serde(default)]
     thoughts_token_count: Option<u64>,
 }
 
 impl GeminiUsage {
-    /// Merges later counts. Counts in an unknown format are ignored, so that the response is not lost.
+    /// Replaces counts with later ones. Counts in an unknown format are ignored rather than failing the whole response.
     pub(crate) fn merge(&mut self, later: &RawValue) {
         let Ok(later) = serde_json::from_str::<Self>(later.get()) else { return };
         self.prompt_token_count = later.prompt_token_count.or(self.prompt_token_count);
@@ -123,7 +123,7 @@ impl GeminiUsage {
         }
     }
 
-    /// Returns the counts so far, if any.
+    /// Returns the usage reported so far, if any.
     pub(crate) fn usage_so_far(&self) -> Option<Usage> {
         let total = self.total();
         (total != Usage::default()).then_some(total)

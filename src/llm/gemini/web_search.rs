@@ -1,4 +1,4 @@
-//! Google Search as a tool of the Gemini API, which can neither limit the number of queries nor filter by domain.
+//! Google Search as a Gemini API tool. The API offers no way to limit the number of queries or to filter by domain.
 
 use super::model_path;
 use super::types::GeminiUsage;
@@ -7,7 +7,7 @@ use crate::ports::{SearchRequest, SearchResult};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Returns the path of a request without streaming, below `base`.
+/// Returns the path for a request without streaming, relative to the base URL.
 pub(in crate::llm) fn path(base: &str, model: &str) -> String {
     model_path(base, model) + ":generateContent"
 }
@@ -21,7 +21,7 @@ pub(in crate::llm) fn body(request: &SearchRequest) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
-/// Parses a response; `None` if it is not from this API.
+/// Parses a response. Returns `None` if it is not a Gemini API response.
 pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
     let candidate = response.get("candidates")?.as_array()?.first()?;
     let mut answer = ProviderAnswer::default();

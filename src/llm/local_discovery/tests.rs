@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// Starts a server with these responses by path, which does not respond to other paths; returns its
+/// Starts a server that returns these responses, given by path, and does not respond to any other path. Returns its
 /// port.
 pub(in crate::llm) async fn serve(answers: &[(&'static str, String)]) -> u16 {
     let answers: HashMap<&str, String> = answers.iter().cloned().collect();

@@ -1,21 +1,21 @@
-//! Entry of a model list, in the format of any server. Unreadable and implausible values are treated as missing.
+//! Entries of a model list in any server's format. Values that are unreadable or implausible are treated as missing.
 
 use crate::protocol::{Effort, ModelFacts, Price};
 use serde_json::Value;
 
-/// Maximum size in bytes of a model name.
+/// Maximum length of a model name in bytes.
 const NAME_BYTES: usize = 300;
-/// Plausible context windows in tokens. Other values are mistakes, such as a wrong unit, or
+/// Range of plausible context window sizes in tokens. Any other value is either a mistake, such as a wrong unit, or
 /// malicious.
 const TOKENS: std::ops::RangeInclusive<u64> = 256..=1_000_000_000;
 const MILLION: f64 = 1_000_000.0;
 /// Maximum price in US dollars per token.
 const MAX_DOLLARS: f64 = 0.1;
 
-/// Description of a model by its server.
+/// Model as described by its server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ModelEntry {
-    /// Name in requests.
+    /// Model name to use in requests.
     pub id: String,
     pub context_window: Option<u64>,
     pub max_output_tokens: Option<u64>,
@@ -23,12 +23,12 @@ pub(crate) struct ModelEntry {
     pub images: Option<bool>,
     pub reasoning: Option<bool>,
     pub tools: Option<bool>,
-    /// Supported efforts in ascending order, if the server names them.
+    /// Supported efforts in ascending order. Absent if the server does not list them.
     pub efforts: Option<Vec<Effort>>,
 }
 
 impl ModelEntry {
-    /// Overrides other facts with this description.
+    /// Overrides facts about the model with those that the server reported.
     pub(crate) fn apply_to(&self, facts: ModelFacts) -> ModelFacts {
         let context_window = self.context_window.unwrap_or(facts.context_window);
         let max_output_tokens = self.max_output_tokens.or(facts.max_output_tokens);
@@ -52,7 +52,7 @@ impl ModelEntry {
     }
 }
 
-/// Parses a model list; `None` if the body is not one.
+/// Parses a model list. Returns `None` if the body is not a model list.
 pub(super) fn read(body: &Value) -> Option<Vec<ModelEntry>> {
     let list = body.get("data").or_else(|| body.get("models")).unwrap_or(body).as_array()?;
     Some(list.iter().filter_map(parse_entry).collect())
@@ -68,7 +68,7 @@ fn parse_entry(model: &Value) -> Option<ModelEntry> {
     let context_window = window(model);
     let output = ["max_completion_tokens", "max_output_tokens", "outputTokenLimit", "top_provider/max_completion_tokens"];
     let mut max_output_tokens = output.iter().find_map(|field| tokens(field_at(model, field)?));
-    // On other servers this field is the context window, or the default length of a response.
+    // On servers without `max_input_tokens`, `max_tokens` is the context window or the default length of a response.
     if model.get("max_input_tokens").is_some() {
         max_output_tokens = max_output_tokens.or_else(|| tokens(model.get("max_tokens")?));
     }
@@ -84,12 +84,13 @@ fn parse_entry(model: &Value) -> Option<ModelEntry> {
     })
 }
 
-/// Returns a field, or a nested one.
+/// Returns the field at a path, whose components are separated by `/`.
 fn field_at<'a>(model: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('/').try_fold(model, |value, field| value.get(field))
 }
 
-/// Returns whether a name is safe in a table, a request and a settings file: it has no control or invisible characters.
+/// Returns whether a name is safe to use in tables, requests and settings files, which means that it contains no
+/// control or invisible characters.
 fn is_name(id: &str) -> bool {
     let hidden = |letter: char| {
         letter.is_control()
@@ -100,7 +101,7 @@ fn is_name(id: &str) -> bool {
     !id.trim().is_empty() && id.trim() == id && id.len() <= NAME_BYTES && !id.chars().any(hidden)
 }
 
-/// Returns whether the model generates text. Lists also contain models for embeddings, images and speech.
+/// Returns whether the model generates text. Lists also include models for embeddings, images and speech.
 fn generates_text(model: &Value) -> bool {
     let kind = model.get("type").and_then(Value::as_str).unwrap_or_default();
     let methods = model.get("supportedGenerationMethods").and_then(Value::as_array);
@@ -114,7 +115,7 @@ fn generates_text(model: &Value) -> bool {
 
 fn window(model: &Value) -> Option<u64> {
     const FIELDS: [&str; 11] = [
-        // The loaded context length applies, even if the model supports a longer one.
+        // The loaded context length applies, even if the model supports a longer context.
         "loaded_context_length",
         "meta/n_ctx",
         "context_length",
@@ -146,7 +147,8 @@ fn tokens(value: &Value) -> Option<u64> {
     number.filter(|number| TOKENS.contains(number))
 }
 
-/// Parses US dollars per token, as text or number, in the format of routers. Prices in other units are ignored.
+/// Parses a price in US dollars per token, given as a number or as text in the format that routers use. Prices in other
+/// units are ignored.
 fn price(model: &Value) -> Option<Price> {
     let dollars = |field: &str| {
         let value = field_at(model, &format!("pricing/{field}"))?;
@@ -162,7 +164,7 @@ fn price(model: &Value) -> Option<Price> {
     })
 }
 
-/// Removes the rounding error of a multiplication.
+/// Removes the rounding error that a multiplication introduced.
 fn round_dollars(dollars: f64) -> f64 {
     (dollars * MILLION).round() / MILLION
 }
@@ -187,14 +189,15 @@ fn reasoning(model: &Value) -> Option<bool> {
     parameters.or_else(|| able.iter().find_map(|field| field_at(model, field)?.as_bool()))
 }
 
-/// Returns whether the model calls tools, in the format of routers and Mistral.
+/// Returns whether the model can call tools, as reported in the formats of routers and Mistral. Returns `None` if this
+/// is not reported.
 fn calls_tools(model: &Value) -> Option<bool> {
     let parameters = texts(model.get("supported_parameters")).map(|known| known.contains(&"tools"));
     parameters.or_else(|| field_at(model, "capabilities/function_calling")?.as_bool())
 }
 
-/// Parses the efforts in the formats of Anthropic and OpenRouter. Only OpenRouter reports whether reasoning can be
-/// turned off.
+/// Parses the supported efforts in the formats of Anthropic and OpenRouter. Only OpenRouter reports whether reasoning
+/// can be turned off.
 fn efforts(model: &Value) -> Option<Vec<Effort>> {
     let of_anthropic = |effort: &Effort| {
         field_at(model, &format!("capabilities/effort/{}/supported", effort.as_str())).and_then(Value::as_bool) == Some(true)

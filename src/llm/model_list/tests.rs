@@ -125,7 +125,8 @@ fn invalid_entries_of_a_model_list_are_ignored() {
     assert_eq!((facts.context_window, facts.max_output_tokens), (8_192, None), "no answer is longer than the window");
 }
 
-/// Starts a server that returns the next of these bodies for each request, and records the request lines.
+/// Starts a server that answers each request with the next of these bodies. Returns its address and the request lines
+/// that it has received.
 async fn serve(bodies: Vec<String>) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! Response of the Responses API, assembled item by item.
+//! Responses API responses, which are assembled item by item.
 
 use super::item::{Item, ItemKind, ItemPosition, ThinkingText};
 use super::types::{Response, StreamEvent, number, parse_usage, reason};
@@ -12,7 +12,7 @@ use crate::protocol::{StopReason, Usage};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// Error of a provider that reports no reason.
+/// Error used if the provider reports a failure without giving a reason.
 const UNSPECIFIED_ERROR: &str = r#"{"message":"the provider ended its response with an unspecified error"}"#;
 
 pub(in crate::llm) struct ResponsesAssembler {
@@ -24,7 +24,7 @@ pub(in crate::llm) struct ResponsesAssembler {
     model: Option<String>,
 }
 
-/// End of a response, as named by the provider.
+/// How a response ended, according to the provider.
 enum End {
     Completed,
     Incomplete(Option<String>),
@@ -44,13 +44,13 @@ impl ResponsesAssembler {
             .unexpected_body(&format!("expected an event of the Responses API, got `{}`", body_excerpt(event.data.as_bytes())))
     }
 
-    /// Handles the start of an item.
+    /// Handles an event that announces the start of an item.
     fn start_item(&mut self, told: &StreamEvent<'_>, deltas: &mut Deltas) {
         let Some(map) = told.item.and_then(parse_map) else { return };
         let index = number(told.output_index).unwrap_or_else(|| self.next_index());
         let known = self.items.iter().rfind(|item| item.index == index);
-        // A second start is about the same item, unless that item is complete: some servers give all items the same
-        // number.
+        // A second start refers to the same item, unless that item is complete: some servers assign the same number to
+        // all items.
         if known.is_some_and(|item| !item.done && item.kind == ItemKind::from_item(&map)) {
             return;
         }
@@ -59,7 +59,7 @@ impl ResponsesAssembler {
         self.items.push(item);
     }
 
-    /// Handles a delta of an item, or the complete text of earlier deltas.
+    /// Handles a delta for an item, or the complete text that earlier deltas added up to.
     fn on_delta(&mut self, told: &StreamEvent<'_>, slot: ItemPosition, raw: Option<&RawValue>, whole: bool, deltas: &mut Deltas) {
         let Some(text) = raw.and_then(parse_text) else { return };
         let at = self.find(told, slot).unwrap_or_else(|| {
@@ -75,8 +75,8 @@ impl ResponsesAssembler {
         }
     }
 
-    /// Finds the item of a delta. IDs may change between events. If a server changes the indexes, the item with this ID
-    /// is used, or else the only announced item without content.
+    /// Finds the item to which a delta belongs. IDs may change between events. If a server changes the indexes, the
+    /// item is found by its ID or, failing that, because it is the only one without content.
     fn find(&self, told: &StreamEvent<'_>, slot: ItemPosition) -> Option<usize> {
         let id = told.item_id.and_then(parse_text).unwrap_or_default();
         let named = |item: &Item| !id.is_empty() && item.id() == id && item.accepts(slot);
@@ -94,7 +94,7 @@ impl ResponsesAssembler {
         named.or_else(|| self.items.iter().rposition(|item| !item.done && item.accepts(slot)))
     }
 
-    /// Reports progress of calls for the client, but not of the provider's own calls.
+    /// Reports progress on calls that the client runs, but not on the provider's own calls.
     fn progress(&mut self, told: &StreamEvent<'_>, deltas: &mut Deltas) {
         let special = |item: &Item| matches!(item.kind, ItemKind::Special(_)) && !item.done;
         if let Some(at) = self.find(told, ItemPosition::Progress).filter(|&at| special(&self.items[at]))
@@ -104,7 +104,7 @@ impl ResponsesAssembler {
         }
     }
 
-    /// Handles a complete item.
+    /// Handles an event that contains a completed item.
     fn finish(&mut self, told: &StreamEvent<'_>, deltas: &mut Deltas) {
         let Some(map) = told.item.and_then(parse_map) else { return };
         let index = number(told.output_index);
@@ -115,16 +115,15 @@ impl ResponsesAssembler {
         self.items[at].finish(map, &mut self.thinking, deltas);
     }
 
-    /// Finds the item that is now complete. Its index, ID and call ID may have changed, but not all of them together
-    /// with the text.
+    /// Finds the item that has been completed. Its index, ID, call ID and text may each have changed, but not all at
+    /// once.
     fn find_item(&self, whole: &Map<String, Value>, index: Option<u64>) -> Option<usize> {
         let last = |wanted: &dyn Fn(&Item) -> bool| self.items.iter().rposition(wanted);
         let kind = ItemKind::from_item(whole);
         let told_as = |field: &str| whole.get(field).and_then(Value::as_str).unwrap_or_default();
         let (id, call_id) = (told_as("id"), told_as("call_id"));
         let alike = |item: &Item| item.kind == kind || (!item.done && item.is_call() && kind.is_call());
-        // A call ID may change until the call is complete. Afterwards, another ID means another
-        // call.
+        // A call ID may change until the call is complete. Afterwards, a different ID means a different call.
         let same = |item: &Item| {
             let ids = [item.call_id(), call_id];
             alike(item) && (!item.done || ids[0] == ids[1] || ids.contains(&""))
@@ -147,7 +146,7 @@ impl ResponsesAssembler {
         self.items.iter().map(|item| item.index + 1).max().unwrap_or(0)
     }
 
-    /// Handles the end of the stream. Its response object contains the result, and all items again.
+    /// Handles the event that ends the stream, which contains the result and repeats all items.
     fn end_stream(&mut self, kind: &str, told: &StreamEvent<'_>, deltas: &mut Deltas) -> Result<(), ModelError> {
         let response: Option<Response<'_>> = told.response.and_then(|raw| serde_json::from_str(raw.get()).ok());
         let Some(response) = response else {
@@ -161,8 +160,7 @@ impl ResponsesAssembler {
         }
         let named = kind.trim_start_matches("response.");
         let status = response.status.and_then(parse_text).unwrap_or_default();
-        // The event name is the result if it names an end; for `done`, the object contains the
-        // result.
+        // If the event name denotes an end, it is the result. For `done`, the object contains the result.
         let ended = if named == "done" || matches!(&*status, "failed" | "incomplete" | "cancelled") { &*status } else { named };
         let end = if ended == "incomplete" {
             End::Incomplete(reason(response.incomplete_details))
@@ -195,7 +193,8 @@ impl ResponsesAssembler {
         }
     }
 
-    /// Adds items of the final list that never completed or never arrived. Complete items do not change.
+    /// Takes items that never arrived or were never completed from the final list. Items that are already complete are
+    /// not changed.
     fn complete_items(&mut self, output: &[&RawValue], deltas: &mut Deltas) {
         let more = output.len() > self.items.len();
         let mut taken = vec![false; self.items.len()];
@@ -216,7 +215,8 @@ impl ResponsesAssembler {
         }
     }
 
-    /// Finds the item for an entry of the final list by ID, position or text, because servers change some of these.
+    /// Finds the item that corresponds to an entry in the final list by ID, position or text, any of which a server may
+    /// change.
     fn find_listed_item(&self, whole: &Map<String, Value>, index: u64, taken: &[bool]) -> Option<usize> {
         let kind = ItemKind::from_item(whole);
         let first = |wanted: &dyn Fn(&Item) -> bool| (0..self.items.len()).find(|&at| !taken[at] && wanted(&self.items[at]));

@@ -1,4 +1,4 @@
-//! Special calls: items for which the client returns an item of a matching kind.
+//! Special calls, whose results must be sent as an item of a matching kind.
 
 use super::passthrough::{item_type, text_field};
 use crate::protocol::{CallArguments, ToolStatus};
@@ -28,7 +28,7 @@ impl Special {
         })
     }
 
-    /// Returns the tool for a call of this kind.
+    /// Returns the name of the tool that handles calls of this kind.
     pub(crate) fn tool(self, item: &Map<String, Value>) -> &str {
         match self {
             Self::Custom => text_field(item, "name"),
@@ -58,8 +58,8 @@ impl Special {
         }
     }
 
-    /// Returns the item that answers the call. `None` if text cannot answer it, so that the call and its result are
-    /// sent as those of a function.
+    /// Returns the item that contains the result of a call. Returns `None` if the result cannot be expressed as text,
+    /// in which case the call and its result are sent as a function call and its output.
     pub(crate) fn answer(self, call_id: &str, text: &str, status: ToolStatus) -> Option<Value> {
         let done = status == ToolStatus::Succeeded;
         Some(match self {
@@ -84,8 +84,8 @@ impl Special {
     }
 }
 
-/// Returns whether the provider runs this call itself: the call has a mark for it, uses the provider's container, or
-/// includes its output.
+/// Returns whether the provider runs this call itself. This is the case if the call says so, if it uses the provider's
+/// container, or if the response includes its output.
 pub(crate) fn is_run_by_provider<'a>(item: &Map<String, Value>, all: impl IntoIterator<Item = &'a Map<String, Value>>) -> bool {
     let container = item.get("environment").and_then(|environment| environment.get("type")).and_then(Value::as_str);
     if text_field(item, "execution") == "server" || container.is_some_and(|kind| kind.starts_with("container")) {

@@ -1,4 +1,4 @@
-//! Messages of the thread as input items.
+//! Conversion of messages in the thread to input items.
 
 use super::calls::Special;
 use super::names::function_name;
@@ -11,7 +11,7 @@ use crate::protocol::{CallArguments, Message, Part, Role, ToolCall, ToolResult};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Format of call IDs; the API rejects longer ones.
+/// Call ID format. The API rejects longer IDs.
 pub(crate) const IDS: Ids = Ids::UpTo(64);
 
 #[derive(Serialize)]
@@ -44,7 +44,7 @@ enum HistoryPart<'a> {
         text: &'a str,
     },
     InputImage {
-        /// Image as a `data:` URL.
+        /// Image data as a `data:` URL.
         image_url: String,
         detail: &'static str,
     },
@@ -57,17 +57,18 @@ enum Output<'a> {
     Pieces(Vec<HistoryPart<'a>>),
 }
 
-/// Writer for the messages of one request.
+/// Writes the messages of a request as input items.
 pub(crate) struct HistoryWriter<'a> {
     pub request: &'a ModelRequest,
-    /// Whether the server accepts items that it encrypted.
+    /// Whether the server accepts encrypted items from its earlier responses when they are sent back.
     pub with_kept: bool,
-    /// Whether the server accepts IDs of items that it did not store.
+    /// Whether the server accepts IDs of items that it has not stored.
     pub with_ids: bool,
 }
 
 impl HistoryWriter<'_> {
-    /// Writes the items of one message, separated by commas; `answer` is the response to which its results belong.
+    /// Writes the items of a message, separated by commas. `answer` is the response to whose calls the results in the
+    /// message belong.
     pub(crate) fn write(&self, message: &Message, answer: Option<&Message>, out: &mut Vec<u8>) {
         match message.role {
             Role::Assistant => self.write_answer(message, out),
@@ -90,7 +91,7 @@ impl HistoryWriter<'_> {
                     let Some(item) = self.own_item(opaque) else { continue };
                     before = Some(item);
                     thought = item_type(item) == "reasoning";
-                    // An item that belongs to the next part is written only with that part.
+                    // An item that belongs to the next part is written only together with that part.
                     let apart = !is_of_call(opaque) && item_type(item) != "message";
                     if apart && (!thought || is_self_contained(item)) {
                         self.write_own_item(item, &mut json);
@@ -128,7 +129,7 @@ impl HistoryWriter<'_> {
 
     fn write_call(&self, call: &ToolCall, item: Option<&Map<String, Value>>, out: &mut Vec<u8>) {
         let call_id = call.tool_call_id.as_str();
-        // If text cannot answer a call, the call and its result are sent as those of a function.
+        // If text cannot answer a call, the call and its result are sent as a function call and its output.
         if let Some(item) = item.filter(|item| Special::from_type(item_type(item)) != Some(Special::Computer)) {
             let mut item = item.clone();
             item.insert("call_id".to_owned(), Value::from(call_id));
@@ -144,7 +145,7 @@ impl HistoryWriter<'_> {
         write_json(out, &Item::FunctionCall { call_id, name: &name, arguments });
     }
 
-    /// Writes results first, one item each; then the user's text and images.
+    /// Writes the tool results, one item each, followed by the user's text and images.
     fn write_user_message(&self, message: &Message, answer: Option<&Message>, out: &mut Vec<u8>) {
         let mut parts = Vec::new();
         for part in &message.content {
@@ -181,7 +182,7 @@ impl HistoryWriter<'_> {
         write_json(out, &Item::FunctionCallOutput { call_id, output });
     }
 
-    /// Returns the special kind of the call to which a result belongs, if any.
+    /// Returns the special kind of the call that a result belongs to, or `None` if it is an ordinary call.
     fn special_kind(&self, answer: &Message, result: &ToolResult) -> Option<Special> {
         answer.content.windows(2).find_map(|pair| match pair {
             [Part::Reasoning { opaque: Some(opaque), .. }, Part::ToolCall(call)] if call.tool_call_id == result.tool_call_id => {
@@ -193,7 +194,7 @@ impl HistoryWriter<'_> {
     }
 }
 
-/// Returns whether a call was parsed from this item. Of two calls with the same ID, the later one received a new ID.
+/// Returns whether a call was created from this item. If two calls had the same ID, the later one was given a new ID.
 fn is_item_of(item: &Map<String, Value>, call: &ToolCall) -> bool {
     let own = text_field(item, "call_id");
     let fitted = IDS.fit(own);
@@ -202,8 +203,8 @@ fn is_item_of(item: &Map<String, Value>, call: &ToolCall) -> bool {
         && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// Returns whether a thinking item is complete without data stored by the server: its content is encrypted or in plain
-/// text.
+/// Returns whether a reasoning item can be used without data stored on the server, because its content is included as
+/// plain text or in encrypted form.
 fn is_self_contained(item: &Map<String, Value>) -> bool {
     !text_field(item, "encrypted_content").is_empty()
         || item.get("content").and_then(Value::as_array).is_some_and(|content| !content.is_empty())

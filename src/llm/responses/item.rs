@@ -1,4 +1,4 @@
-//! Output item: its deltas, and its content once it is complete.
+//! Output items, which collect deltas until their complete content arrives.
 
 use super::calls::{Special, is_run_by_provider};
 use super::passthrough::{item_type, keep, keep_call, text_field};
@@ -7,14 +7,14 @@ use crate::llm::deltas::Deltas;
 use crate::protocol::{CallArguments, CallId, Part, ToolCall};
 use serde_json::{Map, Value, json};
 
-/// Kind of an item that the client handles.
+/// Kind of output item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ItemKind {
     Message,
     Reasoning,
     Function,
     Special(Special),
-    /// Results of the provider's own tools, and unknown items. They are sent back unchanged.
+    /// Result of one of the provider's own tools, or an unknown item. Such items are sent back unchanged.
     Other,
 }
 
@@ -33,27 +33,27 @@ impl ItemKind {
     }
 }
 
-/// Position of a delta within an item.
+/// Part of an item to which a delta belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ItemPosition {
-    /// Text of the response, including a refusal.
+    /// Text of the response, or of a refusal to respond.
     Text(u64),
     Summary(u64),
     Thought(u64),
-    /// Arguments of a function, or text for a custom tool.
+    /// Arguments of a function call, or the input of a custom tool.
     Input,
-    /// Content of a special call, which is complete only in the final item.
+    /// Progress of a special call. Its content is complete only when the final item arrives.
     Progress,
 }
 
 impl ItemPosition {
-    /// Returns whether both positions contain text of the same kind, regardless of their numbers.
+    /// Returns whether both positions are for the same kind of text, even if they have different numbers.
     fn is_like(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
 }
 
-/// Logs that the complete text differs from its deltas. Neither is written to the log.
+/// Logs that a complete text differs from its deltas. Only the lengths of the texts are logged.
 fn log_replaced(pieces: &str, whole: &str) {
     tracing::warn!(
         pieces = pieces.len(),
@@ -65,17 +65,17 @@ fn log_replaced(pieces: &str, whole: &str) {
 pub(crate) struct Item {
     pub index: u64,
     pub kind: ItemKind,
-    /// Fields of the item at its start, or of the complete item.
+    /// Fields that the item had when it started or, once it is complete, its final fields.
     map: Map<String, Value>,
     pub done: bool,
-    /// Deltas in order of arrival.
+    /// Text received so far for each position, in order of arrival.
     pieces: Vec<(ItemPosition, String)>,
-    /// Positions whose complete text has arrived.
+    /// Positions for which the complete text has arrived.
     settled: Vec<ItemPosition>,
-    /// Tool input so far, and whether it is complete.
+    /// Tool input received so far.
     input: ArgumentBuffer,
     input_ended: bool,
-    /// Number of bytes of a special call's content so far.
+    /// Number of bytes received so far for the content of a special call.
     progress: usize,
 }
 
@@ -94,7 +94,7 @@ impl Item {
         }
     }
 
-    /// Creates an item for a delta whose start never arrived.
+    /// Creates an item for a delta that arrived without the item having been started.
     pub(crate) fn from_delta(index: u64, slot: ItemPosition) -> Self {
         let kind = match slot {
             ItemPosition::Text(_) => "message",
@@ -128,14 +128,14 @@ impl Item {
         }
     }
 
-    /// Reports the start of a call.
+    /// Reports that a call has started.
     pub(crate) fn announce(&self, deltas: &mut Deltas) {
         if self.accepts(ItemPosition::Progress) {
             deltas.call(self.tool(), 0);
         }
     }
 
-    /// Adds a delta and forwards it immediately.
+    /// Adds a delta and immediately forwards it.
     pub(crate) fn extend(&mut self, slot: ItemPosition, piece: &str, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         if self.done {
             return;
@@ -160,8 +160,8 @@ impl Item {
         self.emit_delta(slot, piece, begins, thinking, deltas);
     }
 
-    /// Handles the complete text of one part. Forwards text that has not been forwarded yet. If the complete text
-    /// differs from the deltas, it replaces them. The number of the part may differ from that in its deltas.
+    /// Handles the complete text of a part. Any of it that has not been forwarded yet is forwarded now. If it differs
+    /// from the deltas, it replaces them. The part may be numbered differently than in its deltas.
     pub(crate) fn complete_part(&mut self, slot: ItemPosition, whole: &str, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         if slot == ItemPosition::Input && !self.done {
             return self.settle_input(whole, deltas);
@@ -204,7 +204,7 @@ impl Item {
         }
     }
 
-    /// Handles the complete tool input.
+    /// Handles the complete input of a tool call.
     fn settle_input(&mut self, whole: &str, deltas: &mut Deltas) {
         self.input_ended = true;
         let differs = self.input.bytes() != whole.len() || !whole.starts_with(self.input.text());
@@ -214,19 +214,19 @@ impl Item {
         }
     }
 
-    /// Returns the text of all parts of this kind, in order.
+    /// Returns the joined text of all parts of the same kind, in order.
     fn text_like(&self, slot: ItemPosition) -> String {
         let mut like: Vec<_> = self.pieces.iter().filter(|(known, _)| known.is_like(slot)).collect();
         like.sort_by_key(|(slot, _)| *slot);
         like.into_iter().map(|(_, text)| text.as_str()).collect()
     }
 
-    /// Returns whether any text of the item has arrived in deltas.
+    /// Returns whether deltas have provided any text for the item.
     pub(crate) fn has_text(&self) -> bool {
         !self.input.is_empty() || self.pieces.iter().any(|(_, text)| !text.is_empty())
     }
 
-    /// Returns whether a complete item starts with the text of these deltas.
+    /// Returns whether the text of a complete item begins with the text of this item's deltas.
     pub(crate) fn starts_with_deltas(&self, whole: &Map<String, Value>) -> bool {
         let texts = text_parts_of(ItemKind::from_item(whole), whole);
         let input = texts.iter().find(|(slot, _)| *slot == ItemPosition::Input).map_or("", |(_, text)| text.as_str());
@@ -239,8 +239,8 @@ impl Item {
             })
     }
 
-    /// Handles the complete item. Its parts may be numbered and split differently from its deltas, so the joined
-    /// text of the parts is compared.
+    /// Handles the complete item. Because its parts may be numbered and divided differently than in the deltas, the
+    /// joined texts are compared.
     pub(crate) fn finish(&mut self, map: Map<String, Value>, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         self.kind = ItemKind::from_item(&map);
         self.done = false;
@@ -265,7 +265,7 @@ impl Item {
         self.done = true;
     }
 
-    /// Replaces the deltas with the parts of the complete item, and forwards missing parts.
+    /// Replaces the deltas with the parts of the complete item, and forwards the parts that are missing.
     fn replace(&mut self, texts: Vec<(ItemPosition, String)>, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         let mut order: Vec<ItemPosition> = Vec::new();
         for slot in self.pieces.iter().chain(&texts).map(|(slot, _)| *slot) {
@@ -273,7 +273,7 @@ impl Item {
                 order.push(slot);
             }
         }
-        // As for deltas, the kind that arrived first is shown.
+        // As with deltas, the kind of thinking that arrived first is shown.
         let thinks = |slot: &ItemPosition| matches!(slot, ItemPosition::Summary(_) | ItemPosition::Thought(_));
         if !self.pieces.iter().any(|(slot, _)| thinks(slot)) {
             self.pieces.extend(order.iter().find(|slot| thinks(slot)).map(|first| (*first, String::new())));
@@ -300,7 +300,7 @@ impl Item {
         self.pieces = pieces;
     }
 
-    /// Forwards a delta of text or of visible thinking.
+    /// Forwards a delta of text or of reasoning that is shown.
     fn emit_delta(&self, slot: ItemPosition, piece: &str, begins: bool, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         if piece.is_empty() {
             return;
@@ -312,8 +312,8 @@ impl Item {
         }
     }
 
-    /// Returns whether thinking at this position is shown. If an item contains its thinking both as summaries and in
-    /// full, the kind that arrived first is shown.
+    /// Returns whether reasoning at this position is shown. If an item contains its reasoning both as summaries and in
+    /// full, only the kind that arrived first is shown.
     fn is_shown(&self, slot: ItemPosition) -> bool {
         let first = self
             .pieces
@@ -330,14 +330,15 @@ impl Item {
         }
     }
 
-    /// Returns the visible, non-empty strings in order.
+    /// Returns the texts that are shown and not empty, in order.
     fn texts(&self) -> Vec<&str> {
         let mut texts: Vec<_> = self.pieces.iter().filter(|(slot, text)| !text.is_empty() && self.is_shown(*slot)).collect();
         texts.sort_by_key(|(slot, _)| *slot);
         texts.into_iter().map(|(_, text)| text.as_str()).collect()
     }
 
-    /// Returns the parts of the response. `cut`: the response was cut off; `items`: all items of the response.
+    /// Converts the item to message parts. `cut` is whether the response was cut off, and `items` contains all items in
+    /// the response.
     pub(crate) fn parts(&self, cut: bool, items: &[Self]) -> Vec<Part> {
         match self.kind {
             ItemKind::Message => self.text_parts(),
@@ -367,7 +368,7 @@ impl Item {
             return Vec::new();
         }
         let mut parts = Vec::new();
-        // The phase of a message (remark or answer) must be sent back with its text.
+        // The phase of a message (remark or answer) must be sent back together with its text.
         if let Some(phase @ Value::String(_)) = self.map.get("phase") {
             let item = json!({"type": "message", "phase": phase});
             let item = if let Value::Object(item) = item { item } else { Map::new() };
@@ -395,12 +396,12 @@ impl Item {
         self.input.arguments(self.is_ended() && !half)
     }
 
-    /// Returns whether the server marked the call as complete.
+    /// Returns whether the server has marked the call as complete.
     fn is_ended(&self) -> bool {
         (self.done || self.input_ended) && text_field(&self.map, "status") != "incomplete"
     }
 
-    /// Returns the item, completed from its deltas if it never arrived complete.
+    /// Returns the complete item. If it never arrived, it is reconstructed from its deltas.
     fn to_complete_item(&self) -> Map<String, Value> {
         let mut map = self.map.clone();
         if self.done {
@@ -428,14 +429,14 @@ impl Item {
     }
 }
 
-/// Visible thinking so far, over all items.
+/// State of the reasoning shown so far, across all items.
 #[derive(Default)]
 pub(crate) struct ThinkingText {
     thought: bool,
 }
 
 impl ThinkingText {
-    /// Adds thinking, with a blank line between parts.
+    /// Forwards reasoning, inserting a blank line between parts.
     fn think(&mut self, piece: &str, begins: bool, deltas: &mut Deltas) {
         if begins && self.thought && !piece.is_empty() {
             deltas.reasoning("\n\n");
@@ -445,7 +446,7 @@ impl ThinkingText {
     }
 }
 
-/// Returns the text of a complete item by position.
+/// Returns each text in a complete item, together with its position.
 fn text_parts_of(kind: ItemKind, map: &Map<String, Value>) -> Vec<(ItemPosition, String)> {
     let list = |field: &str| map.get(field).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let number = |at: usize| at as u64;

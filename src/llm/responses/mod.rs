@@ -1,4 +1,4 @@
-//! Responses API: URL and headers.
+//! Responses API: URL and request headers.
 
 mod answer;
 mod calls;

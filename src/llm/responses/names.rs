@@ -1,11 +1,11 @@
-//! Function names that the API accepts.
+//! Function names in the form that the API accepts.
 
 use std::borrow::Cow;
 
-/// Maximum length of a function name, in characters; the API rejects longer ones.
+/// Maximum length in characters of a function name that the API accepts.
 const MAX_NAME_LEN: usize = 64;
 
-/// Returns a valid function name, because a model may invent invalid ones.
+/// Returns a valid form of a function name, because a model may make up an invalid one.
 pub(crate) fn function_name(name: &str) -> Cow<'_, str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if !name.is_empty() && name.len() <= MAX_NAME_LEN && name.chars().all(fits) {

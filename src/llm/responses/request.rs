@@ -1,4 +1,4 @@
-//! Request to the Responses API, assembled from the items of its messages. The provider stores none of it.
+//! Responses API requests, which are assembled from the items of individual messages. The provider does not store them.
 
 use super::history::{HistoryWriter, IDS};
 use super::unsupported::{Extra, MissingFeatures};
@@ -9,7 +9,7 @@ use crate::protocol::{Effort, ToolDefinition};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Minimum output limit of the API.
+/// Smallest output limit that the API accepts, in tokens.
 const MIN_OUTPUT_TOKENS: u64 = 16;
 
 #[derive(Serialize)]
@@ -22,7 +22,7 @@ struct ResponsesTool<'a> {
     strict: bool,
 }
 
-/// Returns the whole request body.
+/// Returns the complete request body.
 pub(in crate::llm) fn body(model: &str, lacks: &MissingFeatures, request: &ModelRequest, thread: &mut ThreadCache) -> Vec<u8> {
     let history = HistoryWriter { request, with_kept: !lacks.has(Extra::Kept), with_ids: !lacks.has(Extra::ItemIds) };
     let form = WireSettings { ids: IDS, version: 0 };
@@ -61,7 +61,7 @@ pub(in crate::llm) fn body(model: &str, lacks: &MissingFeatures, request: &Model
     out
 }
 
-/// Writes the input. Adjacent user messages are joined into one, because not every server accepts several.
+/// Writes the input items. Adjacent user messages are merged, because not all servers accept several in a row.
 fn write_input(out: &mut Vec<u8>, fragments: &[Fragment]) {
     const USER: &[u8] = br#"{"type":"message","role":"user","content":["#;
     let mut ends_said = false;
@@ -75,7 +75,8 @@ fn write_input(out: &mut Vec<u8>, fragments: &[Fragment]) {
             separate(out);
             out.extend_from_slice(&fragment.json);
         }
-        // Text in JSON has no unescaped quotes, so the marker is unambiguous. The user's text is last in a message.
+        // Text in JSON has no unescaped quotes, so the marker is unambiguous. The user's text is at the end of a
+        // message.
         let said_at = fragment.split(|json| memchr::memmem::find(json, USER).unwrap_or(json.len()));
         ends_said = said_at < fragment.json.len();
     }
@@ -97,27 +98,28 @@ fn write_tools(out: &mut Vec<u8>, tools: &[ToolDefinition], parallel: bool) {
     out.push(b']');
 }
 
-/// Returns the cache key that routes requests with the same start to the same machine.
+/// Returns the cache key, which makes the provider route requests with the same beginning to the same machine.
 fn cache_key(request: &ModelRequest) -> Option<String> {
     let first = request.messages.first()?;
     let beginning = format!("{} {} {}", first.task_id, first.message_id, first.timestamp);
     Some(format!("aye-{}", &blake3::hash(beginning.as_bytes()).to_hex()[..32]))
 }
 
-/// Returns the model name without gateway prefixes, in lower case.
+/// Returns the model name in lower case and without the prefixes that gateways add.
 fn bare_model_name(model: &str) -> String {
     model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase()
 }
 
-/// Returns whether the model may think, so that its encrypted thinking can be requested. Older models reject that.
+/// Returns whether the model may use reasoning, in which case its encrypted reasoning can be requested. Older models
+/// reject such requests.
 fn seals_thinking(model: &str) -> bool {
     let name = bare_model_name(model);
     let before = ["gpt-3", "gpt-4", "gpt3", "gpt4", "chatgpt", "gpt-35"];
     !before.iter().any(|family| name.contains(family)) && !name.contains("-chat")
 }
 
-/// Returns the effort value for a model. For models outside the catalogue, the name determines the lowest supported
-/// value.
+/// Returns the value that represents an effort for a model. If the model is not in the catalogue, the lowest value that
+/// it supports is determined by its name.
 fn effort_word(model: &str, effort: Effort) -> &'static str {
     match effort {
         Effort::Minimal | Effort::Low | Effort::Medium | Effort::High | Effort::Xhigh | Effort::Max => effort.as_str(),

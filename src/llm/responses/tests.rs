@@ -13,7 +13,7 @@ mod answers;
 mod numbering;
 mod servers;
 
-/// Returns an item as the response reader stores it.
+/// Returns an item as a message part, in the form in which it would be stored.
 fn item(item: Value) -> Part {
     let Value::Object(item) = item else { panic!("no object") };
     Part::Reasoning { text: String::new(), opaque: Some(passthrough::keep(item)) }
@@ -31,12 +31,12 @@ fn parsed(request: &ModelRequest) -> Value {
     serde_json::from_slice(&written("gpt-5.5", &MissingFeatures::default(), request, &mut ThreadCache::default())).unwrap()
 }
 
-/// Returns the input of a request with these messages.
+/// Returns the input of a request that contains these messages.
 fn input(messages: Vec<Arc<Message>>) -> Value {
     parsed(&request(messages))["input"].clone()
 }
 
-/// Returns the input of a request with one response.
+/// Returns the input of a request that contains a single response.
 fn input_of(content: Vec<Part>) -> Value {
     input(vec![message("1", Role::Assistant, content)])
 }
@@ -213,7 +213,8 @@ fn encrypted_reasoning_is_requested_only_from_reasoning_models() {
     }
 }
 
-/// Returns an item as it is sent back: text and functions with only their own fields, others unchanged.
+/// Returns an item in the form in which it is sent back: text and function calls with only their own fields, and
+/// anything else unchanged.
 fn plain(item: &Value) -> Option<Value> {
     let arguments = |item: &Value| serde_json::from_str::<Value>(item["arguments"].as_str().unwrap()).unwrap_or(json!({}));
     match item["type"].as_str().unwrap() {
@@ -232,7 +233,7 @@ fn plain(item: &Value) -> Option<Value> {
     }
 }
 
-/// Returns the items of a recorded stream: the completed ones, or else those of the final response.
+/// Returns the items of a recorded stream. If no item was completed, these are the items in the final response.
 fn recorded_items(stream: &[u8], expected: &Value) -> Vec<Value> {
     let mut items = expected["content"].as_array().unwrap().clone();
     let stream = String::from_utf8_lossy(stream);

@@ -1,11 +1,11 @@
-//! Events of the Responses API as servers send them, parsed for the fields that are used.
+//! Responses API events as servers send them, reduced to the fields that aye uses.
 
 use crate::protocol::Usage;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Any event. Missing fields, null, and other types are accepted.
+/// Event of any type. Fields may be missing, null, or of an unexpected type.
 #[derive(Deserialize)]
 pub(crate) struct StreamEvent<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -22,7 +22,7 @@ pub(crate) struct StreamEvent<'a> {
     pub summary_index: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub delta: Option<&'a RawValue>,
-    /// Complete text of earlier deltas, at the end of a part: one of these four.
+    /// Text that earlier deltas added up to, sent at the end of a part in any of four fields.
     #[serde(borrow, default)]
     pub text: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -39,7 +39,7 @@ pub(crate) struct StreamEvent<'a> {
     pub error: Option<&'a RawValue>,
 }
 
-/// Response object at the end of the stream.
+/// Response object contained in the event that ends the stream.
 #[derive(Deserialize)]
 pub(crate) struct Response<'a> {
     #[serde(borrow, default)]
@@ -56,18 +56,18 @@ pub(crate) struct Response<'a> {
     pub usage: Option<&'a RawValue>,
 }
 
-/// Parses a whole number; `None` for anything else.
+/// Parses a whole number. Returns `None` for anything else.
 pub(crate) fn number(raw: Option<&RawValue>) -> Option<u64> {
     raw?.get().parse().ok()
 }
 
-/// Returns the reason why a response is incomplete.
+/// Returns the reason why a response is incomplete, if one is given.
 pub(crate) fn reason(details: Option<&RawValue>) -> Option<String> {
     let details: Value = serde_json::from_str(details?.get()).ok()?;
     details.get("reason").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Parses a usage object; `None` if its format is unknown.
+/// Parses a usage object. Returns `None` if its format is unknown.
 pub(crate) fn parse_usage(raw: &RawValue) -> Option<Usage> {
     let Ok(Value::Object(wire)) = serde_json::from_str(raw.get()) else { return None };
     let wire = Value::Object(wire);

@@ -1,4 +1,4 @@
-//! Features that a server does not support, learned from its errors and omitted afterwards.
+//! Features that a server does not support. aye learns about them from errors and leaves them out afterwards.
 
 use crate::llm::error::ErrorContext;
 use crate::ports::ModelError;
@@ -8,21 +8,21 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// Optional feature of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extra {
-    /// Encrypted thinking for the next request.
+    /// Encrypted reasoning to send back in the next request.
     Sealed,
-    /// Summaries of thinking.
+    /// Summaries of the reasoning.
     Summary,
     Effort,
     CacheKey,
     Parallel,
     Limit,
-    /// IDs of items that the server did not store.
+    /// IDs of items that the server has not stored.
     ItemIds,
-    /// Encrypted items that this account cannot decrypt.
+    /// Encrypted items. A server rejects those that the account cannot decrypt.
     Kept,
 }
 
-/// Phrases in an error, in lower case, that identify the feature. Earlier lines are more specific.
+/// Lower-case phrases by which errors refer to a feature. More specific entries come first.
 const ERROR_WORDS: [(Extra, &[&str]); 8] = [
     (Extra::Kept, &["could not be verified", "could not be decrypted"]),
     (Extra::Sealed, &["encrypted content is not supported", "encrypted_content", "'include'"]),
@@ -34,7 +34,7 @@ const ERROR_WORDS: [(Extra, &[&str]); 8] = [
     (Extra::ItemIds, &["items are not persisted"]),
 ];
 
-/// Phrases which mean that the server does not support the field itself, rather than its value.
+/// Phrases which mean that the server does not support a field at all, rather than just its value.
 const UNKNOWN: [&str; 11] = [
     "not supported",
     "unsupported",
@@ -49,7 +49,7 @@ const UNKNOWN: [&str; 11] = [
     "could not be decrypted",
 ];
 
-/// Features that one server lacks.
+/// Features that a server does not support.
 #[derive(Debug, Default)]
 pub(in crate::llm) struct MissingFeatures(AtomicU8);
 
@@ -58,8 +58,8 @@ impl MissingFeatures {
         self.0.load(Ordering::Relaxed) & feature_bit(extra) != 0
     }
 
-    /// Learns from an error. Returns whether the feature can be omitted from the next request, so that a retry makes
-    /// sense.
+    /// Learns from an error. Returns whether there is a feature that the next request can leave out, so that retrying
+    /// makes sense.
     pub(crate) fn learn(&self, status: u16, speaker: &ErrorContext, error: &mut ModelError) -> bool {
         let failure = &mut error.failure;
         let message = failure.message.to_lowercase();

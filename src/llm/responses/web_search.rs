@@ -1,4 +1,4 @@
-//! Web search of the Responses API: a hosted tool that may be called once.
+//! Web search in the Responses API, which is a hosted tool that a response may call only once.
 
 use super::types::parse_usage;
 use crate::llm::provider_answer::{OUTPUT_TOKENS, ProviderAnswer, instruction, items, text_at};
@@ -6,7 +6,7 @@ use crate::ports::{SearchRequest, SearchResult};
 use crate::protocol::cut_position_after;
 use serde_json::{Value, json};
 
-/// Maximum size in bytes of a cited passage.
+/// Maximum length of a cited passage in bytes.
 const PASSAGE_BYTES: usize = 400;
 
 pub(in crate::llm) fn body(model: &str, request: &SearchRequest) -> Vec<u8> {
@@ -27,7 +27,7 @@ pub(in crate::llm) fn body(model: &str, request: &SearchRequest) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
-/// Parses a response; `None` if it is not from this API.
+/// Parses a response. Returns `None` if it is not a Responses API response.
 pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
     let mut answer = ProviderAnswer::default();
     response.get("output")?.as_array()?;
@@ -62,7 +62,7 @@ pub(in crate::llm) fn read(response: &Value) -> Option<ProviderAnswer> {
     Some(answer)
 }
 
-/// Returns the line of text before a citation that starts at this character.
+/// Returns the line of text that precedes a citation, which starts at this character.
 fn passage_before(text: &str, start: Option<u64>) -> String {
     let Some(start) = start.and_then(|start| usize::try_from(start).ok()) else { return String::new() };
     let before: String = text.chars().take(start).collect();

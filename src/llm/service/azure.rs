@@ -1,4 +1,4 @@
-//! Azure OpenAI: the v1 API, and the older API with a version and deployments in the URL.
+//! Azure OpenAI: the v1 API, and the older API whose URLs contain deployments and an API version.
 
 use super::segment;
 use crate::llm::{Api, chat, responses};
@@ -6,12 +6,13 @@ use crate::llm::{Api, chat, responses};
 const OPENAI: &str = "/openai";
 const V1: &str = "/openai/v1";
 
-/// Returns whether a version is a date: `2025-04-01-preview`. Versions of the v1 API are words, such as `preview`.
+/// Returns whether an API version is a date, such as `2025-04-01-preview`. Versions of the v1 API are words, such as
+/// `preview`.
 fn is_dated(version: &str) -> bool {
     version.starts_with(|letter: char| letter.is_ascii_digit())
 }
 
-/// Returns the part of the path that the address lacks.
+/// Returns the part of the path that the base URL lacks.
 fn root(base: &str, is_dated: bool) -> &'static str {
     match (is_dated, base.ends_with(V1), base.ends_with(OPENAI)) {
         (_, true, _) | (true, _, true) => "",
@@ -35,12 +36,12 @@ pub(super) fn path(api: Api, base: &str, model: &str, version: Option<&str>) -> 
     format!("{}{path}{}", root(base, is_dated), query(version))
 }
 
-/// Returns the path of the list of all models in the region. A request for it shows whether the key is accepted.
+/// Returns the path of the list of all models in the region. A request to it shows whether the key is accepted.
 pub(super) fn list_path(base: &str, version: Option<&str>) -> String {
     format!("{}/models{}", root(base, version.is_some_and(is_dated)), query(version))
 }
 
-/// Returns the header for an API key, or for a token of Microsoft Entra ID, which is a JSON Web Token.
+/// Returns the authentication header for an API key, or for a Microsoft Entra ID token, which is a JSON Web Token.
 pub(super) fn headers(key: Option<String>) -> Vec<(&'static str, String)> {
     let is_token = |key: &String| key.starts_with("eyJ") && key.matches('.').count() == 2;
     match key {

@@ -2,10 +2,10 @@
 
 use super::segment;
 
-/// Version of the Messages API, sent in the body.
+/// Messages API version, which is sent in the request body.
 pub(super) const VERSION: &str = "bedrock-2023-05-31";
 
-/// Returns the path of a model, given its name or the ARN of an inference profile.
+/// Returns the request path for a model, which is given by name or as the ARN of an inference profile.
 pub(super) fn path(model: &str) -> String {
     format!("/model/{}/invoke-with-response-stream", segment(model))
 }

@@ -1,4 +1,4 @@
-//! Services of cloud platforms that offer models of other vendors: their URLs, request bodies and authentication.
+//! Cloud platform services that offer models from other vendors: their URLs, request bodies and authentication.
 
 mod azure;
 mod bedrock;
@@ -12,13 +12,14 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Service that offers the models.
+/// Service through which a model is accessed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Service {
     /// The API of the model's vendor, or a compatible server.
     #[default]
     Direct,
-    /// Azure OpenAI; the model is the name of a deployment. `version`: the `api-version`; the v1 API if absent.
+    /// Azure OpenAI. The model name is the name of a deployment. `version` is the `api-version` and is absent for the
+    /// v1 API.
     Azure { version: Option<String> },
     /// Vertex AI on Google Cloud.
     Vertex { project: String, location: String },
@@ -27,7 +28,7 @@ pub(crate) enum Service {
 }
 
 impl Service {
-    /// Returns the path of a request with `model`, below the address of the server.
+    /// Returns the path to which requests for `model` are sent, relative to the server's base URL.
     pub(super) fn path(&self, api: Api, base: &str, model: &str) -> Cow<'static, str> {
         match (self, api) {
             (Self::Azure { version }, _) => Cow::Owned(azure::path(api, base, model, version.as_deref())),
@@ -40,7 +41,7 @@ impl Service {
         }
     }
 
-    /// Returns the path of the model list, if it lists the usable models.
+    /// Returns the path of the model list. Returns `None` if the list does not show which models can be used.
     pub(super) fn list_path(&self, base: &str) -> Option<String> {
         match self {
             Self::Azure { version } => Some(azure::list_path(base, version.as_deref())),
@@ -48,7 +49,7 @@ impl Service {
         }
     }
 
-    /// Returns whether the model list of the server contains the models that can be used.
+    /// Returns whether the server's model list contains the models that can actually be used.
     pub(crate) fn lists_models(&self) -> bool {
         *self == Self::Direct
     }
@@ -62,8 +63,8 @@ impl Service {
         }
     }
 
-    /// Converts the body of a request to the format of this service. `beta`: the header of the Messages API that some
-    /// services expect in the body.
+    /// Converts a request body to the format of this service. `beta` is a Messages API header that some services expect
+    /// in the body instead.
     pub(super) fn body(&self, api: Api, body: Vec<u8>, beta: Option<&str>) -> Vec<u8> {
         match (self, api) {
             (Self::Vertex { .. }, Api::Anthropic) => {
@@ -76,12 +77,12 @@ impl Service {
         }
     }
 
-    /// Returns whether the header for beta features belongs in the body.
+    /// Returns whether the service expects the header for beta features in the body.
     pub(super) fn sends_beta_in_body(&self) -> bool {
         *self == Self::Bedrock
     }
 
-    /// Decodes the events of a response.
+    /// Decodes the events in a response.
     pub(super) fn events(&self, reply: Reply) -> Events {
         match self {
             Self::Bedrock => event_stream::events(reply.into_stream()),
@@ -90,7 +91,8 @@ impl Service {
     }
 }
 
-/// Returns a JSON object without some members and with others. Other values are copied unchanged.
+/// Returns a JSON object with the members in `without` removed and those in `with` added. `beta` is added as the list
+/// `anthropic_beta`. A body that is not an object is returned unchanged.
 fn rewritten(body: &[u8], without: &[&str], with: &[(&str, &str)], beta: Option<&str>) -> Vec<u8> {
     let Ok(mut members) = serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(body) else { return body.to_vec() };
     members.retain(|name, _| !without.contains(&name.as_str()));
@@ -103,7 +105,7 @@ fn rewritten(body: &[u8], without: &[&str], with: &[(&str, &str)], beta: Option<
     serde_json::to_vec(&members).unwrap_or_else(|_| body.to_vec())
 }
 
-/// Escapes one segment of a path.
+/// Escapes a path segment of a URL.
 fn segment(text: &str) -> String {
     use std::fmt::Write;
     text.bytes().fold(String::new(), |mut out, byte| {

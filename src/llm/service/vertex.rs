@@ -3,7 +3,7 @@
 use super::segment;
 use crate::llm::Api;
 
-/// Version of the Messages API, sent in the body.
+/// Messages API version, which is sent in the request body.
 pub(super) const VERSION: &str = "vertex-2023-10-16";
 
 pub(super) fn path(api: Api, project: &str, location: &str, model: &str) -> String {

@@ -1,4 +1,4 @@
-//! Tests for all APIs: origin of reasoning, order of messages, and values of the effort.
+//! Tests that apply to all APIs: where reasoning is sent, the order of messages, and effort values.
 
 use super::faulty_servers::*;
 use super::samples::{self, message, text};
@@ -35,7 +35,8 @@ fn body_of(api: Api, model: &str, base: &str, request: &ModelRequest, quirks: &Q
     serde_json::from_slice(&bytes).unwrap()
 }
 
-/// Returns a response with reasoning in the API's format, and the text that may only be sent back to its provider.
+/// Returns a response that contains reasoning in the API's format, and the text in it that may only be sent back to its
+/// own provider.
 fn thoughtful(api: Api) -> String {
     let events: Vec<Value> = match api {
         Api::Anthropic => vec![
@@ -101,7 +102,7 @@ async fn thinking_is_sent_back_only_to_the_provider_that_produced_it() {
     }
 }
 
-/// Returns the roles of the messages in order. Results have their own role.
+/// Returns the roles of the messages in a request, in order. Tool results are given a role of their own.
 fn turns(api: Api, body: &Value) -> Vec<String> {
     let (list, parts) = match api {
         Api::Anthropic | Api::OpenAiChat => ("messages", "content"),

@@ -1,5 +1,5 @@
-//! Tests that calls only run if the server marked them as complete: each API, cut off after every event, with every
-//! possible end.
+//! Tests that calls are run only if the server marked them as complete. Each API's stream is cut off after every event,
+//! and ended in every possible way.
 
 use super::*;
 use serde_json::json;
@@ -7,13 +7,13 @@ use serde_json::json;
 struct Stream {
     dialect: &'static str,
     events: Vec<Value>,
-    /// Event that marks the call as complete.
+    /// Index of the event that marks the call as complete.
     end: usize,
-    /// Ways in which a response may end early, besides the end of the connection.
+    /// Ways in which a response can end early, other than by closing the connection.
     closings: Vec<Vec<Value>>,
 }
 
-/// Placeholder for `[DONE]`.
+/// Placeholder for a `[DONE]` event.
 const DONE: Value = Value::Null;
 
 fn streams() -> Vec<Stream> {

@@ -1,4 +1,4 @@
-//! Tests of connections that fail, stall, or send invalid or endless data.
+//! Tests of connections that fail, stall, or deliver invalid or endless data.
 
 use super::faulty_servers::*;
 use super::*;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Starts a server that reads one request and then runs `deed`.
+/// Starts a server that reads one request and then runs `deed`. Returns its address.
 async fn serve_with<F, D>(deed: F) -> String
 where
     F: FnOnce(TcpStream) -> D + Send + 'static,
@@ -40,7 +40,7 @@ async fn a_connection_reset_inside_a_character_is_a_cut_stream() {
     let address = serve_with(|mut socket| async move {
         let half = [HEAD.as_bytes(), b"\r\n", HELLO.as_bytes(), b"data: {\"type\":\"\xc3"].concat();
         socket.write_all(&half).await.unwrap();
-        // Waits until the other side has read everything.
+        // Waits until the client has read everything.
         let _ = socket.read(&mut [0; 1]).now_or_never();
         for _ in 0..50 {
             tokio::task::yield_now().await;
@@ -53,7 +53,7 @@ async fn a_connection_reset_inside_a_character_is_a_cut_stream() {
     assert_eq!((error.failure.kind, error.failure.retryable), (FailureKind::CutStream, true));
 }
 
-/// Sockets that discard unsent data and reset the connection when they are closed.
+/// Sockets that, when closed, discard unsent data and reset the connection (`SO_LINGER` set to 0).
 mod socket2 {
     pub(crate) fn set_no_linger(socket: &tokio::net::TcpStream) {
         let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
@@ -385,7 +385,7 @@ async fn arguments_repeated_with_double_escapes_at_the_end_are_read_completely()
     assert_eq!(call.arguments, CallArguments::parse(&arguments));
 }
 
-/// Serves complete responses on one connection, then runs `last` on it.
+/// Serves complete responses on a single connection, and then runs `last` on it.
 async fn kept_alive<F, D>(last: F) -> (Vec<Result<(), FailureKind>>, usize)
 where
     F: FnOnce(TcpStream) -> D + Send + 'static,
@@ -474,7 +474,7 @@ async fn cached_tokens_counted_separately_are_added_to_the_input() {
     }
 }
 
-/// Repeats one event endlessly, in each API.
+/// Repeats a single event endlessly, for each API.
 #[tokio::test]
 async fn endless_streams_of_any_event_are_cut_off() {
     let chat = |delta: &str| format!("data: {{\"id\":\"a\",\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n");

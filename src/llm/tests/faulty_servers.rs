@@ -1,4 +1,4 @@
-//! Tests of misbehaving servers, over a real local connection.
+//! Tests of servers that misbehave, using real local connections.
 
 use super::samples::{self, message};
 use super::*;
@@ -18,7 +18,7 @@ pub(super) const END: &str = "data: {\"type\":\"content_block_stop\",\"index\":0
     data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}\n\n\
     data: {\"type\":\"message_stop\"}\n\n";
 
-/// Action of the server after it has sent its bytes.
+/// What a server does after it has sent all of its data.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     Close,
@@ -50,7 +50,7 @@ pub(super) fn request() -> ModelRequest {
     }
 }
 
-/// Reads one request; `None` at the end of the connection.
+/// Reads a request. Returns `None` if the connection has ended.
 pub(super) async fn read_request(socket: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     loop {
@@ -272,7 +272,7 @@ async fn fragments_received_together_are_merged_into_one_delta() {
     assert_eq!(deltas.len(), 2);
 }
 
-/// Returns the stream of a Responses server with these complete items.
+/// Returns the stream with which a Responses API server would send these items.
 pub(super) fn items(items: &[Value]) -> String {
     let done = |(index, item): (usize, &Value)| json!({"type": "response.output_item.done", "output_index": index, "item": item});
     let end = json!({"type": "response.completed", "response": {"status": "completed", "output": items,
@@ -282,7 +282,8 @@ pub(super) fn items(items: &[Value]) -> String {
     written.collect::<Vec<_>>().concat()
 }
 
-/// Serves these replies one after the other, each on its own connection, and records the requests.
+/// Serves these replies one after another, each on a connection of its own. Returns the server's address and a task
+/// that returns the requests it received.
 pub(super) async fn serve_all(replies: Vec<String>) -> (String, tokio::task::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! Tests that requests for any thread are valid for their provider.
+//! Tests that requests are valid for their provider whatever the thread contains.
 
 use super::*;
 use crate::llm::quirks::Quirks;
@@ -184,8 +184,7 @@ fn check_responses(body: &Value) -> Result<(), String> {
     if open.is_empty() { Ok(()) } else { Err("calls without results".to_owned()) }
 }
 
-/// Checks that a body that was built step by step, as in a session, equals one that was built in
-/// one step.
+/// Builds the body message by message, as in a session, and checks that it equals a body built in one go.
 fn grown(messages: &[Arc<Message>], body: impl Fn(&ModelRequest, &mut ThreadCache) -> Vec<u8>) -> Result<Value, String> {
     let mut kept = ThreadCache::default();
     let mut last = Vec::new();

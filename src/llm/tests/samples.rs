@@ -1,4 +1,4 @@
-//! Sample messages, calls and requests for the tests of all APIs.
+//! Sample messages, calls and requests that the tests of all APIs share.
 
 use crate::ports::ModelRequest;
 use crate::protocol::{
@@ -23,7 +23,7 @@ pub(crate) fn text(text: &str) -> Part {
     Part::Text { text: text.to_owned() }
 }
 
-/// Returns a call; `arguments` may be invalid JSON.
+/// Returns a tool call. `arguments` may be invalid JSON.
 pub(crate) fn call(id: &str, name: &str, arguments: &str) -> Part {
     Part::ToolCall(ToolCall {
         tool_call_id: CallId::new(id),
@@ -32,18 +32,18 @@ pub(crate) fn call(id: &str, name: &str, arguments: &str) -> Part {
     })
 }
 
-/// Returns the result of a search.
+/// Returns the result of a search call.
 pub(crate) fn found(id: &str, output: &str) -> Part {
     Part::ToolResult(ToolResult::success(CallId::new(id), "Grep", output))
 }
 
-/// Returns the result of reading an image.
+/// Returns the result of a call that read an image.
 pub(crate) fn picture(id: &str, uri: &str) -> ToolResult {
     let image = Image { uri: uri.to_owned(), media_type: "image/png".to_owned(), width: 2, height: 3, bytes: 4 };
     ToolResult { images: vec![image], ..ToolResult::success(CallId::new(id), "ReadFile", "Image, 2x3 png, 4 bytes") }
 }
 
-/// Returns a request with these messages and one tool.
+/// Returns a request that contains these messages and a single tool.
 pub(crate) fn request(messages: impl Into<Vec<Arc<Message>>>) -> ModelRequest {
     ModelRequest {
         system: "be brief".into(),

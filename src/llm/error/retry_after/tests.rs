@@ -1,6 +1,6 @@
 use super::*;
 
-/// Wed, 21 Oct 2015 07:26:40 GMT.
+/// Returns Wed, 21 Oct 2015 07:26:40 GMT.
 fn now() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_445_412_400)
 }
@@ -11,7 +11,7 @@ fn hints(headers: &[(&str, &'static str)]) -> RetryHints {
 
 const S: u64 = 1000;
 
-/// Response headers, and the delay in milliseconds that they request.
+/// Response headers, and the delay in milliseconds that they imply.
 type Case = (&'static [(&'static str, &'static str)], Option<u64>);
 
 #[test]

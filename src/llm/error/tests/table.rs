@@ -1,4 +1,4 @@
-//! Real error messages of servers, and the expected kind of failure.
+//! Actual error messages from servers, each with the kind of failure expected for it.
 
 use super::*;
 

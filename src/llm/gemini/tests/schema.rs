@@ -7,7 +7,7 @@ fn check(given: Value, expected: Value) {
     assert_eq!(convert_parameters(&property)["properties"]["p"], expected, "{property}");
 }
 
-/// Collects the keywords of a schema and all its subschemas.
+/// Collects all keywords used in a schema and its subschemas.
 fn words(schema: &Value, found: &mut Vec<String>) {
     let Some(schema) = schema.as_object() else { return };
     for (word, value) in schema {

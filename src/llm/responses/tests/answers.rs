@@ -1,4 +1,4 @@
-//! Tests of responses that no recording contains: missing, repeated and unusual events.
+//! Tests of responses that do not occur in any recording, with missing, repeated and unusual events.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of streams whose final items number their parts, items or IDs differently from the deltas before them.
+//! Tests of streams whose final items number parts, items or IDs differently than the preceding deltas.
 
 use super::answers::{added, calls, completed, delta, done, function, hear, words};
 use super::*;
@@ -17,7 +17,7 @@ fn of_item(item: u64, id: &str, mut event: Value) -> Value {
     event
 }
 
-/// Returns a message with an ID and these parts.
+/// Returns a message item with this ID and these parts.
 fn parts(id: &str, texts: &[&str]) -> Value {
     let content: Vec<Value> = texts.iter().map(|text| json!({"type": "output_text", "text": text})).collect();
     json!({"type": "message", "id": id, "role": "assistant", "content": content})
@@ -35,7 +35,7 @@ fn answered(completion: &Completion) -> String {
     completion.content.iter().filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None }).collect()
 }
 
-/// Checks that each stream produces `text` exactly once, on the screen and in the response.
+/// Asserts that each stream produces `text` exactly once, both on the screen and in the response.
 async fn say_once(text: &str, cases: Vec<(&str, Vec<Value>)>) {
     for (label, events) in cases {
         let (deltas, end) = hear(&events).await;

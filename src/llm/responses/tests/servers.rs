@@ -1,4 +1,4 @@
-//! Tests with servers that do not support all features of a request.
+//! Tests of servers that do not support every feature of a request.
 
 use super::*;
 
