@@ -1,4 +1,4 @@
-//! Connection to one running server: requests, notifications, and the diagnostics that it publishes.
+//! Connection to a running language server: requests, notifications, and the diagnostics that it publishes.
 
 use super::framing::{MessageReader, frame};
 use super::limits::{
@@ -18,15 +18,15 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
-/// Error codes by which a server requests that a request be repeated, because the content changed or the server
-/// cancelled the request.
+/// Error codes with which a server asks for a request to be repeated, because the content changed or the server
+/// cancelled it.
 const REPEAT: [i64; 2] = [-32_801, -32_802];
 const METHOD_NOT_FOUND: i64 = -32_601;
 
 type End = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 type Response = Result<Value, ErrorBody>;
 
-/// Any message from a server. A request has an ID and a method; a response has only an ID.
+/// Message from a server. A request has both an ID and a method, whereas a response has only an ID.
 #[derive(Deserialize)]
 struct ServerMessage<'a> {
     #[serde(default, borrow)]
@@ -49,17 +49,17 @@ struct ErrorBody {
     message: String,
 }
 
-/// Published diagnostics of one file.
+/// Diagnostics that were published for a file.
 #[derive(Debug, Clone)]
 struct Published {
-    /// Version of the text; some servers do not report it.
+    /// Version of the text to which they apply. Absent for servers that do not report versions.
     version: Option<i64>,
     items: Vec<Value>,
-    /// Value of the counter `changed` that announced these diagnostics.
+    /// Value of the `changed` counter when they were published.
     at: u64,
 }
 
-/// Running server. Dropping the connection ends the process.
+/// Connection to a running server. Dropping it ends the server process.
 pub(super) struct LspConnection {
     outgoing: mpsc::Sender<Vec<u8>>,
     shared: Arc<ConnectionState>,
@@ -68,17 +68,17 @@ pub(super) struct LspConnection {
 }
 
 struct ConnectionState {
-    /// Settings that the server may request.
+    /// Settings that the server can request.
     settings: Value,
     root_uri: String,
     pending: Mutex<HashMap<i64, oneshot::Sender<Response>>>,
-    /// Open files. Diagnostics of other files are ignored, so that a server cannot fill the memory.
+    /// Diagnostics of open files. Those of other files are ignored, because a server could otherwise fill the memory.
     published: Mutex<HashMap<PathBuf, Option<Published>>>,
-    /// Counter of published diagnostics and state changes.
+    /// Number of times that diagnostics were published or the state changed.
     changed: watch::Sender<u64>,
-    /// Whether the server reported that it has loaded the project.
+    /// Whether the server has reported that it has finished loading the project.
     loaded: Mutex<bool>,
-    /// Reason why the server ended.
+    /// Reason why the server ended, if it has.
     ended: Mutex<Option<String>>,
     stderr: Mutex<Vec<u8>>,
     end: Mutex<Option<End>>,
@@ -89,7 +89,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl LspConnection {
-    /// Starts communication with a program.
+    /// Starts communicating with a server program.
     pub(super) fn new(program: LaunchedProgram, settings: Value, root: &Path) -> Self {
         let LaunchedProgram { input, output, errors, end } = program;
         let shared = Arc::new(ConnectionState {
@@ -112,25 +112,25 @@ impl LspConnection {
         Self { outgoing, shared, next_id: AtomicI64::new(1), tasks }
     }
 
-    /// Returns the reason why the connection ended, if it has.
+    /// Returns the reason why the connection ended, or `None` if it is open.
     pub(super) fn end_reason(&self) -> Option<String> {
         lock(&self.shared.ended).clone()
     }
 
-    /// Sends a notification.
+    /// Sends a notification to the server.
     ///
     /// # Errors
     ///
-    /// Returns an error if the server has ended or does not read its input.
+    /// Returns an error if the server has ended or is not reading its input.
     pub(super) fn notify(&self, method: &str, params: &Value) -> Result<(), String> {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
     }
 
-    /// Sends a request and waits for its response. Repeats the request if the server asks for that.
+    /// Sends a request and waits for the response. If the server asks for it, the request is repeated.
     ///
     /// # Errors
     ///
-    /// Returns an error if the server has ended, does not read its input, or refused the request.
+    /// Returns an error if the server has ended, is not reading its input, or rejected the request.
     pub(super) async fn request(&self, method: &str, params: &Value) -> Result<Value, String> {
         loop {
             let id = self.next_id.fetch_add(1, Ordering::Relaxed);
@@ -163,7 +163,7 @@ impl LspConnection {
         self.end_reason().unwrap_or_else(|| "the server closed its input".to_owned())
     }
 
-    /// Starts to record the diagnostics of a file that is being opened.
+    /// Starts recording diagnostics for a file that is about to be opened.
     pub(super) fn follow(&self, path: &Path) {
         lock(&self.shared.published).insert(path.to_owned(), None);
     }
@@ -172,13 +172,14 @@ impl LspConnection {
         lock(&self.shared.published).remove(path);
     }
 
-    /// Returns the counter of changes as a mark. Diagnostics without a version that were published before the mark are
-    /// for an older text.
+    /// Returns the current value of the change counter. Diagnostics without a version that were published up to this
+    /// point belong to an older text.
     pub(super) fn mark(&self) -> u64 {
         *self.shared.changed.borrow()
     }
 
-    /// Waits for published diagnostics of this version of a file.
+    /// Waits until diagnostics are published for this version of a file. If the server does not report versions, waits
+    /// until diagnostics are published after `mark`.
     pub(super) async fn published(&self, path: &Path, version: i64, mark: u64) -> Result<Vec<Value>, String> {
         let mut changed = self.shared.changed.subscribe();
         loop {
@@ -190,7 +191,7 @@ impl LspConnection {
             let current = published.filter(|published| published.version.map_or(published.at > mark, |of| of == version));
             let next = match current {
                 Some(Published { version: Some(_), items, .. }) => return Ok(items),
-                // A server without versions may publish in several steps, such as syntax before types.
+                // A server without versions may publish in several steps, for example syntax errors before type errors.
                 Some(Published { items, .. }) => match tokio::time::timeout(SETTLE_TIME, changed.changed()).await {
                     Ok(next) => next,
                     Err(_) => return Ok(items),
@@ -203,7 +204,7 @@ impl LspConnection {
         }
     }
 
-    /// Waits until the server reports that it has loaded the project.
+    /// Waits until the server reports that it has finished loading the project.
     pub(super) async fn loaded(&self) -> Result<(), String> {
         let mut changed = self.shared.changed.subscribe();
         loop {
@@ -220,7 +221,7 @@ impl LspConnection {
         }
     }
 
-    /// Asks the server to exit, then ends its process.
+    /// Asks the server to exit, and then ends the process.
     pub(super) async fn end(&self) {
         if self.end_reason().is_none() {
             let _ = tokio::time::timeout(SHUTDOWN_TIME, self.request("shutdown", &Value::Null)).await;
@@ -238,7 +239,7 @@ impl Drop for LspConnection {
     }
 }
 
-/// Guard that removes a request when its caller no longer waits.
+/// Guard that removes a pending request once nothing waits for its response any more.
 struct PendingRequestGuard<'a> {
     shared: &'a ConnectionState,
     id: i64,
@@ -255,7 +256,7 @@ impl ConnectionState {
         self.changed.send_modify(|count| *count += 1);
     }
 
-    /// Ends the process and wakes all waiting callers.
+    /// Ends the process, and wakes all callers that are waiting.
     async fn kill(&self, reason: String) {
         lock(&self.ended).get_or_insert(reason);
         lock(&self.pending).clear();
@@ -266,7 +267,7 @@ impl ConnectionState {
         }
     }
 
-    /// Handles a message. Returns the response if the message is a request.
+    /// Handles a message. If it is a request, returns the response to be sent.
     fn handle(&self, body: &[u8]) -> Result<Option<Value>, String> {
         let message: ServerMessage<'_> =
             serde_json::from_slice(body).map_err(|_| "the server sent a message that is not valid JSON-RPC".to_owned())?;
@@ -283,7 +284,7 @@ impl ConnectionState {
                 let waiting = id.get().parse::<i64>().ok().and_then(|id| lock(&self.pending).remove(&id));
                 if let Some(waiting) = waiting {
                     let result = message.result.and_then(|result| serde_json::from_str(result.get()).ok()).unwrap_or_default();
-                    // If nobody is waiting any longer, the response arrived too late.
+                    // If nobody waits any longer, the response was too late.
                     let _ = waiting.send(message.error.map_or(Ok(result), Err));
                 }
                 Ok(None)
@@ -319,7 +320,7 @@ impl ConnectionState {
         }
     }
 
-    /// Returns the response to a request from the server. aye makes no changes on behalf of a server.
+    /// Returns the response to a request from the server. aye never makes changes on a server's behalf.
     fn respond(&self, method: &str, params: Option<&RawValue>, id: &Value) -> Value {
         let result = match method {
             "workspace/configuration" => {
@@ -347,7 +348,7 @@ impl ConnectionState {
         json!({ "jsonrpc": "2.0", "id": id, "error": error })
     }
 
-    /// Returns the last line on stderr, which often contains the reason for an exit.
+    /// Returns the last line of standard error output, which often says why the server exited.
     fn last_line(&self) -> Option<String> {
         let kept = lock(&self.stderr);
         let text = String::from_utf8_lossy(&kept);
@@ -356,7 +357,7 @@ impl ConnectionState {
     }
 }
 
-/// Returns text from a server as one clean line of limited length.
+/// Formats text from a server as a single, sanitized line of limited length.
 pub(super) fn shorten(message: &str) -> String {
     let mut end = message.len().min(MESSAGE_START_BYTES);
     while !message.is_char_boundary(end) {
@@ -365,14 +366,14 @@ pub(super) fn shorten(message: &str) -> String {
     text::truncate(&text::clean_line(&message[..end]), REASON_CELLS).into_owned()
 }
 
-/// Reads messages until the output ends or is invalid, then ends the process.
+/// Reads messages until the output ends or becomes invalid, and then ends the process.
 async fn read(shared: Arc<ConnectionState>, output: Box<dyn AsyncRead + Send + Unpin>, outgoing: mpsc::Sender<Vec<u8>>) {
     let mut messages = MessageReader::new(output);
     let reason = loop {
         let body = match messages.next().await {
             Ok(Some(body)) => body,
             Ok(None) => {
-                // The last output on stderr may not have arrived yet.
+                // The last output on standard error may not have arrived yet.
                 tokio::time::sleep(SETTLE_TIME).await;
                 break shared
                     .last_line()
@@ -402,7 +403,7 @@ async fn write(mut input: Box<dyn AsyncWrite + Send + Unpin>, mut queue: mpsc::R
     }
 }
 
-/// Reads all output, so that the server never blocks, and stores the end of it.
+/// Reads everything that the server writes to standard error, so that it never blocks, and keeps the end of it.
 async fn read_stderr(shared: Arc<ConnectionState>, mut errors: Box<dyn AsyncRead + Send + Unpin>) {
     let mut chunk = [0; 4096];
     while let Ok(count @ 1..) = errors.read(&mut chunk).await {

@@ -1,4 +1,4 @@
-//! Open files of a server, with the text that the server sees.
+//! Files that are open in a server, and the texts that the server has for them.
 
 use super::connection::LspConnection;
 use super::languages::Language;
@@ -10,28 +10,29 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Open files of one server.
+/// Files that are open in a language server.
 #[derive(Default)]
 pub(super) struct Documents {
     open: HashMap<PathBuf, OpenFile>,
-    /// Version of the last text. Versions are never reused, so that responses about another text are recognized.
+    /// Version of the text sent most recently. Versions are never reused, so responses for a different text can be
+    /// recognized.
     last_version: i64,
-    /// Counter of uses, to close the least recently used file.
+    /// Number of times that files have been used, by which the least recently used file is determined.
     uses: u64,
 }
 
-/// Text of an open file, as the server sees it.
+/// File that is open in the server, and the text that the server has for it.
 struct OpenFile {
     hash: blake3::Hash,
     version: i64,
-    /// State of the connection when the text was sent.
+    /// Value of the connection's change counter when the text was sent.
     mark: u64,
     used: u64,
-    /// Size and time of the file when its content was last known to be this text.
+    /// Size and modification time of the file when its content was last known to be the same as this text.
     stamp: Option<(u64, SystemTime)>,
 }
 
-/// Text that a server sees.
+/// Text that the server has for a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SentText {
     pub version: i64,
@@ -39,7 +40,7 @@ pub(super) struct SentText {
 }
 
 impl Documents {
-    /// Sends this text of a file to the server, unless the server already has it.
+    /// Makes the server use this text for a file. Nothing is sent if the server already has it.
     pub(super) fn set(
         &mut self,
         connection: &LspConnection,
@@ -70,7 +71,7 @@ impl Documents {
         Ok(SentText { version, mark })
     }
 
-    /// Makes the server use the file on disk.
+    /// Closes a file, after which the server uses its content on disk.
     pub(super) fn close(&mut self, connection: &LspConnection, path: &Path) -> Result<(), String> {
         if self.open.remove(path).is_none() {
             return Ok(());
@@ -79,7 +80,7 @@ impl Documents {
         connection.notify("textDocument/didClose", &json!({ "textDocument": { "uri": file_uri(path) } }))
     }
 
-    /// Closes files whose content on disk differs from the text that the server has, except these.
+    /// Closes files whose content on disk is no longer the text that the server has. Files in `except` stay open.
     pub(super) fn close_changed(&mut self, connection: &LspConnection, except: &[ProposedText]) -> Result<(), String> {
         let mut changed = Vec::new();
         for (path, file) in &mut self.open {
@@ -112,7 +113,7 @@ fn stamp(path: &Path) -> Option<(u64, SystemTime)> {
     Some((metadata.len(), metadata.modified().ok()?))
 }
 
-/// Returns the content of a file; `None` if it is too large or not a regular file.
+/// Reads a file. Returns `None` if it is too large or is not a regular file.
 fn read(path: &Path) -> Option<Vec<u8>> {
     let metadata = path.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() <= FILE_BYTES as u64)?;
     let bytes = std::fs::read(path).ok()?;

@@ -1,4 +1,4 @@
-//! Errors in the diagnostics of a server, which are validated, cleaned and compared.
+//! Errors among a server's diagnostics, which are validated, sanitized and compared.
 
 use super::limits::{ERRORS, LISTED_ERRORS, MESSAGE_CELLS, MESSAGE_START_BYTES};
 use crate::protocol::{Diagnostic, FileDiagnostics};
@@ -6,18 +6,18 @@ use crate::text;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Severity of errors in the protocol. A diagnostic without a severity counts as an error.
+/// Value that the protocol uses for the severity of errors. A diagnostic without a severity is treated as an error.
 const ERROR: u64 = 1;
 
-/// Errors of one text.
+/// Errors found in a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Findings {
     errors: Vec<Diagnostic>,
 }
 
 impl Findings {
-    /// Parses the errors that a server reports for the text. Ignores diagnostics without a message, or at a position
-    /// outside the text.
+    /// Parses the errors that a server reports for a text. Diagnostics that have no message or are outside the text are
+    /// ignored.
     pub(super) fn read(items: &[Value], text: &str) -> Self {
         let lines = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
         let error = |item: &Value| {
@@ -35,8 +35,8 @@ impl Findings {
         Self { errors }
     }
 
-    /// Compares the errors before and after a change. An error is new if the old text had none with the same message;
-    /// positions are ignored, because lines move.
+    /// Compares the errors before and after a change. An error is new if no error in the old text had the same message.
+    /// Positions are not compared, because changes move lines.
     pub(super) fn compare(before: &Self, after: &Self, path: String, server: &str) -> FileDiagnostics {
         let mut known: HashMap<&str, usize> = HashMap::new();
         for error in &before.errors {

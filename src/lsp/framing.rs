@@ -1,20 +1,21 @@
-//! Framing of messages: a header with the length, followed by that number of bytes; with limits on size and rate.
+//! Framing of messages, with limits on their size and rate. Each message is preceded by a header that contains its
+//! length in bytes.
 
 use super::limits::{HEADER_BYTES, MESSAGE_BYTES, RATE_BYTES, RATE_MESSAGES, RATE_PERIOD};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::time::Instant;
 
-/// Returns a message with its header.
+/// Returns a message with a header prepended.
 pub(super) fn frame(body: &[u8]) -> Vec<u8> {
     let mut framed = format!("Content-Length: {}\r\n\r\n", body.len()).into_bytes();
     framed.extend_from_slice(body);
     framed
 }
 
-/// Reader of messages. After an error, the next message cannot be found.
+/// Reads messages. After an error, it is not possible to find the start of the next message.
 pub(super) struct MessageReader<R> {
     from: BufReader<R>,
-    /// Start of the current period, and the amount of data in it.
+    /// Start of the current rate limit period.
     since: Instant,
     bytes: usize,
     messages: usize,
@@ -25,11 +26,11 @@ impl<R: tokio::io::AsyncRead + Unpin> MessageReader<R> {
         Self { from: BufReader::with_capacity(64 << 10, from), since: Instant::now(), bytes: 0, messages: 0 }
     }
 
-    /// Returns the next message; `None` at the end of the output.
+    /// Reads the next message. Returns `None` at the end of the output.
     ///
     /// # Errors
     ///
-    /// Returns an error if the output is not a message, or exceeds the limit on size or rate.
+    /// Returns an error if the output is not a valid message or exceeds a limit on size or rate.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<u8>>, String> {
         let Some(length) = read_header(&mut self.from).await? else { return Ok(None) };
         self.count(length)?;
@@ -59,7 +60,7 @@ impl<R: tokio::io::AsyncRead + Unpin> MessageReader<R> {
     }
 }
 
-/// Returns the length of the next message; `None` at the end of the output.
+/// Reads a header. Returns the length of the message that follows, or `None` at the end of the output.
 async fn read_header(from: &mut (impl AsyncBufRead + Unpin)) -> Result<Option<usize>, String> {
     let (mut length, mut left) = (None, HEADER_BYTES);
     loop {

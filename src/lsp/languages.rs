@@ -1,24 +1,24 @@
-//! Languages with supported servers, and the commands that start them.
+//! Languages for which a server is supported, and the commands that start the servers.
 
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A language and its server.
+/// Language, with the server that supports it.
 #[derive(Debug)]
 pub(crate) struct Language {
-    /// Name in the settings: `rust` for `[lsp.rust]`.
+    /// Language name used in the settings, such as `rust` in `[lsp.rust]`.
     pub name: &'static str,
-    /// Extensions of its files, each with its language identifier in the protocol.
+    /// File extensions of the language, each with the language identifier that the protocol uses for it.
     extensions: &'static [(&'static str, &'static str)],
-    /// Program and arguments.
+    /// Server program and its arguments.
     pub command: &'static [&'static str],
-    /// Environment variables for the server.
+    /// Environment variables to set for the server.
     pub environment: &'static [(&'static str, &'static str)],
-    /// Whether the server reports when it has loaded the project, before which its diagnostics are incomplete.
+    /// Whether the server reports when it has finished loading the project. Until then, its diagnostics are incomplete.
     pub reports_loading: bool,
 }
 
-/// All known languages.
+/// All languages for which a server is supported.
 pub(crate) static LANGUAGES: [Language; 5] = [
     Language {
         name: "rust",
@@ -76,13 +76,13 @@ pub(crate) static LANGUAGES: [Language; 5] = [
 ];
 
 impl Language {
-    /// Returns the language identifier of a file; `None` if the file is in another language.
+    /// Returns the protocol's language identifier for a file, or `None` if the file is in a different language.
     pub(super) fn id_of(&self, path: &Path) -> Option<&'static str> {
         let extension = path.extension()?.to_str()?;
         self.extensions.iter().find(|(known, _)| *known == extension).map(|(_, id)| *id)
     }
 
-    /// Returns settings that prevent the server from running programs of the project and from writing files.
+    /// Returns settings that keep the server from running programs in the project and from writing files.
     pub(super) fn settings(&self) -> Value {
         match self.name {
             "rust" => json!({

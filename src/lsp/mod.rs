@@ -1,7 +1,8 @@
-//! Language server client, which obtains diagnostics for text that is not saved.
+//! Language server client, which obtains diagnostics for text that has not been saved.
 //!
-//! It needs only a few kinds of messages, so they are read and written as JSON. The crate with all types of the
-//! protocol would be larger than this module, and rejects a whole message if one of its positions is invalid.
+//! The client needs only a few kinds of messages, so it reads and writes them as plain JSON. A crate with all types in
+//! the protocol would be larger than this module, and would reject an entire message if it contained a single invalid
+//! position.
 
 mod connection;
 mod documents;

@@ -1,5 +1,5 @@
-//! Language server of a session. It starts with the first query, restarts after a crash, and never delays a query for
-//! long.
+//! Language server of a session. It is started by the first query, is restarted after a crash, and never delays a query
+//! for long.
 
 use super::connection::shorten;
 use super::findings::Findings;
@@ -14,31 +14,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-/// Function that finds the command of a language, with the path of its program. An error explains why there is none.
+/// Function that finds the command for starting a language's server, including the path of the program. The error says
+/// why there is none.
 pub(crate) type FindCommand = Arc<dyn Fn(&Language) -> Result<ServerCommand, String> + Send + Sync>;
 
-/// Launch parameters of a server.
+/// How to start a language server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerCommand {
     pub argv: Vec<String>,
     pub environment: Vec<(String, String)>,
 }
 
-/// Data that all servers of a session share.
+/// Data that is shared by all language servers of a session.
 pub(super) struct ServerContext {
     pub workspace: PathBuf,
     pub launcher: Arc<dyn Launcher>,
     pub find: FindCommand,
 }
 
-/// Handle of a server. All clones share the server.
+/// Handle to a language server. All clones refer to the same server.
 #[derive(Clone)]
 pub(super) struct LanguageServer {
     language: &'static Language,
     environment: Arc<ServerContext>,
     session: Arc<tokio::sync::Mutex<Option<LspSession>>>,
     queries: Arc<Semaphore>,
-    /// Number of consecutive queries without a response in time.
+    /// Number of consecutive queries for which the server did not respond in time.
     misses: Arc<AtomicU32>,
     state: Arc<Mutex<State>>,
     failures: Arc<Mutex<usize>>,
@@ -49,7 +50,7 @@ enum State {
     NotStarted,
     Starting,
     Ready,
-    /// The server crashed or did not respond. The first query after this time starts it again.
+    /// The server crashed or stopped responding. The first query after `since` starts it again.
     Failed {
         reason: String,
         since: Instant,
@@ -72,12 +73,12 @@ impl LanguageServer {
         }
     }
 
-    /// Returns whether a file is in the language of this server.
+    /// Returns whether this server supports the language of a file.
     pub(super) fn covers(&self, path: &Path) -> bool {
         self.language.id_of(path).is_some()
     }
 
-    /// Returns the name of the server, without its directory.
+    /// Returns the file name of the server program.
     pub(super) fn name(&self) -> &'static str {
         self.language.command.first().copied().unwrap_or_default()
     }
@@ -104,8 +105,8 @@ impl LanguageServer {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
 
-    /// Returns the diagnostics of a change, if they arrive in time. The work continues afterwards, so that the server
-    /// is ready for the next query and has the right text.
+    /// Returns the diagnostics of a change if they arrive in time. Otherwise, the work continues in the background, so
+    /// that the server has the correct text and is ready for the next query.
     pub(super) async fn check(
         &self,
         texts: Vec<ProposedText>,
@@ -129,7 +130,7 @@ impl LanguageServer {
             if result.is_some() && started.elapsed() < QUERY_TIME {
                 server.misses.store(0, Ordering::Relaxed);
             }
-            // Nobody waits after the deadline.
+            // After the deadline, nobody waits for the result.
             let _ = tell.send(result);
         });
         let waits_until = if self.misses.load(Ordering::Relaxed) >= MISSES { asked } else { deadline };
@@ -145,7 +146,7 @@ impl LanguageServer {
         told.collect()
     }
 
-    /// Starts the server if necessary, and checks the file content with it. Shuts down a server that has failed.
+    /// Starts the server if necessary, and checks the texts with it. If the server fails, it is shut down.
     async fn run(
         &self,
         session: &mut Option<LspSession>,
@@ -216,7 +217,7 @@ impl LanguageServer {
         LspSession::start(launched, self.language, &self.environment.workspace).await.map_err(StartError::Failed)
     }
 
-    /// Counts a failure. After the last restart, the server stays off.
+    /// Records a failure. If the server has been restarted too often, it is turned off.
     fn on_failure(&self, reason: String) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let pause = RESTART_PAUSES.get(*failures);
@@ -231,7 +232,7 @@ impl LanguageServer {
     pub(super) async fn end(&self) {
         self.set_state(State::Off { reason: "the session ended".to_owned() });
         let session = tokio::time::timeout(QUERY_TIME, self.session.lock()).await;
-        // A query that is still running is aborted with the runtime, which ends its process.
+        // The end of the runtime aborts a query that is still running, which ends its process.
         if let Ok(Some(session)) = session.map(|mut session| session.take()) {
             session.end().await;
         }
@@ -239,8 +240,8 @@ impl LanguageServer {
 }
 
 enum StartError {
-    /// The server cannot start in this session.
+    /// The server cannot be started during this session.
     Off(String),
-    /// A later start may succeed.
+    /// Starting the server may succeed later.
     Failed(String),
 }

@@ -1,4 +1,4 @@
-//! Language servers of a session.
+//! The language servers of a session.
 
 use super::languages::{LANGUAGES, Language};
 use super::limits::{FILE_BYTES, FILES};
@@ -11,9 +11,9 @@ use futures_util::future::join_all;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Servers of the enabled languages. A server starts with the first query about a file in its language.
+/// Servers for the enabled languages. Each one is started by the first query about a file in its language.
 pub(crate) struct LanguageServers {
-    /// Directories of the session. Files outside them are not sent.
+    /// Directories of the session. Files outside of them are not sent to servers.
     roots: Vec<PathBuf>,
     workspace: PathBuf,
     servers: Vec<LanguageServer>,

@@ -1,4 +1,4 @@
-//! Session with a running server: its handshake and its queries.
+//! Session with a running server, from the handshake to queries.
 
 use super::connection::LspConnection;
 use super::documents::{Documents, SentText};
@@ -12,32 +12,32 @@ use serde_json::{Value, json};
 use std::path::Path;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Text that the servers have after a query.
+/// Purpose of a query, which determines the text that the server has after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// The change is only proposed, so the servers have the text of the files on disk.
+    /// The change is only being proposed. After the query, the server has the text that is on disk.
     Proposal,
-    /// The change is saved, so the files on disk contain its text.
+    /// The change has been saved. After the query, the server has the new text, which is also on disk.
     Saved,
 }
 
-/// Errors of each file before and after a change; `None` for a file without a response.
+/// Errors in each file before and after a change, or `None` for a file for which the server did not respond in time.
 pub(super) type Compared = Vec<Option<(Findings, Findings)>>;
 
 pub(super) struct LspSession {
     connection: LspConnection,
     language: &'static Language,
     documents: Documents,
-    /// Whether the server responds to requests for diagnostics. Otherwise it publishes them.
+    /// Whether the server supports requests for diagnostics. If not, it publishes them on its own.
     answers_requests: bool,
 }
 
 impl LspSession {
-    /// Initializes a server.
+    /// Starts a session with a server that has just been launched.
     ///
     /// # Errors
     ///
-    /// Returns an error if the server exited, sent invalid data, or did not respond.
+    /// Returns an error if the server exited, sent invalid data, or did not respond in time.
     pub(super) async fn start(program: LaunchedProgram, language: &'static Language, root: &Path) -> Result<Self, String> {
         let settings = language.settings();
         let params = initialize_params(root, &settings);
@@ -58,7 +58,7 @@ impl LspSession {
         Ok(Self { connection, language, documents: Documents::default(), answers_requests })
     }
 
-    /// Returns the reason why the server ended, if it has.
+    /// Returns the reason why the server ended, or `None` if it is running.
     pub(super) fn end_reason(&self) -> Option<String> {
         self.connection.end_reason()
     }
@@ -67,11 +67,11 @@ impl LspSession {
         self.connection.end().await;
     }
 
-    /// Queries the diagnostics of a change. After `deadline`, only updates the state of the files.
+    /// Obtains the diagnostics of a change. If `deadline` passes, only the server's texts are updated.
     ///
     /// # Errors
     ///
-    /// Returns an error if the server has ended or does not respond.
+    /// Returns an error if the server has ended or is not responding.
     pub(super) async fn check(
         &mut self,
         texts: &[ProposedText],
@@ -79,7 +79,7 @@ impl LspSession {
         deadline: Instant,
     ) -> Result<Compared, String> {
         let nothing = || texts.iter().map(|_| None).collect();
-        // Reads only a few small files.
+        // This reads only a few small files.
         self.documents.close_changed(&self.connection, texts)?;
         let mut sent = Vec::new();
         for text in texts {
@@ -98,7 +98,7 @@ impl LspSession {
             self.settle(texts, purpose)?;
             return Ok(nothing());
         }
-        // Send all texts before the first request, because they may depend on each other.
+        // Send all texts before the first request, because the files may depend on each other.
         let mut sent = Vec::new();
         for text in texts {
             if let Some(after) = &text.after {
@@ -118,8 +118,8 @@ impl LspSession {
         Ok(compared)
     }
 
-    /// Sends the text that should remain with the server: the old text of a proposal, or the new text of a saved
-    /// change.
+    /// Sends the texts that the server should have after the query: the old text of a proposal, or the new text of a
+    /// saved change.
     fn settle(&mut self, texts: &[ProposedText], purpose: Purpose) -> Result<(), String> {
         for text in texts {
             let on_disk = match purpose {
@@ -157,7 +157,7 @@ impl LspSession {
         self.documents.set(&self.connection, self.language, path, text)
     }
 
-    /// Returns the errors of each text that was sent; a missing text has none.
+    /// Returns the errors in each text that was sent. A file without a text has none.
     fn all_findings<'a>(
         &'a self,
         texts: &'a [ProposedText],
@@ -183,8 +183,8 @@ impl LspSession {
     }
 }
 
-/// Returns the parameters of `initialize`. They contain no process ID, because the server has its own process
-/// namespace.
+/// Returns the parameters of `initialize`. They contain no process ID, because the server runs in a process namespace
+/// of its own.
 fn initialize_params(root: &Path, settings: &Value) -> Value {
     let uri = file_uri(root);
     let name = root.file_name().map_or_else(|| "workspace".to_owned(), |name| name.to_string_lossy().into_owned());

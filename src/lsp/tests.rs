@@ -1,5 +1,5 @@
-//! Tests with language servers on pipes in memory: a correct one, and one for each kind of
-//! misbehaviour.
+//! Tests with language servers that communicate over in-memory pipes: one that behaves correctly, and one for each kind
+//! of misbehaviour.
 
 use super::framing::{MessageReader, frame};
 use super::languages::Language;
@@ -15,12 +15,12 @@ use std::time::Duration;
 use tokio::io::{AsyncWriteExt, DuplexStream};
 use tokio::time::Instant;
 
-/// Server end of the pipes.
+/// Server end of the in-memory pipes.
 struct Fake {
     from: MessageReader<DuplexStream>,
     to: DuplexStream,
     errors: DuplexStream,
-    /// Number of servers started before this one.
+    /// Number of servers that were started before this one.
     before: usize,
     log: Log,
     texts: Vec<(String, i64, String)>,
@@ -72,7 +72,7 @@ impl Fake {
         bad.map(|(line, text)| item(json!(line), text)).collect()
     }
 
-    /// Completes the handshake.
+    /// Performs the handshake as a server.
     async fn greet(&mut self, pulls: bool) -> Option<()> {
         let request = self.next().await?;
         assert_eq!((request["method"].as_str(), &request["params"]["processId"]), (Some("initialize"), &Value::Null));
@@ -81,7 +81,7 @@ impl Fake {
         self.next().await.map(drop)
     }
 
-    /// Runs a server that behaves correctly.
+    /// Runs a server that behaves in the given way.
     async fn serve(mut self, way: Way) {
         if self.greet(way == Way::Pull).await.is_none() {
             return;
@@ -111,7 +111,7 @@ impl Fake {
 enum Way {
     Pull,
     Push,
-    /// Publishes without versions, in two steps.
+    /// Publishes diagnostics without versions and in two steps.
     PushInSteps,
 }
 
@@ -121,7 +121,7 @@ fn item(line: Value, message: &str) -> Value {
 
 type Script = dyn Fn(Fake) -> BoxFuture<'static, ()> + Send + Sync;
 
-/// Launcher that starts a task instead of a process.
+/// Launcher that starts a task in place of a process.
 struct Scripted {
     script: Box<Script>,
     started: AtomicUsize,
@@ -191,7 +191,7 @@ fn rows(found: &[FileDiagnostics]) -> Vec<String> {
     found.iter().flat_map(FileDiagnostics::rows).collect()
 }
 
-/// Precision of timers.
+/// Resolution of timers.
 const ROUNDING: Duration = Duration::from_millis(5);
 const TWO_ERRORS: [&str; 2] = ["0 → 2 errors, a.py:2: BAD one (pyright-langserver)", "  a.py:3: BAD two"];
 
@@ -199,7 +199,7 @@ fn state(servers: &LanguageServers) -> String {
     servers.statuses().remove(0).state
 }
 
-/// Waits until the server has read all input.
+/// Waits until the server has read all of its input.
 async fn settled() {
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
@@ -214,7 +214,7 @@ async fn errors_before_and_after_a_change_are_reported_and_the_file_is_restored(
         settled().await;
         let log = launcher.log.lock().unwrap().clone();
         assert_eq!(log.last().map(String::as_str), Some("textDocument/didChange a.py fine|"), "{way:?}");
-        // Repeat this, followed by a saved change, whose text remains.
+        // Repeat the proposal, and then save the change, whose text remains at the server.
         assert_eq!(rows(&servers.check_proposal(change()).await), TWO_ERRORS, "{way:?}");
         assert_eq!(rows(&servers.check_saved(change()).await), TWO_ERRORS, "{way:?}");
         settled().await;
@@ -279,7 +279,7 @@ async fn a_hanging_server_delays_queries_up_to_a_limit_and_then_not_at_all() {
     let asked = Instant::now();
     assert!(servers.check_proposal(change()).await.is_empty());
     assert!(asked.elapsed() < ROUNDING);
-    // The old text was the last one that the server received.
+    // The server last received the old text.
     assert!(launcher.log.lock().unwrap().iter().all(|entry| !entry.contains("BAD")));
     // Finally, the server is restarted.
     tokio::time::sleep(Duration::from_secs(65)).await;
@@ -311,7 +311,7 @@ async fn a_server_that_exits_is_restarted_a_few_times_and_then_stays_off() {
     for pause in RESTART_PAUSES {
         assert!(servers.check_proposal(change()).await.is_empty());
         assert!(state(&servers).starts_with("failed: the server exited: panic: no more memory"), "{}", state(&servers));
-        // During the pause, the server is not started.
+        // During the pause, queries do not start the server.
         let started = launcher.started.load(Ordering::SeqCst);
         assert!(servers.check_proposal(change()).await.is_empty());
         assert_eq!(launcher.started.load(Ordering::SeqCst), started);
@@ -346,7 +346,7 @@ async fn a_server_that_sends_too_much_is_stopped() {
     let launcher = scripted(|mut fake: Fake| async move {
         fake.greet(false).await;
         let line = "x".repeat(1 << 20);
-        // One gigabyte.
+        // The server sends one gigabyte in total.
         for _ in 0..1024 {
             fake.say(json!({"jsonrpc": "2.0", "method": "window/logMessage", "params": {"message": line}})).await;
         }
@@ -451,7 +451,7 @@ async fn a_server_that_reports_loading_is_queried_only_afterwards() {
         tokio::time::sleep(Duration::from_secs(30)).await;
         assert!(fake.log.lock().unwrap().iter().all(|entry| !entry.starts_with("textDocument")));
         fake.say(status(true)).await;
-        // Continue as a correct server, without another handshake.
+        // Continue as a correct server that has already completed the handshake.
         while let Some(message) = fake.next().await {
             let uri = message["params"]["textDocument"]["uri"].as_str().unwrap_or_default().to_owned();
             if message["method"] == "textDocument/diagnostic" {

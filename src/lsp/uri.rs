@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// Returns the path of a URI in any spelling; `None` if it does not name a local file.
+/// Converts a file URI, however it is written, to a path. Returns `None` if it does not refer to a local file.
 pub(super) fn to_path(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
