@@ -1,4 +1,4 @@
-//! Connection to a server: transport and handshake.
+//! Connecting to a server, which sets up the transport and performs the handshake.
 
 use super::connection::{Connection, sentence_end};
 use super::failure::ConnectFailure;
@@ -13,10 +13,10 @@ use rmcp::transport::{IntoTransport, StreamableHttpClientTransport};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// How a session with a server starts.
+/// How to start a session with a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HandshakeMode {
-    /// Discovery first, then the handshake if the server does not support discovery.
+    /// Try discovery first, and fall back to the handshake if the server does not support discovery.
     Either,
     Handshake,
 }
@@ -90,7 +90,7 @@ async fn connect_http(
         SseTransportError::Request(error) => ConnectFailure::Temporary(error.to_string()),
         error => ConnectFailure::Final(error.to_string()),
     })?;
-    // Servers with that protocol version do not support discovery.
+    // Servers with this protocol version do not support discovery.
     greet(spec, wires, transport, HandshakeMode::Handshake, stop).await.map_err(|error| ConnectFailure::from_start_error(&error))
 }
 

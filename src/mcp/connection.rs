@@ -1,4 +1,4 @@
-//! Established connection to a server.
+//! Established connection to an MCP server.
 
 use super::failure::{one_line, truncate};
 use super::limits::{NAME_BYTES, SHUTDOWN_TIMEOUT};
@@ -16,10 +16,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 const STDERR_TAIL_LINES: usize = 5;
 
-/// Identity that a server reports.
+/// Name and version that a server reports about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// Protocol version: `2025-11-25`.
+    /// Negotiated protocol version, such as `2025-11-25`.
     pub revision: String,
     pub name: Option<String>,
     pub version: Option<String>,
@@ -29,9 +29,9 @@ pub(super) struct Connection {
     pub spec: Arc<Spec>,
     pub peer: Peer<RoleClient>,
     pub talk: Arc<ServerRequests>,
-    /// Fires when either side has ended the connection.
+    /// Cancelled once either side has closed the connection.
     pub gone: CancellationToken,
-    /// Ends the connection when it fires, or when the connection is dropped.
+    /// Closes the connection when it is cancelled. It is also cancelled when the connection is dropped.
     stop: CancellationToken,
     _stopped_when_dropped: DropGuard,
     program: Option<Program>,
@@ -64,12 +64,12 @@ impl Connection {
         self.peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default()
     }
 
-    /// Returns whether the agreed protocol version has a handshake.
+    /// Returns whether the negotiated protocol version includes a handshake.
     pub(super) fn uses_handshake(&self) -> bool {
         self.peer.peer_info().is_none_or(|info| info.protocol_version.has_initialize())
     }
 
-    /// Returns the server's description of itself, and the agreed protocol version.
+    /// Returns the name and version that the server reports, and the negotiated protocol version.
     pub(super) fn identity(&self) -> Identity {
         let info = self.peer.peer_info();
         let own = info.as_ref().and_then(|info| info.server_info.as_ref());
@@ -81,7 +81,7 @@ impl Connection {
         }
     }
 
-    /// Returns notes for the user about the connection.
+    /// Returns notes about the connection that the user should see.
     pub(super) fn notes(&self) -> Vec<String> {
         let is_oldest = self.peer.peer_info().is_some_and(|info| info.protocol_version == ProtocolVersion::V_2024_11_05);
         let note = "uses the deprecated protocol version 2024-11-05; update the server if you can";
@@ -124,14 +124,14 @@ impl Connection {
         RemoteError::Refused { message: format!("the server `{}` sent a response of an unknown kind", self.spec.name) }
     }
 
-    /// Returns the last output of the server program, for the end of a sentence.
+    /// Returns the last output of the server program, worded as the end of a sentence. Empty if there is none.
     pub(super) async fn output_tail(&self) -> String {
         let Some(program) = &self.program else { return String::new() };
         program.drain_output().await;
         sentence_end(&program.output_tail())
     }
 
-    /// Waits until all running requests have ended or the server has exited.
+    /// Waits until all requests in progress have ended or the connection is gone.
     pub(super) async fn idle(&self) {
         let mut busy = self.talk.subscribe_activity();
         tokio::select! {
@@ -140,7 +140,7 @@ impl Connection {
         }
     }
 
-    /// Lets the server exit, then terminates it.
+    /// Gives the server time to exit, and then terminates it.
     pub(super) async fn end(&self) {
         self.stop.cancel();
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.gone.cancelled()).await;

@@ -1,5 +1,5 @@
-//! Conversion of content from a server to the types of the ports. The size is limited, but the
-//! content is not sanitized here.
+//! Conversion of content received from a server to the types used by the ports. The size is limited here, but the
+//! content is not sanitized.
 
 use super::failure::too_large_error;
 use super::limits::MESSAGE_BYTES;
@@ -22,7 +22,7 @@ pub(super) fn convert_resource(result: ReadResourceResult) -> Result<RemoteResul
     check_size(RemoteResult { content, structured: None, is_error: false }, 0)
 }
 
-/// Returns the text of a prompt. Messages that are not from the user are marked.
+/// Returns the text of a prompt. Messages with a role other than `user` are marked with their role.
 pub(super) fn convert_prompt(result: GetPromptResult) -> Result<String, RemoteError> {
     let mut text = String::new();
     for message in result.messages {

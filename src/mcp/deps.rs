@@ -1,48 +1,49 @@
-//! Dependencies of connections, and the source of tokens.
+//! Dependencies of connections, including the source of tokens.
 
 use super::Spec;
 use crate::ports::{BoxFuture, Launcher, RemoteAsks};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Services that connections use. A missing service disables a feature: no programs without a launcher, no requests to
-/// the user without a handler.
+/// Services that connections depend on. Features whose service is missing are disabled: without a launcher, server
+/// programs are not started, and without a handler, servers cannot send requests to the user.
 #[derive(Clone, Default)]
 pub struct McpDeps {
     pub launcher: Option<Arc<dyn Launcher>>,
     pub asks: Option<Arc<dyn RemoteAsks>>,
-    /// Directory of the tool cache.
+    /// Directory that contains the tool cache.
     pub known: Option<PathBuf>,
     pub tokens: Option<Arc<dyn Tokens>>,
-    /// Approval that is checked before each connection to a server of the project.
+    /// Check that runs before each connection to a server that a project configures.
     pub approval: Option<Arc<dyn ServerVerifier>>,
 }
 
-/// Approval of a project's server.
+/// Verifies that a project's server is still the one that was approved.
 pub trait ServerVerifier: Send + Sync {
-    /// Returns whether the server is unchanged since its approval. An error names the change and the solution.
+    /// Checks that the server has not changed since it was approved. The error says what changed and what to do about
+    /// it.
     fn verify(&self, spec: &Spec) -> BoxFuture<'_, Result<(), String>>;
 }
 
-/// Source of access tokens for HTTP servers.
+/// Source of access tokens for servers accessed over HTTP.
 pub trait Tokens: Send + Sync {
-    /// Returns the value after `Bearer`, refreshed if it has expired; `None` if the user has not
-    /// signed in.
+    /// Returns the bearer token, refreshing it if it has expired. Returns `None` if the user has not signed in.
     fn token<'a>(&'a self, spec: &'a Spec) -> BoxFuture<'a, Result<Option<String>, String>>;
 
-    /// Handles a rejected request. Returns another token for an immediate retry; `None` if the user must sign in.
+    /// Called when the server rejected a request. Returns a new token with which to retry immediately, or `None` if the
+    /// user must sign in.
     fn on_rejected<'a>(&'a self, spec: &'a Spec, refusal: AuthRefusal) -> BoxFuture<'a, Result<Option<String>, String>>;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthRefusal {
-    /// Status 401.
+    /// The server responded with status 401.
     Unauthorized {
-        /// `WWW-Authenticate` header.
+        /// Value of the `WWW-Authenticate` header.
         challenge: Option<String>,
-        /// Token that was sent.
+        /// Token that was sent with the request.
         used: Option<String>,
     },
-    /// Status 403 with a challenge, because the token lacks a scope.
+    /// The server responded with status 403 and a challenge, because the token lacks a scope.
     InsufficientScope { challenge: String, scope: Option<String>, used: Option<String> },
 }

@@ -1,4 +1,4 @@
-//! Failures in the terms of the ports, which mainly distinguish whether the call may have run.
+//! Conversion of failures to the errors used by the ports, which mainly distinguish whether a call may have been run.
 
 use super::Spec;
 use super::limits::{MAX_QUOTED_CHARS, MESSAGE_BYTES};
@@ -11,7 +11,7 @@ use std::error::Error;
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 
-/// Shortens text to `bytes`, ending with an ellipsis.
+/// Shortens a text to at most `bytes` bytes, not counting the ellipsis that is then added at the end.
 pub(super) fn truncate(text: &str, bytes: usize) -> Cow<'_, str> {
     if text.len() <= bytes {
         return Cow::Borrowed(text);
@@ -20,7 +20,7 @@ pub(super) fn truncate(text: &str, bytes: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
-/// Converts a server's message for use in one of aye's messages: on one line, and shortened.
+/// Converts a server's message to a single line of limited length, for use inside one of aye's own messages.
 pub(super) fn one_line(text: &str) -> String {
     let mut words = text.split(|c: char| c.is_control() || c.is_whitespace()).filter(|word| !word.is_empty());
     let mut said = String::new();
@@ -42,17 +42,17 @@ pub(super) fn unreachable(spec: &Spec, why: &str) -> RemoteError {
     RemoteError::Unreachable { message: format!("the server `{}` cannot be reached: {}", spec.name, one_line(why)) }
 }
 
-/// Reason why an attempt to connect failed.
+/// Reason why connecting to a server failed.
 #[derive(Debug)]
 pub(super) enum ConnectFailure {
     NeedsLogin,
-    /// The server differs from the approved one.
+    /// The server is not the one that was approved.
     NotApproved(String),
-    /// The server may only support the handshake.
+    /// The server may support only the handshake and not discovery.
     OlderProtocol(String),
-    /// A retry would not help.
+    /// Retrying would not help.
     Final(String),
-    /// A retry may help.
+    /// Retrying may help.
     Temporary(String),
 }
 
@@ -125,7 +125,7 @@ impl ConnectFailure {
     }
 }
 
-/// Returns the error for a request that was sent, at least in part.
+/// Creates the error for a failed request that was sent at least in part.
 pub(super) fn request_error(spec: &Spec, error: &ServiceError) -> RemoteError {
     let unknown = |why: &str| RemoteError::OutcomeUnknown {
         message: format!("it is unknown whether the call ran: the server `{}` {}", spec.name, one_line(why)),

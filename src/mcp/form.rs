@@ -1,11 +1,13 @@
-//! Forms from a server (elicitation): conversion of the schema to fields, and validation of answers.
+//! Forms that a server asks the user to fill in (elicitation): conversion of the schema to fields, and validation of
+//! the answers.
 
 use super::failure::truncate;
 use super::limits::{DESCRIPTION_BYTES, FORM_CHOICES, FORM_FIELDS, NAME_BYTES};
 use crate::protocol::{FieldKind, FormField};
 use serde_json::{Map, Value};
 
-/// Returns the fields in the server's order. Returns an error if the schema contains anything but plain fields.
+/// Returns the form's fields in the server's order. Returns an error if the schema contains anything other than simple
+/// fields.
 pub(super) fn fields(schema: &Value, order: Option<&[String]>) -> Result<Vec<FormField>, String> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return Err("the form has no fields".to_owned());
@@ -65,10 +67,10 @@ fn kind(field: &Value) -> Option<FieldKind> {
     }
 }
 
-/// Error for choices that a form cannot show, because of their type or number.
+/// Marker for choices that a form cannot present, because of their type or number.
 struct UnsupportedChoices;
 
-/// Returns the choices with their labels; `None` if any text is allowed.
+/// Returns the choices with their labels, or `None` if the field is not restricted to certain values.
 fn choices(field: &Value, titled: &str) -> Result<Option<Vec<(String, String)>>, UnsupportedChoices> {
     let called = |value: &str, title: Option<&str>| (value.to_owned(), truncate(title.unwrap_or(value), NAME_BYTES).into_owned());
     let titles = field.get(titled).or_else(|| field.get("oneOf")).and_then(Value::as_array);
@@ -94,7 +96,8 @@ fn texts(list: Option<&Value>) -> Vec<String> {
     list.and_then(Value::as_array).into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
 }
 
-/// Validates an answer and adds the defaults. Fields that were not requested are an error.
+/// Validates an answer, and fills in defaults. Returns an error if a value is invalid or missing, or if it belongs to
+/// no field.
 pub(super) fn answer(fields: &[FormField], mut content: Map<String, Value>) -> Result<Map<String, Value>, String> {
     let mut answer = Map::new();
     for field in fields {
@@ -116,7 +119,7 @@ pub(super) fn answer(fields: &[FormField], mut content: Map<String, Value>) -> R
     }
 }
 
-/// Returns the reason why a value does not match the field, if any.
+/// Returns the reason why a value is not valid for a field, or `None` if it is.
 fn mismatch(field: &FormField, value: &Value) -> Option<String> {
     let chosen = |choices: &[(String, String)], value: &Value| choices.iter().any(|(choice, _)| value.as_str() == Some(choice));
     match &field.takes {
@@ -160,7 +163,7 @@ fn mismatch(field: &FormField, value: &Value) -> Option<String> {
     }
 }
 
-/// Returns whether text has a format. An unknown format matches any text.
+/// Returns whether a text has this format. An unknown format accepts any text.
 fn is_of(format: &str, text: &str) -> bool {
     match format {
         "email" => {

@@ -1,4 +1,4 @@
-//! Definition of a server's tool. An error in it only disables that tool.
+//! Tool definitions received from a server. An invalid definition disables only the tool to which it belongs.
 
 use super::failure::{one_line, truncate};
 use super::pattern::unreadable;
@@ -8,24 +8,24 @@ use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
 use std::sync::OnceLock;
 
-/// Maximum size in bytes of a quoted name.
+/// Maximum number of bytes of a name to quote.
 const NAME_BYTES: usize = 64;
-/// Maximum size in bytes of the reason why a schema is invalid.
+/// Maximum number of bytes to show of the reason why a schema is invalid.
 const REASON_BYTES: usize = 200;
-/// Required fields of a tool. All other fields are dropped if they are invalid.
+/// Tool fields that aye needs. If any other field is invalid, all fields that are not needed are dropped.
 const NEEDED: [&str; 4] = ["name", "description", "inputSchema", "outputSchema"];
 
-/// Page of a tool list. Each entry is a tool, or the name of an ignored tool with the reason.
+/// Page of a tool list. Each entry is either a tool, or the name of an ignored tool and the reason why it is ignored.
 pub(super) struct ToolPage {
     pub tools: Vec<Result<Tool, (String, String)>>,
     pub next: Option<String>,
 }
 
 impl ToolPage {
-    /// Parses a page.
+    /// Parses a page of a tool list.
     ///
     /// # Errors
-    /// Returns an error if the response is not a tool list.
+    /// Returns an error if the server's response is not a tool list.
     pub(super) fn parse(answer: ServerResult) -> Result<Self, ServiceError> {
         match answer {
             ServerResult::ListToolsResult(list) => {
@@ -44,7 +44,7 @@ impl ToolPage {
     }
 }
 
-/// Parses a tool. An error contains its name and the reason why it is ignored.
+/// Parses a tool. On failure, returns its name and the reason why it is ignored.
 fn parse_tool(said: Value) -> Result<Tool, (String, String)> {
     let Value::Object(members) = &said else {
         return Err((String::new(), "the definition is not an object".to_owned()));
@@ -65,13 +65,14 @@ fn parse_tool(said: Value) -> Result<Tool, (String, String)> {
         .filter(|(key, _)| NEEDED.contains(&key.as_str()))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
-    // A tool is valid even if hints, icons and similar fields are not.
+    // A tool is valid even if its hints, icons and similar fields are not.
     serde_json::from_value(said)
         .or_else(|_| serde_json::from_value(Value::Object(needed)))
         .map_err(|error| (name, truncate(&error.to_string(), REASON_BYTES).into_owned()))
 }
 
-/// Returns the reason why a schema of a tool is invalid; `None` if it is valid.
+/// Returns the reason why one of a tool's schemas is invalid, or `None` if it is valid. `which` says which schema it
+/// is.
 pub(super) fn invalid(which: &str, schema: &Value) -> Option<String> {
     let is_object = match schema.get("type") {
         None => true,
@@ -86,21 +87,22 @@ pub(super) fn invalid(which: &str, schema: &Value) -> Option<String> {
     Some(truncate(&one_line(&format!("`{which}` is not a valid JSON Schema: {why}")), REASON_BYTES).into_owned())
 }
 
-/// Returns the reason why a schema is invalid in every draft; `None` if it is valid in one.
+/// Returns the reason why a schema is invalid in every JSON Schema draft, or `None` if at least one draft accepts it.
 fn invalid_in_all_drafts(schema: &Value) -> Option<String> {
     let metaschemas = metaschemas()?;
     let mut why = None;
     for index in &metaschemas.indexes {
         match metaschemas.schemas.validate(schema, *index) {
             Ok(()) => return None,
-            // Keep the error of the newest draft.
+            // The error of the newest draft is reported.
             Err(error) => why = why.or_else(|| Some(first_cause(&error))),
         }
     }
     why
 }
 
-/// Metaschemas, newest first, because servers use all drafts and few name the one they use.
+/// Metaschemas of the JSON Schema drafts, newest first. All drafts are in use by servers, and few schemas say which one
+/// they use.
 struct Metaschemas {
     schemas: Schemas,
     indexes: Vec<SchemaIndex>,

@@ -1,4 +1,4 @@
-//! MCP client: tool servers over any transport.
+//! MCP client, which connects to tool servers over any transport.
 
 pub(crate) mod auth;
 mod connect;
@@ -30,8 +30,8 @@ pub use servers::Servers;
 pub(crate) use spec::{Header, PluginFiles};
 pub use spec::{HttpKind, Reach, SignIn, Spec};
 
-/// Decodes a server's output that arrives in these chunks. Returns each message, or the error of each invalid line.
-/// Used by `fuzz/`.
+/// Decodes server output that arrives in these chunks. Returns each message, or an error for each invalid line. Used by
+/// `fuzz/`.
 #[cfg(feature = "fuzzing")]
 pub async fn decode_messages(pieces: &[&[u8]]) -> Vec<Result<String, String>> {
     use rmcp::model::{CallToolResult, ServerJsonRpcMessage};

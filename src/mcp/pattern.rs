@@ -1,13 +1,13 @@
-//! Detection of regular expressions in schemas that are invalid in every dialect.
+//! Detection of regular expressions in schemas that are not valid in any dialect.
 
 use serde_json::{Map, Value};
 
-/// Keywords whose value is data instead of a schema.
+/// Keywords whose values are data rather than schemas.
 const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
-/// Keywords whose value maps names to schemas.
+/// Keywords whose values map names to schemas.
 const TABLES: [&str; 6] = ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
 
-/// Returns the first invalid regular expression of a schema, with the reason.
+/// Returns a description of the first invalid regular expression in a schema, or `None` if there is none.
 pub(super) fn unreadable(schema: &Value) -> Option<String> {
     match schema {
         Value::Object(members) => unsupported_in_object(members),
@@ -29,7 +29,8 @@ fn unsupported_in_object(members: &Map<String, Value>) -> Option<String> {
     })
 }
 
-/// Returns the reason why a pattern is invalid, if it is in all dialects: servers use ECMAScript, Python and PCRE.
+/// Returns the reason why a pattern is invalid in every dialect, or `None` if it is valid in at least one. Servers use
+/// ECMAScript, Python and PCRE patterns.
 fn fault(pattern: &str) -> Option<&'static str> {
     let mut characters = pattern.chars().peekable();
     let (mut open, mut can_repeat) = (0_usize, false);
@@ -42,7 +43,7 @@ fn fault(pattern: &str) -> Option<&'static str> {
                 can_repeat = true;
             }
             '[' => {
-                // In some dialects a bracket at the start is a literal, and then another one must follow.
+                // In some dialects, a bracket at the start is a literal, and another bracket must follow.
                 let _ = characters.next_if_eq(&'^');
                 let mut is_closed = characters.next_if_eq(&']').is_some();
                 while let Some(member) = characters.next() {
@@ -77,7 +78,7 @@ fn fault(pattern: &str) -> Option<&'static str> {
                 if !can_repeat {
                     return Some("nothing to repeat");
                 }
-                // A second quantifier makes the first one lazy or possessive.
+                // A second quantifier makes the first quantifier lazy or possessive.
                 let _ = characters.next_if(|next| matches!(next, '?' | '+'));
                 can_repeat = false;
             }

@@ -1,5 +1,5 @@
-//! Request to a server: rounds of elicitation, a timeout that pauses while a request waits for the user, and the
-//! cancellation message.
+//! Requests to a server, during which it may ask for input several times. The timeout is paused while the user is being
+//! asked. A request that ends early is cancelled at the server.
 
 use super::Spec;
 use super::failure::{one_line, request_error};
@@ -19,10 +19,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Error code for a request that requires the user to visit a URL first.
+/// Error code which means that the user must visit a URL before the request can succeed.
 const URL_ELICITATION_REQUIRED: ErrorCode = ErrorCode(-32042);
 
-/// Request to which the server may respond with a request for input.
+/// Request to which the server may respond by asking for input.
 pub(super) enum Question {
     Call(CallToolRequestParams),
     Read(ReadResourceRequestParams),
@@ -49,7 +49,7 @@ impl Question {
     }
 }
 
-/// Timeout of a request, and the receivers of its progress.
+/// Timeout and cancellation of a request, and the receiver of its progress.
 pub(super) struct RequestTimeout {
     pub timeout: Duration,
     pub cancel: CancellationToken,
@@ -107,7 +107,7 @@ pub(super) async fn ask(
         };
         let requests = input_requests.unwrap_or_default();
         if requests.is_empty() {
-            // The server only requests a retry, so the delay grows each time.
+            // The server only requests a retry, so the delay increases each time.
             tokio::time::sleep(Duration::from_millis(50 << silent_rounds)).await;
             silent_rounds += 1;
         }
@@ -125,8 +125,7 @@ pub(super) async fn ask(
     Err(RemoteError::Refused { message: format!("the server `{}` requested input more than {ROUNDS} times", spec.name) })
 }
 
-/// Asks the user to visit URLs that the request requires. Once the user confirms, the request is
-/// sent again.
+/// Asks the user to visit the URLs that a request requires. If the user confirms, the caller sends the request again.
 async fn visits(spec: &Spec, talk: &ServerRequests, data: Option<Value>) -> Result<(), RemoteError> {
     let asked = data.as_ref().and_then(|data| data["elicitations"].as_array()).map(Vec::as_slice).unwrap_or_default();
     let text = |asked: &Value, key: &str| asked[key].as_str().unwrap_or_default().to_owned();
@@ -161,7 +160,7 @@ async fn respond(talk: &ServerRequests, request: InputRequest) -> Result<Value, 
     written.map_err(|error| error.to_string())
 }
 
-/// Timer that pauses while a request of this server waits for the user.
+/// Timer that is paused while the user is being asked on behalf of this server.
 struct RequestTimer {
     left: Duration,
     busy: watch::Receiver<ActivityState>,

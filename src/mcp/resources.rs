@@ -1,4 +1,4 @@
-//! Resources and prompts of a server.
+//! Resources and prompts offered by a server.
 
 use super::connection::Connection;
 use super::content;
@@ -11,7 +11,7 @@ use rmcp::model::{GetPromptRequestParams, PaginatedRequestParams, ReadResourceRe
 use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
 
-/// Fetches pages up to `most` items, in order.
+/// Fetches pages one after another until there are `most` items or no more pages.
 async fn pages<T, F>(most: usize, page: impl Fn(Option<PaginatedRequestParams>) -> F) -> Result<Vec<T>, ServiceError>
 where
     F: Future<Output = Result<(Vec<T>, Option<String>), ServiceError>>,
@@ -68,7 +68,7 @@ pub(super) async fn resources(connection: &Connection) -> Result<Vec<ServerResou
             Ok((found.resource_templates, found.next_cursor))
         })
         .await
-        // Many servers offer resources without supporting templates.
+        // Many servers that offer resources do not support templates.
         .unwrap_or_default();
         let plain = plain.into_iter().map(|resource| ServerResource {
             server: server.clone(),

@@ -1,4 +1,4 @@
-//! Configured server: its state, its tools, and at most one connection attempt at a time.
+//! Configured server with its state and tools. At most one attempt to connect to it is made at a time.
 
 use super::connect::{HandshakeMode, connect};
 use super::connection::Connection;
@@ -16,13 +16,13 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Reason displayed for a server whose connection ended.
+/// Reason shown for a server whose connection was closed.
 const GONE: &str = "connection closed";
 
 type Outcome = Result<Arc<Connection>, RemoteError>;
 type Attempt = Shared<BoxFuture<'static, Outcome>>;
 
-/// Notifies watchers of any change.
+/// Notifies watchers that something has changed.
 pub(super) type ChangeNotifier = Arc<watch::Sender<u64>>;
 
 pub(super) struct Server {
@@ -34,19 +34,18 @@ pub(super) struct Server {
 
 struct ServerRecord {
     phase: ServerPhase,
-    /// Reason why the policy disables the server, if any.
+    /// Reason why the policy disables the server, or `None` if it does not.
     unlisted: Option<String>,
-    /// Difference from the approved server, if any.
+    /// How the server differs from the one that was approved, or `None` if it does not differ.
     not_approved: Option<String>,
-    /// Tools of the server; `None` if it was never queried.
+    /// The server's tools, or `None` if the server has never been queried.
     listed: Option<Arc<ToolListing>>,
     greeting: HandshakeMode,
-    /// Token of the current attempts and connection, which is cancelled when they are no longer
-    /// needed.
+    /// Token for the current connection and attempts to connect. It is cancelled once they are no longer needed.
     run: CancellationToken,
-    /// Task that writes the tool cache, which is awaited at the end.
+    /// Task that writes the tool cache, which the session waits for when it ends.
     keeping: Option<JoinHandle<()>>,
-    /// Whether the session has ended.
+    /// Whether the session has ended or the server has been removed.
     ended: bool,
 }
 
@@ -88,7 +87,7 @@ impl Server {
         self.bell.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// Returns the reason why the server is disabled, if any.
+    /// Returns the reason why the server is disabled, or `None` if it is enabled.
     fn disabled_reason<'a>(&'a self, held: &'a ServerRecord) -> Option<&'a str> {
         self.spec.off.as_deref().or(held.not_approved.as_deref()).or(held.unlisted.as_deref())
     }
@@ -103,7 +102,7 @@ impl Server {
             (Some(why), _) => ServerState::Off { why: why.to_owned() },
             (None, ServerPhase::Idle) => ServerState::Asleep,
             (None, ServerPhase::Starting(_)) => ServerState::Starting,
-            // The connection has ended, and its last output is still being read.
+            // The connection has ended, but its last output is still being read.
             (None, ServerPhase::Connected(connection)) if connection.is_gone() => {
                 ServerState::Unreachable { why: GONE.to_owned() }
             }
@@ -147,12 +146,12 @@ impl Server {
         connection.into_iter().chain(held.listed.iter().flat_map(|listed| listed.notes.clone())).collect()
     }
 
-    /// Returns the identity that the server reports, while it is connected.
+    /// Returns the name and version that the server reports, if it is connected.
     pub(super) fn identity(&self) -> Option<Identity> {
         Some(self.current_connection()?.identity())
     }
 
-    /// Queries the server if its tools are unknown and no attempt has been made.
+    /// Queries the server, unless its tools are known or an attempt has already been made.
     pub(super) fn discover(self: &Arc<Self>) {
         let mut held = self.lock();
         if self.disabled_reason(&held).is_none() && held.listed.is_none() && matches!(held.phase, ServerPhase::Idle) {
@@ -160,7 +159,7 @@ impl Server {
         }
     }
 
-    /// Returns the current connection, or else the result of the current or a new attempt.
+    /// Returns the current connection. If there is none, waits for the current attempt to connect or starts a new one.
     pub(super) async fn connection(self: &Arc<Self>) -> Outcome {
         let attempt = {
             let mut held = self.lock();
@@ -176,7 +175,7 @@ impl Server {
         attempt.await
     }
 
-    /// Returns the current connection without connecting.
+    /// Returns the current connection, if there is one, without trying to connect.
     pub(super) fn current_connection(&self) -> Option<Arc<Connection>> {
         match &self.lock().phase {
             ServerPhase::Connected(connection) if !connection.is_gone() => Some(Arc::clone(connection)),
@@ -184,7 +183,7 @@ impl Server {
         }
     }
 
-    /// Marks the server as unavailable, because a request failed while it was down.
+    /// Marks the server as unreachable after its connection caused a request to fail.
     pub(super) fn mark_unavailable(self: &Arc<Self>, connection: &Arc<Connection>, why: &str) {
         let run = {
             let mut held = self.lock();
@@ -203,8 +202,8 @@ impl Server {
         });
     }
 
-    /// Disables the server for this reason, or enables it if `None`. Running calls continue, and its program exits
-    /// afterwards.
+    /// Disables the server for the given reason, or enables it if the reason is `None`. When it is disabled, calls in
+    /// progress are completed before the server program exits.
     pub(super) fn set_disabled(self: &Arc<Self>, why: Option<String>) {
         let mut held = self.lock();
         if held.unlisted == why {
@@ -236,7 +235,7 @@ impl Server {
         tokio::spawn(async move {
             server.stop(ServerPhase::Idle).await;
             let mut held = server.lock();
-            // The approval will be checked again.
+            // The approval will be checked again when the server is contacted.
             held.not_approved = None;
             if server.disabled_reason(&held).is_none() && matches!(held.phase, ServerPhase::Idle) {
                 drop(server.attempt(&mut held));
@@ -244,7 +243,8 @@ impl Server {
         });
     }
 
-    /// Retires a server whose entry was removed. It is not connected again, and stops when its calls have finished.
+    /// Retires a server that was removed from the settings. No new connection is made, and the server is stopped once
+    /// its calls have ended.
     pub(super) async fn retire(self: Arc<Self>) {
         self.lock().ended = true;
         let standing = self.current_connection();
@@ -273,7 +273,7 @@ impl Server {
         self.notify_change();
         match before {
             ServerPhase::Connected(connection) => connection.end().await,
-            // A program started by the attempt ends with it.
+            // A program that the attempt started ends together with the attempt.
             ServerPhase::Starting(attempt) => {
                 let _ = tokio::time::timeout(TERMINATE_TIMEOUT, attempt).await;
             }
@@ -312,7 +312,7 @@ impl Server {
                 let connection = Arc::new(connection);
                 held.phase = ServerPhase::Connected(Arc::clone(&connection));
                 held.greeting = if connection.uses_handshake() { HandshakeMode::Handshake } else { HandshakeMode::Either };
-                // Set this together with the tools, because a ready server must have them.
+                // These are set together with the tools, because a ready server must have tools.
                 self.learn(&mut held, listed, connection.uses_handshake());
                 drop(held);
                 tokio::spawn(Arc::clone(self).watch_tools(Arc::clone(&connection), run.clone()));
@@ -349,7 +349,7 @@ impl Server {
             let failure = match tokio::time::timeout(limit, self.once(greeting)).await {
                 Ok(Ok(up)) => return Ok(up),
                 Ok(Err(failure)) => failure,
-                // A further attempt would take as long.
+                // Another attempt would take as long.
                 Err(_) => return Err(ConnectFailure::Final(format!("not ready within {} s", limit.as_secs()))),
             };
             match (failure, greeting) {
@@ -401,7 +401,7 @@ impl Server {
         if let Some(directory) = self.wires.known.clone() {
             let server = Arc::clone(self);
             held.keeping = Some(tokio::task::spawn_blocking(move || {
-                // The latest list must also be the last one written.
+                // The latest list must be the last one that is written.
                 let listed = server.lock().listed.clone();
                 if let Some(listed) = listed {
                     tool_cache::keep(&directory, &server.spec, &listed, shakes_hands);
@@ -411,7 +411,7 @@ impl Server {
         self.notify_change();
     }
 
-    /// Watches for changed tools while the server is connected, and reports when it disconnects.
+    /// Watches for changes to the server's tools while it is connected, and reports when the connection ends.
     async fn watch_tools(self: Arc<Self>, connection: Arc<Connection>, run: CancellationToken) {
         let listening = async {
             let listens = !connection.uses_handshake()
@@ -433,7 +433,7 @@ impl Server {
                     }
                     None => connection.talk.tools_changed.notified().await,
                 }
-                // Limit how often a server can trigger this.
+                // This limits how often a server can trigger the request.
                 tokio::time::sleep(LISTING_PAUSE).await;
                 match tokio::time::timeout(self.spec.start_timeout, connection.tools()).await {
                     Ok(Ok(listed)) => self.learn(&mut self.lock(), listed, connection.uses_handshake()),

@@ -1,4 +1,4 @@
-//! Requests and notifications from a server.
+//! Requests and notifications sent by a server.
 #![expect(deprecated, reason = "protocol versions before 2026-07-28 use these forms of roots, sampling and logging")]
 
 use super::failure::truncate;
@@ -19,13 +19,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 
-/// Client side of one connection.
+/// Handles the requests that a server sends over one connection.
 pub(super) struct ServerRequests {
     server: String,
     asks: Option<Arc<dyn RemoteAsks>>,
-    /// Receivers of progress, by the token of the request.
+    /// Receivers of progress notifications, by the request's progress token.
     listeners: Mutex<HashMap<NumberOrString, mpsc::Sender<String>>>,
-    /// Number of running requests, and number of requests that wait for the user.
+    /// Number of requests in progress, and number of requests that are waiting for the user.
     busy: watch::Sender<ActivityState>,
     questions: Semaphore,
     pub tools_changed: Notify,
@@ -37,7 +37,7 @@ pub(super) struct ActivityState {
     pub questions: usize,
 }
 
-/// Guard of a running request, which is dropped when the request ends.
+/// Guard for a request in progress, which is dropped when the request ends.
 pub(super) struct RunningRequest<'a> {
     talk: &'a ServerRequests,
     token: Option<NumberOrString>,
@@ -98,8 +98,8 @@ impl ServerRequests {
         self.busy.subscribe()
     }
 
-    /// Asks the user, one request at a time. Declines requests without a user, or without a running call that could
-    /// have caused them.
+    /// Asks the user, one request at a time. A request is declined if there is no user, or if no call in progress could
+    /// have caused it.
     pub(super) async fn elicit(&self, request: ElicitRequestParams) -> ElicitResult {
         let declined = || ElicitResult::new(ElicitationAction::Decline);
         let Some(asks) = &self.asks else { return declined() };
@@ -142,7 +142,7 @@ impl ServerRequests {
                 }
             },
             (ElicitationAnswer::Accept { .. }, ElicitationKind::Visit { .. }) => ElicitResult::new(ElicitationAction::Accept),
-            // Servers do not ask questions of the model.
+            // Servers do not send questions of this kind.
             (ElicitationAnswer::Accept { .. }, ElicitationKind::Question { .. }) => declined(),
             (ElicitationAnswer::Decline, _) => declined(),
             (ElicitationAnswer::Cancel, _) => ElicitResult::new(ElicitationAction::Cancel),
@@ -161,7 +161,7 @@ impl ServerRequests {
         if busy.requests == 0 || busy.questions >= QUESTIONS {
             return Err(refused("sampling is only allowed during a call, with a limited number of requests at once".to_owned()));
         }
-        // The timer of the call is paused until then.
+        // The timer of the call is paused until the response.
         let _asked = OpenQuestion::count(self);
         let request = serde_json::to_value(request).map_err(|error| refused(error.to_string()))?;
         let answer = asks.sample(&self.server, request).await.map_err(refused)?;
@@ -177,7 +177,8 @@ impl ServerRequests {
     }
 }
 
-/// Returns a URL that is safe to show to the user: a web page, and no password in the URL.
+/// Returns a URL that is safe to show to the user, which means that it is a web page address without a password.
+/// Returns `None` for any other URL.
 fn visitable(address: &str) -> Option<String> {
     let url = url::Url::parse(address).ok()?;
     let host = url.host_str()?;

@@ -1,4 +1,4 @@
-//! All servers of a session, as seen by the agent.
+//! All MCP servers of a session, as seen by the agent.
 
 use super::limits::TERMINATE_TIMEOUT;
 use super::resources;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::watch;
 
-/// Servers of a session. Cheap to clone; clones share the same servers.
+/// A session's MCP servers. Cloning is cheap, and all clones share the same servers.
 #[derive(Clone)]
 pub struct Servers {
     servers: Arc<RwLock<Arc<[Arc<Server>]>>>,
@@ -19,7 +19,7 @@ pub struct Servers {
     bell: ChangeNotifier,
 }
 
-/// Change of a server's entry.
+/// How a server's configuration changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerChange {
     Added,
@@ -28,7 +28,7 @@ pub enum ServerChange {
 }
 
 impl Servers {
-    /// Creates the servers without starting any. Only cached tools are read.
+    /// Creates the servers without starting any of them. Apart from the tool cache, nothing is read.
     pub fn new(specs: Vec<Spec>, wires: McpDeps) -> Self {
         let bell = ChangeNotifier::default();
         let servers = specs.into_iter().map(|spec| Server::new(spec, wires.clone(), Arc::clone(&bell))).collect();
@@ -39,8 +39,8 @@ impl Servers {
         Arc::clone(&self.servers.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Replaces the servers, and returns the changes. Servers with an unchanged entry keep running; other servers stop
-    /// when their calls have finished, and new ones start on first use.
+    /// Replaces the servers, and returns what has changed. Servers whose configuration is the same keep running. Any
+    /// others are stopped once their calls have ended, and new servers are started when they are first used.
     pub fn replace(&self, specs: Vec<Spec>) -> Vec<(String, ServerChange)> {
         let before = self.all();
         let of_name = |name: &str| before.iter().find(|server| server.spec.name == name);
@@ -78,13 +78,14 @@ impl Servers {
             .ok_or_else(|| RemoteError::Unknown { message: format!("unknown MCP server `{name}`") })
     }
 
-    /// Returns the identity that a connected server reports.
+    /// Returns the name and version that a server reports, if it is connected.
     pub fn identity(&self, name: &str) -> Option<Identity> {
         self.server(name).ok()?.identity()
     }
 
-    /// Calls a tool. If the server is down and the call did not reach it, the call is sent again after a reconnect. If
-    /// the server is busy, the call is sent again later. A call that the server may have accepted is never repeated.
+    /// Calls a tool. If the server is unreachable and the call was not delivered, the call is sent again after
+    /// reconnecting. If the server is busy, it is sent again later. A call that the server may have accepted is never
+    /// repeated.
     async fn call_now(&self, call: RemoteCall, context: RemoteContext) -> Result<RemoteResult, RemoteError> {
         let server = self.server(&call.server)?;
         let mut delay = server.spec.retry_delay;
@@ -117,7 +118,7 @@ impl Servers {
         Err(RemoteError::Unknown { message: format!("the call was not sent to the server `{}`", call.server) })
     }
 
-    /// Checks that the tool has not changed since it was judged.
+    /// Checks that the tool has not changed since the policy judged this call.
     fn is_the_same(server: &Server, call: &RemoteCall) -> Result<(), RemoteError> {
         match server.tools().iter().find(|tool| tool.name == call.tool) {
             None => {

@@ -1,28 +1,29 @@
-//! Server description by the user or a trusted project.
+//! Definition of an MCP server by the user or a trusted project.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Validated server. Its name contains no `/`, and its URL is `https:` or on loopback.
+/// Validated server definition. The name contains no `/`, and the URL uses `https:` or refers to loopback.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     pub name: String,
     pub reach: Reach,
-    /// Reason why the settings or a missing approval disable the server, if any.
+    /// Reason why the settings or a missing approval disable the server, if they do.
     pub off: Option<String>,
     pub of_project: bool,
-    /// Plugin to which the server belongs, if any.
+    /// Files of the plugin that provides the server, if it comes from a plugin.
     pub plugin: Option<PluginFiles>,
-    /// Number of connection retries before the server counts as unreachable. `retry_delay` is the first delay.
+    /// Number of times to retry connecting before the server is considered unreachable. `retry_delay` is the delay
+    /// before the first retry.
     pub retry_attempts: u32,
     pub retry_delay: Duration,
     pub start_timeout: Duration,
     pub call_timeout: Duration,
-    /// Tools with their own timeout.
+    /// Tools that have a timeout of their own.
     pub tool_timeouts: Vec<(String, Duration)>,
 }
 
-/// Installed files of a plugin.
+/// Installed files of a plugin that provides a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PluginFiles {
     pub name: String,
@@ -30,7 +31,7 @@ pub struct PluginFiles {
 }
 
 impl Spec {
-    /// Returns whether the server must be approved right before it is started or contacted.
+    /// Returns whether approval must be checked each time before the server is started or contacted.
     pub fn needs_approval(&self) -> bool {
         self.of_project || self.plugin.is_some()
     }
@@ -42,7 +43,7 @@ pub enum Reach {
         argv: Vec<String>,
         environment: Vec<(String, String)>,
         directory: Option<PathBuf>,
-        /// Whether the user allows network access for this server, independent of commands.
+        /// Whether the user allows this server to access the network, regardless of what commands may do.
         network: bool,
     },
     Http {
@@ -53,7 +54,7 @@ pub enum Reach {
     },
 }
 
-/// Header sent with every request. Its value may be a secret and is never printed.
+/// Header to send with every request. Its value may be a secret and is never displayed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Header {
     pub name: String,
@@ -68,17 +69,17 @@ impl std::fmt::Debug for Header {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpKind {
-    /// Streamable HTTP, or the older event stream if the server supports nothing else.
+    /// Streamable HTTP, falling back to the older event stream if the server supports only that.
     Auto,
     Streamable,
-    /// Event stream of protocol version 2024-11-05.
+    /// Event stream as specified by protocol version 2024-11-05.
     Sse,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignIn {
-    /// Only the headers, or no authentication.
+    /// No sign-in. Requests carry only the configured headers.
     None,
-    /// OAuth, if the server requires it; tokens in the keyring.
+    /// OAuth, if the server requires it. Tokens are stored in the keyring.
     OAuth { client_id: Option<String>, scopes: Vec<String>, redirect_port: Option<u16> },
 }

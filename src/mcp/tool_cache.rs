@@ -1,4 +1,5 @@
-//! Tool cache: the last tools of each server, stored between sessions, so that a session starts without a request.
+//! Tool cache, which stores the last known tools of each server. It is kept between sessions, so a session can start
+//! without querying its servers.
 
 use super::limits::{DEFINITION_BYTES, TOOLS};
 use super::tools::ToolListing;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Maximum size in bytes of a file: the limit for a server's tools plus the JSON overhead.
+/// Maximum size of a cache file in bytes. This is the limit for a server's tools, with room for the JSON syntax.
 const FILE_BYTES: u64 = 2 * DEFINITION_BYTES as u64;
 const VERSION: u32 = 3;
 
@@ -18,7 +19,7 @@ const VERSION: u32 = 3;
 struct CachedTools {
     version: u32,
     server: String,
-    /// Whether the protocol version of the server has a handshake, so that discovery is skipped.
+    /// Whether the server's protocol version includes a handshake, in which case discovery is skipped.
     shakes_hands: bool,
     tools: Vec<KeptTool>,
     #[serde(default)]
@@ -37,8 +38,8 @@ struct KeptTool {
     fingerprint: String,
 }
 
-/// Returns the cache file of a server. Servers with different commands, URLs or directories have different files, even
-/// under the same name.
+/// Returns the path of a server's cache file. Servers with different commands, URLs or directories have different
+/// files, even if they have the same name.
 fn file(directory: &Path, spec: &Spec) -> PathBuf {
     let reach = match &spec.reach {
         Reach::Program { argv, directory, .. } => format!("{argv:?} {directory:?}"),
@@ -48,7 +49,7 @@ fn file(directory: &Path, spec: &Spec) -> PathBuf {
     directory.join(format!("{}.json", &name[..32]))
 }
 
-/// Returns the cached tools, and whether the server uses the handshake; `None` if the file is unreadable.
+/// Reads the cached tools, and whether the server uses the handshake. Returns `None` if there is no usable cache file.
 pub(super) fn recall(directory: &Path, spec: &Spec) -> Option<(ToolListing, bool)> {
     let kept = private::read(&file(directory, spec), FILE_BYTES).ok()??;
     let kept: CachedTools = serde_json::from_slice(&kept).ok()?;
@@ -68,7 +69,7 @@ pub(super) fn recall(directory: &Path, spec: &Spec) -> Option<(ToolListing, bool
     Some((ToolListing { tools: kept.tools.into_iter().map(of_server).collect(), notes: kept.notes }, kept.shakes_hands))
 }
 
-/// Caches the tools for the next session. On failure, the next session queries the server.
+/// Caches the tools for later sessions. If this fails, the next session queries the server instead.
 pub(super) fn keep(directory: &Path, spec: &Spec, listed: &ToolListing, shakes_hands: bool) {
     let tool = |tool: &RemoteTool| KeptTool {
         name: tool.name.clone(),

@@ -1,4 +1,4 @@
-//! Tools of a server, and their limits.
+//! The tools of a server, and the limits that apply to them.
 
 use super::failure::truncate;
 use super::limits::{DEFINITION_BYTES, DESCRIPTION_BYTES, NAME_BYTES, NOTES, PAGES, SCHEMA_DEPTH, TOOL_BYTES, TOOLS};
@@ -14,11 +14,11 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ToolListing {
     pub tools: Arc<[RemoteTool]>,
-    /// Notes about ignored tools, with the reasons.
+    /// Notes about tools that were ignored, and why.
     pub notes: Vec<String>,
 }
 
-/// Fetches all pages of `tools/list` within the limits.
+/// Fetches all pages of `tools/list` that are within the limits.
 pub(super) async fn list(peer: &Peer<RoleClient>, server: &str) -> Result<ToolListing, ServiceError> {
     let mut taken = ToolCollector::new(server);
     let mut cursors = HashSet::new();
@@ -58,7 +58,7 @@ impl<'a> ToolCollector<'a> {
         Self { server, tools: Vec::new(), names: HashSet::new(), bytes: 0, notes: Vec::new(), left_out: 0 }
     }
 
-    /// Adds a page. Returns whether there is space for more.
+    /// Adds a page. Returns whether there is room for another page.
     fn page(&mut self, page: Vec<Result<Tool, (String, String)>>) -> bool {
         for tool in page {
             let tool = match tool {
@@ -105,7 +105,7 @@ impl<'a> ToolCollector<'a> {
     }
 }
 
-/// Converts a tool, and returns it with the size of its definition in bytes.
+/// Converts a tool. Returns it together with the size of its definition in bytes.
 fn convert_tool(server: &str, tool: &Tool) -> Result<(RemoteTool, usize), String> {
     let name = &*tool.name;
     if name.is_empty() || name.len() > NAME_BYTES {
@@ -161,7 +161,7 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
     levels == 0 || inner.into_iter().any(|value| is_deeper(value, levels - 1))
 }
 
-/// Sorts keys, so that equal content has the same fingerprint.
+/// Sorts the keys of all objects, so that equal content results in the same fingerprint.
 fn sorted(value: Value) -> Value {
     match value {
         Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),

@@ -1,4 +1,4 @@
-//! Unattended sign-in for conformance tests, in which aye follows the redirect itself.
+//! Unattended sign-in for conformance tests, in which aye itself follows the redirect.
 
 use super::failure::AuthFailure;
 use super::flow::{AuthorizationServer, OAuthClient, challenge_scopes, renew};
@@ -12,18 +12,18 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// Redirect URI without a listener; the code is read from the redirect.
+/// Redirect URI on which nothing listens. The authorization code is read from the redirect instead.
 const REDIRECT: &str = "http://127.0.0.1:3118/callback";
-/// Maximum number of authorizations for one connection, including the first.
+/// Maximum number of authorizations per connection, including the first one.
 const AUTHORIZATIONS: usize = 3;
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Client that was registered with the authorization server in advance.
+/// Client that was registered with the authorization server beforehand.
 #[derive(Clone, Default)]
 pub struct RegisteredClient {
     pub client_id: Option<String>,
     pub client_secret: Option<String>,
-    /// URL of a client metadata document.
+    /// URL of the client's metadata document.
     pub document: Option<String>,
 }
 
@@ -43,7 +43,7 @@ impl UnattendedLogin {
         Self { registered, state: Mutex::default() }
     }
 
-    /// Runs a complete authorization, as the server requires.
+    /// Runs a complete authorization in the way that the server requires.
     async fn authorize(&self, url: &str, challenge: Option<&str>, more: &[String]) -> Result<StoredToken, AuthFailure> {
         let found = AuthorizationServer::find(url, challenge).await?;
         let mut client = OAuthClient {
@@ -71,7 +71,7 @@ impl UnattendedLogin {
         asked.exchange_code(location).await
     }
 
-    /// Obtains a token with the client credentials grant.
+    /// Obtains a token using the client credentials grant.
     async fn login_with_credentials(&self, found: &AuthorizationServer, more: &[String]) -> Result<StoredToken, AuthFailure> {
         let (Some(id), Some(secret)) = (&self.registered.client_id, &self.registered.client_secret) else {
             return Err(AuthFailure::from_message("the authorization server requires a client secret, and none is set"));
@@ -141,14 +141,14 @@ impl UnattendedLogin {
     }
 }
 
-/// Returns whether a list in the metadata of the authorization server contains this word; `None` if there is no such
+/// Returns whether a list in the authorization server's metadata contains this value, or `None` if there is no such
 /// list.
 fn offers(server: &AuthorizationServer, list: &str, word: &str) -> Option<bool> {
     let words = server.metadata.additional_fields.get(list)?.as_array()?;
     Some(words.iter().any(|known| known.as_str() == Some(word)))
 }
 
-/// Returns the credentials in the format of RFC 6749, section 2.3.1.
+/// Encodes the credentials for HTTP basic authentication, as specified in RFC 6749, section 2.3.1.
 fn basic(id: &str, secret: &str) -> String {
     let escaped = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let pair = format!("{}:{}", escaped(id), escaped(secret));

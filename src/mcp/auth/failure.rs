@@ -1,17 +1,17 @@
-//! Failures of a sign-in or a token refresh.
+//! Failures during sign-in or token refresh.
 
 use crate::protocol::{Problem, truncate};
 use rmcp::transport::auth::AuthError;
 
-/// Maximum number of bytes quoted from a server's own description.
+/// Maximum number of bytes to quote from an authorization server's error description.
 const MAX_MESSAGE_BYTES: usize = 400;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AuthFailure {
-    /// The tokens cannot be refreshed, so the user must sign in.
+    /// The tokens can no longer be refreshed, so the user must sign in again.
     #[error("the stored tokens are no longer valid")]
     Over,
-    /// The authorization server does not register clients, and the settings contain none.
+    /// The authorization server does not let clients register, and no client is configured.
     #[error("{who} does not support dynamic client registration")]
     NotRegistered { who: String },
     #[error("{0}")]
@@ -53,7 +53,7 @@ impl From<AuthError> for AuthFailure {
     }
 }
 
-/// Formats an error with its causes.
+/// Formats an error together with its causes.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

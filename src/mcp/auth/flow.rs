@@ -1,5 +1,5 @@
-//! Authorization flow, from the server's challenge to its tokens, and their refresh. Discovered metadata is untrusted:
-//! it must describe this server, and each URL in it must be allowed.
+//! Authorization flow, from the server's challenge to obtaining and refreshing tokens. Discovered metadata is not
+//! trusted: it must describe this server, and every URL in it must be allowed.
 
 use super::failure::AuthFailure;
 use super::http::{AuthClient, status};
@@ -13,24 +13,24 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Client name that authorization servers display.
+/// Client name that authorization servers show to the user.
 const CLIENT_NAME: &str = "aye";
 const PROBE_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum number of scopes.
+/// Maximum number of scopes to request.
 const MAX_SCOPES: usize = 100;
 
-/// Client that was registered with an authorization server in advance.
+/// Client that was registered with an authorization server beforehand.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OAuthClient {
     pub id: Option<String>,
     pub secret: Option<String>,
-    /// URL of its metadata document, for servers that support such documents.
+    /// URL of the client's metadata document. Used if the authorization server supports such documents.
     pub document: Option<String>,
-    /// Scopes to request instead of those that the server requests.
+    /// Scopes to request. If empty, those named by the server are requested.
     pub scopes: Vec<String>,
 }
 
-/// Authorization server that was discovered for an MCP server.
+/// Authorization server discovered for an MCP server.
 pub(super) struct AuthorizationServer {
     pub(super) url: Url,
     manager: AuthorizationManager,
@@ -38,7 +38,7 @@ pub(super) struct AuthorizationServer {
     pub(super) metadata: AuthorizationMetadata,
 }
 
-/// Authorization that waits for the user.
+/// Authorization that is waiting for the user's approval.
 pub(super) struct PendingAuthorization {
     discovered: AuthorizationServer,
     /// URL at which the user approves the authorization.
@@ -47,7 +47,7 @@ pub(super) struct PendingAuthorization {
     client_secret: Option<String>,
 }
 
-/// Sends a request without a token, and returns the challenge of the response, if any.
+/// Sends a request without a token. Returns the challenge in the response, if there is one.
 pub(super) async fn challenge(url: &str, headers: &[(String, String)]) -> Option<String> {
     let http = AuthClient::for_server(&Url::parse(url).ok()?);
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -89,7 +89,8 @@ impl AuthorizationServer {
         self.metadata.issuer.as_deref()
     }
 
-    /// Returns the scopes to request: those in the settings or else those that the server requests, plus missing ones.
+    /// Returns the scopes to request: those from the settings or, if there are none, those named by the server. Missing
+    /// scopes in `more` are added.
     pub(super) async fn scopes(&self, client: &OAuthClient, more: &[String]) -> Vec<String> {
         let mut scopes =
             if client.scopes.is_empty() { self.manager.select_initial_scopes(&[]).await } else { client.scopes.clone() };
@@ -102,7 +103,7 @@ impl AuthorizationServer {
         scopes
     }
 
-    /// Registers the client if needed, and returns the URL at which the user approves.
+    /// Registers the client if necessary, and creates the URL at which the user approves the authorization.
     pub(super) async fn request_authorization(
         mut self,
         client: &OAuthClient,
@@ -137,13 +138,13 @@ impl AuthorizationServer {
 }
 
 impl PendingAuthorization {
-    /// Returns the `state` that the redirect must contain.
+    /// Returns the `state` value that the redirect must contain.
     pub(super) fn state(&self) -> Option<String> {
         let address = Url::parse(&self.address).ok()?;
         address.query_pairs().find(|(name, _)| name == "state").map(|(_, value)| value.into_owned())
     }
 
-    /// Exchanges the code in the redirect URL for tokens.
+    /// Exchanges the authorization code in the redirect URL for tokens.
     pub(super) async fn exchange_code(self, came_back_to: &str) -> Result<StoredToken, AuthFailure> {
         if let Some(why) = refusal(came_back_to) {
             return Err(AuthFailure::from_message(why));
@@ -162,7 +163,7 @@ impl PendingAuthorization {
     }
 }
 
-/// Returns the error that the authorization server sent instead of a code, if any.
+/// Returns the error that the authorization server sent instead of a code, if it did.
 fn refusal(came_back_to: &str) -> Option<String> {
     let url = Url::parse(came_back_to).ok()?;
     let of = |name: &str| url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned());
@@ -175,7 +176,7 @@ fn refusal(came_back_to: &str) -> Option<String> {
     })
 }
 
-/// Refreshes tokens. If the authorization server has changed, the tokens are no longer valid.
+/// Refreshes tokens. If a different authorization server is now in use, the tokens are no longer valid.
 pub(super) async fn renew(kept: &StoredToken) -> Result<StoredToken, AuthFailure> {
     let Some(credentials) = kept.credentials.clone() else { return Err(AuthFailure::Over) };
     let parsed = Url::parse(&kept.url).map_err(|error| AuthFailure::from_message(error.to_string()))?;
@@ -198,7 +199,7 @@ pub(super) async fn renew(kept: &StoredToken) -> Result<StoredToken, AuthFailure
     Ok(StoredToken { credentials, ..kept.clone() })
 }
 
-/// Returns the scopes in a challenge.
+/// Returns the scopes listed in a challenge.
 pub(super) fn challenge_scopes(challenge: &str, url: &str) -> Vec<String> {
     let Ok(url) = Url::parse(url) else { return Vec::new() };
     let params = rmcp::transport::auth::WWWAuthenticateParams::parse(challenge, &url);

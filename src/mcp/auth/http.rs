@@ -1,5 +1,5 @@
-//! Requests to authorization servers, with TLS outside loopback, no redirects, limits on size and time, and no local
-//! addresses unless the MCP server itself is local.
+//! Requests to authorization servers. They require TLS except on loopback, do not follow redirects, and are limited in
+//! size and time. Local addresses are allowed only if the MCP server itself is local.
 
 use crate::sys::http::fetch::{FetchRequest, FetchResponse, FetchRules, Fetcher, RedirectVerdict};
 use crate::sys::http::is_loopback;
@@ -10,24 +10,24 @@ use std::net::IpAddr;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum size in bytes of a response. Metadata, registrations and tokens are small.
+/// Maximum size of a response in bytes. Metadata, registrations and tokens are all small.
 const MAX_BYTES: usize = 1 << 20;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
 pub(super) struct AuthClient {
     fetcher: Fetcher,
-    /// Whether the MCP server is on this machine, so that its authorization server may be too.
+    /// Whether the MCP server runs on this machine, in which case its authorization server may be local too.
     is_local: bool,
 }
 
 impl AuthClient {
-    /// Creates the client for the authorization of the server at `url`.
+    /// Creates a client for authorizing with the MCP server at `url`.
     pub(super) fn for_server(url: &Url) -> Self {
         Self { fetcher: Fetcher::default(), is_local: url.host_str().is_some_and(is_loopback) }
     }
 
-    /// Checks whether a URL is allowed. An error contains the reason.
+    /// Checks whether requests to a URL are allowed. If not, returns the reason.
     pub(super) fn check(&self, url: &str) -> Result<(), String> {
         let url = Url::parse(url).map_err(|error| format!("invalid URL: {error}"))?;
         let host = url.host_str().unwrap_or_default();
@@ -100,11 +100,12 @@ impl FetchRules for Places {
 pub(super) enum Place {
     Here,
     There,
-    /// Link-local addresses, at which clouds expose machine credentials, and addresses of no single host.
+    /// Link-local address, at which cloud platforms expose machine credentials, or an address that does not belong to a
+    /// single host.
     Nowhere,
 }
 
-/// Classifies an address. Private addresses are allowed, because TLS is required.
+/// Classifies an IP address. Private addresses are allowed, because TLS is required for them.
 pub(super) fn classify(address: IpAddr) -> Place {
     match address {
         IpAddr::V4(v4) if v4.is_loopback() => Place::Here,

@@ -1,4 +1,4 @@
-//! Interactive sign-in, in which the user approves in a browser that redirects to this machine.
+//! Interactive sign-in, for which the user approves in a browser that is then redirected to this machine.
 
 use super::flow::{AuthorizationServer, OAuthClient, challenge};
 use super::session_tokens::Vault;
@@ -9,21 +9,21 @@ use crate::protocol::Problem;
 use crate::sys::oauth_callback::CallbackServer;
 use std::sync::Arc;
 
-/// Display during the sign-in.
+/// User interface for sign-in.
 pub(crate) trait LogIn: Send + Sync {
-    /// Shows the `http` or `https` URL at which the user approves.
+    /// Shows the `http` or `https` URL at which the user approves the authorization.
     fn visit<'a>(&'a self, address: &'a str) -> BoxFuture<'a, ()>;
 }
 
-/// Result of a sign-in.
+/// Result of a successful sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LoggedIn {
     pub scopes: Vec<String>,
-    /// Whether the token can be refreshed without the user.
+    /// Whether the token can be refreshed without the user signing in again.
     pub lasts: bool,
 }
 
-/// Signs in to a server and saves the tokens.
+/// Signs the user in to a server, and saves the tokens.
 pub(crate) async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn LogIn) -> Result<LoggedIn, Problem> {
     let Reach::Http { url, headers, sign_in, .. } = &spec.reach else {
         return Err(Problem::new("the server is a local program, which needs no sign-in"));
@@ -55,8 +55,8 @@ pub(crate) async fn sign_in(spec: &Spec, vault: &Arc<dyn Vault>, shown: &dyn Log
     Ok(LoggedIn { scopes: kept.granted_scopes().to_vec(), lasts: kept.is_renewable() })
 }
 
-/// Returns the client. An ID that is a URL refers to a metadata document, which not every authorization server
-/// supports.
+/// Returns the client to use. A client ID that is a URL refers to a metadata document, which not every authorization
+/// server supports.
 fn client(id: Option<&str>, scopes: &[String]) -> OAuthClient {
     let (document, id) = match id {
         Some(id) if id.starts_with("https://") => (Some(id.to_owned()), None),

@@ -1,4 +1,4 @@
-//! Sign-in to servers: OAuth 2.1 with PKCE, and its tokens.
+//! Sign-in to MCP servers using OAuth 2.1 with PKCE, and the resulting tokens.
 
 #[cfg(feature = "conformance")]
 mod conformance_login;

@@ -1,5 +1,5 @@
-//! Tokens of a session. They are read when a server needs one, refreshed before they expire, and stored for later
-//! sessions.
+//! Tokens used in a session. They are loaded when a server requires them, refreshed before they expire, and stored for
+//! later sessions.
 
 use super::failure::AuthFailure;
 use super::flow::{challenge_scopes, renew};
@@ -12,32 +12,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use tokio::sync::Mutex as Turn;
 
-/// Token storage. Calls may block, so they run on their own thread.
+/// Token storage. Calls to it may block, so they are made on separate threads.
 pub(crate) trait Vault: Send + Sync {
     fn load(&self, server: &str, url: &str) -> Result<Option<String>, String>;
     fn save(&self, server: &str, url: &str, tokens: &str) -> Result<(), String>;
-    /// Returns a lock for the refresh of tokens, so that two processes do not use the same refresh token.
+    /// Acquires the lock for refreshing tokens, which keeps two processes from using the same refresh token.
     fn lock_renewal(&self) -> Result<Box<dyn Send>, String>;
 }
 
-/// Slots by server name and URL.
+/// Cache slots, by server name and URL.
 type Slots = HashMap<(String, String), Arc<Turn<Slot>>>;
 
-/// Token cache of a session. Cheap to clone.
+/// Token cache for a session. It is cheap to clone.
 #[derive(Clone)]
 pub(crate) struct TokenCache {
     vault: Arc<dyn Vault>,
     slots: Arc<Mutex<Slots>>,
 }
 
-/// Token state of one server.
+/// Cached token state for one server.
 #[derive(Default)]
 struct Slot {
     is_read: bool,
     kept: Option<StoredToken>,
 }
 
-/// Server for which a token was issued.
+/// Server to which a token belongs.
 struct TokenOwner<'a> {
     name: &'a str,
     url: &'a str,
@@ -63,7 +63,7 @@ impl TokenCache {
         run_on_thread(move || vault.save(&name, &url, &text)).await
     }
 
-    /// Refreshes the token in a slot, or loads one that another process has refreshed.
+    /// Refreshes the token in a slot, unless another process has already done so. Returns the new token.
     async fn renew(&self, whose: &TokenOwner<'_>, slot: &mut Slot, old: Option<&str>) -> Result<Option<String>, String> {
         let vault = Arc::clone(&self.vault);
         let _turn = run_on_thread(move || vault.lock_renewal()).await?;
@@ -80,7 +80,7 @@ impl TokenCache {
         match renew(kept).await {
             Ok(new) => {
                 if let Err(why) = self.write(whose, &new).await {
-                    // The tokens remain valid while this process runs.
+                    // The tokens remain usable while this process runs.
                     tracing::warn!(server = whose.name, why, "cannot save the renewed tokens");
                 }
                 let token = new.token();
@@ -116,7 +116,7 @@ impl TokenCache {
         let mut slot = slot.lock().await;
         match refusal {
             AuthRefusal::Unauthorized { used, .. } => {
-                // A sign-in in another terminal has stored another token.
+                // A sign-in in another terminal has stored a new token.
                 self.renew(&whose, &mut slot, used.as_deref()).await
             }
             AuthRefusal::InsufficientScope { challenge, scope, used } => {
@@ -169,7 +169,7 @@ fn token_owner(spec: &Spec) -> Option<TokenOwner<'_>> {
     }
 }
 
-/// Runs a call on its own thread, because a keyring may prompt the user.
+/// Runs a call on a separate thread, because the keyring may prompt the user.
 async fn run_on_thread<T: Send + 'static>(ask: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     tokio::task::spawn_blocking(ask).await.unwrap_or_else(|_| Err("the token store did not respond".to_owned()))
 }

@@ -1,16 +1,16 @@
-//! Stored token, bound to its address and issuer.
+//! Stored token, which is bound to a server URL and an issuer.
 
 use rmcp::transport::auth::StoredCredentials;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Time before its expiry at which a token is refreshed.
+/// How long before its expiry a token is refreshed.
 const BEFORE_ITS_END: Duration = Duration::from_secs(60);
 
-/// Stored token. It contains secrets and is never printed.
+/// Stored token. It contains secrets and is never displayed.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct StoredToken {
-    /// URL of the server for which the token was issued. It is never sent to another server.
+    /// URL of the server for which the token was issued. It is never sent to any other server.
     pub url: String,
     pub credentials: Option<StoredCredentials>,
     /// Client secret, if the authorization server issued one.
@@ -18,7 +18,7 @@ pub(super) struct StoredToken {
     pub client_secret: Option<String>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub redirect: String,
-    /// Scopes that the server reported as missing.
+    /// Scopes that the server has reported as missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wanted: Vec<String>,
 }
@@ -29,17 +29,17 @@ impl std::fmt::Debug for StoredToken {
     }
 }
 
-/// Validity of a token.
+/// Whether a token can still be used.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Validity {
     Good,
-    /// Expires soon, or has expired.
+    /// Expires soon, or has expired already.
     Ending,
     Over,
 }
 
 impl StoredToken {
-    /// Parses a stored token; `None` if it is for another URL.
+    /// Parses a stored token. Returns `None` if it was issued for a different URL.
     pub(crate) fn read(text: &str, url: &str) -> Option<Self> {
         serde_json::from_str::<Self>(text).ok().filter(|kept| kept.url == url)
     }
@@ -48,7 +48,7 @@ impl StoredToken {
         serde_json::to_string(self).map_err(|error| format!("cannot serialize the tokens: {error}"))
     }
 
-    /// Returns the token as it is sent to the server.
+    /// Returns the access token to send to the server, if there is one.
     pub(crate) fn token(&self) -> Option<String> {
         let value = serde_json::to_value(self.credentials.as_ref()?.token_response.as_ref()?).ok()?;
         value.get("access_token")?.as_str().map(str::to_owned)

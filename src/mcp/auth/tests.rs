@@ -74,7 +74,7 @@ fn remote_servers_cannot_name_local_or_plain_http_authorization_servers() {
     }
 }
 
-/// Token storage in memory.
+/// In-memory token storage.
 #[derive(Default)]
 struct Drawer(std::sync::Mutex<Option<String>>);
 

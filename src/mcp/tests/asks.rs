@@ -4,7 +4,7 @@ use crate::ports::{RemoteAsks, RemoteContent};
 use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind, FieldKind};
 use std::sync::Mutex;
 
-/// User who gives a prepared answer after a long time.
+/// User who takes a long time before giving a prepared answer.
 struct Person {
     answer: ElicitationAnswer,
     asked: Mutex<Vec<Elicitation>>,
@@ -24,7 +24,7 @@ impl RemoteAsks for Person {
     }
 }
 
-/// Returns the response that a server receives to a request within a call.
+/// Returns the response that a server receives for a request that it makes during a call.
 async fn told(answer: Option<ElicitationAnswer>, method: &'static str, params: Value) -> (Value, Vec<Elicitation>) {
     let launcher = scripted(move |mut pipes: Pipes| {
         let params = params.clone();
@@ -130,8 +130,8 @@ fn all_kinds_of_form_fields_are_supported() {
     assert!(form::fields(&json!({"properties": {"deep": {"type": "object"}}}), None).is_err());
 }
 
-/// Calls a tool of a server that responds `-32042` this many times. Returns the result, the number of calls, and the
-/// requests to the user.
+/// Calls a tool of a server that responds with `-32042` the given number of times. Returns the result, the number of
+/// calls, and the requests made to the user.
 async fn visiting(
     answer: Option<ElicitationAnswer>,
     refusals: usize,

@@ -18,7 +18,7 @@ fn rpc(request: &Request, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": request.body["id"], "result": result})
 }
 
-/// Returns the usual response of an older server; `None` for a call.
+/// Returns the usual response of an older server, or `None` if the request is a tool call.
 fn usual(request: &Request) -> Option<Answer> {
     Some(match request.method() {
         "server/discover" => Answer::new(400, "content-type: text/plain\r\n", "no session"),
@@ -181,7 +181,7 @@ async fn an_expired_token_is_renewed_during_the_call() {
     assert_eq!(*tokens.refused.lock().unwrap(), [AuthRefusal::Unauthorized { challenge, used: Some("t1".to_owned()) }]);
 }
 
-/// Starts a server of protocol version 2024-11-05, which responds in a single stream.
+/// Starts a server that implements protocol version 2024-11-05 and sends all responses in a single stream.
 async fn older(endpoint: &'static str) -> Web {
     let (send, more) = mpsc::channel(8);
     let more = Arc::new(Mutex::new(Some(more)));

@@ -1,4 +1,4 @@
-//! Test servers on pipes in memory and on a loopback socket.
+//! Test servers that communicate over in-memory pipes or loopback sockets.
 
 mod asks;
 mod faults;
@@ -20,12 +20,12 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Server end of the pipes.
+/// Server end of the in-memory pipes.
 struct Pipes {
     from: Lines<BufReader<DuplexStream>>,
     to: DuplexStream,
     beside: DuplexStream,
-    /// Number of servers started before this one.
+    /// Number of servers that were started before this one.
     before: usize,
 }
 
@@ -51,7 +51,7 @@ impl Pipes {
         self.say(json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": "no"}})).await;
     }
 
-    /// Responds to all messages before a call, and returns the call.
+    /// Responds to messages until a tool call arrives, and returns the call. Returns `None` if the input ends first.
     async fn until_call(&mut self, tools: &[Value]) -> Option<Value> {
         loop {
             let request = self.next().await?;
@@ -84,7 +84,7 @@ fn text(text: &str) -> Value {
 
 type Script = dyn Fn(Pipes) -> BoxFuture<'static, ()> + Send + Sync;
 
-/// Launcher that starts a task instead of a process.
+/// Launcher that starts a task in place of a process.
 struct Scripted {
     script: Box<Script>,
     started: AtomicUsize,
@@ -140,7 +140,7 @@ fn status(servers: &Servers) -> ServerStatus {
     servers.statuses().remove(0)
 }
 
-/// Starts the server, and waits for the result.
+/// Starts the server, and waits for the state that results.
 async fn looked(servers: &Servers) -> ServerState {
     let mut changed = servers.changed();
     servers.discover();

@@ -1,4 +1,4 @@
-//! HTTP server on a loopback socket, with one request per connection.
+//! HTTP server on a loopback socket that handles one request per connection.
 
 use crate::ports::BoxFuture;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 pub(super) struct Request {
     pub line: String,
-    /// Request line and headers in lower case, one per line.
+    /// Request line and headers, converted to lower case, one per line.
     pub head: String,
     pub body: Value,
 }
@@ -27,10 +27,10 @@ impl Request {
 
 pub(super) struct Answer {
     pub status: u16,
-    /// Status line and headers as complete lines.
+    /// Status line and headers, including their line breaks.
     pub head: String,
     pub body: String,
-    /// Rest of the body, until the sender is dropped.
+    /// Receiver for the rest of the body, which ends when the sender is dropped.
     pub more: Option<mpsc::Receiver<String>>,
 }
 
@@ -52,7 +52,7 @@ type Handler = dyn Fn(Request) -> BoxFuture<'static, Answer> + Send + Sync;
 
 pub(super) struct Web {
     pub url: String,
-    /// Request lines of all requests.
+    /// Request line of every request received so far.
     pub lines: Arc<Mutex<Vec<String>>>,
     address: String,
     accepts: JoinHandle<()>,
@@ -66,7 +66,7 @@ impl Web {
         Self::at("127.0.0.1:0", handler).await
     }
 
-    /// Starts a server at this address.
+    /// Starts a server that listens on this address.
     pub(super) async fn at<F>(address: &str, handler: impl Fn(Request) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Answer> + Send + 'static,
@@ -85,7 +85,7 @@ impl Web {
         Self { url, lines, address, accepts }
     }
 
-    /// Stops the server and returns its address.
+    /// Stops the server, and returns the address on which it listened.
     pub(super) async fn stop(self) -> String {
         self.accepts.abort();
         let _ = self.accepts.await;

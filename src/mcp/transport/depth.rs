@@ -1,8 +1,8 @@
-//! Removal of excessively nested JSON, so that the remaining text can be parsed.
+//! Removal of excessively nested JSON, which makes it possible to parse the rest of the text.
 
 use std::borrow::Cow;
 
-/// Replaces each object and list nested deeper than `limit` with `null`. Invalid JSON remains invalid.
+/// Replaces every object and list that is nested deeper than `limit` with `null`. Invalid JSON stays invalid.
 pub(super) fn prune(text: &[u8], limit: usize) -> Cow<'_, [u8]> {
     if !is_deeper(text, limit) {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! Streamable HTTP: authenticated requests, limited responses, and redirects only within the same origin.
+//! Streamable HTTP, with authenticated requests, size-limited responses, and redirects only within the same origin.
 
 use super::prune;
 use crate::mcp::limits::{MESSAGE_BYTES, MESSAGE_DEPTH};
@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-/// Maximum number of attempts of one request with different tokens.
+/// Maximum number of times to send a request with different tokens.
 const SIGNINGS: usize = 3;
-/// Maximum number of times that a broken stream is resumed, unless the server sends a delay.
+/// Maximum number of times to resume a broken stream, unless the server specifies a delay.
 const RESUMPTIONS: usize = 5;
 
 type HttpError = StreamableHttpError<reqwest::Error>;
@@ -28,7 +28,7 @@ pub(in crate::mcp) struct Http {
     client: reqwest::Client,
     spec: Arc<Spec>,
     tokens: Option<Arc<dyn Tokens>>,
-    /// Status of the last rejected request.
+    /// Status of the request that was rejected most recently.
     refused_with: Arc<AtomicU16>,
 }
 
@@ -54,7 +54,7 @@ impl Http {
         &self.client
     }
 
-    /// Returns the status of the last rejection, which identifies an older server.
+    /// Returns the status of the request that was rejected most recently, by which an older server can be recognized.
     pub(in crate::mcp) fn last_rejection(&self) -> u16 {
         self.refused_with.load(Ordering::Relaxed)
     }
@@ -66,7 +66,7 @@ impl Http {
         }
     }
 
-    /// Returns another token, if one is available.
+    /// Returns a new token, or `None` if there is none.
     pub(in crate::mcp) async fn renew_token(&self, refusal: AuthRefusal) -> Result<Option<String>, String> {
         match &self.tokens {
             Some(tokens) => tokens.on_rejected(&self.spec, refusal).await,
@@ -104,7 +104,7 @@ impl Http {
         send(token).await.map_err(|error| self.record_rejection(error))
     }
 
-    /// Records the status of a rejection, even without a challenge.
+    /// Records the status of a rejected request, even if the response contains no challenge.
     fn record_rejection(&self, error: HttpError) -> HttpError {
         let status = error_status(&error);
         self.refused_with.store(status.unwrap_or(0), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Lines of a program's output, with limits on length and nesting.
+//! Reading of a program's output line by line, with limits on length and nesting.
 
 use super::prune;
 use crate::mcp::limits::{MESSAGE_BYTES, MESSAGE_DEPTH};
@@ -9,15 +9,16 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf};
 
-/// Reader that returns complete lines. An endless line breaks the connection, because the next message cannot be found.
+/// Reader that returns only complete lines. A line that is too long breaks the connection, because there is no telling
+/// where the next message starts.
 pub(super) struct Lines<R> {
     from: BufReader<R>,
     splitter: LineSplitter,
-    /// Message with its line break.
+    /// Message being read, including its line break.
     line: Vec<u8>,
-    /// Number of bytes of a complete line that were returned.
+    /// Number of bytes of the complete line that have already been returned. `None` while the line is incomplete.
     handed: Option<usize>,
-    /// Callback that receives the reason when the program is disconnected.
+    /// Callback that is passed the reason when the program is cut off.
     cut_off: Box<dyn Fn(&str) + Send>,
 }
 

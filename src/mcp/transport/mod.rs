@@ -1,4 +1,4 @@
-//! Transports to a server.
+//! Transports over which servers are accessed.
 
 mod depth;
 mod http;
@@ -13,7 +13,7 @@ pub(super) use sse::{Sse, SseTransportError};
 use depth::prune;
 use lines::Lines;
 
-/// Returns the lines of a program whose output arrives in these chunks.
+/// Splits the output of a program, which arrives in these chunks, into lines.
 #[cfg(feature = "fuzzing")]
 pub(super) async fn split_output(pieces: &[&[u8]]) -> Vec<Vec<u8>> {
     use tokio::io::AsyncReadExt;

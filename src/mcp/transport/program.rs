@@ -1,4 +1,4 @@
-//! Server program: its pipes, its stderr, and its exit.
+//! Server program: its pipes, its standard error, and its exit.
 
 use super::Lines;
 use crate::mcp::limits::{ERROR_BYTES, INPUT_CLOSED_TIMEOUT, TERMINATE_TIMEOUT};
@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 type End = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 
-/// Handle of a running program, without its pipes. Dropping the handle ends the program.
+/// Handle to a running program, not including its pipes. Dropping it ends the program.
 pub(in crate::mcp) struct Program {
     end: Mutex<Option<End>>,
     last_words: Arc<Mutex<Vec<u8>>>,
@@ -38,15 +38,16 @@ impl Program {
         Ok((Self { end: Mutex::new(Some(end)), last_words, errors: tokio::sync::Mutex::new(Some(reader)) }, transport))
     }
 
-    /// Returns the end of its stderr, which often contains the reason for an exit.
+    /// Returns the end of the program's standard error, which often says why it exited.
     pub(in crate::mcp) fn output_tail(&self) -> String {
         let kept = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&kept).trim().to_owned()
     }
 
-    /// Waits briefly for remaining output.
+    /// Waits briefly for any remaining output.
     pub(in crate::mcp) async fn drain_output(&self) {
-        // Concurrent callers wait for the same reader, so that the program is not terminated while one of them waits.
+        // Concurrent callers wait for the same reader, so that none of them terminates the program while another one
+        // waits.
         let mut errors = self.errors.lock().await;
         if let Some(reader) = errors.as_mut()
             && tokio::time::timeout(INPUT_CLOSED_TIMEOUT, reader).await.is_ok()
@@ -55,7 +56,7 @@ impl Program {
         }
     }
 
-    /// Ends the program. Its input is already closed, so it first gets time to exit.
+    /// Ends the program. Its input has already been closed, so it is first given time to exit.
     pub(in crate::mcp) async fn end(&self) {
         self.drain_output().await;
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -68,7 +69,7 @@ impl Program {
     }
 }
 
-/// Reads all output, so that the program never blocks, and stores the end of it.
+/// Reads everything that the program writes to standard error, so that it never blocks, and keeps the end of it.
 async fn listen(mut errors: Box<dyn AsyncRead + Send + Unpin>, kept: Arc<Mutex<Vec<u8>>>, server: String) {
     let mut chunk = [0; 4096];
     while let Ok(count @ 1..) = errors.read(&mut chunk).await {

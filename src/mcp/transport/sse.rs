@@ -1,5 +1,5 @@
-//! HTTP transport of protocol version 2024-11-05: one event stream from the server, and the endpoint that it specifies
-//! for client messages.
+//! HTTP transport of protocol version 2024-11-05, in which the server sends a single event stream and names an endpoint
+//! to which the client posts its messages.
 
 use super::http::header_map;
 use super::{Http, prune};
@@ -17,7 +17,7 @@ use sse_stream::SseStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Maximum number of received messages in the queue.
+/// Maximum number of received messages to queue.
 const QUEUE: usize = 64;
 
 #[derive(Debug, thiserror::Error)]
@@ -137,7 +137,7 @@ impl Transport<RoleClient> for Sse {
     }
 }
 
-/// Sends a request, and repeats it if another token is available.
+/// Sends a request. If it is rejected and a new token is available, it is sent once more.
 async fn send_authorized(http: &Http, request: impl Fn() -> RequestBuilder) -> Result<Response, SseTransportError> {
     let mut token = http.token().await.map_err(SseTransportError::Setup)?;
     let mut renewed = false;
@@ -172,7 +172,7 @@ enum StreamError {
     TooLarge(usize),
 }
 
-/// Limits the size of events, which end with an empty line.
+/// Limits the size of events, which are terminated by an empty line.
 fn limit_event_size(
     stream: BoxStream<'static, reqwest::Result<Bytes>>,
     limit: usize,
