@@ -1,4 +1,4 @@
-//! Verdicts on shell lines. The commands of a line are checked against rules, option tables and paths.
+//! Verdicts on shell command lines. The commands in a line are checked against rules, option tables and paths.
 
 use super::bundle::{Approve, Rule, RuleDecision, ShellCapability, Terms};
 use super::git::{is_plain_add, without_message, without_messages};
@@ -28,11 +28,11 @@ const CONCEALS_TEXT: &str = "runs code that is known only at run time, and this 
 const ENTERS: &str = "changes to a directory in the workspace";
 const MOVES: &str = "the line changes directory, so aye cannot resolve its paths";
 
-/// Rule name in the verdict on a command that the approved plan covers.
+/// Name of the rule in the verdict on a command that the approved plan allows.
 pub(crate) const MANDATE: &str = "plan";
 pub(crate) const NAMED_IN_PLAN: &str = "named in the plan that you approved";
 
-/// Context that is constant while one line is judged.
+/// Context shared by all parts of the command line being judged.
 #[derive(Clone, Copy)]
 pub(crate) struct CommandContext<'a> {
     pub layers: &'a [CompiledLayer],
@@ -40,11 +40,12 @@ pub(crate) struct CommandContext<'a> {
     pub cwd: &'a Path,
     pub now: Timestamp,
     pub grants: &'a [Grant],
-    /// Grants of the approved plan of the running task.
+    /// Grants of the running task's approved plan.
     pub mandate: &'a [Grant],
 }
 
-/// Returns the verdict of all layers on one line. Modes and grants are applied to each part.
+/// Returns the verdict on a command line, combined across all policy layers. Modes and grants are applied to each part
+/// separately.
 pub(crate) fn judge(command: &str, cwd: &Target, scene: &CommandContext<'_>) -> ActionFinding {
     if let Some(refused) = directory_denial(cwd, scene) {
         return finding(refused, Risk::High, Vec::new());
@@ -55,22 +56,22 @@ pub(crate) fn judge(command: &str, cwd: &Target, scene: &CommandContext<'_>) -> 
     }
 }
 
-/// Returns the directory that a line changes to, if it is in the workspace and no component of its path is blocked.
-/// Symlinks in it are checked separately, on the disk.
+/// Returns the directory that a command line changes to. Returns `None` if the directory is outside the workspace or a
+/// component of its path is blocked. The caller checks symlinks in the path separately.
 fn working_directory(entered: &EnteredLine<'_>, scene: &CommandContext<'_>) -> Option<PathBuf> {
     let directory = &entered.directory;
     let path = scene.context.resolve(&as_path(directory), scene.cwd);
     (bad_operand(directory, scene).is_none() && scene.context.in_workspace(&path)).then_some(path)
 }
 
-/// Returns the directory in which the commands of a line run: its working directory, or the workspace directory that it
-/// changes to.
+/// Returns the directory in which the commands in a line run: the workspace directory that the line changes to, or else
+/// its working directory.
 pub(crate) fn command_directory(command: &str, scene: &CommandContext<'_>) -> PathBuf {
     entered(command).and_then(|entered| working_directory(&entered, scene)).unwrap_or_else(|| scene.cwd.to_owned())
 }
 
-/// Judges a line that changes to a directory of the workspace. The remaining commands are judged as a line that runs in
-/// that directory.
+/// Judges a command line that changes to a workspace directory. The remaining commands are judged as a line of their
+/// own that runs in that directory.
 fn judge_entered(entered: &EnteredLine<'_>, directory: &Path, scene: &CommandContext<'_>) -> ActionFinding {
     let change = judge_change(entered, scene);
     let mut rest = judge_line(entered.rest, &CommandContext { cwd: directory, ..*scene });
@@ -83,7 +84,7 @@ fn judge_entered(entered: &EnteredLine<'_>, directory: &Path, scene: &CommandCon
     ActionFinding { decided: own.unwrap_or(whole.decided), remember, ..whole }
 }
 
-/// Judges the change of directory, which needs no approval unless a rule requires it.
+/// Judges a change of directory, which needs approval only if a rule requires it.
 fn judge_change(entered: &EnteredLine<'_>, scene: &CommandContext<'_>) -> ActionFinding {
     let line = read(entered.first);
     let Some(part) = line.parts.first() else { return judge_line(entered.first, scene) };
@@ -124,7 +125,7 @@ fn judge_line(command: &str, scene: &CommandContext<'_>) -> ActionFinding {
     whole
 }
 
-/// Marks parts whose input another part prints.
+/// For each part that reads another part's output, records which part produces that output.
 fn name_inputs(parts: &[SimpleCommand], shown: &mut [CommandPart]) {
     for (at, part) in parts.iter().enumerate().take(shown.len()) {
         let printed = part.input_from.as_ref();
@@ -146,7 +147,7 @@ fn finding(decided: LayerVerdict, risk: Risk, parts: Vec<CommandPart>) -> Action
 
 fn combine(mut whole: ActionFinding, mut one: ActionFinding) -> ActionFinding {
     whole.parts.append(&mut one.parts);
-    // If one part of a line may be any program, the names of the others do not help.
+    // If any part of a line may run an unknown program, the program names of the other parts are not sufficient.
     let by_name = whole.decided.by_name && one.decided.by_name;
     // Of equal verdicts, the reason of the part with the higher risk is shown.
     let decided = if (one.critical, one.risk) > (whole.critical, whole.risk) {
@@ -164,7 +165,7 @@ fn combine(mut whole: ActionFinding, mut one: ActionFinding) -> ActionFinding {
     }
 }
 
-/// Returns the denial of a working directory in which no command may run.
+/// Returns a denial if commands may not run in this working directory.
 fn directory_denial(cwd: &Target, scene: &CommandContext<'_>) -> Option<LayerVerdict> {
     let given = &cwd.given;
     if scene.context.is_own(&cwd.real) {
@@ -176,16 +177,16 @@ fn directory_denial(cwd: &Target, scene: &CommandContext<'_>) -> Option<LayerVer
     None
 }
 
-/// A command for which a rule can be saved.
+/// A command that can be saved as a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SavablePart {
     pub argv: Vec<Arg>,
-    /// Whether a rule may let the command run only in a copy of the workspace.
+    /// Whether a saved rule would allow the command only in a copy of the workspace.
     pub in_a_copy: bool,
 }
 
-/// Returns each part that needs approval, in the order of the line. The error lists, for each part, why it cannot be
-/// saved as a rule.
+/// Returns the parts that need approval, in the order in which they occur in the line. If some parts cannot be saved as
+/// rules, the error lists the reason for each of them.
 pub(crate) fn parts_needing_approval(
     command: &str,
     cwd: &Target,
@@ -202,7 +203,8 @@ pub(crate) fn parts_needing_approval(
     line_parts_needing_approval(rest, 1, &CommandContext { cwd: &directory, ..*scene }, by_person)
 }
 
-/// Returns the parts of a line that need approval. `before`: number of parts before this line in a longer one.
+/// Returns the parts of a line that need approval. `before` is the number of parts that precede this line in a longer
+/// line.
 fn line_parts_needing_approval(
     command: &str,
     before: usize,
@@ -232,8 +234,8 @@ fn line_parts_needing_approval(
     if never.is_empty() { Ok(asking) } else { Err(never) }
 }
 
-/// Calls `use_part` with the only command of a line, in the directory in which it runs. Does nothing for a line with
-/// several commands, or with a command that another program runs.
+/// Calls `use_part` with the command in a line and the directory in which the command runs. Does nothing if the line
+/// contains several commands, or if its command runs another program.
 pub(crate) fn only_command(
     command: &str,
     cwd: &Target,
@@ -259,12 +261,12 @@ pub(crate) fn only_command(
     }
 }
 
-/// Returns whether an allow rule that matches a command applies to it now.
+/// Returns whether an allow rule that matches a command is in effect and permits all of its arguments.
 pub(crate) fn is_in_reach(rule: &Rule, line: &ParsedLine, part: &SimpleCommand, scene: &CommandContext<'_>) -> bool {
     is_in_effect(rule.expires_at, scene.now) && uncovered_reason(rule, line, part, &part.invocations[0], scene).is_none()
 }
 
-/// Returns whether a managed layer denies or asks about a part of a line.
+/// Returns whether a managed policy layer denies any part of a line or requires approval for it.
 pub(crate) fn is_managed(command: &str, scene: &CommandContext<'_>) -> bool {
     let line = read_line(command);
     let decides = |layer: &CompiledLayer| {
@@ -274,8 +276,8 @@ pub(crate) fn is_managed(command: &str, scene: &CommandContext<'_>) -> bool {
     scene.layers.iter().filter(|layer| layer.scope.is_managed()).any(decides)
 }
 
-/// Returns whether a single command may be saved as a rule, whether for general use or only for copies of the
-/// workspace.
+/// Returns whether the only command in a line may be saved as a rule. If `in_a_copy` is set, the rule would apply only
+/// in copies of the workspace.
 pub(crate) fn can_be_saved(command: &str, scene: &CommandContext<'_>, in_a_copy: bool) -> bool {
     let line = read_line(command);
     match line.parts.as_slice() {
@@ -287,7 +289,7 @@ pub(crate) fn can_be_saved(command: &str, scene: &CommandContext<'_>, in_a_copy:
     }
 }
 
-/// Returns the reason why a part needs approval each time, as a phrase that follows the number of the part.
+/// Returns why a part cannot be saved as a rule, as a phrase that follows the number of the part.
 fn unsavable_reason(
     line: &ParsedLine,
     part: &SimpleCommand,
@@ -313,7 +315,7 @@ fn unsavable_reason(
     (part.invocations.len() != 1).then(|| "is run through another program".to_owned())
 }
 
-/// Judges a line that contains no simple command: an empty line, or only arithmetic.
+/// Judges a line without a simple command, such as an empty line or pure arithmetic.
 fn judge_empty(command: &str, line: &ParsedLine, scene: &CommandContext<'_>) -> ActionFinding {
     let part = SimpleCommand { text: command.trim().to_owned(), ..SimpleCommand::default() };
     let mut finding = judge_part(line, &part, scene);
@@ -380,21 +382,21 @@ fn judge_part(line: &ParsedLine, part: &SimpleCommand, scene: &CommandContext<'_
     }
 }
 
-/// Returns whether the sandbox restricts the command's changes to the workspace: a sandbox exists, and no layer makes
-/// other paths writable.
+/// Returns whether the sandbox prevents the command from writing outside the workspace. This is the case if a sandbox
+/// exists and no policy layer changes it or makes other paths writable.
 fn writes_only_in_workspace(scene: &CommandContext<'_>) -> bool {
     let shells = scene.layers.iter().filter_map(|layer| layer.bundle.capabilities.shell.as_ref());
     let opens = |terms: &Terms| terms.sandbox.is_some() || terms.writable_paths.is_some() || terms.cache.is_some();
     scene.context.sandbox == Sandbox::Present && !shells.map(|shell| &shell.terms).any(opens)
 }
 
-/// Returns the reason why a part could start a program that some layer blocks; `None` if it cannot.
+/// Returns why a part could start a program that a policy layer blocks, or `None` if it cannot.
 fn may_start_blocked(part: &SimpleCommand, scene: &CommandContext<'_>) -> Option<String> {
     let is_blocked = |argv: &[Arg]| scene.layers.iter().any(|layer| denial_of_layer(argv, layer, scene.now).is_some());
     hidden_program_reason(part, scene).map(str::to_owned).or_else(|| blocked_program_reason(part, is_blocked))
 }
 
-/// Returns the reason why the program that a part runs is unknown; `None` if it is known.
+/// Returns why the program that a part runs is unknown, or `None` if it is known.
 fn hidden_program_reason(part: &SimpleCommand, scene: &CommandContext<'_>) -> Option<&'static str> {
     if part.floors.contains(&COMPUTED) {
         return Some(CONCEALS_NAME);
@@ -402,19 +404,19 @@ fn hidden_program_reason(part: &SimpleCommand, scene: &CommandContext<'_>) -> Op
     if part.unknown_code || (part.reads_code && part.piped) {
         return Some(CONCEALS_TEXT);
     }
-    // Combinations that were not analysed matter if they may name another program, or words that a rule is about.
+    // Combinations that were not analysed matter if they could name another program, or words that a rule mentions.
     let telling =
         |one: &Invocation| one.wrapped || part.renames || scene.layers.iter().any(|layer| blocks_some_use(layer, one.base()));
     (part.narrowed && part.invocations.iter().any(telling)).then_some(CONCEALS_NAME)
 }
 
-/// Returns whether a layer blocks the program in at least some uses.
+/// Returns whether a policy layer blocks the program, at least with some arguments.
 fn blocks_some_use(layer: &CompiledLayer, program: &str) -> bool {
     layer.bundle.capabilities.shell.iter().flat_map(|shell| &shell.blocked).any(|entry| entry.is_about(program))
         || layer.commands.iter().any(|owned| owned.rule.decision == RuleDecision::Deny && owned.rule.is_about(program))
 }
 
-/// Returns the first rule that denies a program.
+/// Returns the first rule that blocks or denies a program.
 fn blocking_rule(scene: &CommandContext<'_>) -> Option<String> {
     scene.layers.iter().find_map(|layer| {
         let blocked = layer.bundle.capabilities.shell.iter().flat_map(|shell| &shell.blocked).next();
@@ -426,7 +428,7 @@ fn blocking_rule(scene: &CommandContext<'_>) -> Option<String> {
     })
 }
 
-/// Applies session grants and the mode.
+/// Applies session grants and the mode to a verdict.
 fn apply_grants_and_mode(
     decided: LayerVerdict,
     danger: &danger::PartDanger,
@@ -437,7 +439,7 @@ fn apply_grants_and_mode(
     if mode == Mode::Plan && !danger.reads_only && decided.verdict != VerdictKind::Deny {
         return LayerVerdict::deny("plan mode", "plan mode runs only read-only commands");
     }
-    // Without a sandbox, a command that the user allowed by name is the user's decision, even if a rule allows it too.
+    // Without a sandbox, the user's session grant takes precedence over an allow rule.
     let unheld = decided.verdict == VerdictKind::Allow && scene.context.sandbox == Sandbox::Absent;
     let asks = decided.verdict == VerdictKind::Ask && !decided.locked;
     if (asks || unheld) && remember.is_some_and(|grant| scene.grants.contains(grant)) {
@@ -456,8 +458,8 @@ fn apply_grants_and_mode(
     decided
 }
 
-/// Returns the grant that "until I quit" could give: exactly these words in this directory. `None` if anything about
-/// them is risky or hidden.
+/// Returns the session grant that would allow exactly these words to run again in this directory. Returns `None` if the
+/// command is risky, or if its words do not show everything it does.
 fn session_grant(
     line: &ParsedLine,
     part: &SimpleCommand,
@@ -484,7 +486,7 @@ fn part_in_layer(
     Some(decided)
 }
 
-/// Returns the denial of a command that is blocked or that a rule denies, regardless of how it is run.
+/// Returns a denial if the policy layer blocks a command or denies it by a rule, however it is run.
 pub(crate) fn denial_of_layer(argv: &[Arg], layer: &CompiledLayer, now: Timestamp) -> Option<LayerVerdict> {
     let blocked = layer.bundle.capabilities.shell.iter().flat_map(|shell| &shell.blocked).find(|entry| entry.could_match(argv));
     if let Some(entry) = blocked {
@@ -497,7 +499,7 @@ pub(crate) fn denial_of_layer(argv: &[Arg], layer: &CompiledLayer, now: Timestam
     Some(LayerVerdict::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "denied by a rule")))
 }
 
-/// Returns the ask verdict of a rule about a command, regardless of how it is run.
+/// Returns the verdict of the ask rule that matches a command, however it is run.
 pub(crate) fn ask_of_layer(argv: &[Arg], layer: &CompiledLayer, now: Timestamp) -> Option<LayerVerdict> {
     let asks = |owned: &&ScopedRule<Rule>| {
         owned.rule.decision == RuleDecision::Ask && is_in_effect(owned.rule.expires_at, now) && owned.rule.restricts(argv)
@@ -508,8 +510,8 @@ pub(crate) fn ask_of_layer(argv: &[Arg], layer: &CompiledLayer, now: Timestamp) 
     Some(asked)
 }
 
-/// Returns the verdict of a layer on a command. Order: blocked and deny, ask rules, allow rules, `allowed_commands`,
-/// approval.
+/// Returns a policy layer's verdict on a command. Blocked commands and deny rules are checked first, followed by ask
+/// rules, allow rules, `allowed_commands` and the default approval.
 fn invocation_in_layer(
     line: &ParsedLine,
     part: &SimpleCommand,
@@ -535,7 +537,7 @@ fn invocation_in_layer(
     }
     let mut obstacle = None;
     let speaks = |rule: &Rule| rule.may_name(&argv[0].text) && rule.matches_allow(argv);
-    // A rule without the condition takes precedence over one that applies only in a copy.
+    // A rule without `sandboxed` takes precedence over a rule that applies only in a copy.
     for sandboxed in [false, true] {
         for (scope, rule) in by(RuleDecision::Allow).filter(|(_, rule)| rule.sandboxed == sandboxed && speaks(rule)) {
             match uncovered_reason(rule, line, part, invocation, scene) {
@@ -559,8 +561,8 @@ fn invocation_in_layer(
     undecided_verdict(line, part, shell, scope, obstacle)
 }
 
-/// Returns the verdict of a rule that applies only in a copy of the workspace. If no copy is possible, the command
-/// needs approval.
+/// Returns the verdict of a rule that applies only in a copy of the workspace. The command needs approval if no copy
+/// can be made.
 fn judge_in_layer(rule: &Rule, scope: Scope, shell: &ShellCapability) -> LayerVerdict {
     let given = reason(&rule.reason, "allowed by a rule");
     let mut asked = LayerVerdict::ask(scope.rule(rule.line), format!("{given}, only in a copy of the workspace")).with_copy();
@@ -588,7 +590,7 @@ fn undecided_verdict(
     asked
 }
 
-/// Returns the reason why an allow rule does not cover a command that it matches; `None` if it does.
+/// Returns why an allow rule does not permit a command that it matches, or `None` if it does.
 fn uncovered_reason(
     rule: &Rule,
     line: &ParsedLine,
@@ -654,12 +656,12 @@ fn bad_operand(arg: &Arg, scene: &CommandContext<'_>) -> Option<String> {
     blocking_path_rule(arg, false, scene).map(|_| format!("`{text}` is a blocked path"))
 }
 
-/// Returns whether a glob such as `.*` can match the parent directory.
+/// Returns whether a glob such as `.*` can match `..`.
 fn may_match_parent(text: &str) -> bool {
     text.split('/').any(|component| component.starts_with(".*") || component.starts_with(".?") || component.starts_with(".["))
 }
 
-/// Returns the rule that blocks the path in a word.
+/// Returns the rule that blocks the path in an argument.
 fn blocking_path_rule(arg: &Arg, written: bool, scene: &CommandContext<'_>) -> Option<String> {
     let path = scene.context.resolve(&as_path(arg), scene.cwd);
     let is_own = scene.context.is_own(&path) && (written || !scene.context.is_in_plugin_skill(&path));
@@ -673,7 +675,7 @@ fn blocking_path_rule(arg: &Arg, written: bool, scene: &CommandContext<'_>) -> O
     scene.layers.iter().find_map(shut)
 }
 
-/// Returns a word that names a blocked path, and the rule that blocks it.
+/// Returns the first argument that refers to a blocked path, and the rule that blocks it.
 fn blocked_operand(part: &SimpleCommand, scene: &CommandContext<'_>) -> Option<(String, String)> {
     let part = &*without_message(part);
     let args = part.invocations.iter().flat_map(|invocation| &invocation.argv[1..]).map(|arg| (arg, false));
@@ -686,7 +688,7 @@ fn blocked_operand(part: &SimpleCommand, scene: &CommandContext<'_>) -> Option<(
     })
 }
 
-/// Returns whether a rule applies to any command of a line, as its examples state.
+/// Returns whether a rule applies to any command in a line. Used to check a rule's examples.
 pub(crate) fn applies(rule: &Rule, command: &str, scene: &CommandContext<'_>) -> bool {
     let rest = entered(command).filter(|entered| working_directory(entered, scene).is_some()).map(|entered| entered.rest);
     let line = read_line(rest.unwrap_or(command));

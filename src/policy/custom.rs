@@ -1,4 +1,5 @@
-//! Verdicts on custom tools. They are judged like commands, but each needs approval until a rule names the tool.
+//! Verdicts on custom tools. They are judged like commands, except that each tool needs approval until a rule allows it
+//! by name.
 
 use super::bundle::{RuleDecision, ToolRule};
 use super::command::{self, CommandContext};
@@ -10,19 +11,19 @@ use super::shell::Arg;
 use crate::protocol::{Mode, Target};
 use std::path::Path;
 
-/// A call of a custom tool, with its manifest and its programs in their current state.
+/// A call to a custom tool, with the current state of its manifest and programs.
 pub(crate) struct Custom<'a> {
     pub name: &'a str,
     pub argv: &'a [String],
     pub input: Option<&'a str>,
     pub fingerprint: &'a str,
-    /// Whether the user has reviewed the tool with this content.
+    /// Whether the user has reviewed the tool in its current state.
     pub known: bool,
-    /// Whether the tool declares that it only reads; the sandbox enforces it.
+    /// Whether the tool declares itself read-only, which the sandbox enforces.
     pub reads_only: bool,
 }
 
-/// Returns the words as a line, with the input as a here-document.
+/// Formats the arguments as a shell command line, with the input as a here-document.
 pub fn to_shell_line(argv: &[String], input: Option<&str>) -> String {
     let line = line(argv);
     let Some(input) = input.filter(|input| !input.is_empty()) else { return line };
@@ -34,7 +35,8 @@ pub fn to_shell_line(argv: &[String], input: Option<&str>) -> String {
     format!("{line} <<'{end}'\n{input}{gap}{end}")
 }
 
-/// Judges a custom tool. It has at most the permissions of commands, but rules that allow commands do not allow tools.
+/// Judges a custom tool. The tool has at most the permissions of commands, but rules that allow commands do not apply
+/// to it.
 pub(crate) fn judge(custom: &Custom<'_>, cwd: &Target, scene: &CommandContext<'_>) -> ActionFinding {
     // The mode is applied to the tool, not to its command.
     let context = Context { mode: Mode::Ask, ..scene.context.clone() };
@@ -51,8 +53,8 @@ pub(crate) fn judge(custom: &Custom<'_>, cwd: &Target, scene: &CommandContext<'_
     finding
 }
 
-/// Returns a word in the form that rules match. The user's tools are in aye's own directory, which command lines must
-/// not name, so a program there is judged by its base name.
+/// Returns a word in the form that rules match. Programs in the user's tool directory are judged by base name, because
+/// that directory belongs to aye and command lines must not refer to it.
 fn normalize_word(word: &str, context: &Context) -> String {
     let path = Path::new(word);
     let own = context.own.iter().any(|own| path.starts_with(own.join("tools")));

@@ -1,4 +1,4 @@
-//! Danger of a command: its effect with the highest risk, and whether it may run without approval.
+//! Determines how dangerous a command is: its riskiest effect, and whether it may run without approval.
 
 use super::effect::{CommandEffect, worst_effect};
 use super::git::without_message;
@@ -12,29 +12,29 @@ use super::shell::{COMPUTED, Invocation, SimpleCommand};
 use crate::protocol::Risk;
 use std::path::Path;
 
-/// Danger of one part of a line.
+/// Danger of one part of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PartDanger {
-    /// The worst effect; `None` if the part reads, or changes files of the workspace in the sandbox.
+    /// Worst effect, or `None` if the part only reads or only changes workspace files in the sandbox.
     pub effect: Option<CommandEffect>,
     pub risk: Risk,
     pub critical: bool,
-    /// Whether the part has no effects.
+    /// Whether the part only reads.
     pub reads_only: bool,
-    /// Whether the part needs approval each time.
+    /// Whether the part needs approval every time it runs.
     pub never_remembered: bool,
-    /// Whether the part deletes nothing, uses no network, and writes only in the workspace.
+    /// Whether the part deletes nothing, does not use the network, and writes only in the workspace.
     pub stays_here: bool,
 }
 
 impl PartDanger {
-    /// Returns whether the mode `auto` may run the part in the sandbox.
+    /// Returns whether mode `auto` may run the part in the sandbox without approval.
     pub(crate) fn can_run_unattended(&self) -> bool {
         self.stays_here && !self.critical && self.risk <= Risk::Medium
     }
 }
 
-/// Returns the danger of one part of a line.
+/// Determines how dangerous one part of a command line is.
 pub(crate) fn for_part(part: &SimpleCommand, context: &Context, cwd: &Path) -> PartDanger {
     let conduct = assess_conduct(part, context, cwd);
     let effect = worst_effect(part, context, cwd);
@@ -92,18 +92,18 @@ fn assess_conduct(part: &SimpleCommand, context: &Context, cwd: &Path) -> Conduc
     conduct
 }
 
-/// Returns whether a part discards uncommitted work. Such a part needs approval each time, regardless of rules.
+/// Returns whether a part discards uncommitted work. Such a part always needs approval, regardless of rules.
 pub(crate) fn discards(part: &SimpleCommand) -> bool {
     part.invocations.iter().any(super::git::discards)
 }
 
-/// Returns whether a line deletes files that git ignores. Workspace snapshots do not contain these files.
+/// Returns whether a command line deletes files that git ignores. Workspace snapshots do not contain such files.
 pub fn deletes_ignored_files(line: &str) -> bool {
     super::shell::read(line).parts.iter().flat_map(|part| &part.invocations).any(super::git::deletes_ignored)
 }
 
-/// Returns the paths that a line deletes, as spelled in the line and relative to its working directory. Includes only
-/// paths that are known before it runs; empty if the line changes directory.
+/// Returns the paths that a command line deletes, relative to its working directory and spelled as in the line.
+/// Includes only paths that can be determined before the line runs, and none if the line changes directory.
 pub fn deleted_paths(line: &str) -> Vec<String> {
     let line = super::shell::read(line);
     let all = || line.parts.iter().flat_map(|part| &part.invocations);
@@ -129,8 +129,8 @@ pub fn deleted_paths(line: &str) -> Vec<String> {
     places
 }
 
-/// Returns the URLs that are passed to programs that use the network, as spelled in the line. Includes only URLs that
-/// are known before it runs.
+/// Returns the URLs that a command line passes to programs that use the network, spelled as in the line. Includes only
+/// URLs that can be determined before the line runs.
 pub fn addresses(line: &str) -> Vec<String> {
     let line = super::shell::read(line);
     let invocations = line.parts.iter().flat_map(|part| &part.invocations);
@@ -145,8 +145,8 @@ pub fn addresses(line: &str) -> Vec<String> {
     addresses
 }
 
-/// Returns the effect of a line outside the files of the workspace, as a phrase that follows the program name; `None`
-/// if none is known.
+/// Returns the effect that a command line has beyond the workspace files, as a phrase that follows the program name.
+/// Returns `None` if no such effect is known.
 pub fn lasting(line: &str) -> Option<&'static str> {
     let line = super::shell::read(line);
     let all = || line.parts.iter().flat_map(|part| &part.invocations);
@@ -162,7 +162,7 @@ pub fn lasting(line: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the reason why a part needs approval each time, as a verb with its object; `None` if it is not risky.
+/// Returns why a part always needs approval, as a verb with its object. Returns `None` if the part is not risky.
 pub(crate) fn always_ask_reason(part: &SimpleCommand, danger: &PartDanger) -> Option<String> {
     let part = &*without_message(part);
     let in_a_copy = is_kept_in_a_copy(part);

@@ -8,7 +8,7 @@ use toml::de::DeTable;
 
 /// Maximum number of reported errors.
 const MAX: usize = 50;
-/// Size in bytes above which only the first error is reported.
+/// Size, in bytes, above which only the first error is reported.
 const MAX_BYTES: usize = 256 * 1024;
 
 const VERSION: &str = "schema_version = 1\n";
@@ -18,7 +18,7 @@ const SUBSTITUTES: &[&str] = &["[\"x\"]", "\"x\"", "\"allow\"", "true", "1"];
 const DEPENDENT_KEYS: &[&str] = &["match", "not_match", "args", "sandboxed", "hosts", "exact", "approve"];
 
 impl Bundle {
-    /// Returns every error in line order, except errors that merely follow from others.
+    /// Returns the errors in line order, omitting those that merely result from other errors.
     pub fn mistakes(text: &str, name: &str) -> Vec<BundleError> {
         if text.len() > MAX_BYTES {
             return Self::parse(text, name).err().into_iter().collect();
@@ -61,7 +61,7 @@ impl Bundle {
                 *line = Cow::Borrowed("");
             }
             if !file.lines.iter().any(|line| line.trim_start().starts_with("schema_version")) {
-                // A wrong `schema_version` is reported once.
+                // An invalid `schema_version` is reported only once.
                 file.version = VERSION;
             }
         }
@@ -111,13 +111,13 @@ fn is_header(line: &str) -> bool {
     line.trim_start().starts_with('[') && DeTable::parse(line).is_ok()
 }
 
-/// Returns the line with the header of the table that contains a line.
+/// Returns the index of the header line of the table that contains line `at`.
 fn find_header(lines: &[Cow<'_, str>], at: usize) -> Option<usize> {
     (0..=at).rev().find(|line| is_header(&lines[*line]))
 }
 
-/// Returns the lines to remove so that the rest is valid TOML: the whole table if its header is wrong, otherwise as few
-/// lines as possible around the position.
+/// Returns the lines that must be removed to make the text valid TOML: the whole table if its header is wrong,
+/// otherwise as few lines as possible around the error.
 fn find_faulty_section(lines: &[Cow<'_, str>], at: usize) -> Option<Range<usize>> {
     if is_header(&lines[at]) {
         let end = (at + 1..lines.len()).find(|line| is_header(&lines[*line])).unwrap_or(lines.len());

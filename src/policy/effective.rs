@@ -1,29 +1,29 @@
-//! Effective settings by key: the value, its origin, and the reason if it has no effect.
+//! Effective settings, with the value, origin and effect of each key.
 
 use super::layer::CompiledLayer;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// One key of one layer.
+/// A key that is set in one policy layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EffectiveSetting {
-    /// Section such as `capabilities."File.Read"` or `llm`; empty for top-level keys.
+    /// Section that contains the key, such as `capabilities."File.Read"` or `llm`; empty for top-level keys.
     pub section: String,
     pub key: String,
-    /// Value as TOML, on one line.
+    /// Value in TOML syntax, on a single line.
     pub value: String,
-    /// Origin as named in verdicts: `user:31`, `built-in`.
+    /// Origin as shown in verdicts, such as `user:31` or `built-in`.
     pub origin: String,
     pub line: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// Note on the effect: `tightens`, `ignored: would widen the policy`, `overridden by managed:4`.
+    /// Note about the key's effect, such as `tightens`, `ignored: would widen the policy` or `overridden by managed:4`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// Values from the strictest to the laxest.
+/// Values of each key, ordered from strictest to laxest.
 const STRICTNESS: &[(&str, &[&str])] = &[
     ("sandbox", &["\"read-only\"", "\"workspace-write\"", "\"off\""]),
     ("network", &["\"deny\"", "\"allow\""]),
@@ -36,7 +36,7 @@ const STRICTNESS: &[(&str, &[&str])] = &[
     ("requires_approval", &["true", "false"]),
 ];
 
-/// Returns all entries by section and key, from the strongest layer to the weakest.
+/// Returns all entries, ordered by section and key, and from the strongest policy layer to the weakest.
 pub(crate) fn entries(layers: &[CompiledLayer]) -> Vec<EffectiveSetting> {
     let mut all: Vec<(&CompiledLayer, EffectiveSetting)> = layers.iter().flat_map(layer_entries).collect();
     all.sort_by(|(_, one), (_, other)| (&one.section, &one.key).cmp(&(&other.section, &other.key)));
@@ -85,7 +85,7 @@ fn widening(layer: &CompiledLayer, entry: &EffectiveSetting) -> bool {
     entry.key != "rules" || layer.scope.only_tightens()
 }
 
-/// Returns the strictness of a value, for keys where the strictest layer wins. Lower numbers are stricter.
+/// Returns how strict a value is, for keys of which the strictest value wins. Lower numbers are stricter.
 fn strictness(entry: &EffectiveSetting) -> Option<f64> {
     if let Some((_, order)) = STRICTNESS.iter().find(|(key, _)| *key == entry.key) {
         return order.iter().position(|value| *value == entry.value).map(|at| at as f64);

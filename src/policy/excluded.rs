@@ -1,9 +1,9 @@
-//! Files that a workspace excludes from the tools, given by the patterns of `.ayeignore` in `.gitignore` syntax.
+//! Files that a workspace excludes from all tools. `.ayeignore` lists their patterns in `.gitignore` syntax.
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::path::{Path, PathBuf};
 
-/// Name of the file in the root of a workspace.
+/// Name of the file in the workspace root that lists the excluded files.
 pub const EXCLUDED_LIST: &str = ".ayeignore";
 
 /// The excluded files of one workspace root.
@@ -14,10 +14,10 @@ pub struct ExcludedPaths {
 }
 
 impl ExcludedPaths {
-    /// Parses the text of a list. An invalid pattern is ignored.
+    /// Parses the text of an `.ayeignore` file. Invalid patterns are ignored.
     pub fn parse(root: &Path, text: &str) -> Self {
         let mut builder = GitignoreBuilder::new(root);
-        // Names that differ only in case are the same file there.
+        // On macOS, names that differ only in case are the same file.
         let _ = builder.case_insensitive(cfg!(target_os = "macos"));
         for line in text.lines() {
             let _ = builder.add_line(None, line);
@@ -25,7 +25,7 @@ impl ExcludedPaths {
         Self { root: root.to_owned(), patterns: builder.build().unwrap_or_else(|_| Gitignore::empty()) }
     }
 
-    /// Returns whether a path or a directory above it is excluded.
+    /// Returns whether a path or any directory above it is excluded.
     pub fn excludes(&self, path: &Path) -> bool {
         let Ok(below) = path.strip_prefix(&self.root) else { return false };
         let mut above = self.root.clone();
@@ -44,7 +44,8 @@ impl ExcludedPaths {
         false
     }
 
-    /// Returns whether an entry of a directory that is not excluded is itself excluded, as a file or as a directory.
+    /// Returns whether an entry is itself excluded, either as a file or as a directory. The entry's directory must not
+    /// be excluded.
     pub fn excludes_entry(&self, path: &Path) -> bool {
         path.starts_with(&self.root)
             && path != self.root

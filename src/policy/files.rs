@@ -1,4 +1,4 @@
-//! Verdicts on file actions: capability, location, block list, allow list, approval.
+//! Verdicts on file actions, based on the capability, the location, and the lists of blocked and allowed paths.
 
 use super::bundle::RuleDecision;
 use super::excluded::EXCLUDED_LIST;
@@ -36,7 +36,7 @@ impl FileAccess {
     }
 }
 
-/// Returns the verdict of all layers on one file action.
+/// Returns the verdict on a file action, combined across all policy layers.
 pub(crate) fn judge(
     access: FileAccess,
     action: &Action,
@@ -69,7 +69,7 @@ pub(crate) fn judge(
     }
 }
 
-/// Returns whether one file action is denied; a faster part of [`judge`].
+/// Returns whether a file action is denied. Faster than [`judge`].
 pub(crate) fn denies(
     access: FileAccess,
     action: &Action,
@@ -85,7 +85,7 @@ pub(crate) fn denies(
     judge_by_layers(access, action, target, guarded.as_ref(), layers, context, now).is_denial()
 }
 
-/// Returns the verdict of all layers, without the check for files that run code.
+/// Returns the verdict combined across all policy layers, without checking whether the file runs code.
 fn judge_by_layers(
     access: FileAccess,
     action: &Action,
@@ -101,13 +101,13 @@ fn judge_by_layers(
     let special = (target.place == Place::Special).then(|| {
         LayerVerdict::deny("built-in", format!("`{}` is a device, pipe or socket, which aye never opens", target.given))
     });
-    // Last of equal verdicts: nothing is revealed about paths outside the workspace.
+    // Of two denials, the other one is reported, so that nothing is revealed about paths outside the workspace.
     let decided = special.into_iter().chain(decided).reduce(|special, decided| decided.stricter(special));
     decided.unwrap_or_else(|| LayerVerdict::deny("built-in", "no policy grants this"))
 }
 
-/// Requires approval for changing a file that runs code when its folder is opened, in every mode and despite general
-/// allow rules. Only an allow rule that names exactly this path lifts the requirement.
+/// Requires approval, in every mode and despite general allow rules, for changing a file that runs code when its folder
+/// is opened. The requirement is lifted only by an allow rule that lists exactly this path.
 fn ask_if_runs_on_open(
     decided: LayerVerdict,
     target: &Target,
@@ -135,14 +135,15 @@ fn ask_if_runs_on_open(
     LayerVerdict { approval_rule: decided.approval_rule, ..LayerVerdict::ask("built-in", why) }.not_grantable()
 }
 
-/// Returns the programs that run code from the file when its folder is opened, by its real path or, for a symlink, by
-/// the given name.
+/// Returns the programs that run code from the file when its folder is opened. Checks the path without symlinks first
+/// and then the given path, because the file may be a symlink.
 fn code_run_on_open(target: &Target, context: &Context) -> Option<CodeReader> {
     let of = |path: &Path| runs_code(path, &context.roots).filter(|found| found.when == RunsWhen::Opened);
     of(&target.real).or_else(|| of(Path::new(&target.given)))
 }
 
-/// Judges reading an artifact. The model has already seen at least part of it, so rules about paths do not apply.
+/// Judges reading an artifact. Path rules do not apply, because the model has already seen at least part of the
+/// artifact.
 fn judge_artifact(action: &Action, layers: &[CompiledLayer]) -> ActionFinding {
     let capability = action.capability();
     let decided = combine_layers(capability, layers, |layer| match FileAccess::Read.rules(layer) {
@@ -180,7 +181,7 @@ fn fixed_verdict(access: FileAccess, target: &Target, context: &Context) -> Opti
     })
 }
 
-/// Context that is the same for all layers.
+/// Context shared by all policy layers.
 struct FileRuleContext<'a> {
     access: FileAccess,
     capability: &'a str,
@@ -191,8 +192,9 @@ struct FileRuleContext<'a> {
 }
 
 impl FileRuleContext<'_> {
-    /// Returns the verdict of a layer. Order: blocked and deny, protected paths, the allow list, then ask rules, allow
-    /// rules and approval. No rule covers paths outside the list.
+    /// Returns the verdict of a policy layer. Blocked paths and deny rules are checked first, followed by protected
+    /// paths, the allow list, ask rules, allow rules and the default approval. Rules cannot allow paths outside the
+    /// allow list.
     fn judge_layer(&self, layer: &CompiledLayer) -> Option<LayerVerdict> {
         let Some(rules) = self.access.rules(layer) else { return unlisted_verdict(self.capability, layer) };
         let mut decided = self.judge_by_rules(rules, layer.scope);
@@ -235,7 +237,7 @@ impl FileRuleContext<'_> {
         if let Some(owned) = rule(RuleDecision::Ask) {
             return LayerVerdict::ask(named(owned), reason(&owned.rule.rule.reason, "a rule requires approval"));
         }
-        // Without an allow list, an allow rule ends at the workspace.
+        // Without an allow list, an allow rule covers only paths in the workspace.
         if let Some(owned) = rule(RuleDecision::Allow)
             && (inside || listed.is_some())
         {
@@ -253,13 +255,13 @@ impl FileRuleContext<'_> {
     }
 }
 
-/// Protection of a path: in effect, with the reason, or lifted by a rule of the user or an administrator.
+/// Protection of a path: either in effect, with the reason, or lifted by a rule of the user or an administrator.
 enum PathProtection {
     Closed(String),
     Opened(String),
 }
 
-/// Returns the protection of a path in a protected location, which a layer may lift.
+/// Returns how a path in a protected location is protected. A policy layer may lift the protection.
 fn guard(access: FileAccess, path: &Path, layers: &[CompiledLayer], context: &Context) -> Option<PathProtection> {
     if access == FileAccess::Read {
         return to_be_read(path, layers, context);
@@ -271,8 +273,8 @@ fn guard(access: FileAccess, path: &Path, layers: &[CompiledLayer], context: &Co
     Some(opened.map_or_else(|| PathProtection::Closed(place.reason()), PathProtection::Opened))
 }
 
-/// Returns the protection of credentials against reading. It is in effect unless the user or an administrator names
-/// that path; `~` does not name `~/.ssh`.
+/// Returns how credentials are protected from being read. The protection is in effect unless the user or an
+/// administrator lists the path itself; a pattern such as `~` does not lift it for `~/.ssh`.
 fn to_be_read(path: &Path, layers: &[CompiledLayer], context: &Context) -> Option<PathProtection> {
     let found = credentials(path, context)?;
     let names = |layer: &CompiledLayer| Some(layer.read.as_ref()?.allowed.as_ref()?.names(&found.place, path));
@@ -280,9 +282,9 @@ fn to_be_read(path: &Path, layers: &[CompiledLayer], context: &Context) -> Optio
     (!named).then(|| PathProtection::Closed(found.reason()))
 }
 
-/// Returns whether no rule denies reading an entry, provided that none denies its directory. A rule that denies a
-/// directory denies its entries too, and a list that covers a directory covers them too, so only the entry itself is
-/// checked. A search calls this for every file.
+/// Returns whether an entry may be read, provided that its directory may be read. Checks only the entry itself, because
+/// rules that deny a directory also deny its entries, and lists that contain a directory also apply to its entries. A
+/// search calls this function for every file.
 pub(crate) fn is_entry_readable(path: &Path, layers: &[CompiledLayer], context: &Context, now: Timestamp) -> bool {
     let shut = |layer: &CompiledLayer| {
         layer.read.as_ref().is_some_and(|rules| {
@@ -305,7 +307,8 @@ pub(crate) fn is_entry_readable(path: &Path, layers: &[CompiledLayer], context: 
     is_deeper_than_credentials(path, context) || !is_closed()
 }
 
-/// Returns whether a path with credentials is protected because no layer that may do so names it.
+/// Returns whether a path that contains credentials is protected because no policy layer with the necessary rights
+/// lists it.
 pub(crate) fn is_blocked_as_credentials(place: &Path, layers: &[CompiledLayer], context: &Context) -> bool {
     matches!(to_be_read(place, layers, context), Some(PathProtection::Closed(_)))
 }

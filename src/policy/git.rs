@@ -1,23 +1,24 @@
-//! Git commands that write to their repository, which the sandbox then makes writable.
+//! Git commands that write to their repository. The sandbox makes the repository writable for them.
 
 use super::shell::option_verdict::OptionVerdict;
 use super::shell::options::check_options;
 use super::shell::{Arg, Invocation, SimpleCommand, read};
 use std::borrow::Cow;
 
-/// Access to a repository that the git commands of a line need.
+/// Access to a repository that the git commands in a line need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum GitWrites {
-    /// No git command of the line writes to a repository.
+    /// No git command in the line writes to a repository.
     #[default]
     Nothing,
     /// A command writes objects, references or the index.
     Writes,
-    /// A command creates a repository, and only git runs, so that git writes all files in it.
+    /// A git command creates a repository. No program other than git writes files in this line, so all of the
+    /// repository's content comes from git.
     Makes,
 }
 
-/// Options of git itself that take the next word as their value.
+/// Options of git itself that take a value as the next word.
 const VALUED: &[&str] = &[
     "-C",
     "-c",
@@ -30,7 +31,7 @@ const VALUED: &[&str] = &[
     "--attr-source",
     "--list-cmds",
 ];
-/// Subcommands that write no files of a repository, or only files that are never executed.
+/// Subcommands that write no files in a repository, or only files that are never executed.
 const READING: &[&str] = &[
     "annotate",
     "archive",
@@ -87,7 +88,7 @@ const READING: &[&str] = &[
     "version",
     "whatchanged",
 ];
-/// Words that limit these subcommands to listing or showing.
+/// For each of these subcommands, the words with which it only lists or shows something.
 const SHOWING: &[(&str, &[&str])] = &[
     ("bisect", &["log", "view", "visualize", "terms"]),
     ("notes", &["list", "show"]),
@@ -97,18 +98,18 @@ const SHOWING: &[(&str, &[&str])] = &[
     ("submodule", &["status", "summary"]),
     ("worktree", &["list"]),
 ];
-/// Options that limit these subcommands to listing.
+/// For each of these subcommands, the options with which it only lists something.
 const LISTING: &[(&str, &[&str])] = &[
     ("branch", &["-a", "--all", "-r", "--remotes", "-v", "-vv", "--verbose", "-l", "--list", "--show-current", "--contains"]),
     ("tag", &["-l", "--list", "-n", "--contains", "--points-at"]),
 ];
-/// Programs that may run together with `git init` or `git clone`, because they write no files.
+/// Programs that may accompany `git init` because they write no files.
 const BESIDE: &[&str] = &["git", "cd", "echo", "printf", "true"];
 
-/// Words that make git copy programs or settings from elsewhere into a new repository.
+/// Options that make git copy programs or settings from elsewhere into a new repository.
 const PROGRAMS: &[&str] = &["--template", "--config", "--exec-path"];
 
-/// Returns the access that the git commands of a line need, including git commands behind wrappers.
+/// Returns the access that the git commands in a line need, including git commands that are run by wrappers.
 pub fn git_writes(line: &str) -> GitWrites {
     let line = read(line);
     let all = || line.parts.iter().flat_map(|part| &part.invocations);
@@ -134,7 +135,7 @@ pub fn git_writes(line: &str) -> GitWrites {
     if makes && plain && alone && !free { GitWrites::Makes } else { found }
 }
 
-/// Returns the subcommand of a git invocation and the words after it.
+/// Returns the subcommand of a git invocation and the words that follow it.
 pub(super) fn subcommand(invocation: &Invocation) -> Option<(&str, &[Arg])> {
     if invocation.base() != "git" {
         return None;
@@ -153,8 +154,8 @@ pub(super) fn subcommand(invocation: &Invocation) -> Option<(&str, &[Arg])> {
     None
 }
 
-/// Returns the words of `git commit` without its messages: `-m TEXT`, `--message=TEXT`, and `-am TEXT` as `-a`. `None`
-/// for any other command, and if a message or another word is known only at run time.
+/// Returns the words of a `git commit` command without its messages: `-m TEXT` and `--message=TEXT` are removed, and
+/// `-am TEXT` becomes `-a`. Returns `None` for any other command, or if some words are known only at run time.
 pub(super) fn without_messages(argv: &[Arg]) -> Option<Vec<Arg>> {
     let [git, commit, words @ ..] = argv else { return None };
     if git.text != "git" || commit.text != "commit" || argv.iter().any(|word| word.glob || !word.is_known()) {
@@ -179,7 +180,7 @@ pub(super) fn without_messages(argv: &[Arg]) -> Option<Vec<Arg>> {
     Some(rest)
 }
 
-/// Returns a command without the messages of a commit, which are neither options nor files.
+/// Removes the message from a commit command, because it contains neither options nor files.
 pub(super) fn without_message(part: &SimpleCommand) -> Cow<'_, SimpleCommand> {
     let stripped = |invocation: &Invocation| {
         let argv = without_messages(&invocation.argv).unwrap_or_else(|| invocation.argv.clone());
@@ -189,7 +190,7 @@ pub(super) fn without_message(part: &SimpleCommand) -> Cow<'_, SimpleCommand> {
     if invocations == part.invocations { Cow::Borrowed(part) } else { Cow::Owned(SimpleCommand { invocations, ..part.clone() }) }
 }
 
-/// Returns whether `git add` has only options that select files or show the added ones.
+/// Returns whether a `git add` command contains only options that select files or list the added ones.
 pub(super) fn is_plain_add(argv: &[Arg]) -> bool {
     const OPTIONS: &[&str] =
         &["-A", "--all", "-u", "--update", "-v", "--verbose", "-n", "--dry-run", "-N", "--intent-to-add", "--no-all", "--"];
@@ -198,7 +199,7 @@ pub(super) fn is_plain_add(argv: &[Arg]) -> bool {
     git.text == "git" && add.text == "add" && words.iter().all(|word| !word.glob && names(word))
 }
 
-/// Returns whether a git command discards work that no commit contains.
+/// Returns whether a git command discards work that is not part of any commit.
 pub(super) fn discards(invocation: &Invocation) -> bool {
     let Some((name, words)) = subcommand(invocation) else { return false };
     let has = |long: &[&str], short: Option<char>| {
@@ -228,22 +229,22 @@ pub(super) fn discards(invocation: &Invocation) -> bool {
     }
 }
 
-/// Returns whether `git clean` also deletes ignored files.
+/// Returns whether a `git clean` command also deletes ignored files.
 pub(super) fn deletes_ignored(invocation: &Invocation) -> bool {
     let Some(("clean", words)) = subcommand(invocation) else { return false };
     let letters = |word: &Arg, one| word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(one);
     discards(invocation) && words.iter().any(|word| letters(word, 'x') || letters(word, 'X'))
 }
 
-/// Returns whether a word of `git checkout` looks like a file and not like a branch.
+/// Returns whether an argument of `git checkout` looks like a file rather than a branch.
 fn is_a_path(word: &str) -> bool {
     let extension = || word.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, end)| end);
     let like_one = |end: &str| (1..=4).contains(&end.len()) && end.chars().all(|letter| letter.is_ascii_alphabetic());
     word == "." || word.starts_with("./") || word.starts_with("../") || word.contains('*') || extension().is_some_and(like_one)
 }
 
-/// Returns whether a subcommand writes. Unknown subcommands count as writing: the user sees the command, and hooks stay
-/// protected.
+/// Returns whether a subcommand writes. Unknown subcommands are treated as writing, which is safe because the user sees
+/// the command and hooks remain protected.
 fn writes(name: &str, words: &[Arg]) -> bool {
     let first = words.first().map(|word| word.text.as_str());
     let of =

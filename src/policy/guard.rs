@@ -1,9 +1,9 @@
-//! Containment of panics during an evaluation: the evaluation fails, and the program continues.
+//! Catches panics during an evaluation, so only the evaluation fails and the program continues.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Denial reason after a panic during the evaluation.
+/// Reason for the denial after a panic during evaluation.
 pub const FAILED: &str =
     "aye could not evaluate this call because of an internal error (see the log); please report it, and try a different call";
 
@@ -12,7 +12,7 @@ thread_local! {
     static OPEN: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts one evaluation while it exists, including during unwinding.
+/// Counts an evaluation as in progress until the guard is dropped, even during unwinding.
 struct OpenGuard;
 
 impl OpenGuard {
@@ -28,7 +28,7 @@ impl Drop for OpenGuard {
     }
 }
 
-/// Returns the result of `judge`; `None` if it panicked.
+/// Returns the result of `judge`, or `None` if it panics.
 pub fn catch_panic<T>(judge: impl FnOnce() -> T) -> Option<T> {
     let open = OpenGuard::begin();
     let result = catch_unwind(AssertUnwindSafe(judge)).ok();
@@ -36,8 +36,8 @@ pub fn catch_panic<T>(judge: impl FnOnce() -> T) -> Option<T> {
     result
 }
 
-/// Returns whether a panic on this thread would be contained. Panic hooks call this, because such a panic does not end
-/// aye.
+/// Returns whether a panic on this thread would be caught. Panic hooks check this, because a caught panic does not
+/// terminate aye.
 pub fn contains_panics() -> bool {
     OPEN.with(|open| open.get() > 0)
 }

@@ -1,4 +1,4 @@
-//! Hidden paths that a line names and that a command without approval cannot read.
+//! Finds paths in a command line that are hidden from commands that run without approval.
 
 use super::path_words::{as_path, path_part};
 use super::paths::{Context, is_secret_name};
@@ -8,7 +8,7 @@ use super::shell::options::check_options;
 use super::shell::{Arg, Invocation, read};
 use std::path::{Path, PathBuf};
 
-/// Directories outside the workspace that every command can see, or of which it has its own copy.
+/// Directories outside the workspace that every command can see, or of which every command has a private copy.
 const SEEN: &[&str] = &[
     "/usr",
     "/bin",
@@ -28,14 +28,14 @@ const SEEN: &[&str] = &[
     "/var/tmp",
 ];
 
-/// Programs whose first operand is a pattern or code in their own language.
+/// Programs whose first operand is a pattern or a program in their own language.
 const TAKING_PATTERNS: &[&str] =
     &["ack", "ag", "awk", "egrep", "fgrep", "gawk", "grep", "gsed", "jq", "mawk", "nawk", "rg", "sed", "yq"];
-/// Maximum number of tracked working directories for the commands of a line.
+/// Maximum number of working directories considered for the commands in a line.
 const MAX_DIRECTORIES: usize = 8;
 
-/// Returns whether a word of the line is a path that is hidden from a command without approval: a path outside the
-/// workspace and the system directories, or a file whose name suggests secrets.
+/// Returns whether a command line mentions a path that is hidden from commands that run without approval. Such a path
+/// is outside the workspace and the visible system directories, or its name suggests that the file contains secrets.
 pub(crate) fn mentions_hidden_path(line: &str, cwd: &Path, context: &Context) -> bool {
     let line = read(line);
     let invocations = || line.parts.iter().flat_map(|part| &part.invocations);
@@ -68,14 +68,14 @@ fn path_words(invocation: &Invocation) -> Vec<&Arg> {
     words
 }
 
-/// Returns whether a string can be a path instead of code or a pattern.
+/// Returns whether a string can be a path rather than code or a pattern.
 fn is_path(text: &str) -> bool {
     !text.trim_matches('/').is_empty() && !text.contains(|c: char| c.is_whitespace() || "{}()|^$\\,;\"'<>".contains(c))
 }
 
-/// Returns whether a word is a path that is hidden in all of these directories.
+/// Returns whether a word is a path that is hidden whichever of these directories it is relative to.
 fn is_hidden(word: &Arg, directories: &[PathBuf], context: &Context) -> bool {
-    // The value of an option and of `name=value` may be a path too.
+    // The value of an option or of `name=value` may be a path too.
     let parts = [path_part(&word.text), word.text.split_once('=').map_or("", |(_, value)| value), word.text.as_str()];
     parts.into_iter().filter(|text| is_path(text)).any(|text| {
         let name = text.trim_end_matches('/').rsplit('/').next().unwrap_or(text);

@@ -1,4 +1,4 @@
-//! Programs that a rule may allow to connect to hosts without a prompt, and the hosts in a rule.
+//! Determines which programs a rule may allow to connect to hosts without a prompt, and parses the hosts in a rule.
 
 use super::interpreters::kind;
 use super::program_kinds::{DELETING, INTERPRETERS, NETWORK, PRIVILEGED};
@@ -6,7 +6,7 @@ use super::shell::{Arg, base};
 use super::url;
 use crate::protocol::SandboxAccess;
 
-/// Subcommands that only download. Other subcommands of the same programs run the project's code.
+/// Subcommands that only download. Other subcommands of these programs can run code from the project.
 const DOWNLOADS: &[(&str, &[&str])] = &[
     ("cargo", &["fetch", "update", "generate-lockfile", "vendor", "add", "search", "info", "tree", "metadata"]),
     ("go", &["mod", "get", "list"]),
@@ -16,7 +16,7 @@ const DOWNLOADS: &[(&str, &[&str])] = &[
     ("mix", &["deps.get"]),
     ("rustup", &["check", "update"]),
 ];
-/// Programs whose other subcommands run code of the project or of packages.
+/// Programs whose subcommands, except those in `DOWNLOADS`, can run code from the project or from packages.
 const BUILDERS: &[&str] = &[
     "bazel",
     "bundle",
@@ -62,7 +62,7 @@ pub(crate) fn parse_host(text: &str) -> Result<SandboxAccess, String> {
     Ok(SandboxAccess::Host { host: to.host().to_string(), port: to.port() })
 }
 
-/// Returns the reason why no rule lets this command connect to a host without a prompt, as a phrase that follows the
+/// Returns why no rule can permit this command to connect to a host without a prompt, as a phrase that follows the
 /// program name.
 pub(crate) fn never_reaches(argv: &[Arg]) -> Option<&'static str> {
     let Some(program) = argv.first().map(|arg| arg.text.as_str()) else { return Some("is unknown") };
@@ -85,7 +85,7 @@ pub(crate) fn never_reaches(argv: &[Arg]) -> Option<&'static str> {
     Some("can run project code with this subcommand")
 }
 
-/// Returns whether the command only downloads, by its program and subcommand.
+/// Returns whether a command only downloads, based on its program and subcommand.
 pub(crate) fn is_download(argv: &[Arg]) -> bool {
     let [program, subcommand, ..] = argv else { return false };
     let downloads = DOWNLOADS.iter().find(|(name, _)| *name == program.text);

@@ -1,8 +1,8 @@
-//! Table of programs that need a terminal, or that run until the user ends them.
+//! Tables of programs that need a terminal, or that run until the user stops them.
 
 use super::shell::{Arg, Invocation, read};
 
-/// Programs that draw on a terminal and read keys from it.
+/// Programs that draw on the terminal and read key presses.
 const SCREENS: &[&str] = &[
     "alsamixer",
     "atop",
@@ -56,7 +56,7 @@ const SCREENS: &[&str] = &[
     "yazi",
     "zellij",
 ];
-/// Programs that serve or watch, regardless of their arguments.
+/// Programs that run a server or watch files, whatever their arguments.
 const SERVERS: &[&str] = &[
     "bacon",
     "caddy",
@@ -81,7 +81,7 @@ const SERVERS: &[&str] = &[
     "watchexec",
     "watchman",
 ];
-/// Programs, each with the arguments that make it serve or watch.
+/// Programs that run a server or watch files if given one of these arguments.
 const SERVING: &[(&str, &[&str])] = &[
     ("air", &[]),
     ("artisan", &["serve"]),
@@ -115,21 +115,22 @@ const SERVING: &[(&str, &[&str])] = &[
     ("webpack", &["serve"]),
     ("webpack-dev-server", &[]),
 ];
-/// Names of package scripts that serve or watch.
+/// Names of package scripts that run a server or watch files.
 const SCRIPTS: &[&str] = &["dev", "develop", "serve", "server", "start", "watch"];
 /// Programs that run package scripts by name.
 const RUNNERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
 
-/// Reason why a command needs a user's attention.
+/// Reason why a command needs the user's attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attendance {
     /// The command needs a terminal.
     Terminal,
-    /// The command runs until the user ends it.
+    /// The command runs until the user stops it.
     Endless,
 }
 
-/// Returns the reason why a line needs the user's attention while it runs; `None` if no part of it is in the tables.
+/// Returns why a running command line needs the user's attention, or `None` if none of its programs is listed in the
+/// tables.
 pub fn attendance(line: &str) -> Option<Attendance> {
     let trimmed = line.trim_end();
     if trimmed.ends_with('&') && !trimmed.ends_with("&&") {
@@ -163,7 +164,8 @@ fn is_serving_module(word: &Arg) -> bool {
     matches!(word.text.as_str(), "http.server" | "SimpleHTTPServer" | "uvicorn" | "gunicorn" | "flask" | "jupyter" | "pdb")
 }
 
-/// Returns whether the words run a serving script: `npm run dev`, `yarn start`, `pnpm run dev:web`.
+/// Returns whether the words run a script that serves or watches, such as `npm run dev`, `yarn start` or `pnpm run
+/// dev:web`.
 fn runs_serving_script(words: &[Arg]) -> bool {
     let mut names = words.iter().map(|word| word.text.as_str()).filter(|word| !word.starts_with('-'));
     let script = match names.next() {

@@ -1,19 +1,19 @@
-//! Interpreters and task runners: programs that run code of a project or of the line. A saved rule allows them only in
-//! a copy of the workspace, and never for code that the line itself contains.
+//! Interpreters and task runners, which run code from a project or from the command line. A saved rule allows them only
+//! in a copy of the workspace, and never if the command line itself contains the code.
 
 use super::shell::{Arg, SimpleCommand};
 
-/// An interpreter. Its first word that is not an option is the program to run.
+/// An interpreter. Its first argument that is not an option is the program to run.
 struct Interpreter {
-    /// Names; a version may follow: `python3.12`.
+    /// Program names, which may be followed by a version (`python3.12`).
     names: &'static [&'static str],
-    /// Options before the program that neither contain nor load code.
+    /// Options that may precede the program and neither contain nor load code.
     plain: &'static [&'static str],
-    /// Options before the program that take the next word as their value.
+    /// Options that may precede the program and take a value as the next word.
     valued: &'static [&'static str],
-    /// Option that is followed by a module name.
+    /// Option whose value is the name of the module to run.
     module: &'static str,
-    /// Options with which no program needs to be named.
+    /// Options with which no program argument is needed.
     complete: &'static [&'static str],
 }
 
@@ -37,15 +37,15 @@ const INTERPRETERS: &[Interpreter] = &[
     Interpreter { names: &["php", "lua", "luajit", "tclsh"], plain: &[], valued: &[], module: "", complete: &[] },
     Interpreter { names: &["Rscript", "julia"], plain: &["--vanilla"], valued: &[], module: "", complete: &[] },
 ];
-/// Programs that run the tasks of a project.
+/// Programs that run the tasks defined by a project.
 const RUNNERS: &[&str] =
     &["make", "gmake", "just", "task", "npm", "pnpm", "yarn", "bun", "deno", "gradle", "mvn", "rake", "tox", "nox", "composer"];
-/// Task runners that are part of a project.
+/// Task runners that are stored in the project.
 const WRAPPERS: &[&str] = &["./gradlew", "./mvnw"];
-/// Modules of python that run code from the line or from the terminal.
+/// Python modules that run code from the command line or the terminal.
 const CODE_MODULES: &[&str] =
     &["timeit", "code", "pdb", "trace", "profile", "cProfile", "runpy", "idlelib", "IPython", "ptpython", "debugpy", "asyncio"];
-/// Words with which a task runner gets its tasks from the line or from its input, alone or in the form `WORD=…`.
+/// Words, alone or as `WORD=…`, that make a task runner read its tasks from the command line or standard input.
 const CODE_WORDS: &[&str] = &[
     "-",
     "-c",
@@ -69,19 +69,19 @@ const CODE_WORDS: &[&str] = &[
     "--file=-",
     "--makefile=-",
 ];
-/// Subcommands of task runners that are followed by the task name.
+/// Subcommands of task runners that precede the name of a task.
 const RUNNING_TASKS: &[&str] = &["run", "run-script", "task", "exec", "x", "dlx"];
-/// Options of a task runner that affect only verbosity or parallelism.
+/// Options of task runners that affect only verbosity, parallelism or error handling.
 const QUIET: &[&str] = &["-j", "-k", "-s", "-q", "-v", "--silent", "--quiet", "--verbose", "--keep-going"];
 
-/// Kind of a program that runs other code.
+/// Type of program that runs other code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunnerKind {
     Interpreter,
     TaskRunner,
 }
 
-/// Returns the kind of a program by its name; `None` for a program that does not run other code.
+/// Returns the type of a program, based on its name. Returns `None` if the program does not run other code.
 pub(crate) fn kind(name: &str) -> Option<RunnerKind> {
     if interpreter(name).is_some() {
         return Some(RunnerKind::Interpreter);
@@ -94,20 +94,20 @@ fn interpreter(name: &str) -> Option<&'static Interpreter> {
     INTERPRETERS.iter().find(|one| one.names.iter().any(|start| name.strip_prefix(start).is_some_and(version)))
 }
 
-/// Returns whether a rule may let this command run in a copy of the workspace: it is an interpreter or a task runner,
-/// and it names the program to run.
+/// Returns whether a rule may allow this command in a copy of the workspace. This is the case for an interpreter or a
+/// task runner that is given the program or task to run.
 pub(crate) fn is_kept_in_a_copy(part: &SimpleCommand) -> bool {
     let [invocation] = part.invocations.as_slice() else { return false };
     let is_plain = part.floors.is_empty() && part.redirects.is_empty() && !part.reads_code && !part.unknown_code;
     is_plain && kind(&invocation.argv[0].text).is_some() && program_word_count(&invocation.argv).is_ok()
 }
 
-/// Returns the number of words that identify the program: all words of a task runner; those of an interpreter up to its
-/// script or module.
+/// Returns the number of words that identify the code to run. For a task runner, these are all words; for an
+/// interpreter, they end with its script or module.
 ///
 /// # Errors
-/// Returns the reason, as a verb with its object, if no rule can cover the command because the line or the input
-/// contains the code.
+/// If the command line or standard input contains the code, no rule can allow the command. Returns the reason as a verb
+/// with its object.
 pub(crate) fn program_word_count(argv: &[Arg]) -> Result<usize, String> {
     let by_line = |word: &str| format!("runs code from the command line (`{word}`)");
     let words = &argv[1..];
@@ -141,8 +141,8 @@ pub(crate) fn program_word_count(argv: &[Arg]) -> Result<usize, String> {
     Err("runs code from its input".to_owned())
 }
 
-/// Returns whether a command that begins with these words can run arbitrary code: an interpreter without its program,
-/// or a task runner without a task.
+/// Returns whether a command that begins with these words can run arbitrary code. This is the case for an interpreter
+/// without a program and for a task runner without a task.
 pub(crate) fn can_run_any_code(words: &[String]) -> bool {
     let Some((name, rest)) = words.split_first() else { return true };
     match kind(name) {
@@ -158,8 +158,8 @@ pub(crate) fn can_run_any_code(words: &[String]) -> bool {
     }
 }
 
-/// Returns the word after the first `count` words that could make a task runner run other code. `None` for
-/// interpreters, whose program gets all later words.
+/// Returns a word after the first `count` words that could make a task runner run other code. Always returns `None` for
+/// interpreters, because they pass all further words to their program.
 pub(crate) fn adds_task(argv: &[Arg], count: usize) -> Option<&str> {
     if kind(&argv[0].text) != Some(RunnerKind::TaskRunner) {
         return None;

@@ -1,4 +1,5 @@
-//! Verdicts on MCP tools: whether they are listed, allowed by rules, and unchanged since they were allowed.
+//! Verdicts on MCP tools. They depend on whether a tool is listed, which rules match it, and whether it has changed
+//! since it was allowed.
 
 use super::bundle::{McpCapability, RuleDecision, ToolPattern};
 use super::layer::{CompiledLayer, is_in_effect};
@@ -8,7 +9,7 @@ use jiff::Timestamp;
 
 const CAPABILITY: &str = "Mcp.Invoke";
 const BACKEND: &str = "BackendTool.Invoke";
-/// Tool name under which reading a resource of a server is judged.
+/// Tool name used to judge reading a server's resources.
 pub(crate) const READING: &str = "resources/read";
 const CHANGED: &str = "the tool's description or arguments changed since it was allowed";
 
@@ -21,7 +22,7 @@ fn listed_tools<'a>(server: &str, layer: &'a CompiledLayer) -> Option<&'a McpCap
     if server == BACKEND_SERVER { layer.bundle.capabilities.backend.as_ref() } else { layer.bundle.capabilities.mcp.as_ref() }
 }
 
-/// A tool in the form that its server currently offers.
+/// A tool as its server currently offers it.
 pub(crate) struct Offered<'a> {
     pub server: &'a str,
     pub tool: &'a str,
@@ -32,7 +33,7 @@ pub(crate) struct Offered<'a> {
 }
 
 impl Offered<'_> {
-    /// Returns the name used in `[tools] disabled`.
+    /// Returns the tool's name as used in `[tools] disabled`.
     pub(crate) fn full_name(&self) -> String {
         format!("Mcp.{}", self.name())
     }
@@ -42,10 +43,10 @@ impl Offered<'_> {
     }
 }
 
-/// Returns the verdict of all layers on one call of a tool.
+/// Returns the verdict on a tool call, combined across all policy layers.
 pub(crate) fn judge(offered: &Offered<'_>, layers: &[CompiledLayer], now: Timestamp) -> ActionFinding {
     let mut decided = combine_layers(capability(offered.server), layers, |layer| judge_layer(offered, layer, now));
-    // `docs/x` with the tool `y` would look like `docs` with the tool `x/y`.
+    // Otherwise, server `docs/x` with tool `y` would look like server `docs` with tool `x/y`.
     if offered.server.is_empty() || offered.server.contains('/') {
         decided = decided.stricter(LayerVerdict::deny("built-in", "the server name is empty or contains `/`"));
     }
@@ -62,8 +63,8 @@ fn judge_layer(offered: &Offered<'_>, layer: &CompiledLayer, now: Timestamp) -> 
     Some(decided)
 }
 
-/// Returns the verdict by rules. Order: deny rules, the list (which no rule overrides), ask rules, allow rules,
-/// approval.
+/// Returns the verdict based on rules. Deny rules are checked first, followed by the allow list (which no rule
+/// overrides), ask rules, allow rules and the default approval.
 fn judge_by_rules(offered: &Offered<'_>, tools: &McpCapability, layer: &CompiledLayer, now: Timestamp) -> LayerVerdict {
     let name = offered.name();
     let by = |decision: RuleDecision| {
@@ -73,7 +74,7 @@ fn judge_by_rules(offered: &Offered<'_>, tools: &McpCapability, layer: &Compiled
     if let Some(owned) = by(RuleDecision::Deny).next() {
         return LayerVerdict::deny(owned.scope.rule(owned.rule.line), reason(&owned.rule.reason, "denied by a rule"));
     }
-    // A layer that only tightens and has no list leaves the lists of the others unchanged.
+    // A layer that only tightens and has no list does not affect the lists of other layers.
     let listed = match &tools.allowed {
         Some(patterns) => patterns.iter().find(|pattern| pattern.names(&name)).map(|pattern| pattern.line),
         None => (!layer.scope.grants()).then_some(tools.line),
@@ -99,7 +100,7 @@ fn judge_by_rules(offered: &Offered<'_>, tools: &McpCapability, layer: &Compiled
         }
         return LayerVerdict::allow(rule, reason(&owned.rule.reason, "allowed by a rule"));
     }
-    // No mode allows a tool that differs from the reviewed one.
+    // No mode allows a tool that differs from the version that the user reviewed.
     if let Some(rule) = changed {
         return LayerVerdict::ask(rule, CHANGED).not_grantable();
     }
@@ -109,7 +110,7 @@ fn judge_by_rules(offered: &Offered<'_>, tools: &McpCapability, layer: &Compiled
     if tools.requires_approval {
         let asked = layer.scope.rule(tools.approval_line);
         return if offered.server == BACKEND_SERVER {
-            // A mode or a plan never decides for the user; a saved rule, which allows the call above, does.
+            // A mode or a plan must not allow this call. A saved rule can, and was already applied above.
             LayerVerdict::ask(asked, "calls a back-end tool").not_grantable()
         } else {
             LayerVerdict::ask(asked, "calls a tool on an MCP server")
@@ -118,13 +119,14 @@ fn judge_by_rules(offered: &Offered<'_>, tools: &McpCapability, layer: &Compiled
     LayerVerdict::allow(layer.scope.rule(listed), "the policy allows this tool")
 }
 
-/// Returns the verdict of all layers on a server that uses the session's model. No mode decides on behalf of the user.
+/// Returns the verdict, combined across all policy layers, on a server that requests access to the session's model.
+/// Modes do not affect this verdict.
 pub(crate) fn sampling(server: &str, layers: &[CompiledLayer]) -> LayerVerdict {
     combine_layers(CAPABILITY, layers, |layer| {
         let Some(tools) = &layer.bundle.capabilities.mcp else { return unlisted_verdict(CAPABILITY, layer) };
         let listed = match &tools.sampling {
             Some(patterns) => patterns.iter().find(|pattern| pattern.names(server)).map(|pattern| pattern.line),
-            // As for tools, a layer that only tightens and has no list leaves those of the others unchanged.
+            // As for tools, a layer that only tightens and has no list does not affect the lists of other layers.
             None => (!layer.scope.grants()).then_some(tools.line),
         };
         let Some(line) = listed else {
@@ -139,7 +141,7 @@ pub(crate) fn sampling(server: &str, layers: &[CompiledLayer]) -> LayerVerdict {
     })
 }
 
-/// Returns whether a layer could allow tools of this server.
+/// Returns whether a policy layer could allow any tool of this server.
 pub(crate) fn may_list(server: &str, layer: &CompiledLayer) -> bool {
     let Some(tools) = listed_tools(server, layer) else { return !layer.refuses(capability(server)) };
     let Some(patterns) = &tools.allowed else { return !layer.scope.grants() };

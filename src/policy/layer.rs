@@ -1,4 +1,4 @@
-//! Layers of the policy: their names in verdicts, their rights, and their compiled patterns.
+//! Policy layers: how they are named in verdicts, what they may do, and their compiled patterns.
 
 use super::bundle::{Approve, Bundle, FileCapability, FileRule, Rule, RuleDecision, ToolRule};
 use super::excluded::{EXCLUDED_LIST, ExcludedPaths};
@@ -7,36 +7,37 @@ use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Author of a bundle, from the strongest to the weakest.
+/// Origin of a bundle, ordered from strongest to weakest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// Managed policy; no other layer can loosen it.
+    /// Managed policy, which no other layer can loosen.
     Managed,
-    /// The part of the built-in policy that a managed policy extends; no other layer can loosen it either.
+    /// Part of the built-in policy that a managed policy extends. Like the managed policy, it cannot be loosened by
+    /// other layers.
     ManagedBase,
-    /// Policy from a URL. It can only tighten, and the user cannot lift its verdicts.
+    /// Policy from a URL. It can only tighten the policy, and the user cannot override its verdicts.
     Service,
-    /// Policy that the session service sent for this session, with the same rights.
+    /// Policy sent by the session service for this session. It has the same rights as `Service`.
     ServiceSession,
     User,
-    /// `--policy FILE`, which replaces the user's policy and the saved rules.
+    /// Policy from `--policy FILE`, which replaces the user's policy and saved rules.
     File,
     BuiltIn,
-    /// Rules that the user saved for this project. They count as the user's own rules; other entries in the file can
-    /// only tighten.
+    /// Rules that the user saved for this project. They are treated like the rules in the user's policy; any other
+    /// entries in the file can only tighten the policy.
     Mine,
-    /// Rules that the user allowed until aye exits. They count as the user's own rules.
+    /// Rules that the user allowed until aye exits. They are treated like the rules in the user's policy.
     Session,
-    /// Policy of the project. It can only tighten.
+    /// Policy of the project, which can only tighten the policy.
     Project,
 }
 
-/// A bundle and its author.
+/// A bundle and where it comes from.
 #[derive(Debug, Clone)]
 pub struct Layer {
     pub scope: Scope,
     pub bundle: Bundle,
-    /// File of the bundle, shown to users; `None` for the built-in policy.
+    /// Bundle file, shown to users. `None` for the built-in policy.
     pub file: Option<PathBuf>,
 }
 
@@ -49,14 +50,15 @@ impl Layer {
         Self { scope, bundle, file: Some(file.to_owned()) }
     }
 
-    /// Returns the part of the built-in policy that this layer extends.
+    /// Returns the part of the built-in policy that applies because this layer extends it. Returns `None` if the layer
+    /// extends nothing.
     pub fn base(&self) -> Option<Self> {
         let scope = if self.scope == Scope::Managed { Scope::ManagedBase } else { Scope::BuiltIn };
         let base = self.bundle.inherited_sections().filter(|_| self.scope.grants())?;
         Some(Self::new(scope, base))
     }
 
-    /// Returns the only session to which the bundle applies. A project cannot set one.
+    /// Returns the session to which the bundle is restricted, if any. A project's bundle cannot set this.
     pub fn session_id(&self) -> Option<&str> {
         self.bundle.session_id.as_deref().filter(|_| self.scope.grants())
     }
@@ -77,7 +79,7 @@ impl Scope {
         }
     }
 
-    /// Returns the name of a rule in a verdict: `user:31`.
+    /// Returns the name of a rule as shown in verdicts, such as `user:31`.
     pub fn rule(self, line: usize) -> String {
         match self {
             Self::BuiltIn | Self::ManagedBase | Self::Session => self.as_str().to_owned(),
@@ -87,7 +89,7 @@ impl Scope {
         }
     }
 
-    /// Returns whether a layer grants capabilities, so that it denies those that it does not list.
+    /// Returns whether the layer grants capabilities. A granting layer denies every capability that it does not list.
     pub fn grants(self) -> bool {
         match self {
             Self::BuiltIn | Self::User | Self::File | Self::Managed | Self::ManagedBase => true,
@@ -95,28 +97,29 @@ impl Scope {
         }
     }
 
-    /// Returns whether a layer can only tighten, so that none of its entries allows anything.
+    /// Returns whether the layer can only tighten the policy. None of the entries in such a layer allows anything.
     pub(crate) fn only_tightens(self) -> bool {
         matches!(self, Self::Project | Self::Service | Self::ServiceSession)
     }
 
-    /// Returns whether an administrator set the layer, so that the user cannot lift its verdicts.
+    /// Returns whether the layer was set by an administrator, in which case the user cannot override its verdicts.
     pub fn is_managed(self) -> bool {
         matches!(self, Self::Managed | Self::ManagedBase | Self::Service | Self::ServiceSession)
     }
 
-    /// Returns whether the layer's list of readable paths also applies to the user's skills.
+    /// Returns whether the layer's list of readable paths also restricts access to the user's skills.
     pub(crate) fn limits_skills(self) -> bool {
         self.is_managed() || self.only_tightens()
     }
 
-    /// Returns whether the layer is the user's own, which rules saved for a project or a session extend.
+    /// Returns whether this is the user's own layer, to which the rules saved for a project or session are added.
     fn is_users(self) -> bool {
         matches!(self, Self::User | Self::File | Self::BuiltIn)
     }
 }
 
-/// A rule and its scope. Rules that the user saved for a project are part of the user's own layer.
+/// A rule and its scope. Rules that the user saved for a project are part of the user's own layer but have a scope of
+/// their own.
 #[derive(Debug, Clone)]
 pub(crate) struct ScopedRule<R> {
     pub scope: Scope,
@@ -128,7 +131,7 @@ pub(crate) fn is_in_effect(expires_at: Option<Timestamp>, now: Timestamp) -> boo
     expires_at.is_none_or(|end| now < end)
 }
 
-/// A rule about paths with compiled patterns.
+/// A path rule with compiled patterns.
 #[derive(Debug, Clone)]
 pub(crate) struct PathRule {
     pub rule: FileRule,
@@ -150,7 +153,7 @@ pub(crate) struct FileRules {
     pub blocked: PathPatterns,
     pub unprotected: PathPatterns,
     pub rules: Vec<ScopedRule<PathRule>>,
-    /// Files that the workspace excludes, regardless of the layer.
+    /// Files that the workspace excludes, identical in every layer.
     pub excluded: Arc<[ExcludedPaths]>,
 }
 
@@ -166,7 +169,7 @@ impl FileRules {
         }
     }
 
-    /// Returns the rule that denies a path, even if another rule allows it.
+    /// Returns what denies a path, even if a rule allows it.
     pub(crate) fn denying_rule(&self, scope: Scope, path: &Path, now: Timestamp) -> Option<PathDenial<'_>> {
         let excluded = || {
             let is_excluded = self.excluded.iter().any(|list| list.excludes(path));
@@ -190,7 +193,7 @@ impl FileRules {
     }
 }
 
-/// Reason for denying a path: an entry of `blocked_paths`, a rule, or a pattern of `.ayeignore`.
+/// Source of a path's denial: an entry in `blocked_paths`, a rule, or a pattern in `.ayeignore`.
 pub(crate) struct PathDenial<'a> {
     pub rule: String,
     pub denied: Option<&'a FileRule>,
@@ -202,7 +205,7 @@ fn with_scope<R>(scope: Scope, rules: impl IntoIterator<Item = R>) -> Vec<Scoped
     rules.into_iter().map(|rule| ScopedRule { scope, rule }).collect()
 }
 
-/// A layer compiled for one context.
+/// A policy layer compiled for one context.
 #[derive(Debug, Clone)]
 pub(crate) struct CompiledLayer {
     pub scope: Scope,
@@ -213,10 +216,10 @@ pub(crate) struct CompiledLayer {
     pub delete: Option<FileRules>,
     pub commands: Vec<ScopedRule<Rule>>,
     pub tools: Vec<ScopedRule<ToolRule>>,
-    /// Rules about custom tools.
+    /// Rules for custom tools.
     pub custom: Vec<ScopedRule<ToolRule>>,
-    /// Capabilities listed by the layer that this layer extends, or that extends this layer. This layer does not deny
-    /// them if it does not list them.
+    /// Capabilities listed by the layer that this layer extends, or by the layer that extends this one. This layer does
+    /// not deny them even though it does not list them itself.
     listed_elsewhere: Vec<String>,
 }
 
@@ -255,13 +258,14 @@ impl CompiledLayer {
         vec![layer, base]
     }
 
-    /// Compiles all layers, strongest first. Rules that the user saved for this project join the user's own layer.
+    /// Compiles all layers, ordered from strongest to weakest. Rules that the user saved for this project are added to
+    /// the user's own layer.
     pub(crate) fn compile_all(layers: Vec<Layer>, context: &Context) -> Vec<Self> {
         let mut all: Vec<Self> = layers.into_iter().flat_map(|layer| Self::compile(layer, context)).collect();
         all.sort_by_key(|layer| layer.scope);
         let mut mine: Vec<Self> = all.extract_if(.., |layer| matches!(layer.scope, Scope::Mine | Scope::Session)).collect();
         let Some(own) = all.iter().find(|layer| layer.scope.is_users()) else { return all };
-        // A file given for this run replaces the rules saved before it.
+        // A file passed for this run replaces the rules that were saved earlier.
         mine.retain(|layer| own.scope != Scope::File || layer.scope == Scope::Session);
         for own in all.iter_mut().filter(|layer| layer.scope.is_users()) {
             for remembered in &mut mine {
@@ -273,7 +277,7 @@ impl CompiledLayer {
         all
     }
 
-    /// Adds the saved rules about the capabilities that this layer lists.
+    /// Adds the saved rules for the capabilities that this layer lists.
     fn join(&mut self, mine: &mut Self) {
         if self.bundle.capabilities.shell.is_some() {
             self.commands.append(&mut mine.commands);
@@ -281,9 +285,9 @@ impl CompiledLayer {
         if self.bundle.capabilities.mcp.is_some() || self.bundle.capabilities.backend.is_some() {
             self.tools.append(&mut mine.tools);
         }
-        // The rules of all layers judge custom tools, whichever capability a layer lists.
+        // Rules about custom tools apply whichever capabilities this layer lists.
         self.custom.append(&mut mine.custom);
-        // Paths that the user's own layer makes readable, and those it makes readable in this project.
+        // Paths that the user saved for this project are readable in addition to those of the user's own layer.
         if let (Some(shell), Some(added)) = (&mut self.bundle.capabilities.shell, &mut mine.bundle.capabilities.shell) {
             let added = added.terms.readable_paths.take();
             if let Some(added) = added {
@@ -311,7 +315,7 @@ impl CompiledLayer {
     }
 }
 
-/// Removes entries that only a granting layer may set.
+/// Removes the entries that only a granting layer may set.
 fn drop_granting_entries(bundle: &mut Bundle, scope: Scope) {
     bundle.session_id = None;
     // Titles of approvals come only from trusted layers.
@@ -335,7 +339,7 @@ fn drop_granting_entries(bundle: &mut Bundle, scope: Scope) {
     if let Some(shell) = &mut bundle.capabilities.shell {
         shell.approval_rule = None;
         shell.terms.writable_paths = None;
-        // Whether a command runs before its approval is decided only by the user's own layer.
+        // Only a granting layer may let commands run before their approval.
         shell.terms.approve = shell.terms.approve.filter(|approve| *approve == Approve::Command);
         if scope != Scope::Mine {
             shell.terms.readable_paths = None;

@@ -1,30 +1,31 @@
-//! Verdict of one layer before modes and grants, and the combination of several layers' verdicts.
+//! Verdict of a single policy layer before modes and grants are applied, and how the verdicts of several layers are
+//! combined.
 
 use super::bundle::Approve;
 use super::layer::{CompiledLayer, Scope};
 use super::permit::Grant;
 use crate::protocol::{CommandPart, Mode, Risk, VerdictKind};
 
-/// Verdict of one layer on one action.
+/// Verdict of a policy layer on an action.
 #[derive(Debug, Clone)]
 pub(crate) struct LayerVerdict {
     pub verdict: VerdictKind,
     pub rule: String,
     pub reason: String,
-    /// Approval rule that has the title of the approval.
+    /// Name of the approval rule that defines the title of the approval prompt.
     pub approval_rule: Option<String>,
-    /// Whether no mode and no grant can change the verdict.
+    /// Whether modes and grants cannot change the verdict.
     pub locked: bool,
     /// Whether a rule or a grant allowed the program by name.
     pub by_name: bool,
-    /// Whether no rule matched, so that the capability requires approval by default.
+    /// Whether the capability requires approval only because no rule matched.
     pub is_uncovered: bool,
-    /// Point in time of the approval for an ask verdict; `Effects` for other verdicts.
+    /// Subject of the approval if this is an ask verdict; always `Effects` for other verdicts.
     pub approve: Approve,
-    /// For an ask verdict: whether the user's rules let the command run in a copy of the workspace without a prompt.
-    /// True for an allow verdict.
+    /// For an ask verdict, whether the user's rules permit the command to run in a copy of the workspace without a
+    /// prompt. Always true for an allow verdict.
     pub in_a_copy: bool,
-    /// Whether only the mode, and no rule or grant, allows it.
+    /// Whether the action is allowed only by the mode, not by a rule or a grant.
     pub by_mode: bool,
 }
 
@@ -56,7 +57,7 @@ impl LayerVerdict {
         Self::new(VerdictKind::Allow, rule, reason)
     }
 
-    /// Lets the command run in a copy of the workspace before its approval, as a rule requires.
+    /// Makes the command run in a copy of the workspace before it is approved, as required by a rule.
     pub(crate) fn with_copy(mut self) -> Self {
         (self.approve, self.in_a_copy) = (Approve::Effects, true);
         self
@@ -67,8 +68,8 @@ impl LayerVerdict {
         self
     }
 
-    /// Returns the verdict of a mode that allows calls for which the rules require approval. The terms for a run in a
-    /// copy do not change.
+    /// Returns the allow verdict of a mode for a call that would otherwise need approval. The conditions for running in
+    /// a copy remain the same.
     pub(crate) fn allowed_by_mode(self, mode: Mode) -> Self {
         let Self { by_name, approve, in_a_copy, reason, .. } = self;
         let rule = format!("{} mode", mode.as_str());
@@ -89,15 +90,18 @@ impl LayerVerdict {
         self.verdict == VerdictKind::Ask
     }
 
-    /// Locks a question of a managed layer. Permission by a managed layer leaves the questions of other layers unlocked.
+    /// Locks the verdict if it is an ask verdict of a managed layer. An allow verdict of a managed layer does not lock
+    /// the ask verdicts of other layers.
     pub(crate) fn lock_if_managed(&mut self, scope: Scope) {
         self.locked |= scope.is_managed() && self.is_question();
     }
 
-    /// Returns the stricter of two verdicts; of equal ones, the locked one, then the first.
+    /// Returns the stricter of two verdicts. If both are equally strict, returns the locked one, or `self` if neither
+    /// is locked.
     pub(crate) fn stricter(self, other: Self) -> Self {
         let by_name = self.by_name || other.by_name;
-        // A rule that asks before a command runs takes precedence, even if another rule asks too.
+        // A rule that requires approval before a command runs takes precedence over a rule that requires approval of
+        // its effects.
         let approve = self.approve.min(other.approve);
         let in_a_copy = self.in_a_copy && other.in_a_copy;
         let by_mode = self.by_mode || other.by_mode;
@@ -106,7 +110,7 @@ impl LayerVerdict {
     }
 }
 
-/// Returns the verdict of all layers on a capability that at least one layer must grant.
+/// Combines the verdicts of all policy layers on an action whose capability at least one layer must grant.
 pub(crate) fn combine_layers(
     capability: &str,
     layers: &[CompiledLayer],
@@ -117,7 +121,7 @@ pub(crate) fn combine_layers(
     of(false).fold(granted, LayerVerdict::stricter)
 }
 
-/// Returns the verdict of a layer on a capability that it does not list.
+/// Returns the denial of a capability that a policy layer does not list, or `None` if the layer does not deny it.
 pub(crate) fn unlisted_verdict(capability: &str, layer: &CompiledLayer) -> Option<LayerVerdict> {
     layer.refuses(capability).then(|| not_granted_verdict(layer.scope.rule(1), capability))
 }
@@ -126,12 +130,12 @@ fn not_granted_verdict(rule: impl Into<String>, capability: &str) -> LayerVerdic
     LayerVerdict::deny(rule, format!("the capability `{capability}` is not granted"))
 }
 
-/// Returns the reason of a rule, or `otherwise` if it has none.
+/// Returns the reason stated by a rule, or `otherwise` if the rule states none.
 pub(crate) fn reason(given: &str, otherwise: &str) -> String {
     if given.is_empty() { otherwise } else { given }.to_owned()
 }
 
-/// Returns the next higher risk.
+/// Returns the next higher risk; `High` remains `High`.
 pub(crate) fn next_higher(risk: Risk) -> Risk {
     match risk {
         Risk::Low => Risk::Medium,
@@ -139,13 +143,13 @@ pub(crate) fn next_higher(risk: Risk) -> Risk {
     }
 }
 
-/// Result for one action before modes and grants.
+/// Result of judging one action, before modes and grants are applied.
 #[derive(Debug, Clone)]
 pub(crate) struct ActionFinding {
     pub decided: LayerVerdict,
     pub risk: Risk,
     pub critical: bool,
-    /// Whether the action changes nothing, so that plan mode allows it.
+    /// Whether the action changes nothing. Plan mode allows only such actions.
     pub reads_only: bool,
     pub remember: Option<Grant>,
     pub parts: Vec<CommandPart>,

@@ -1,17 +1,17 @@
-//! Tool limits from settings outside the policy. They can only disable tools.
+//! Limits on tools that are set outside the policy. They can only disable tools.
 
 use super::bundle::ToolPattern;
 use super::permit::Denial;
 
-/// Separator between a server and its tool in names for models.
+/// Separator between server and tool in the tool names shown to models.
 const SERVER_SEPARATOR: &str = "__";
-/// Prefix of MCP tool names in other agents: `mcp__server__tool`.
+/// Prefix of MCP tool names in other agents' notation (`mcp__server__tool`).
 const MCP_PREFIX: &str = "mcp__";
 
-/// One list of names with its origin.
+/// A list of tool names and where it was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolLimit {
-    /// Origin as named in verdicts: file and line.
+    /// Origin shown in verdicts: file and line.
     pub rule: String,
     pub names: ToolNames,
 }
@@ -20,14 +20,14 @@ pub struct ToolLimit {
 pub enum ToolNames {
     /// Tools that are disabled.
     Disabled(Vec<String>),
-    /// Tools that are enabled; all others are disabled.
+    /// Tools enabled by a setting; all others are disabled.
     Enabled(Vec<String>),
-    /// Tools of one run; all others are disabled.
+    /// Tools to which the current run is restricted.
     Allowed(Vec<String>),
 }
 
 impl ToolLimit {
-    /// Returns the name of the setting, and its entries.
+    /// Returns the name of the setting and its list of tools.
     pub fn entries(&self) -> (&'static str, &[String]) {
         match &self.names {
             ToolNames::Disabled(names) => ("tools.disabled", names),
@@ -36,7 +36,7 @@ impl ToolLimit {
         }
     }
 
-    /// Returns the denial of a tool if this limit disables it.
+    /// Returns a denial if this limit disables a tool.
     pub fn denies(&self, tool_name: &str) -> Option<Denial> {
         let hit = |names: &[String]| names.iter().any(|entry| names_tool(entry, tool_name));
         let reason = match &self.names {
@@ -49,8 +49,8 @@ impl ToolLimit {
     }
 }
 
-/// Returns whether an entry names this tool, ignoring case. `tool_name`: `Mcp.SERVER/TOOL` for an MCP tool; the entry
-/// can also be `SERVER/TOOL`, `SERVER:TOOL` or `SERVER__TOOL`.
+/// Returns whether an entry matches a tool, ignoring case. For an MCP tool, `tool_name` is `Mcp.SERVER/TOOL`, and the
+/// entry may also be written as `SERVER/TOOL`, `SERVER:TOOL` or `SERVER__TOOL`.
 pub fn names_tool(entry: &str, tool_name: &str) -> bool {
     let pattern = ToolPattern { text: entry.to_owned(), line: 0 };
     if pattern.hits(tool_name) {
@@ -66,14 +66,15 @@ pub fn names_tool(entry: &str, tool_name: &str) -> bool {
     spellings.iter().any(|name| pattern.hits(name))
 }
 
-/// Returns the entry for `mcp__server__tool` or `mcp__server`, the notation of other agents.
+/// Converts an entry in other agents' notation, `mcp__server__tool` or `mcp__server`. Returns `None` for any other
+/// text.
 pub fn from_other_agent(entry: &str) -> Option<String> {
     let start = entry.get(..MCP_PREFIX.len()).filter(|start| start.eq_ignore_ascii_case(MCP_PREFIX))?;
     let rest = entry.get(start.len()..)?;
     Some(if rest.contains(SERVER_SEPARATOR) { rest.to_owned() } else { format!("Mcp.{rest}/*") })
 }
 
-/// Returns the server that an entry names, if there is one.
+/// Returns the server in an entry, or `None` if the entry does not contain one.
 pub fn entry_server(entry: &str) -> Option<&str> {
     let rest = entry.get(..4).filter(|start| start.eq_ignore_ascii_case("mcp.")).map_or(entry, |start| &entry[start.len()..]);
     let end = [rest.find(SERVER_SEPARATOR), rest.find([':', '/'])].into_iter().flatten().min()?;

@@ -1,17 +1,18 @@
-//! Command lines whose commands all begin with listed words. No allow verdict depends on this module.
+//! Determines whether all commands in a line begin with given words. Allow verdicts do not depend on this module.
 
 use super::shell::{Invocation, SimpleCommand, read};
 
-/// Words that a command begins with.
+/// The words with which a command begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinePrefix {
     words: Vec<String>,
-    /// Whether the command has no other words.
+    /// Whether the command must not contain any further words.
     is_whole: bool,
 }
 
 impl LinePrefix {
-    /// Parses a pattern in the notation of other agents: `git log:*`, `git log *`, `make`, or `*` for every command.
+    /// Parses a pattern in other agents' notation, such as `git log:*`, `git log *` or `make`. `*` matches every
+    /// command.
     pub fn parse(pattern: &str) -> Self {
         let pattern = pattern.trim();
         let open = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
@@ -26,7 +27,8 @@ impl LinePrefix {
     }
 }
 
-/// Returns whether a prefix covers every command of a line, and the line writes no file and runs no unknown code.
+/// Returns whether every command in a line begins with one of the prefixes. Returns `false` if the line writes a file
+/// or runs unknown code.
 pub fn is_covered_by_prefixes(line: &str, prefixes: &[LinePrefix]) -> bool {
     let line = read(line);
     let is_covered = |part: &SimpleCommand| {

@@ -1,5 +1,5 @@
-//! Policy: pure functions that turn a bundle and an action into verdict, rule, reason and risk. They use no disk, clock
-//! or environment.
+//! Pure functions that derive a verdict, rule, reason and risk from a policy and an action, without accessing the disk,
+//! the clock or the environment.
 
 mod bundle;
 mod command;

@@ -1,5 +1,5 @@
-//! Verdicts on named commands. A policy must define the command, the call must match its definition, and its paths must
-//! be permitted.
+//! Verdicts on named commands. A command must be defined by a policy, the call must match the definition, and its paths
+//! must be permitted.
 
 use super::bundle::NamedCommand;
 use super::command::denial_of_layer;
@@ -11,17 +11,17 @@ use super::shell::Arg;
 use crate::protocol::{Action, Risk, Target, VerdictKind};
 use jiff::Timestamp;
 
-/// A call of a named command with its arguments filled in.
+/// A call of a named command, with its arguments filled in.
 pub(crate) struct FilledCommand<'a> {
     pub name: &'a str,
     pub argv: &'a [String],
-    /// Paths among the arguments.
+    /// Path arguments that are only read.
     pub inputs: &'a [Target],
     pub paths: &'a [Target],
 }
 
-/// Returns each named command once. If several commands have the same name, returns the command of the strongest layer.
-/// A project cannot define named commands, because it would choose the program.
+/// Returns the named commands. If several policy layers define the same name, the strongest layer's definition is used.
+/// A project cannot define named commands, because it must not choose which programs run.
 pub(crate) fn distinct_commands(layers: &[CompiledLayer]) -> impl Iterator<Item = &NamedCommand> {
     let of = |layer: &'_ CompiledLayer| layer.scope.grants();
     let strongest = move |scope: Scope, name: &str| find_command(name, layers).is_some_and(|(first, _)| first == scope);
@@ -44,7 +44,7 @@ pub(crate) fn judge(filled: &FilledCommand<'_>, layers: &[CompiledLayer], contex
         ),
         Some((scope, command)) => command_verdict(scope, command),
     };
-    // A command that is denied on a shell line is denied in every other way of running it.
+    // A command that is denied on a shell line is also denied as a named command.
     let words: Vec<Arg> = filled.argv.iter().map(Arg::plain).collect();
     let refused = layers.iter().filter_map(|layer| denial_of_layer(&words, layer, now));
     let places = filled.inputs.iter().map(|target| (FileAccess::Read, target));
@@ -65,8 +65,8 @@ fn command_verdict(scope: Scope, command: &NamedCommand) -> LayerVerdict {
     decided
 }
 
-/// Judges a path argument. Only denials and locked verdicts are considered; the command itself determines whether to
-/// ask.
+/// Judges a path argument. Only denials and locked verdicts are returned, because the command as a whole determines
+/// whether approval is needed.
 fn judge_path_argument(
     access: FileAccess,
     target: &Target,
@@ -80,16 +80,16 @@ fn judge_path_argument(
         FileAccess::Delete => Action::Delete { target: target.clone() },
     };
     let decided = files::judge(access, &action, target, layers, context, now).decided;
-    // A locked ask verdict on a path stays, whatever the command says.
+    // A locked ask verdict on a path applies whatever the verdict on the command is.
     (decided.verdict == VerdictKind::Deny || decided.locked).then_some(decided)
 }
 
-/// Formats the words as a shell line.
+/// Formats the words as a shell command line.
 pub fn line<W: AsRef<str>>(words: &[W]) -> String {
     words.iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-/// Quotes a word for a shell, so that no two commands look the same.
+/// Quotes a word for a shell. Different commands always look different.
 pub fn quoted(word: &str) -> std::borrow::Cow<'_, str> {
     let plain = |letter: char| letter.is_alphanumeric() || "%+,-./:=@_^~".contains(letter);
     if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")).into() }

@@ -1,4 +1,4 @@
-//! Verdicts on opening a file with its default program on the desktop: only for readable files, and always with
+//! Verdicts on opening a file in its default desktop program. Only readable files can be opened, and always with
 //! approval.
 
 use super::files::{self, FileAccess};
@@ -8,15 +8,15 @@ use super::paths::Context;
 use crate::protocol::{Action, Place, Risk, Target};
 use jiff::Timestamp;
 
-/// Extensions of files that are only viewed. They do not include pages that run scripts. A file without an extension
-/// may be a program.
+/// File extensions that programs only display. Pages that can run scripts are not included, and a file without an
+/// extension may be a program.
 const LOOKED_AT: &[&str] = &[
     "avi", "bmp", "csv", "flac", "gif", "ico", "jpeg", "jpg", "json", "log", "m4a", "md", "mkv", "mov", "mp3", "mp4", "odp",
     "ods", "odt", "ogg", "pdf", "png", "rst", "tif", "tiff", "toml", "tsv", "txt", "wav", "webm", "webp", "yaml", "yml",
 ];
 
-/// Judges opening a file. No rule and no mode allows it without approval, because the program that opens it is not
-/// sandboxed.
+/// Judges opening a file. Approval is required regardless of rules and mode, because the program that opens the file is
+/// not sandboxed.
 pub(crate) fn judge(target: &Target, layers: &[CompiledLayer], context: &Context, now: Timestamp) -> ActionFinding {
     let read = Action::Read { target: target.clone() };
     let mut finding = files::judge(FileAccess::Read, &read, target, layers, context, now);

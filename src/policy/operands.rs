@@ -1,4 +1,4 @@
-//! Operands that the programs of a line read, so that symlinks at these paths can be checked before the line runs.
+//! Operands that the programs in a command line read. Symlinks at these paths are checked before the line runs.
 
 use super::effect::find_places;
 use super::path_words::{as_path, path_part};
@@ -6,27 +6,28 @@ use super::shell::option_verdict::OptionVerdict;
 use super::shell::options::check_options;
 use super::shell::{Arg, Invocation, read};
 
-/// Maximum number of operands of a line. Longer lines are not analysed.
+/// Maximum number of operands in a line. Lines with more operands are not analysed.
 const MAX: usize = 4_000;
 
-/// A path that is passed to a program of a line.
+/// A path passed to a program in a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operand {
-    /// Path relative to the directory of the line. A leading `~` is kept only if the shell expands it.
+    /// Path relative to the directory in which the line runs. A leading `~` is present only if the shell would expand
+    /// it.
     pub path: String,
     pub is_glob: bool,
     pub follows: Follows,
 }
 
-/// Symlinks that a program follows in addition to those in the path of an operand.
+/// Symlinks that a program follows, in addition to those in the operand's own path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Follows {
     Nothing,
     /// Symlinks among the entries of the directory.
     Entries,
-    /// Symlinks in the whole tree.
+    /// Symlinks anywhere in the tree.
     Tree,
-    /// Symlinks in the whole tree if the program is configured to follow them.
+    /// Symlinks anywhere in the tree, if the program is configured to follow them.
     TreeIfConfigured,
 }
 
@@ -35,7 +36,7 @@ struct Follower {
     program: &'static str,
     letters: &'static str,
     long: &'static [&'static str],
-    /// Whether the first word may be a cluster of letters without a dash.
+    /// Whether the first argument may be a cluster of option letters without a dash.
     bare_letters: bool,
 }
 
@@ -53,15 +54,15 @@ const FOLLOWERS: &[Follower] = &[
     Follower { program: "chown", ..PLAIN },
     Follower { program: "chgrp", ..PLAIN },
 ];
-/// Options whose value is a file of file names.
+/// Options whose value is a file that contains file names.
 const NAME_LISTS: &[&str] = &["--files0-from", "--files-from"];
-/// Options of search programs whose value is a file that is not searched.
+/// Options of search programs whose value is a file that the program reads but does not search.
 const FILE_OPTIONS: &[&str] = &["--file", "--exclude-from", "--ignore-file"];
 
-/// Returns the operands that can be determined from the words of a line.
+/// Returns the operands that can be determined from the words of a command line.
 ///
 /// # Errors
-/// Returns an error if the line reads file names from another file, or from text known only at run time.
+/// Returns an error if the line reads file names from a file, or if some file names are known only at run time.
 pub fn operands(line: &str) -> Result<Vec<Operand>, String> {
     let mut all = Vec::new();
     for part in read(line).parts {
@@ -97,7 +98,7 @@ fn add_operands(invocation: &Invocation, all: &mut Vec<Operand>) -> Result<(), S
     };
     let before = all.len();
     for text in texts.into_iter().filter(|text| !text.is_empty() && *text != "-") {
-        // Several words may have the same text; if the shell expands one of them, that one decides.
+        // Several words may end with this text. If any of them is a glob or has a tilde, the operand does too.
         let of_text = |word: &&Arg| word.text.ends_with(text);
         let is_glob = words.iter().filter(of_text).any(|word| word.glob);
         let tilde = words.iter().filter(of_text).any(|word| word.tilde && word.text == text);
@@ -110,8 +111,8 @@ fn add_operands(invocation: &Invocation, all: &mut Vec<Operand>) -> Result<(), S
     Ok(())
 }
 
-/// Returns whether a program may search the working directory although words of the line look like paths. These words
-/// may be values of options, such as a file of patterns or ignore rules.
+/// Returns whether a program may search the working directory even though the command line contains words that look
+/// like paths. Those words may be option values, such as a file of patterns or ignore rules.
 fn searches_working_directory(program: &str, words: &[Arg]) -> bool {
     match program {
         "grep" | "egrep" | "fgrep" | "rg" => words.iter().any(|word| has_file_value(&word.text)),
@@ -120,7 +121,7 @@ fn searches_working_directory(program: &str, words: &[Arg]) -> bool {
             let previous = index.checked_sub(1).map_or("", |index| words[index].text.as_str());
             !word.text.starts_with('-') && !may_take_value(previous)
         }),
-        // There is no option table to tell option values from paths.
+        // These programs have no option table, so option values cannot be distinguished from paths.
         "tree" | "fd" | "fdfind" | "ag" => true,
         _ => false,
     }
@@ -132,7 +133,7 @@ fn may_take_value(word: &str) -> bool {
     word.starts_with('-') && !(is_cluster(word) && word[1..].chars().all(|letter| FLAGS.contains(letter)))
 }
 
-/// Returns whether an option of a search program takes a file, in any form or abbreviation.
+/// Returns whether an option of a search program takes a file as its value, in any spelling or abbreviation.
 fn has_file_value(word: &str) -> bool {
     let name = word.split('=').next().unwrap_or(word);
     is_cluster(word) && word.contains('f')
@@ -149,8 +150,8 @@ fn is_cluster(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-') && !word.starts_with("--")
 }
 
-/// Returns the symlinks that a program follows according to its options. A letter in the value of an option counts as
-/// an option too, so more than necessary may be checked.
+/// Returns the symlinks that a program follows, based on its options. Letters in option values are treated as options
+/// too, so more symlinks than necessary may be checked.
 fn follows(program: &str, words: &[Arg]) -> Follows {
     let has = |letter: char, long: &str| {
         words.iter().any(|word| is_cluster(&word.text) && word.text[1..].contains(letter) || word.text == long)
@@ -168,7 +169,7 @@ fn follows(program: &str, words: &[Arg]) -> Follows {
         "find" => tree(words.iter().any(|word| matches!(word.text.as_str(), "-L" | "-follow"))),
         "rg" if has('L', "--follow") => Follows::Tree,
         "rg" => tree_if_configured(words),
-        // Follows links unless an option turns that off.
+        // `zip` follows symlinks unless an option turns that off.
         "zip" => tree(!has('y', "--symlinks")),
         _ => tree(FOLLOWERS.iter().filter(|one| one.program == program).any(|one| {
             let letters = one.letters.chars().any(|letter| has(letter, ""));

@@ -1,10 +1,10 @@
-//! Words of a command as paths: their targets, and whether they name credentials.
+//! Interprets words of a command as paths, to determine their location and whether they refer to credentials.
 
 use super::paths::Context;
 use super::shell::Arg;
 use std::path::Path;
 
-/// Returns whether a word, resolved as a path, is outside the workspace or unknown.
+/// Returns whether a word, resolved as a path, is outside the workspace or cannot be determined.
 pub(crate) fn is_outside_workspace(arg: &Arg, context: &Context, cwd: &Path) -> bool {
     if !arg.is_known() || (arg.tilde && arg.text != "~" && !arg.text.starts_with("~/")) {
         return true;
@@ -12,12 +12,12 @@ pub(crate) fn is_outside_workspace(arg: &Arg, context: &Context, cwd: &Path) -> 
     !context.in_workspace(&context.resolve(&as_path(arg), cwd))
 }
 
-/// Returns a word as a path. A quoted `~` is an ordinary character.
+/// Converts a word to a path in which a quoted `~` is an ordinary character.
 pub(crate) fn as_path(arg: &Arg) -> String {
     if arg.tilde { arg.text.clone() } else { arg.text.replacen('~', "./~", usize::from(arg.text.starts_with('~'))) }
 }
 
-/// Returns the part of a word that could name a file: `--file=/etc/x`, `-I/usr/x`.
+/// Returns the part of a word that may be a path, as in `--file=/etc/x` and `-I/usr/x`.
 pub(crate) fn path_part(word: &str) -> &str {
     if !word.starts_with('-') {
         return word;
@@ -29,7 +29,7 @@ pub(crate) fn path_part(word: &str) -> &str {
     }
 }
 
-/// Returns whether a path usually contains keys, tokens or passwords.
+/// Returns whether keys, tokens or passwords are conventionally stored at a path.
 pub(crate) fn is_credential(text: &str) -> bool {
     let places = [
         ".ssh/",

@@ -1,4 +1,4 @@
-//! Policy file: a bundle whose rules agree with their examples.
+//! Parses policy files and checks that their rules are consistent with the examples.
 
 use super::bundle::{AgentLimits, Bundle, BundleEntry, BundleError, ModelLimits};
 use super::rule_examples::check_examples;
@@ -7,14 +7,14 @@ use std::sync::LazyLock;
 const DEFAULT: &str = include_str!("../../assets/policy/default.toml");
 
 impl Bundle {
-    /// Parses a bundle and checks its examples. `name`: name of the file in errors.
+    /// Parses a bundle and checks its examples. `name` is the file name shown in errors.
     pub fn parse(text: &str, name: &str) -> Result<Self, BundleError> {
         let bundle = Self::parse_unchecked(text, name)?;
         check_examples(&bundle, name)?;
         Ok(bundle)
     }
 
-    /// Parses a file that may contain only rules: those that a user saved for one project.
+    /// Parses a file of saved rules. Apart from its version keys, it may contain only rules and `readable_paths`.
     pub fn parse_rules(text: &str, name: &str) -> Result<Self, BundleError> {
         let bundle = Self::parse(text, name)?;
         let rules = |stated: &&BundleEntry| match stated.section.as_str() {
@@ -31,12 +31,12 @@ impl Bundle {
         }
     }
 
-    /// Parses the bytes of a file, which need not be UTF-8.
+    /// Parses the content of a policy file, ignoring a byte order mark. Invalid UTF-8 is an error.
     pub fn parse_bytes(bytes: &[u8], name: &str) -> Result<Self, BundleError> {
         Self::parse(decode_text(bytes, name)?, name)
     }
 
-    /// Parses the bytes of a file that may contain only rules.
+    /// Parses the content of a file of saved rules.
     pub fn parse_rules_bytes(bytes: &[u8], name: &str) -> Result<Self, BundleError> {
         Self::parse_rules(decode_text(bytes, name)?, name)
     }
@@ -47,8 +47,8 @@ impl Bundle {
         BUILT_IN.clone()
     }
 
-    /// Returns what the built-in policy adds to a bundle that extends it: the capabilities and settings that the bundle
-    /// does not name. `None` for a bundle that extends nothing.
+    /// Returns the part of the built-in policy that applies to a bundle that extends it, which consists of the
+    /// capabilities and settings that the bundle does not set. Returns `None` if the bundle extends nothing.
     pub fn inherited_sections(&self) -> Option<Self> {
         let mut base = self.extends.then(Self::built_in)?.ok()?;
         for capability in &self.capabilities.granted {
@@ -92,11 +92,11 @@ impl Bundle {
         Some(base)
     }
 
-    /// Returns the lines of the built-in policy about a capability, with their comments.
+    /// Returns the lines of the built-in policy that define a capability, including comments.
     pub fn built_in_section(capability: &str) -> Option<String> {
         let is_header = |line: &str| line.starts_with('[');
         let is_about = |line: &str| line.trim_start_matches('[').starts_with(&format!("capabilities.\"{capability}\""));
-        // A paragraph is the text between blank lines; the first one of a capability has its header.
+        // Paragraphs are separated by blank lines. The first paragraph about a capability contains its header.
         let paragraphs =
             DEFAULT.split("\n\n").filter(|paragraph| paragraph.lines().find(|line| is_header(line)).is_some_and(is_about));
         let section = paragraphs.map(str::trim_end).collect::<Vec<_>>().join("\n\n");

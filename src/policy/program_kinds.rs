@@ -1,4 +1,5 @@
-//! Kinds of programs by name: programs that act as root, delete, use the network, interpret code or install packages.
+//! Classifies programs by name: those that act as root, delete files, use the network, interpret code or install
+//! packages.
 
 use super::shell::option_verdict::OptionVerdict;
 use super::shell::options::check_options;
@@ -107,7 +108,7 @@ const INSTALLERS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Programs that developers use every day. Without a sandbox, other programs have a higher risk.
+/// Programs that developers use every day. Any other program has a higher risk if there is no sandbox.
 const TOOLS: &[&str] = &[
     "awk",
     "basename",
@@ -210,7 +211,7 @@ const TOOLS: &[&str] = &[
     "zip",
 ];
 
-/// Returns whether developers use a program every day, based on its name.
+/// Returns whether a program, judged by its name, is one that developers use every day.
 pub(crate) fn is_known_program(invocation: &Invocation) -> bool {
     let name = invocation.base();
     invocation.argv[0].text == name
@@ -219,13 +220,13 @@ pub(crate) fn is_known_program(invocation: &Invocation) -> bool {
             || !matches!(check_options(&invocation.argv), OptionVerdict::NoTable))
 }
 
-/// Returns whether a program runs other programs that the configuration of a repository names, such as `filter.*.clean`
-/// on `git status`.
+/// Returns whether a program runs other programs named in a repository's configuration, such as `filter.*.clean` for
+/// `git status`.
 pub(crate) fn runs_repository_programs(program: &str) -> bool {
     matches!(program, "git" | "hg")
 }
 
-/// Returns whether an interpreter gets its program only from its input.
+/// Returns whether an interpreter takes its program only from standard input.
 pub(crate) fn runs_its_input(invocation: &Invocation) -> bool {
     let name = invocation.base();
     let reads =
@@ -237,8 +238,8 @@ pub(crate) fn runs_its_input(invocation: &Invocation) -> bool {
         })
 }
 
-/// Returns whether a package manager runs a script of the project. The script can have the name of a subcommand:
-/// `npm run install`.
+/// Returns whether a package manager runs a script of the project. The script may have the same name as a subcommand,
+/// as in `npm run install`.
 pub(crate) fn runs_script(name: &str, words: &[Arg]) -> bool {
     let first = words.first().map(|word| word.text.as_str());
     matches!(name, "npm" | "pnpm" | "yarn" | "bun") && first.is_some_and(|first| matches!(first, "run" | "run-script" | "test"))
@@ -252,13 +253,13 @@ pub(crate) fn installs(name: &str, argv: &[Arg]) -> bool {
             .any(|(program, words)| *program == name && argv[1..].iter().any(|arg| words.contains(&arg.text.as_str())))
 }
 
-/// Returns whether the arguments of `chmod` or a similar program apply to whole trees.
+/// Returns whether the arguments of `chmod` or a similar program make it process whole trees.
 pub(crate) fn is_recursive(words: &[Arg]) -> bool {
     let is_cluster = |text: &str| text.starts_with('-') && !text.starts_with("--");
     words.iter().any(|word| word.text == "--recursive" || is_cluster(&word.text) && word.text.contains('R'))
 }
 
-/// Returns whether a command changes many things at once: `chmod -R`, `git reset --hard`, `kill`.
+/// Returns whether a command changes many things at once, as `chmod -R`, `git reset --hard` and `kill` do.
 pub(crate) fn recursive_change(name: &str, argv: &[Arg]) -> bool {
     let flag = |wanted: &[&str]| argv[1..].iter().any(|arg| wanted.contains(&arg.text.as_str()));
     match name {

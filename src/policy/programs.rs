@@ -1,12 +1,12 @@
-//! Names of the programs that a line starts.
+//! Names of the programs that a command line starts.
 
 use super::shell::read;
 
-/// Maximum number of names of one line.
+/// Maximum number of names returned for a line.
 const MAX: usize = 64;
 
-/// Returns the names of the programs in a line, including programs that other programs start. Names known only at run
-/// time are left out.
+/// Returns the names of the programs in a command line, including those started by other programs. Names that are known
+/// only at run time are omitted.
 pub fn programs(line: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for invocation in read(line).parts.iter().flat_map(|part| &part.invocations) {

@@ -1,11 +1,11 @@
-//! Read-only lines, recognized by their words. No allow verdict depends on this module.
+//! Recognizes read-only command lines by their words. Allow verdicts do not depend on this module.
 
 use super::shell::option_verdict::OptionVerdict;
 use super::shell::options::check_options;
 use super::shell::{Invocation, SimpleCommand, read};
 
-/// Returns whether the line calls every program by its plain name, and all of them are known to only read. Unknown
-/// programs may write.
+/// Returns whether a command line calls all its programs by plain name and all of them are known to only read. Unknown
+/// programs are assumed to write.
 pub fn is_read_only(line: &str) -> bool {
     let line = read(line);
     !line.parts.is_empty() && line.floors.is_empty() && !line.hopeless && line.parts.iter().all(part_reads)

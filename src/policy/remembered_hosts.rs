@@ -1,5 +1,6 @@
-//! Hosts in saved rules. Such a rule lets one command connect to hosts in its layer without a prompt. No other command
-//! gets these hosts, and neither does a program that runs other code or sends arbitrary data.
+//! Hosts in saved rules. Such a rule permits one command to connect to these hosts without a prompt when it runs in a
+//! copy of the workspace. The hosts are never available to other commands, or to programs that run other code or send
+//! arbitrary data.
 
 use super::bundle::{Rule, RuleDecision};
 use super::command::{CommandContext, is_in_reach, only_command};
@@ -7,10 +8,11 @@ use super::host_access::never_reaches;
 use super::shell::Arg;
 use crate::protocol::{SandboxAccess, Target};
 
-/// Words after those of a rule that affect only the verbosity, or that select locked versions.
+/// Options that may follow the words of a rule because they only affect verbosity or select locked versions.
 const QUIET: &[&str] = &["-q", "--quiet", "-v", "-vv", "--verbose", "--silent", "--no-progress", "--locked", "--frozen"];
 
-/// Returns the hosts to which rules let the only command of a line connect. A project's policy cannot add any.
+/// If a line consists of a single command, returns the hosts that rules permit it to connect to. A project's policy
+/// cannot add hosts.
 pub(crate) fn remembered_hosts(command: &str, cwd: &Target, scene: &CommandContext<'_>) -> Vec<SandboxAccess> {
     let mut hosts: Vec<SandboxAccess> = Vec::new();
     only_command(command, cwd, scene, |line, part, scene| {
@@ -34,8 +36,8 @@ pub(crate) fn remembered_hosts(command: &str, cwd: &Target, scene: &CommandConte
     hosts
 }
 
-/// Returns whether a rule lets this command connect to its hosts: it has the words of the rule, and no other relevant
-/// words.
+/// Returns whether a rule permits this command to connect to its hosts. The command must consist of the rule's words
+/// and must not add any significant word.
 fn covers(rule: &Rule, argv: &[Arg]) -> bool {
     let is_plain = |arg: &Arg| arg.is_known() && !arg.glob;
     let adds = argv.iter().skip(rule.word_count()).any(|arg| !QUIET.contains(&arg.text.as_str()));

@@ -1,4 +1,4 @@
-//! Verdicts on requests, based on the URL, the resolved addresses, the lists of every layer, and the mode.
+//! Verdicts on HTTP requests, based on the URL, the resolved addresses, the lists in every policy layer, and the mode.
 
 use super::bundle::HttpCapability;
 use super::layer::{CompiledLayer, Scope};
@@ -14,7 +14,7 @@ use core::net::IpAddr;
 
 const CAPABILITY: &str = "Network.Http";
 
-/// Returns the verdict of all layers on one request. No name is resolved.
+/// Returns the verdict on a request, combined across all policy layers, without resolving host names.
 pub(crate) fn judge(url: &str, method: &str, layers: &[CompiledLayer], mode: Mode) -> ActionFinding {
     let reads_only = is_read_method(method);
     let finding = |decided, risk| ActionFinding { decided, risk, critical: false, reads_only, remember: None, parts: Vec::new() };
@@ -52,13 +52,13 @@ pub(crate) fn judge(url: &str, method: &str, layers: &[CompiledLayer], mode: Mod
     } else {
         decided
     };
-    // A request that carries data away, or that no rule may allow, is never covered by a plan.
+    // A plan never covers a request that sends data or that no rule may allow.
     let is_plain = reads_only && risk <= Risk::Medium && !decided.locked;
     let remember = is_plain.then(|| to_host(&destination));
     ActionFinding { remember, ..finding(decided, risk) }
 }
 
-/// Returns an error if a connection for this URL must not use the resolved address.
+/// Returns an error if a connection for this URL may not be made to the resolved address.
 pub(crate) fn may_connect(url: &str, address: IpAddr, layers: &[CompiledLayer]) -> Result<(), String> {
     let destination = parse(url)?;
     let Some(kind) = special_purpose(address) else { return Ok(()) };
@@ -80,7 +80,7 @@ fn rules(layer: &CompiledLayer) -> Option<&HttpCapability> {
     layer.bundle.capabilities.http.as_ref()
 }
 
-/// A host that is not public but was named by the user or an administrator. A project cannot name one.
+/// A non-public host that the user or an administrator explicitly allowed. A project cannot allow such a host.
 struct AllowedHost {
     rule: String,
     with_port: bool,

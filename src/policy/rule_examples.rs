@@ -1,4 +1,4 @@
-//! Examples of rules, `match` and `not_match`, checked against the rules when a bundle is read.
+//! Checks the `match` and `not_match` examples of rules when a bundle is read.
 
 use super::bundle::{Bundle, BundleError, RuleDecision};
 use super::command::{CommandContext, applies};
@@ -8,13 +8,13 @@ use crate::protocol::Mode;
 use jiff::Timestamp;
 use std::path::PathBuf;
 
-/// Checks the examples of all rules of a bundle.
+/// Checks the examples of all rules in a bundle.
 pub(crate) fn check_examples(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
     check_command_rules(bundle, name)?;
     check_file_rules(bundle, name)
 }
 
-/// Checks the examples of the rules about commands.
+/// Checks the examples of command rules.
 fn check_command_rules(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
     let Some(shell) = &bundle.capabilities.shell else { return Ok(()) };
     let (root, context) = example_workspace();
@@ -31,7 +31,7 @@ fn check_command_rules(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
     Ok(())
 }
 
-/// Checks the examples of the rules about paths.
+/// Checks the examples of path rules.
 fn check_file_rules(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
     let (root, context) = example_workspace();
     let tables = [(true, &bundle.capabilities.read), (false, &bundle.capabilities.write), (false, &bundle.capabilities.delete)];
@@ -57,7 +57,7 @@ fn check_file_rules(bundle: &Bundle, name: &str) -> Result<(), BundleError> {
     Ok(())
 }
 
-/// Returns the workspace and the context in which examples are judged.
+/// Returns the workspace root and the context in which examples are judged.
 fn example_workspace() -> (PathBuf, Context) {
     let root = PathBuf::from("/workspace");
     let context = Context {

@@ -1,5 +1,5 @@
-//! Verdicts on web searches, based on the rules of every layer about the query and its domains, and on the data that
-//! the query would send.
+//! Verdicts on web searches, based on each policy layer's rules for queries and domains, and on the data that the query
+//! would send.
 
 use super::bundle::{RuleDecision, SearchCapability, SearchRule};
 use super::layer::{CompiledLayer, is_in_effect};
@@ -11,20 +11,20 @@ use jiff::Timestamp;
 
 const CAPABILITY: &str = "Network.Search";
 
-/// Length in bytes from which a query may leak data.
+/// Length, in bytes, above which a query has a high instead of a medium risk, because it may leak data.
 const LONG_QUERY: usize = 256;
 
-/// A search in the form in which the service would receive it.
+/// A search as the search service would receive it.
 pub(crate) struct SearchText<'a> {
     pub query: &'a str,
-    /// Domains that the results are limited to; empty for the whole web.
+    /// Domains to which the results are restricted. If empty, the whole web is searched.
     pub domains: &'a [String],
-    /// Name of the search service: `Brave`. Empty if none is set up.
+    /// Name of the search service, such as `Brave`. Empty if no service is configured.
     pub service: &'a str,
 }
 
-/// Returns the verdict of all layers on one search. A search does not change any files, so plan mode asks as other
-/// modes do. No mode allows it without approval, because the query leaves this machine.
+/// Returns the verdict on a search, combined across all policy layers. Plan mode does not deny searches, because they
+/// change no files. No mode allows them without approval, because the query leaves this machine.
 pub(crate) fn judge(searched: &SearchText<'_>, layers: &[CompiledLayer], now: Timestamp) -> ActionFinding {
     let long = searched.query.len() > LONG_QUERY;
     let risk = if long { Risk::High } else { Risk::Medium };
@@ -58,7 +58,8 @@ fn judge_layer(searched: &SearchText<'_>, hosts: &[Host], layer: &CompiledLayer,
     Some(decided)
 }
 
-/// Returns the verdict by rules. Order: deny rules, ask rules, allow rules, approval.
+/// Returns the verdict based on rules. Deny rules are checked first, followed by ask rules, allow rules and the default
+/// approval.
 fn judge_by_rules(
     searched: &SearchText<'_>,
     hosts: &[Host],

@@ -1,7 +1,7 @@
-//! Environment variables that affect what a program runs: they make it load code, start programs or read other
+//! Environment variables that influence what a program runs, by making it load code, start other programs or read other
 //! settings.
 
-/// Variables that make a program load code, start another program or read other settings, and prefixes of such names.
+/// Names of variables that make a program load code, start another program or read other settings.
 const STEERING: &[&str] = &[
     "PATH",
     "CDPATH",
@@ -103,7 +103,7 @@ const STEERING_STARTS: &[&str] = &[
     "COR_",
 ];
 
-/// Returns whether a variable can change the behaviour of a program independently of its arguments.
+/// Returns whether a variable can change a program's behaviour independently of its arguments.
 pub(crate) fn steers(name: &str) -> bool {
     STEERING.contains(&name) || STEERING_STARTS.iter().any(|start| name.starts_with(start))
 }

@@ -1,5 +1,5 @@
-//! Verdicts on uploads of files as artifacts: they must be readable, the capability must be granted, and the size limit
-//! applies.
+//! Verdicts on uploading files as artifacts. The file must be readable and within the size limit, and the capability
+//! must be granted.
 
 use super::files::{self, FileAccess};
 use super::layer::CompiledLayer;

@@ -1,8 +1,8 @@
-//! Limits on agents: `[agents]`.
+//! The `[agents]` table of a bundle, which limits agents.
 
 use super::reader::{BundleError, BundleTable};
 
-/// Limits on the agents that a session starts; an absent one limits nothing.
+/// Limits on the agents that a session may start. `None` means unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AgentLimits {
     pub at_once: Option<u64>,
@@ -32,7 +32,7 @@ impl AgentLimits {
         })
     }
 
-    /// Returns the smaller of each limit.
+    /// Combines two sets of limits, keeping the smaller value for each key.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();

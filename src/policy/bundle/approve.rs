@@ -1,12 +1,13 @@
-//! Values of three keys: `approve` (whether the user approves a command or its effects), `unsandboxed` (whether a
-//! command may run outside the sandbox), and `build_output` (where a command in a copy writes build output).
+//! Values of the keys `approve` (whether the user approves a command or its effects), `unsandboxed` (whether a command
+//! may run outside the sandbox) and `build_output` (where a command that runs in a copy of the workspace writes its
+//! build output).
 
 pub use crate::protocol::Approve;
 
-/// Values of `approve` in a policy file.
+/// Values that a policy file accepts for `approve`.
 pub(crate) const APPROVES: &[(&str, Approve)] = &[("command", Approve::Command), ("effects", Approve::Effects)];
 
-/// Whether the user can let one command run outside the sandbox.
+/// Value of `unsandboxed`, which determines whether a command may run outside the sandbox with the user's approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Unsandboxed {
     Deny,
@@ -14,19 +15,19 @@ pub enum Unsandboxed {
     Ask,
 }
 
-/// Values of `unsandboxed` in a policy file.
+/// Values that a policy file accepts for `unsandboxed`.
 pub(crate) const UNSANDBOXED: &[(&str, Unsandboxed)] = &[("deny", Unsandboxed::Deny), ("ask", Unsandboxed::Ask)];
 
-/// Location to which a command that runs in a copy writes build output.
+/// Destination of the build output of a command that runs in a copy of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum BuildOutputMode {
-    /// To the copy, and from there to the workspace once all other effects are decided.
+    /// The copy. The output is applied to the workspace once all other effects have been approved or rejected.
     #[default]
     Layer,
-    /// Directly to build directories that existed before.
+    /// Build directories that already exist in the workspace, to which the output is written directly.
     Direct,
 }
 
-/// Values of `build_output` in a policy file.
+/// Values that a policy file accepts for `build_output`.
 pub(crate) const BUILD_OUTPUTS: &[(&str, BuildOutputMode)] =
     &[("layer", BuildOutputMode::Layer), ("direct", BuildOutputMode::Direct)];

@@ -31,11 +31,11 @@ pub struct Capabilities {
     pub search: Option<SearchCapability>,
     pub upload: Option<Upload>,
     pub mcp: Option<McpCapability>,
-    /// Back-end tools. Patterns name them as `SERVER/TOOL`, like MCP tools.
+    /// Back-end tools. Like MCP tools, they are matched by `SERVER/TOOL` patterns.
     pub backend: Option<McpCapability>,
-    /// Rules about custom tools, by name.
+    /// Rules for custom tools, matched by tool name.
     pub custom: Vec<ToolRule>,
-    /// Names of all listed capabilities.
+    /// Names of all capabilities that the bundle lists.
     pub granted: Vec<String>,
 }
 

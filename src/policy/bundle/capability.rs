@@ -1,4 +1,4 @@
-//! Capability tables of a bundle and their keys.
+//! Capability tables of a bundle.
 
 use super::file_rule::FileRule;
 use super::path_patterns::patterns;
@@ -7,15 +7,15 @@ use super::rule::{ProgramPattern, Rule};
 use super::sandbox_terms::Terms;
 use crate::policy::paths::Pattern;
 
-/// The table `File.Read`, `File.Write` or `File.Delete`.
+/// A `File.Read`, `File.Write` or `File.Delete` table.
 #[derive(Debug, Clone, Default)]
 pub struct FileCapability {
     pub line: usize,
-    /// Allowed paths; an empty list allows nothing, `None` allows every path.
+    /// Allowed paths. `None` allows every path; an empty list allows none.
     pub allowed: Option<Vec<Pattern>>,
     pub allowed_line: usize,
     pub blocked: Vec<Pattern>,
-    /// Protected paths that this bundle allows access to, at high risk.
+    /// Protected paths to which this bundle permits access, at high risk.
     pub unprotected: Vec<Pattern>,
     pub max_file_size_bytes: Option<u64>,
     pub requires_approval: bool,
@@ -24,7 +24,7 @@ pub struct FileCapability {
     pub rules: Vec<FileRule>,
 }
 
-/// The table `Shell.Exec`.
+/// The `Shell.Exec` table.
 #[derive(Debug, Clone, Default)]
 pub struct ShellCapability {
     pub requires_approval: bool,
@@ -78,7 +78,7 @@ impl ShellCapability {
     }
 }
 
-/// The table `Workspace.Upload`.
+/// The `Workspace.Upload` table.
 #[derive(Debug, Clone)]
 pub struct Upload {
     pub line: usize,

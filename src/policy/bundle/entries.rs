@@ -1,23 +1,23 @@
-//! Entries of a bundle: every key with its value and line, for `aye policy explain`.
+//! Lists every key in a bundle with its value and line, for `aye policy explain`.
 
 use super::reader::BundleTable;
 use toml::de::{DeTable, DeValue};
 
-/// Tables whose members are sections of their own.
+/// Tables whose children are listed as separate sections.
 const GROUPS: &[&str] = &["capabilities", "approval_rules"];
 
-/// One key with its value, as written in the bundle.
+/// A key and its value, as written in the bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundleEntry {
-    /// Section such as `capabilities."File.Read"`; empty for top-level keys.
+    /// Section that contains the key, such as `capabilities."File.Read"`; empty for top-level keys.
     pub section: String,
     pub key: String,
-    /// Value as TOML, on one line.
+    /// Value in TOML syntax, on a single line.
     pub value: String,
     pub line: usize,
 }
 
-/// Returns every entry of a bundle, in the order of the names.
+/// Returns every entry in a bundle, sorted by name.
 pub(crate) fn bundle_entries(root: &BundleTable<'_>) -> Vec<BundleEntry> {
     let mut all = Vec::new();
     section_entries(root.table, "", &|span| root.source.line(span), &mut all);
@@ -46,7 +46,7 @@ fn section_entries(
     }
 }
 
-/// Returns a value as TOML on one line.
+/// Formats a value in TOML syntax on a single line.
 fn to_toml(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => toml::Value::String(text.to_string()).to_string(),
@@ -69,7 +69,7 @@ fn to_toml(value: &DeValue<'_>) -> String {
     }
 }
 
-/// Returns a key as it must be written in TOML.
+/// Formats a key in TOML syntax, quoting it if necessary.
 fn toml_key(key: &str) -> String {
     let plain = !key.is_empty() && key.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
     if plain { key.to_owned() } else { toml::Value::String(key.to_owned()).to_string() }

@@ -1,4 +1,4 @@
-//! Tests of a policy, `[[tests]]`: calls with their expected verdicts. Run by `aye policy test`.
+//! The `[[tests]]` of a policy, which `aye policy test` runs. Each one is a tool call with its expected verdict.
 
 use super::reader::{BundleError, BundleTable, join_alternatives};
 use crate::protocol::{ApproveWhen, Mode, Risk, VerdictKind};
@@ -10,7 +10,7 @@ const RISKS: &[(&str, Risk)] = &[("low", Risk::Low), ("medium", Risk::Medium), (
 const APPROVALS: &[(&str, ApproveWhen)] = &[("before", ApproveWhen::Before), ("effects", ApproveWhen::Effects)];
 const MODES: &[(&str, Mode)] = &[("plan", Mode::Plan), ("ask", Mode::Ask), ("auto-edit", Mode::AutoEdit), ("auto", Mode::Auto)];
 
-/// One call with its expected result; a field that is `None` accepts any value.
+/// A tool call with its expected result. An expectation of `None` accepts any value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
     pub line: usize,
@@ -19,11 +19,11 @@ pub struct Test {
     pub tool_line: usize,
     pub arguments: Map<String, Value>,
     pub verdict: VerdictKind,
-    /// Expected rule: `built-in` or `user:31`; `:31` is a line of this file.
+    /// Expected rule, such as `built-in` or `user:31`, where `31` is a line number in this file.
     pub rule: Option<String>,
     pub risk: Option<Risk>,
     pub approve: Option<ApproveWhen>,
-    /// Hosts that the command reaches without a prompt.
+    /// Hosts that the command is expected to reach without a prompt.
     pub hosts: Option<Vec<String>>,
     pub reason_contains: Option<String>,
     pub mode: Mode,
@@ -62,7 +62,7 @@ fn to_object(section: &BundleTable<'_>) -> Map<String, Value> {
     section.table.iter().map(|(key, value)| (key.get_ref().to_string(), json(value.get_ref()))).collect()
 }
 
-/// Returns a TOML value as the JSON that a model would send.
+/// Converts a TOML value to the JSON that a model would send.
 fn json(value: &DeValue<'_>) -> Value {
     match value {
         DeValue::String(text) => Value::from(text.as_ref()),

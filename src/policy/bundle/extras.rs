@@ -1,10 +1,10 @@
-//! Tables of a bundle that are not capabilities.
+//! Bundle tables other than capabilities.
 
 use super::reader::{BundleError, BundleTable};
 use crate::protocol::Risk;
 use std::collections::BTreeMap;
 
-/// Allowed models, and limits on their use.
+/// Models that may be used, and limits on their use.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelLimits {
     /// `PROVIDER/NAME` patterns; `None` allows every model.
@@ -42,7 +42,7 @@ impl ModelLimits {
         })
     }
 
-    /// Returns whether a model may be called, by its `PROVIDER/NAME`.
+    /// Returns whether the model `PROVIDER/NAME` may be called.
     pub fn allows(&self, model: &str) -> bool {
         self.allowed_models
             .as_ref()
@@ -50,7 +50,7 @@ impl ModelLimits {
     }
 }
 
-/// Title and description of an approval.
+/// Title and description shown in an approval prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalRule {
     pub title: String,
@@ -69,7 +69,7 @@ pub(crate) fn approval_rules(root: &BundleTable<'_>) -> Result<BTreeMap<String, 
     Ok(rules)
 }
 
-/// Reads the time in seconds after which an approval over a connection times out.
+/// Reads the timeout, in seconds, of approvals that are requested over a connection.
 pub(crate) fn approval_timeout(root: &BundleTable<'_>) -> Result<Option<u64>, BundleError> {
     let Some(section) = root.section("approval")? else { return Ok(None) };
     section.only(&["timeout_seconds", "guard", "service_max_risk"])?;

@@ -1,4 +1,4 @@
-//! Rules about paths, `[[capabilities."File.Write".rules]]`.
+//! Path rules, such as `[[capabilities."File.Write".rules]]`.
 
 use super::path_patterns::patterns;
 use super::reader::{BundleError, BundleTable};
@@ -6,7 +6,7 @@ use super::rule::{RuleDecision, decision, examples};
 use crate::policy::paths::Pattern;
 use jiff::Timestamp;
 
-/// A rule about paths.
+/// A rule for file paths.
 #[derive(Debug, Clone)]
 pub struct FileRule {
     pub line: usize,

@@ -1,4 +1,4 @@
-//! Lints for a valid bundle whose content is probably unintended. They report no false positives.
+//! Warnings about bundles that are valid but probably not what the author intended.
 
 use super::Bundle;
 use super::capability::{FileCapability, ShellCapability};
@@ -9,7 +9,7 @@ use crate::policy::shell::options::check_options;
 use crate::policy::shell::{Arg, pattern};
 use jiff::Timestamp;
 
-/// A warning about a line of a bundle.
+/// A warning about one line of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     pub line: usize,
@@ -17,11 +17,11 @@ pub struct Warning {
 }
 
 const EXPIRED: &str = "the rule has expired and has no effect; remove it or renew it";
-/// Names of approval rules for which all versions of aye have titles.
+/// Names of the approval rules for which every version of aye has a title.
 const HEADINGS: [&str; 4] = ["edit", "delete", "command", "network"];
 
-/// Returns the warnings for a bundle that was parsed from `text`. `of_project`: whether it is a project's bundle, which
-/// can only tighten, so that missing keys allow nothing.
+/// Returns the warnings for a bundle. If `of_project` is set, the bundle belongs to a project and can only tighten the
+/// policy, so entries that would loosen the policy are reported, whereas missing keys are not.
 pub fn warnings(bundle: &Bundle, of_project: bool, now: Timestamp) -> Vec<Warning> {
     let mut found = Vec::new();
     if bundle.expires_at.is_some_and(|end| end <= now) {
@@ -56,7 +56,7 @@ pub fn warnings(bundle: &Bundle, of_project: bool, now: Timestamp) -> Vec<Warnin
     found
 }
 
-/// Warns about a policy that grants neither files nor commands, which is rarely intended.
+/// Warns about a policy that grants access to neither files nor commands, which is rarely intended.
 pub fn lint_narrow_grants(bundle: &Bundle) -> Option<String> {
     let grants = |names: &[&str]| names.iter().any(|name| bundle.capabilities.granted.iter().any(|granted| granted == name));
     let is_little = !bundle.extends && !grants(&["File.Read", "File.Write", "File.Delete", "Shell.Exec"]);
@@ -84,7 +84,7 @@ fn lint_files(name: &str, files: &FileCapability, now: Timestamp) -> Vec<Warning
     found
 }
 
-/// Warns about a glob that ends with a slash. Such a glob matches nothing, because no path ends with a slash.
+/// Warns about a glob that ends with a slash. Such a glob never matches, because no path ends with a slash.
 fn lint_trailing(pattern: &Pattern) -> Option<Warning> {
     let glob = pattern.text.replace("${workspace}", "").contains(['*', '?', '[', '{']);
     let open = pattern.text.trim_end_matches('/');
@@ -135,7 +135,7 @@ fn lint_rules(shell: &ShellCapability, now: Timestamp) -> Vec<Warning> {
     found
 }
 
-/// Returns whether two rules match the same words and have the same effect.
+/// Returns whether two rules match the same commands and have the same effect.
 fn is_equivalent(one: &Rule, other: &Rule) -> bool {
     one.decision == other.decision
         && one.elements == other.elements
@@ -144,7 +144,8 @@ fn is_equivalent(one: &Rule, other: &Rule) -> bool {
         && one.expires_at.is_none()
 }
 
-/// Returns the entry that takes precedence over the rule in all cases: blocked and deny before ask, ask before allow.
+/// Describes the entry that always takes precedence over the rule; `None` if no entry does. Blocked commands and deny
+/// rules take precedence over ask rules, and ask rules over allow rules.
 fn stricter(shell: &ShellCapability, rule: &Rule) -> Option<String> {
     if let Some(entry) = shell.blocked.iter().find(|entry| blocks(entry, rule)) {
         return Some(format!("`blocked_commands` contains `{}` on line {}", entry.text, entry.line));
@@ -184,8 +185,8 @@ fn is_glob(word: &str) -> bool {
     word.contains(['*', '?', '['])
 }
 
-/// Warns about an allow rule for a program whose options aye does not know, or that is limited to reading by the option
-/// table.
+/// Warns about two kinds of allow rule: one that allows every option because aye does not know the program's options,
+/// and one whose program can write although the option table permits only reading.
 fn lint_options(rule: &Rule) -> Option<Warning> {
     let programs = rule.elements.first()?;
     let plain = |name: &&String| !is_glob(name);
@@ -221,12 +222,12 @@ fn lint_options(rule: &Rule) -> Option<Warning> {
     Some(Warning { line: rule.line, message })
 }
 
-/// Returns the line of a key.
+/// Returns the line number of a key, or `None` if the bundle does not contain the key.
 fn find_line(bundle: &Bundle, section: &str, key: &str) -> Option<usize> {
     bundle.stated.iter().find(|stated| stated.section == section && stated.key == key).map(|stated| stated.line)
 }
 
-/// Warns about capabilities that need no approval only because `requires_approval` is not set.
+/// Warns about capabilities that need no approval merely because `requires_approval` is not set.
 fn lint_unasked(bundle: &Bundle) -> Vec<Warning> {
     let mut found = Vec::new();
     let mut warn = |line: usize, name: &str, what: &str| {

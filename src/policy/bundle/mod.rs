@@ -1,4 +1,5 @@
-//! Policy bundle of one file. Parsing is strict: a bundle with any unknown part is rejected completely.
+//! Policy bundle, read from a single file. Parsing is strict: an unknown key or value anywhere rejects the whole
+//! bundle.
 
 mod agents;
 mod approve;
@@ -50,47 +51,47 @@ use toml::de::DeTable;
 
 /// Error for a bundle without a schema version.
 pub(super) const MISSING_VERSION: &str = "`schema_version` is missing; expected `schema_version = 1`";
-/// Maximum size of a policy file in bytes; hand-written policies are never larger.
+/// Maximum size of a policy file in bytes, far above that of any hand-written policy.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// The content of one policy file.
+/// Parsed content of a policy file.
 #[derive(Debug, Clone, Default)]
 pub struct Bundle {
-    /// `bundle_version`, shown to users.
+    /// `bundle_version`, which is shown to users.
     pub version: Option<String>,
-    /// The only session to which the bundle applies, if it names one.
+    /// Session to which the bundle is restricted, if any.
     pub session_id: Option<String>,
     pub expires_at: Option<Timestamp>,
-    /// Whether the built-in policy applies to the capabilities that the file does not name: `extends = "built-in"`.
+    /// Whether the built-in policy applies to capabilities that the file does not mention (`extends = "built-in"`).
     pub extends: bool,
-    /// Whether capabilities that the file does not name are denied, even if the file can only tighten: `unlisted =
-    /// "deny"`.
+    /// Whether capabilities that the file does not mention are denied, even if the file can only tighten the policy
+    /// (`unlisted = "deny"`).
     pub denies_unlisted: bool,
     pub llm: ModelLimits,
     pub capabilities: Capabilities,
-    /// Tools that are disabled, even if a capability grants them.
+    /// Tools that are disabled even if a capability grants them.
     pub disabled: Vec<ToolPattern>,
-    /// Commands that are offered as separate tools.
+    /// Commands offered as separate tools.
     pub named: Vec<NamedCommand>,
     pub approval_rules: BTreeMap<String, ApprovalRule>,
-    /// Time in seconds after which a pending approval times out.
+    /// Timeout of a pending approval, in seconds.
     pub approval_timeout_seconds: Option<u64>,
     /// Highest risk that the approval service may approve.
     pub service_risk: Option<ServiceRisk>,
     /// Limits on agents.
     pub agents: AgentLimits,
-    /// Redactions in addition to the built-in ones.
+    /// Redactions that the bundle adds to the built-in ones.
     pub redactions: Vec<super::redact::RedactionRule>,
-    /// Every entry as written.
+    /// Every entry in the bundle, as written.
     pub stated: Vec<BundleEntry>,
     widens: Vec<(usize, String)>,
     pub tests: Vec<Test>,
-    /// Text of the file, for quotes in messages.
+    /// Source text, quoted in messages.
     text: Arc<str>,
 }
 
 impl Bundle {
-    /// Parses a bundle without checking the examples of its rules. `name`: name of the file in errors.
+    /// Parses a bundle without checking the examples of its rules. `name` is the file name shown in errors.
     pub(super) fn parse_unchecked(text: &str, name: &str) -> Result<Self, BundleError> {
         let whole = |message: String| BundleError { name: name.to_owned(), line: None, message };
         if text.len() > MAX_BYTES {
@@ -108,7 +109,7 @@ impl Bundle {
         Ok(Self { text: text.into(), ..Self::read(&root)? })
     }
 
-    /// Returns the number of `match` and `not_match` lines of the rules.
+    /// Returns the total number of `match` and `not_match` examples in the rules.
     pub fn examples(&self) -> usize {
         let Capabilities { read, write, delete, shell, .. } = &self.capabilities;
         let of_commands = shell.iter().flat_map(|shell| &shell.rules);
@@ -174,23 +175,25 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// Returns the line of a key; 1 if the key is missing.
+    /// Returns the line number of a key, or 1 if the key is missing.
     pub fn line_number(&self, section: &str, key: &str) -> usize {
         self.stated.iter().find(|stated| stated.section == section && stated.key == key).map_or(1, |stated| stated.line)
     }
 
-    /// Returns the entries that would loosen a policy, with their lines. They have no effect in a project's bundle.
+    /// Returns the entries that would loosen a policy, with their line numbers. In a project's bundle, these entries
+    /// have no effect.
     pub fn widens(&self) -> &[(usize, String)] {
         &self.widens
     }
 
-    /// Returns the text of a line of the file; for the line of a table header, the first lines of the table.
+    /// Returns the text of a line in the file. If the line is a table header, also returns the first lines of the
+    /// table.
     pub fn quoted(&self, line: usize) -> Vec<String> {
         quote_entry(&self.text, line)
     }
 }
 
-/// Reads `extends`. Its only valid value is `built-in`.
+/// Reads `extends`, whose only valid value is `built-in`.
 fn extends(root: &BundleTable<'_>) -> Result<bool, BundleError> {
     match root.text("extends")? {
         None => Ok(false),

@@ -1,9 +1,9 @@
-//! Named commands, `[[named_commands]]`: programs that the bundle fixes, with typed arguments.
+//! Named commands (`[[named_commands]]`): command lines with typed arguments that the bundle defines.
 
 use super::reader::{BundleError, BundleTable, SpannedText, join_alternatives, suggestion};
 use std::collections::BTreeMap;
 
-/// Maximum length of a text argument that a model passes, in bytes.
+/// Maximum length, in bytes, of a text argument passed by a model.
 const TEXT_BYTES: usize = 4096;
 const NAME_LETTERS: usize = 64;
 const KINDS: &[(&str, ArgumentKind)] = &[
@@ -13,13 +13,13 @@ const KINDS: &[(&str, ArgumentKind)] = &[
     ("integer", ArgumentKind::Integer),
 ];
 
-/// A command that is offered as a separate tool.
+/// A command that is offered to the model as a separate tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedCommand {
     pub name: String,
     pub line: usize,
     pub description: String,
-    /// Program and arguments; `{argument}` is replaced by its value.
+    /// Program and arguments. Each `{argument}` is replaced by the value of that argument.
     pub command: Vec<String>,
     pub arguments: BTreeMap<String, ArgumentKind>,
     pub requires_approval: bool,
@@ -37,7 +37,7 @@ pub enum ArgumentKind {
     /// Text without control characters.
     Text,
     Integer,
-    /// One of these words.
+    /// One of a fixed set of words.
     OneOf(Vec<String>),
 }
 
@@ -87,7 +87,8 @@ impl NamedCommand {
         })
     }
 
-    /// Returns the command with these values filled in. The value of a path is its real, absolute path.
+    /// Substitutes `values` for the arguments and returns the resulting command. The value of a path argument must be
+    /// an absolute path without symlinks.
     pub fn fill(&self, values: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
         if let Some(unknown) = values.keys().find(|name| !self.arguments.contains_key(*name)) {
             let known: Vec<&str> = self.arguments.keys().map(String::as_str).collect();
@@ -100,7 +101,7 @@ impl NamedCommand {
         self.command.iter().map(|word| fill_word(word, values)).collect()
     }
 
-    /// Returns whether these words are a call of this command with any arguments.
+    /// Returns whether `argv` is a call of this command, whatever its argument values.
     pub fn fits(&self, argv: &[String]) -> bool {
         self.command.len() == argv.len() && self.command.iter().zip(argv).all(|(word, given)| fits(&split_word(word), given))
     }
@@ -197,14 +198,14 @@ fn parse_words(section: &BundleTable<'_>, arguments: &BTreeMap<String, ArgumentK
     Ok(words.into_iter().map(|word| word.text).collect())
 }
 
-/// A part of one word of a command.
+/// Literal text or an argument, within one word of a command.
 #[derive(Debug, PartialEq, Eq)]
 enum ArgumentPart<'a> {
     Text(&'a str),
     Argument(&'a str),
 }
 
-/// Splits a word into text and arguments, as in `--out={output}`. Other text in braces is literal.
+/// Splits a word such as `--out={output}` into literal text and arguments. Other text in braces is literal.
 fn split_word(word: &str) -> Vec<ArgumentPart<'_>> {
     let mut found = Vec::new();
     let (mut rest, mut from) = (word, 0);
@@ -233,7 +234,7 @@ fn fill_word(word: &str, values: &BTreeMap<String, String>) -> Result<String, St
             ArgumentPart::Text(text) => whole.push_str(text),
             ArgumentPart::Argument(name) => {
                 let value = values.get(name).ok_or_else(|| format!("`{name}` is missing"))?;
-                // A program would read it as one of its options.
+                // The program would interpret such a value as one of its options.
                 if whole.is_empty() && value.starts_with('-') {
                     return Err(format!("`{name}` starts with `-`, so the program would read it as an option"));
                 }

@@ -1,4 +1,4 @@
-//! The capability `Network.Http`: hosts to which requests may be sent.
+//! The `Network.Http` capability, which determines the hosts that requests may be sent to.
 
 use super::reader::{BundleError, BundleTable, SpannedText};
 use crate::policy::url::{HostPattern, PrivateHost};
@@ -6,11 +6,11 @@ use crate::policy::url::{HostPattern, PrivateHost};
 #[derive(Debug, Clone, Default)]
 pub struct HttpCapability {
     pub line: usize,
-    /// Allowed hosts; `None` allows every public host, and an empty list allows none.
+    /// Allowed hosts. `None` allows every public host; an empty list allows none.
     pub allowed: Option<Vec<HostPattern>>,
     pub allowed_line: usize,
     pub blocked: Vec<HostPattern>,
-    /// Hosts that are allowed although they are not public.
+    /// Allowed hosts that are not publicly reachable.
     pub private: Vec<PrivateHost>,
     pub requires_approval: bool,
     pub approval_line: usize,
@@ -33,7 +33,7 @@ impl HttpCapability {
     }
 }
 
-/// Reads a list of hosts or host patterns.
+/// Reads a list of hosts or host patterns, parsing each item with `parse`.
 pub(super) fn list<T>(
     section: &BundleTable<'_>,
     key: &str,

@@ -1,4 +1,4 @@
-//! Lists of path patterns in a bundle.
+//! Path patterns in a bundle.
 
 use super::reader::{BundleError, BundleTable, SpannedText};
 use crate::policy::paths::Pattern;

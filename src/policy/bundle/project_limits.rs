@@ -1,8 +1,8 @@
-//! Limits on a project's bundle. It can only tighten, so keys that would loosen the policy are ignored and reported.
+//! Restricts a project's bundle to tightening the policy. Keys that would loosen the policy are ignored and reported.
 
 use super::reader::{BundleError, BundleTable};
 
-/// Values that loosen a policy, by capability and key.
+/// Values that would loosen a policy, as (capability, key, value).
 const LOOSE: &[(&str, &str, &str)] = &[
     ("Shell.Exec", "sandbox", "off"),
     ("Shell.Exec", "network", "allow"),
@@ -14,7 +14,7 @@ const LOOSE: &[(&str, &str, &str)] = &[
     ("Shell.Exec", "environment", "inherit"),
 ];
 
-/// Lists that allow access, by capability and key.
+/// Lists that grant access, as (capability, key).
 const OPENING: &[(&str, &str)] = &[
     ("File.Write", "unprotected_paths"),
     ("File.Delete", "unprotected_paths"),
@@ -23,7 +23,7 @@ const OPENING: &[(&str, &str)] = &[
     ("Network.Http", "allowed_private_hosts"),
 ];
 
-/// Returns every entry of a bundle that would loosen a policy, with its line and a description.
+/// Returns every entry in a bundle that would loosen a policy, with its line number and a description.
 pub(crate) fn widens(root: &BundleTable<'_>) -> Result<Vec<(usize, String)>, BundleError> {
     let mut found = Vec::new();
     if let Some(line) = root.line_number("session_id") {
@@ -53,7 +53,8 @@ pub(crate) fn widens(root: &BundleTable<'_>) -> Result<Vec<(usize, String)>, Bun
         if asks == Some(false) {
             found.push((line("requires_approval"), format!("`requires_approval = false` in {name}")));
         }
-        // If the file itself asks, or lists the allowed commands, its allow rules are exceptions to that.
+        // If the file itself requires approval or lists the allowed commands, its allow rules are only exceptions to
+        // that.
         let narrows = asks == Some(true) || capability.line_number("allowed_commands").is_some();
         for rule in capability.sections("rules")? {
             if rule.text("decision")?.is_some_and(|decision| decision.text == "allow") && !narrows {

@@ -1,11 +1,11 @@
-//! Quotes of bundle lines in messages.
+//! Quotes lines of a bundle in messages.
 
-/// Maximum number of quoted lines of one entry.
+/// Maximum number of lines quoted from one entry.
 const MAX_LINES: usize = 6;
-/// Maximum number of characters of a quoted line; longer lines are truncated.
+/// Maximum number of characters in a quoted line; longer lines are truncated.
 const MAX_CHARACTERS: usize = 300;
 
-/// Returns the text of a line; for the line of a table header, the first lines of the table.
+/// Returns the text of a line. If the line is a table header, also returns the first lines of the table.
 pub fn quote_entry(text: &str, line: usize) -> Vec<String> {
     let cut = |line: &str| -> String { line.chars().take(MAX_CHARACTERS).collect() };
     let mut lines = text.lines().skip(line.saturating_sub(1));

@@ -1,24 +1,24 @@
-//! Reader of TOML tables that records the line of every value, so that errors can name it.
+//! Reads TOML tables and records the line of every value, so errors can refer to it.
 
 use jiff::Timestamp;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Reason why a bundle was rejected.
+/// Error that explains why a bundle was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}: {message}", name, line.map_or(String::new(), |line| format!(" line {line}")))]
 pub struct BundleError {
-    /// Name of the file, as the caller gave it.
+    /// File name, as passed by the caller.
     pub name: String,
     pub line: Option<usize>,
     pub message: String,
 }
 
-/// The source text of a bundle.
+/// Source text of a bundle.
 pub struct Source<'a> {
     pub name: &'a str,
-    /// Positions of the line ends.
+    /// Byte offsets of the line breaks.
     breaks: Vec<usize>,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A table with its header, such as `[capabilities."File.Read"]`.
+/// A table and its header, such as `[capabilities."File.Read"]`.
 #[derive(Clone)]
 pub struct BundleTable<'a> {
     pub source: &'a Source<'a>,
@@ -47,7 +47,7 @@ pub struct BundleTable<'a> {
 
 type Read<T> = Result<T, BundleError>;
 
-/// A string with its position.
+/// A string and its position in the source.
 pub struct SpannedText {
     pub text: String,
     pub span: Range<usize>,
@@ -107,7 +107,7 @@ impl<'a> BundleTable<'a> {
         number.map(Some).ok_or_else(|| self.type_error(key, value, "an integer of at least 0"))
     }
 
-    /// Returns an error about the value of a key, or about the table if the key is missing.
+    /// Returns an error at the position of the key's value, or of the whole table if the key is missing.
     pub fn error_at(&self, key: &str, message: &str) -> BundleError {
         let span = self.get(key).map_or_else(|| self.span.clone(), Spanned::span);
         self.source.error(&span, message.to_owned())
@@ -141,7 +141,7 @@ impl<'a> BundleTable<'a> {
         array.iter().map(one).collect::<Read<Vec<SpannedText>>>().map(Some)
     }
 
-    /// Reads an array whose items are strings or arrays of strings.
+    /// Reads an array in which each item is a string or an array of strings.
     pub fn alternatives(&self, key: &str) -> Read<Option<Vec<Vec<SpannedText>>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let expected = "an array of words, each a string or an array of strings";
@@ -181,7 +181,7 @@ impl<'a> BundleTable<'a> {
         Ok(Some(BundleTable { source: self.source, table, span: value.span(), title }))
     }
 
-    /// Returns all nested tables, with the position of their names.
+    /// Returns all nested tables, each with its name and the position of that name.
     pub fn children(&self) -> Read<Vec<(SpannedText, BundleTable<'a>)>> {
         let mut children = Vec::new();
         for key in self.table.keys() {
@@ -217,7 +217,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// Joins names as in "allow, ask or deny".
+/// Joins names into a phrase such as "allow, ask or deny". Returns "nothing" for an empty list.
 pub(crate) fn join_alternatives(names: &[&str]) -> String {
     match names {
         [] => "nothing".to_owned(),
@@ -226,7 +226,7 @@ pub(crate) fn join_alternatives(names: &[&str]) -> String {
     }
 }
 
-/// Returns "did you mean …?", or all possible names.
+/// Returns "did you mean …?" if a known name is similar to `name`, or a list of all known names otherwise.
 pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {
     let near = known.iter().map(|known| (strsim::damerau_levenshtein(name, known), *known)).min();
     match near {

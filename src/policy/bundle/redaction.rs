@@ -1,10 +1,10 @@
-//! User-defined redactions: `[[redaction]]`.
+//! User-defined redactions (`[[redaction]]`).
 
 use super::reader::{BundleError, BundleTable};
 use crate::policy::redact::RedactionRule;
 use regex::RegexBuilder;
 
-/// Maximum size of a compiled pattern in bytes. Larger patterns would slow down redaction.
+/// Maximum size of a compiled pattern in bytes, limited because large patterns slow down redaction.
 const PATTERN_BYTES: usize = 1 << 20;
 const NAME_BYTES: usize = 40;
 
@@ -34,7 +34,8 @@ fn rule(section: &BundleTable<'_>) -> Result<RedactionRule, BundleError> {
     Ok(RedactionRule { kind, expression })
 }
 
-/// Returns the name as it appears in a marker: `company token` becomes `company-token`.
+/// Converts a name to the form used in markers, such as `company-token` for `company token`. Returns `None` if the
+/// result contains no letter or digit, or is too long.
 fn kind(name: &str) -> Option<String> {
     let letters =
         name.trim().chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' });
@@ -43,8 +44,7 @@ fn kind(name: &str) -> Option<String> {
     (!kind.is_empty() && kind.len() <= NAME_BYTES).then_some(kind)
 }
 
-/// Returns the last line of an error from the regex library, which names the cause. The preceding lines show the
-/// position.
+/// Returns the last line of a regex error, which states the cause. The preceding lines only show the position.
 fn last_line(error: &str) -> &str {
     error.lines().last().unwrap_or(error).trim().trim_start_matches("error: ")
 }

@@ -1,4 +1,4 @@
-//! Rules about commands in a bundle, and the matching of their words.
+//! Command rules in a bundle, and how they match the words of a command.
 
 use super::approve::{APPROVES, Approve};
 use super::reader::{BundleError, BundleTable, SpannedText};
@@ -19,19 +19,19 @@ pub enum RuleDecision {
 pub(crate) const DECISIONS: &[(&str, RuleDecision)] =
     &[("allow", RuleDecision::Allow), ("ask", RuleDecision::Ask), ("deny", RuleDecision::Deny)];
 
-/// Reads the required verdict of a rule.
+/// Reads the decision of a rule, which is required.
 pub(crate) fn decision(section: &BundleTable<'_>) -> Result<RuleDecision, BundleError> {
     let missing = || section.source.error(&section.span, "the rule has no `decision`; expected allow, ask or deny");
     section.choice("decision", DECISIONS)?.ok_or_else(missing)
 }
 
-/// Reads the examples of a rule, with their lines.
+/// Reads the example commands or paths of a rule, with their line numbers.
 pub(crate) fn examples(section: &BundleTable<'_>, key: &str) -> Result<Vec<(String, usize)>, BundleError> {
     let texts = section.texts(key)?.unwrap_or_default();
     Ok(texts.into_iter().map(|text| (text.text, section.source.line(&text.span))).collect())
 }
 
-/// An entry of `blocked_commands` or `allowed_commands`: a program, and words that must all be present.
+/// An entry in `blocked_commands` or `allowed_commands`: a program, and words that must all occur in its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramPattern {
     pub text: String,
@@ -40,23 +40,24 @@ pub struct ProgramPattern {
     pub(super) words: Vec<String>,
 }
 
-/// A rule of `[[capabilities."Shell.Exec".rules]]`.
+/// A rule in `[[capabilities."Shell.Exec".rules]]`.
 #[derive(Debug, Clone)]
 pub struct Rule {
     pub line: usize,
     pub decision: RuleDecision,
-    /// Subject of the approval if the rule asks: the command or its effects.
+    /// Subject of the approval if this is an ask rule: the command or its effects.
     pub approve: Approve,
     pub reason: String,
-    /// Whether the rule matches only exactly these words.
+    /// Whether the rule matches only a command that consists of exactly these words, with no further arguments.
     pub exact: bool,
-    /// Whether an allow rule also covers options outside the option table.
+    /// Whether an allow rule also permits options that are not in the option table.
     pub any_args: bool,
-    /// Whether an allow rule also covers the message of a commit, but no other argument.
+    /// Whether an allow rule also permits a commit message, but no other additional argument.
     pub message: bool,
-    /// Whether an allow rule applies only in a copy of the workspace. The effects are decided afterwards.
+    /// Whether an allow rule applies only when the command runs in a copy of the workspace. Its effects are then
+    /// approved or rejected.
     pub sandboxed: bool,
-    /// Hosts that the command may connect to in its copy of the workspace without a prompt.
+    /// Hosts that the command may connect to without a prompt when it runs in a copy of the workspace.
     pub hosts: Vec<SandboxAccess>,
     pub expires_at: Option<Timestamp>,
     /// Example commands that the rule must match or must not match, each with its line.
@@ -66,7 +67,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Returns whether the rule applies to some use of a program with this name.
+    /// Returns whether the rule can match any command of the program `name`.
     pub fn is_about(&self, name: &str) -> bool {
         self.elements.first().is_some_and(|names| names.iter().any(|one| one == name || pattern::matches(one, name)))
     }
@@ -119,11 +120,11 @@ impl Rule {
         Ok(Self {
             line: section.line(),
             decision,
-            // An ask rule applies to the command unless it says otherwise.
+            // Without `approve`, an ask rule requires approval of the command itself.
             approve: approve.unwrap_or_default(),
             reason: section.text("reason")?.map(|text| text.text).unwrap_or_default(),
             exact,
-            // If all words are named, no table of harmless options is needed.
+            // An exact rule names all words, so no table of harmless options is needed.
             any_args: args == Some(Args::Any) || exact,
             message,
             sandboxed,
@@ -135,17 +136,18 @@ impl Rule {
         })
     }
 
-    /// Returns the program names that the rule can start with.
+    /// Returns the names of the programs to which the rule applies.
     pub fn programs(&self) -> impl Iterator<Item = &str> {
         self.elements.iter().take(1).flatten().map(String::as_str)
     }
 
-    /// Returns the number of words in the rule, including the program.
+    /// Returns the number of words in the rule, including the program name.
     pub fn word_count(&self) -> usize {
         self.elements.len()
     }
 
-    /// Returns whether an allow rule matches the words: the plain program name and the words directly after it.
+    /// Returns whether an allow rule matches a command. The program name must match as it is spelled, and the rule's
+    /// words must directly follow it, except that harmless global options of git are skipped.
     pub fn matches_allow(&self, argv: &[Arg]) -> bool {
         let Some((program, rest)) = self.elements.split_first() else { return false };
         if self.message {
@@ -166,13 +168,14 @@ impl Rule {
             && rest.iter().zip(words).all(|(element, arg)| one_matches(element, &arg.text))
     }
 
-    /// Returns whether the form of a command's program name allows a match: a path matches only if the rule contains a
-    /// path.
+    /// Returns whether the rule may match a program spelled like this. A path is matched only by a rule with
+    /// `sandboxed` that contains exactly this path.
     pub fn may_name(&self, program: &str) -> bool {
         !program.contains('/') || (self.sandboxed && self.programs().any(|name| name == program))
     }
 
-    /// Returns whether an ask or deny rule matches the words, even if options come before them.
+    /// Returns whether an ask or deny rule matches a command. Options before and between the words are ignored unless
+    /// the rule is exact.
     pub fn restricts(&self, argv: &[Arg]) -> bool {
         let Some((program, rest)) = self.elements.split_first() else { return false };
         if self.exact {
@@ -182,17 +185,17 @@ impl Rule {
     }
 }
 
-/// Arguments that an allow rule covers.
+/// Additional arguments that an allow rule permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Args {
-    /// Options with which the program neither writes nor runs code.
+    /// Only options with which the program neither writes files nor runs code.
     Table,
     Any,
-    /// The message of a commit.
+    /// Only a commit message.
     Message,
 }
 
-/// Reads the hosts that a command may connect to in a copy of the workspace.
+/// Reads the hosts that a command may connect to when it runs in a copy of the workspace.
 fn hosts(section: &BundleTable<'_>, sandboxed: bool, elements: &[Vec<SpannedText>]) -> Result<Vec<SandboxAccess>, BundleError> {
     let Some(texts) = section.texts("hosts")? else { return Ok(Vec::new()) };
     if !sandboxed {
@@ -211,12 +214,12 @@ fn hosts(section: &BundleTable<'_>, sandboxed: bool, elements: &[Vec<SpannedText
     texts.into_iter().map(host).collect()
 }
 
-/// Returns whether a name refers to a program in the workspace and cannot leave it: `./gradlew`.
+/// Returns whether a program name, such as `./gradlew`, is a path below the current directory.
 fn is_local(name: &str) -> bool {
     name.strip_prefix("./").is_some_and(|rest| rest.split('/').all(|part| !matches!(part, "" | "." | "..")))
 }
 
-/// Returns whether the words start with the elements, literally and without patterns.
+/// Returns whether the words are exactly the given elements, with no further words.
 fn starts_with_elements(elements: &[Vec<String>], words: &[Arg]) -> bool {
     elements.len() == words.len() && elements.iter().zip(words).all(|(element, word)| element_matches(element, &word.text))
 }
@@ -233,7 +236,7 @@ fn one_matches(element: &[String], text: &str) -> bool {
 
 /// Returns whether the words start with the elements, ignoring options and their values.
 fn starts_with_elements_and_options(elements: &[Vec<String>], words: &[Arg]) -> bool {
-    // All possible readings at once: the number of elements found, and whether the word before was an option.
+    // Tracks all possible readings at once: the number of elements found, and whether the preceding word was an option.
     let mut ways = vec![(0, false)];
     for word in words {
         if ways.iter().any(|(found, _)| *found == elements.len()) {
@@ -273,18 +276,18 @@ impl ProgramPattern {
         section.texts(key)?.map(|texts| texts.into_iter().map(one).collect()).transpose()
     }
 
-    /// Returns whether the entry matches some use of the program with this name.
+    /// Returns whether the entry can match any command of the program `name`.
     pub fn is_about(&self, name: &str) -> bool {
         base(&self.program) == name || pattern::matches(&self.program, name)
     }
 
-    /// Returns whether the entry could match the words; a glob may expand to the name of the program.
+    /// Returns whether the entry could match a command, even if only because a glob expands to its program name.
     pub fn could_match(&self, argv: &[Arg]) -> bool {
         self.hits(argv) || (expands_to(&argv[0], &self.program) && self.hits(&with_name(argv, &self.program)))
     }
 
-    /// Returns whether the entry matches: the program by base name in any directory, flags as a set, and other words in
-    /// order.
+    /// Returns whether the entry matches a command. The program may be in any directory, flags may be in any order, and
+    /// all other words must be in the given order.
     pub fn hits(&self, argv: &[Arg]) -> bool {
         let name = base(&argv[0].text);
         if !(self.program == name || self.program == argv[0].text || pattern::matches(&self.program, name)) {
@@ -296,11 +299,11 @@ impl ProgramPattern {
     }
 }
 
-/// Minimum number of literal characters in a program name with a glob.
+/// Minimum number of literal characters that a program name with a glob must contain.
 const MIN_TELLING: usize = 2;
 
-/// Returns whether a name with a glob can expand to this program: `/usr/bin/s?do`. A glob with too few literal
-/// characters does not match.
+/// Returns whether a program name with a glob, such as `/usr/bin/s?do`, can expand to this program. Returns `false` for
+/// a glob with too few literal characters.
 fn expands_to(arg: &Arg, program: &str) -> bool {
     let name = base(&arg.text);
     arg.glob
@@ -312,7 +315,7 @@ fn with_name(argv: &[Arg], name: &str) -> Vec<Arg> {
     std::iter::once(Arg::plain(name)).chain(argv[1..].iter().cloned()).collect()
 }
 
-/// Returns whether all flags of one word of an entry (`-rf`, `--force`) are among the arguments, in any spelling.
+/// Returns whether the arguments contain every flag in one word of an entry (`-rf`, `--force`), in any spelling.
 fn has_flags(program: &str, wanted: &str, args: &[Arg]) -> bool {
     if let Some(long) = wanted.strip_prefix("--") {
         return has_long(long, args) || short_option(program, long).is_some_and(|letter| has_short(program, letter, args));
@@ -333,7 +336,7 @@ fn has_word(wanted: &str, args: &[Arg]) -> bool {
     args.iter().take_while(|arg| arg.text != "--").any(|arg| arg.text == wanted)
 }
 
-/// Returns whether the arguments contain a long option, which may be abbreviated: `--recurs`.
+/// Returns whether the arguments contain a long option, possibly abbreviated (`--recurs`).
 fn has_long(long: &str, args: &[Arg]) -> bool {
     args.iter().take_while(|arg| arg.text != "--").any(|arg| {
         let name = arg.text.strip_prefix("--").map_or("", |text| text.split('=').next().unwrap_or(text));
@@ -345,7 +348,7 @@ fn short_option(program: &str, long: &str) -> Option<char> {
     LONG_NAMES.iter().find(|(of, _, name)| (of.is_empty() || *of == program) && *name == long).map(|(_, short, _)| *short)
 }
 
-/// Short and long spellings of commonly blocked flags. An empty program name applies to all programs.
+/// Short and long spellings of commonly blocked flags, by program. An empty program name stands for every program.
 const LONG_NAMES: &[(&str, char, &str)] = &[
     ("", 'r', "recursive"),
     ("", 'R', "recursive"),

@@ -1,11 +1,12 @@
-//! Sandbox terms of a command (sandbox, network, limits, environment), and their combination across layers.
+//! Sandbox terms of commands (sandbox, network, limits and environment), and how they are combined across policy
+//! layers.
 
 use super::approve::{APPROVES, Approve, BUILD_OUTPUTS, BuildOutputMode, UNSANDBOXED, Unsandboxed};
 use super::path_patterns::patterns;
 use super::reader::{BundleError, BundleTable};
 use crate::policy::paths::Pattern;
 
-/// Value of `sandbox`, from the strictest to the laxest.
+/// Value of `sandbox`, ordered from strictest to laxest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum SandboxSetting {
     ReadOnly,
@@ -22,7 +23,7 @@ pub enum Network {
     Allow,
 }
 
-/// Whether a command runs in a copy-on-write view first.
+/// Value of `preview`, which determines whether a command first runs in a copy-on-write view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Preview {
     Always,
@@ -31,7 +32,7 @@ pub enum Preview {
     Never,
 }
 
-/// Location of package manager caches.
+/// Location of the package managers' caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Cache {
     #[default]
@@ -39,31 +40,31 @@ pub enum Cache {
     Inherit,
 }
 
-/// Environment variables of a command.
+/// Environment variables passed to a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum EnvironmentTerms {
     Inherit,
     #[default]
     Core,
     Only(Vec<String>),
-    /// Names among the variables that `inherit` passes.
+    /// The listed variables, if `Inherit` would pass them.
     InheritOf(Vec<String>),
-    /// Names among the variables that `core` passes.
+    /// The listed variables, if `Core` would pass them.
     CoreOf(Vec<String>),
 }
 
-/// Resource limits of one command.
+/// Resource limits for a single command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CommandLimits {
     pub processes: Option<u64>,
     pub memory_mb: Option<u64>,
     pub file_mb: Option<u64>,
     pub cpu_seconds: Option<u64>,
-    /// Total size of the data that a command writes to its layers, in megabytes.
+    /// Maximum total size, in megabytes, of the data that a command writes to its copy of the workspace.
     pub layer_mb: Option<u64>,
 }
 
-/// The terms that one or more layers set.
+/// Terms set by one or more policy layers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Terms {
     pub sandbox: Option<SandboxSetting>,
@@ -76,13 +77,13 @@ pub struct Terms {
     pub environment: Option<EnvironmentTerms>,
     pub limits: CommandLimits,
     pub max_output_bytes: Option<u64>,
-    /// Additional paths that a sandboxed command may write.
+    /// Additional paths that a sandboxed command may write to.
     pub writable_paths: Option<Vec<Pattern>>,
     /// Additional paths that a sandboxed command may read.
     pub readable_paths: Option<Vec<Pattern>>,
 }
 
-/// Limits that apply if no layer sets any.
+/// Limits that apply if no policy layer sets any.
 const LIMITS: CommandLimits = CommandLimits {
     processes: Some(512),
     memory_mb: Some(8192),
@@ -131,7 +132,7 @@ impl Terms {
         })
     }
 
-    /// Combines two sets of terms by taking the stricter value of each.
+    /// Combines two sets of terms, keeping the stricter value of each.
     #[must_use]
     pub fn strictest(self, other: &Self) -> Self {
         let environment = match (self.environment, &other.environment) {
@@ -154,14 +155,14 @@ impl Terms {
         }
     }
 
-    /// Fills in the defaults, so that terms that are applied later cannot be laxer.
+    /// Fills in the default for each missing term, so combining further terms can only make them stricter.
     #[must_use]
     pub fn with_defaults(self) -> Self {
         Self {
             sandbox: Some(self.sandbox.unwrap_or_default()),
             network: Some(self.network.unwrap_or_default()),
             preview: Some(self.preview.unwrap_or_default()),
-            // If no layer sets it, `config.toml` decides.
+            // If no layer sets `approve`, `config.toml` decides.
             approve: self.approve,
             unsandboxed: Some(self.unsandboxed.unwrap_or_default()),
             build_output: Some(self.build_output.unwrap_or_default()),
@@ -175,7 +176,7 @@ impl Terms {
     }
 }
 
-/// Returns the patterns that are in both lists.
+/// Returns the patterns contained in both lists. A missing list imposes no restriction.
 fn intersect(one: Option<Vec<Pattern>>, other: Option<&Vec<Pattern>>) -> Option<Vec<Pattern>> {
     match (one, other) {
         (Some(one), Some(other)) => {
@@ -221,7 +222,7 @@ impl CommandLimits {
     }
 }
 
-/// Part of aye's own environment that a command inherits, in ascending order.
+/// Set of aye's own environment variables that a command inherits, ordered from smallest to largest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum EnvironmentScope {
     Core,
@@ -240,7 +241,7 @@ impl EnvironmentTerms {
         Ok(names.map(|names| Self::Only(names.into_iter().map(|name| name.text).collect())))
     }
 
-    /// Combines two values: only variables that both pass are passed.
+    /// Combines two values, passing only the variables that both would pass.
     #[must_use]
     pub fn intersection(self, other: &Self) -> Self {
         let ((drawn, names), (other_drawn, others)) = (self.passed_variables(), other.passed_variables());

@@ -1,4 +1,5 @@
-//! The capability `Network.Search`: web searches, and rules about their queries and domains.
+//! The `Network.Search` capability, which determines whether web searches are allowed, with rules for queries and
+//! domains.
 
 use super::reader::{BundleError, BundleTable};
 use super::rule::{RuleDecision, decision};
@@ -6,24 +7,24 @@ use super::tools::{ToolPattern, tool_patterns};
 use crate::policy::url::{Host, HostPattern};
 use jiff::Timestamp;
 
-/// The table `Network.Search`.
+/// The `Network.Search` table.
 #[derive(Debug, Clone)]
 pub struct SearchCapability {
     pub line: usize,
-    /// Whether a search that no rule allows needs approval; true by default.
+    /// Whether searches that no rule allows need approval; `true` by default.
     pub requires_approval: bool,
     pub approval_line: usize,
     pub approval_rule: Option<String>,
     pub rules: Vec<SearchRule>,
 }
 
-/// A rule of `[[capabilities."Network.Search".rules]]`.
+/// A rule in `[[capabilities."Network.Search".rules]]`.
 #[derive(Debug, Clone)]
 pub struct SearchRule {
     pub line: usize,
-    /// Patterns of queries, ignoring case; empty for every query.
+    /// Query patterns, matched case-insensitively. An empty list matches every query.
     queries: Vec<ToolPattern>,
-    /// Patterns of domains; empty for every search.
+    /// Domain patterns. An empty list matches every search.
     domains: Vec<HostPattern>,
     pub decision: RuleDecision,
     pub reason: String,
@@ -62,8 +63,9 @@ impl SearchRule {
         })
     }
 
-    /// Returns whether the rule applies to a search. An allow rule with domains covers only a search that is limited to
-    /// these domains; any other rule covers a search that names one of its domains.
+    /// Returns whether the rule applies to a search. If an allow rule lists domains, it applies only to searches
+    /// limited to those domains. Any other rule that lists domains applies to searches that include at least one of
+    /// them.
     pub fn applies_to(&self, query: &str, hosts: &[Host]) -> bool {
         let asks = self.queries.is_empty() || self.queries.iter().any(|pattern| pattern.hits(query));
         let by = |host: &Host, covers: fn(&HostPattern, &Host) -> bool| self.domains.iter().any(|one| covers(one, host));

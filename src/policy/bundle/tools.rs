@@ -1,4 +1,4 @@
-//! Rules of a bundle about tools by name: MCP tools, and disabled tools.
+//! Bundle rules that match tools by name, for MCP tools and for disabled tools.
 
 use super::reader::{BundleError, BundleTable, SpannedText};
 use super::rule::{RuleDecision, decision};
@@ -6,11 +6,11 @@ use crate::policy::shell::pattern;
 use crate::protocol::BACKEND_SERVER;
 use jiff::Timestamp;
 
-/// Keys of `Mcp.Invoke`: the allowed tools, and the servers that may send prompts to the model.
+/// Keys of `Mcp.Invoke` for the allowed tools and for the servers that may send prompts to the model.
 pub(crate) const SERVER_TOOLS: &str = "allowed_tools";
 const SAMPLING: &str = "allow_sampling";
 
-/// A pattern of tool names, with the wildcards `*` and `?`.
+/// A pattern for tool names, which may contain the wildcards `*` and `?`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolPattern {
     pub text: String,
@@ -18,25 +18,28 @@ pub struct ToolPattern {
 }
 
 impl ToolPattern {
-    /// Returns whether the pattern matches a name, case-sensitively. An allow rule must not cover another tool.
+    /// Returns whether the pattern matches a name. Case-sensitive, so an allow rule cannot match a tool whose name
+    /// differs only in case.
     pub fn names(&self, name: &str) -> bool {
         pattern::matches(&self.text, name)
     }
 
-    /// Returns whether the pattern matches a name, ignoring case. A deny rule must not be avoidable by capitalization.
+    /// Returns whether the pattern matches a name. Ignores case, so a different capitalization cannot evade a deny
+    /// rule.
     pub fn hits(&self, name: &str) -> bool {
         pattern::matches(&self.text.to_lowercase(), &name.to_lowercase())
     }
 }
 
-/// The table `Mcp.Invoke`.
+/// The `Mcp.Invoke` table.
 #[derive(Debug, Clone, Default)]
 pub struct McpCapability {
     pub line: usize,
-    /// `SERVER/TOOL` patterns. Nothing is allowed without the list, or with an empty one.
+    /// `SERVER/TOOL` patterns of allowed tools. Both `None` and an empty list allow nothing.
     pub allowed: Option<Vec<ToolPattern>>,
     pub allowed_line: usize,
-    /// Patterns of servers that may send prompts to the session's model. Without any, no server may.
+    /// Patterns for the servers that may send prompts to the session's model. Both `None` and an empty list allow no
+    /// server.
     pub sampling: Option<Vec<ToolPattern>>,
     pub requires_approval: bool,
     pub approval_line: usize,
@@ -44,14 +47,15 @@ pub struct McpCapability {
     pub rules: Vec<ToolRule>,
 }
 
-/// A rule of `[[capabilities."Mcp.Invoke".rules]]`.
+/// A rule in `[[capabilities."Mcp.Invoke".rules]]`.
 #[derive(Debug, Clone)]
 pub struct ToolRule {
     pub line: usize,
     pub tools: Vec<ToolPattern>,
     pub decision: RuleDecision,
     pub reason: String,
-    /// Fingerprint of description and schema. An allow rule with a fingerprint applies only to a tool that has it.
+    /// Fingerprint of the tool's description and schema. An allow rule with a fingerprint applies only while the tool's
+    /// fingerprint is the same.
     pub fingerprint: Option<String>,
     pub expires_at: Option<Timestamp>,
 }
@@ -72,11 +76,11 @@ impl McpCapability {
     }
 }
 
-/// Keys of `BackendTool.Invoke` for the allowed tools: aye's own spelling, and that of policy services.
+/// Keys of `BackendTool.Invoke` that list the allowed tools: aye's own spelling and that of policy services.
 const BACKEND_TOOLS: [&str; 2] = ["allowed_tool_names", "allowedToolNames"];
 
 impl McpCapability {
-    /// Reads `BackendTool.Invoke`, whose patterns are names without a server.
+    /// Reads `BackendTool.Invoke`, in which patterns are tool names without a server.
     pub fn read_backend(section: &BundleTable<'_>) -> Result<Self, BundleError> {
         let [own, other] = BACKEND_TOOLS;
         section.only(&[own, other, "requires_approval", "approval_rule", "rules"])?;
@@ -136,14 +140,14 @@ impl ToolRule {
     }
 }
 
-/// Reads `Tool.Custom`, which contains only rules. `Shell.Exec` grants custom tools, and each needs approval until a
-/// rule allows it.
+/// Reads `Tool.Custom`, which contains only rules. Custom tools are granted by `Shell.Exec`, but each one needs
+/// approval until a rule allows it.
 pub(crate) fn custom_rules(section: &BundleTable<'_>) -> Result<Vec<ToolRule>, BundleError> {
     section.only(&["rules"])?;
     section.sections("rules")?.iter().map(ToolRule::read).collect()
 }
 
-/// Reads a list of patterns for tool names.
+/// Reads a list of tool name patterns.
 pub(crate) fn tool_patterns(section: &BundleTable<'_>, key: &str) -> Result<Option<Vec<ToolPattern>>, BundleError> {
     let one = |text: SpannedText| {
         if text.text.trim().is_empty() {

@@ -4,7 +4,7 @@ use super::{Arg, CommandEffect, Place, find_places, is_temporary, join_names, no
 use crate::policy::paths::Sandbox;
 use crate::protocol::{Containment, Risk};
 
-/// Verb of a phrase that has its object in the middle.
+/// Verb phrase whose object is inserted before "to the trash".
 const TRASHES: &str = "moves to the trash";
 
 /// Returns the effect of a program that deletes or empties files.
@@ -37,7 +37,7 @@ fn targets_effect(verb: &str, targets: &[&Arg], place: Place<'_>) -> CommandEffe
         }
         let effect = CommandEffect::critical(sentence);
         let blocked = |target: &&Arg| target.is_known() && place.is_outside(target) && !is_temporary(&place.path(target));
-        // A line that also deletes in the workspace would partly succeed.
+        // If the line also deletes files in the workspace, the sandbox does not block those deletions.
         return if targets.iter().all(blocked) { effect.with_containment(Containment::Blocked) } else { effect };
     }
     let inside: Vec<String> = targets.iter().map(|target| target.text.clone()).collect();
@@ -48,19 +48,19 @@ fn targets_effect(verb: &str, targets: &[&Arg], place: Place<'_>) -> CommandEffe
     }
 }
 
-/// Returns whether a target is below a directory for temporary files of which a sandboxed command has its own copy.
+/// Returns whether a target is inside a temporary directory of which every sandboxed command has a private copy.
 fn is_own_temporary(target: &Arg, place: Place<'_>) -> bool {
     let path = place.path(target);
     let is_below = |directory: &str| path.strip_prefix(directory).is_ok_and(|below| below.components().next().is_some());
     place.context.sandbox == Sandbox::Present && !target.glob && ["/tmp", "/var/tmp"].into_iter().any(is_below)
 }
 
-/// Joins a verb and its object.
+/// Joins a verb and its object into a phrase.
 fn phrase(verb: &str, object: &str) -> String {
     if verb == TRASHES { format!("moves {object} to the trash") } else { format!("{verb} {object}") }
 }
 
-/// Returns the object of a verb whose targets are known only at run time.
+/// Returns the object for a verb whose targets are known only at run time.
 fn unnamed_object(verb: &str) -> &'static str {
     if verb.ends_with(" in") {
         "directories whose names are known only at run time"
@@ -69,7 +69,7 @@ fn unnamed_object(verb: &str) -> &'static str {
     }
 }
 
-/// Description of a target that is more than an ordinary file.
+/// A deletion target that deserves more attention than an ordinary file.
 struct SpecialTarget {
     object: String,
     is_critical: bool,
@@ -89,7 +89,7 @@ fn find_special(target: &Arg, verb: &str, place: Place<'_>) -> Option<SpecialTar
         return critical(unnamed_object(verb).to_owned());
     }
     let mut path = place.path(target);
-    // All entries of a directory count as the directory.
+    // A glob for all entries of a directory counts as the directory.
     let all = target.glob && path.file_name().is_some_and(|name| matches!(name.to_str(), Some("*" | ".*" | "{*,.*}")));
     if all {
         path.pop();

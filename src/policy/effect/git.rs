@@ -74,7 +74,8 @@ fn describe_discard(name: &str, words: &[Arg], place: Place<'_>) -> String {
     }
 }
 
-/// Returns the files that a command restores, if its words identify them.
+/// Returns the files whose uncommitted changes a command discards, or an empty list if its arguments do not identify
+/// them.
 fn discarded_files(name: &str, words: &[Arg], place: Place<'_>) -> Vec<String> {
     let after = words.iter().position(|word| word.text == "--").map(|at| at + 1);
     let forces = words.iter().any(|word| matches!(word.text.as_str(), "-f" | "--force"));
@@ -125,7 +126,8 @@ fn object(words: &[Arg], otherwise: &str) -> String {
     non_option_words(words, FETCH_VALUES).first().map_or_else(|| otherwise.to_owned(), |word| quoted(&word.text))
 }
 
-/// Returns the branch, tag or worktree named by the words: "the branch `x`", or "a branch" if they name none.
+/// Describes the branch, tag or worktree that the words name, such as "the branch `x`", or returns "a branch" if they
+/// name none.
 fn name_object(kind: &str, words: &[Arg]) -> String {
     let name = non_option_words(words, FETCH_VALUES).first().map(|word| quoted(&word.text));
     name.map_or_else(|| format!("a {kind}"), |name| format!("the {kind} {name}"))

@@ -1,4 +1,4 @@
-//! Effects of a command: a verb with its object, and the risk.
+//! Effects of commands. Each effect is a verb with its object, and has a risk level.
 
 mod delete;
 mod git;
@@ -18,13 +18,13 @@ use super::steering::steers;
 use crate::protocol::{Containment, Risk};
 use std::path::{Path, PathBuf};
 
-/// Maximum length of an object's name in a sentence, in characters.
+/// Maximum length, in characters, of a name quoted in a sentence.
 const MAX_NAME_CHARS: usize = 60;
-/// Maximum number of objects named in a sentence; further ones are counted.
+/// Maximum number of objects that a sentence lists by name; any further objects are only counted.
 const MAX_NAMED: usize = 2;
-/// Devices with file systems.
+/// Path prefixes of block devices.
 const DISKS: &[&str] = &["/dev/sd", "/dev/hd", "/dev/vd", "/dev/nvme", "/dev/mmcblk", "/dev/disk", "/dev/mapper/", "/dev/loop"];
-/// Directories with files of the system.
+/// System directories.
 const SYSTEM_PLACES: &[&str] =
     &["/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/opt", "/root", "/var", "/sys", "/proc", "/dev"];
 
@@ -35,7 +35,7 @@ pub(crate) struct CommandEffect {
     pub sentence: String,
     pub risk: Risk,
     pub is_critical: bool,
-    /// Part of the effect that remains in a sandbox in which only the workspace is writable.
+    /// The part of the effect that the sandbox does not prevent when only the workspace is writable.
     pub containment: Option<Containment>,
 }
 
@@ -57,7 +57,7 @@ impl CommandEffect {
     }
 }
 
-/// Directory and context in which a command is judged.
+/// Context in which a command is judged, including its working directory.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     context: &'a Context,
@@ -74,8 +74,8 @@ impl Place<'_> {
     }
 }
 
-/// Returns the worst effect of one part of a line; if effects are equal, the first. `None` if the part only reads, or
-/// only changes files of the workspace.
+/// Returns the worst effect of one part of a command line, or the first of several equally bad ones. Returns `None` if
+/// the part only reads or only changes workspace files.
 pub(crate) fn worst_effect(part: &SimpleCommand, context: &Context, cwd: &Path) -> Option<CommandEffect> {
     let place = Place { context, cwd };
     let part = &*without_message(part);
@@ -101,12 +101,12 @@ pub(crate) fn worst_effect(part: &SimpleCommand, context: &Context, cwd: &Path) 
     worst(effects)
 }
 
-/// Returns the effect of the highest rank; of equal effects, the first.
+/// Returns the highest-ranked effect, or the first of several with the same rank.
 fn worst(effects: impl IntoIterator<Item = CommandEffect>) -> Option<CommandEffect> {
     effects.into_iter().reduce(|worst, one| if one.rank() > worst.rank() { one } else { worst })
 }
 
-/// Returns the effect of running code that was downloaded or that is known only at run time.
+/// Returns the effect of running code that was downloaded or is known only at run time.
 fn unseen_code_effect(part: &SimpleCommand) -> Option<CommandEffect> {
     let piped = part.piped && (part.reads_code || part.invocations.iter().any(runs_its_input));
     if part.unknown_code || piped {
@@ -137,12 +137,12 @@ fn invocation_effect(invocation: &Invocation, place: Place<'_>) -> Option<Comman
     worst(own.into_iter().chain(secret).chain(other))
 }
 
-/// Returns the effect of a variable that changes what programs do.
+/// Returns the effect of setting an environment variable that changes how programs behave.
 fn variable_effect(name: &str) -> CommandEffect {
     CommandEffect::new(Risk::Medium, format!("sets {}, which changes what programs do", quoted(name)))
 }
 
-/// Returns the effect of reading a file with credentials, which is critical if the command uses the network.
+/// Returns the effect of reading a file that contains credentials. It is critical if the command uses the network.
 fn read_effect(word: &Arg, place: Place<'_>, network: bool) -> Option<CommandEffect> {
     // A program that uses the network may send a file that any part of a word names: `-T.env`.
     let path = if network { &word.text } else { path_part(&word.text) };
@@ -156,7 +156,7 @@ fn read_effect(word: &Arg, place: Place<'_>, network: bool) -> Option<CommandEff
     place.is_outside(word).then(|| CommandEffect::new(Risk::Medium, format!("reads {name}, which can contain credentials")))
 }
 
-/// Returns the effect of writing to a file that a redirect names.
+/// Returns the effect of redirecting output to a file.
 fn write_effect(target: &Arg, place: Place<'_>) -> Option<CommandEffect> {
     if DISKS.iter().any(|disk| target.text.starts_with(disk)) {
         return Some(CommandEffect::critical(format!("overwrites the disk {}", quoted(&target.text))));
@@ -179,18 +179,18 @@ fn write_effect(target: &Arg, place: Place<'_>) -> Option<CommandEffect> {
     Some(if is_temporary(&path) { effect } else { effect.with_containment(Containment::Blocked) })
 }
 
-/// Returns whether a path is in a directory for temporary files, of which a sandboxed command has its own copy.
+/// Returns whether a path is in a directory of which every sandboxed command has a private copy, such as `/tmp`.
 fn is_temporary(path: &Path) -> bool {
     ["/tmp", "/var/tmp", "/dev", "/proc", "/run"].iter().any(|place| path.starts_with(place))
 }
 
-/// Returns whether a path is a hidden entry of the home directory or below one.
+/// Returns whether a path is a hidden entry of the home directory or is inside one.
 fn is_dot_file(path: &Path, place: Place<'_>) -> bool {
     let below = path.strip_prefix(&place.context.home).ok();
     below.and_then(|rest| rest.components().next()).is_some_and(|first| first.as_os_str().as_encoded_bytes().starts_with(b"."))
 }
 
-/// Returns the effect that follows from the paths in the arguments, regardless of the program.
+/// Returns the effect that the paths in the arguments imply for any program.
 fn operand_effect(invocation: &Invocation, place: Place<'_>) -> Option<CommandEffect> {
     let argv = &invocation.argv;
     if let Some(to) = destination(argv) {
@@ -218,7 +218,7 @@ fn operand_effect(invocation: &Invocation, place: Place<'_>) -> Option<CommandEf
     Some(CommandEffect::new(Risk::Medium, format!("{verb} {}, outside the workspace", quoted(path))))
 }
 
-/// Formats a name for a sentence: in backticks, shortened in the middle if it is long.
+/// Formats a name for use in a sentence: in backticks and, if it is long, shortened in the middle.
 fn quoted(name: &str) -> String {
     let name: String = name.chars().map(|one| if one == '\0' { '…' } else { one }).collect();
     let count = name.chars().count();
@@ -231,7 +231,7 @@ fn quoted(name: &str) -> String {
     format!("`{start}…{end}`")
 }
 
-/// Joins names to "`a`, `b` and 3 more"; `None` if there are none.
+/// Joins names into a phrase such as "`a`, `b` and 3 more". Returns `None` for an empty list.
 fn join_names(names: &[String]) -> Option<String> {
     let mut distinct: Vec<&String> = Vec::new();
     for name in names {
@@ -248,7 +248,7 @@ fn join_names(names: &[String]) -> Option<String> {
     }
 }
 
-/// Returns the paths in the arguments of `find`, which are between its own options and the first test.
+/// Returns the path arguments of `find`, which come after its global options and before the first test.
 pub(crate) fn find_places(words: &[Arg]) -> Vec<&Arg> {
     let mut rest = words.iter().peekable();
     while let Some(option) =
@@ -261,7 +261,7 @@ pub(crate) fn find_places(words: &[Arg]) -> Vec<&Arg> {
     rest.take_while(|word| !word.text.starts_with(['-', '(', ')', '!', ','])).collect()
 }
 
-/// Returns the words of a command that are not options. After `--`, every word is included.
+/// Returns the arguments of a command that are not options. Every word after `--` is included.
 fn non_option_words<'a>(words: &'a [Arg], with_value: &[&str]) -> Vec<&'a Arg> {
     let mut plain = Vec::new();
     let mut all = words.iter();

@@ -6,7 +6,7 @@ use crate::policy::shell::Invocation;
 use crate::policy::url::parse;
 use crate::protocol::Risk;
 
-/// Programs that download from the addresses in their arguments.
+/// Programs that download from the URLs in their arguments.
 const DOWNLOADERS: &[&str] = &["curl", "wget", "aria2c", "http", "xh", "fetch", "ftp", "lynx", "w3m"];
 /// Long options that make a downloader send data.
 const SENDS: &[&str] = &[
@@ -36,7 +36,7 @@ pub(crate) fn downloads(program: &str) -> bool {
     DOWNLOADERS.contains(&program)
 }
 
-/// Returns the hosts of the addresses in a program's arguments.
+/// Returns the hosts in the URLs that are passed to a program.
 pub(crate) fn hosts(invocation: &Invocation) -> Vec<String> {
     extract_hosts(&invocation.argv[1..])
 }
@@ -68,7 +68,7 @@ fn download_effect(program: &str, words: &[Arg]) -> CommandEffect {
         let value =
             || text.split_once('=').map(|(_, value)| value).or_else(|| words.get(index + 1).map(|next| next.text.as_str()));
         let writes = |method: &str| !crate::policy::url::is_read_method(&method.to_ascii_uppercase());
-        // Other programs have other single-letter options.
+        // Single-letter options differ between programs, so they are recognized only for curl.
         let sends_by_letter = || match sending_option(text) {
             Some(("X", "")) => words.get(index + 1).is_some_and(|next| writes(&next.text)),
             Some(("X", method)) => writes(method),
@@ -85,11 +85,11 @@ fn download_effect(program: &str, words: &[Arg]) -> CommandEffect {
     }
 }
 
-/// Returns the option letter in a cluster of curl options that sends data or names the method, and the text after the
-/// letter: `-sXPOST`.
+/// Returns the letter of a curl option that sends data or sets the method, and the text after that letter. The option
+/// may be part of a cluster such as `-sXPOST`.
 fn sending_option(word: &str) -> Option<(&str, &str)> {
     let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
-    // The rest of the word is the value of one of these options.
+    // Each of these options uses the rest of the word as its value.
     let at = letters.find(|letter| "dFTXoHAeubcKmwErCUtyYzDQPx".contains(letter))?;
     let found = letters.get(at..=at)?;
     "dFTX".contains(found).then_some((found, &letters[at + 1..]))
@@ -102,7 +102,7 @@ fn remote_effect(words: &[Arg], verb: &str) -> CommandEffect {
     CommandEffect::new(risk, format!("{verb} {host}"))
 }
 
-/// Returns the effect of `scp` and `rsync`, which can also copy between local paths.
+/// Returns the effect of `scp` or `rsync`, which can also copy between local paths.
 fn copy_effect(words: &[Arg]) -> Option<CommandEffect> {
     let plain = non_option_words(words, &[]);
     let remote = |word: &&Arg| {

@@ -1,5 +1,5 @@
-//! Effects of programs that act as root, change the whole system or manage packages; and the arguments of a program
-//! that are files.
+//! Effects of programs that act as root, change the whole system or manage packages. This module also determines which
+//! arguments of a program are files.
 
 use super::{Arg, CommandEffect, DISKS, Place, join_names, non_option_words, quoted, variable_effect};
 use crate::policy::path_words::path_part;
@@ -31,7 +31,7 @@ const SYSTEM: &[(&str, &str)] = &[
 const SERVICE_READS: &[&str] =
     &["status", "show", "cat", "is-active", "is-enabled", "is-failed", "list-units", "list-unit-files", "list-timers", "list"];
 
-/// Package managers: program, subcommands, effect and risk.
+/// Package managers, as (program, subcommands, effect, risk).
 const PACKAGES: &[(&str, &[&str], &str, Risk)] = &[
     ("npm", &["publish", "unpublish", "deprecate"], "publishes to the npm registry", Risk::High),
     ("pnpm", &["publish"], "publishes to the npm registry", Risk::High),
@@ -65,7 +65,7 @@ const PACKAGES: &[(&str, &[&str], &str, Risk)] = &[
     ("pacman", &["-S", "-R", "-Syu"], "changes the programs installed on this machine", Risk::High),
 ];
 const RUNNERS: &[&str] = &["npx", "uvx", "bunx", "pipx"];
-/// Programs whose first argument is an expression instead of a file.
+/// Programs whose first argument is an expression rather than a file.
 const EXPRESSION_FIRST: &[&str] =
     &["sed", "awk", "gawk", "mawk", "jq", "yq", "perl", "grep", "egrep", "fgrep", "rg", "ag", "git"];
 /// Programs whose arguments are not files.
@@ -117,7 +117,7 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<C
     }
 }
 
-/// Returns the effect of a signal, with the processes that receive it.
+/// Returns the effect of sending a signal, including the processes that receive it.
 fn signal_effect(program: &str, words: &[Arg]) -> CommandEffect {
     if program == "kill" && words.first().is_some_and(|word| matches!(word.text.as_str(), "-l" | "-L")) {
         return CommandEffect::new(Risk::Low, "lists the names of signals");
@@ -134,7 +134,7 @@ fn signal_effect(program: &str, words: &[Arg]) -> CommandEffect {
     CommandEffect::new(Risk::Medium, sentence)
 }
 
-/// Returns the effect of a program whose operands are output paths, if it writes outside the workspace.
+/// Returns the effect of a program whose operands include an output path, if that path is outside the workspace.
 pub(crate) fn write_effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<CommandEffect> {
     let plain = non_option_words(words, &["-t", "--target-directory", "-m", "--mode", "-o", "-g", "-S", "--suffix", "-d", "-r"]);
     let given = |word: &Arg, at: usize| match word.text.as_str() {
@@ -174,7 +174,7 @@ fn as_another_user(program: &str, words: &[Arg]) -> Option<CommandEffect> {
     })
 }
 
-/// Returns the effect of a program that writes to disks below the file system.
+/// Returns the effect of a program that writes to disks directly, bypassing the file system.
 fn disk_effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<CommandEffect> {
     let disks: Vec<String> = words
         .iter()
@@ -209,7 +209,7 @@ fn disk_effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Command
     }
 }
 
-/// Returns the effect of changing permissions or owners, if it affects a whole tree or a path outside the workspace.
+/// Returns the effect of changing permissions or ownership of a whole tree or of a path outside the workspace.
 fn permission_effect(words: &[Arg], place: Place<'_>) -> Option<CommandEffect> {
     // A mode or an owner, resolved as a path, is inside the workspace.
     let targets = non_option_words(words, &[]);
@@ -227,7 +227,7 @@ fn permission_effect(words: &[Arg], place: Place<'_>) -> Option<CommandEffect> {
     }
 }
 
-/// Returns the arguments of a program without an option table that can be files.
+/// Returns the arguments that may be files, for a program without an option table.
 pub(crate) fn operands<'a>(program: &str, words: &'a [Arg]) -> Vec<&'a str> {
     if WORDS_ONLY.contains(&program) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Effects of programs that act on a service or a database with the user's account.
+//! Effects of programs that use the user's account to act on a service or a database.
 
 use super::{Arg, CommandEffect, join_names, non_option_words, quoted};
 use crate::protocol::Risk;
@@ -6,10 +6,10 @@ use crate::protocol::Risk;
 /// A program that acts on a service.
 struct ServiceProgram {
     program: &'static str,
-    /// Name of the service, after "acts on".
+    /// Service name, as used after "acts on" in a sentence.
     name: &'static str,
-    /// Position of the subcommand that determines whether the command only reads. A word after an option may be the
-    /// value of that option, so only this position counts.
+    /// Position of the subcommand that determines whether the command only reads. Matching words in other positions are
+    /// ignored, because a word that follows an option may be its value.
     at: usize,
     reading: &'static [&'static str],
     /// Subcommands that affect only files on this machine.
@@ -68,10 +68,10 @@ const SERVICES: &[ServiceProgram] = &[
     service("wrangler", "your Cloudflare account", 0, &["tail", "whoami"], &["dev", "types"]),
     service("firebase", "your Firebase project", 0, &["projects:list"], &["emulators:start", "serve"]),
 ];
-/// Maximum number of words of a subcommand in a sentence.
+/// Maximum number of subcommand words shown in a sentence.
 const MAX_WORDS: usize = 3;
 
-/// Database clients: the program, the options that take a statement, and the options that take other values.
+/// Database clients, as (program, options that take a statement, options that take another value).
 const CLIENTS: &[(&str, &[&str], &[&str])] = &[
     (
         "psql",
@@ -83,10 +83,10 @@ const CLIENTS: &[(&str, &[&str], &[&str])] = &[
     ("mongosh", &["--eval"], &["--host", "--port", "-u", "--username", "-p", "--password"]),
     ("mongo", &["--eval"], &["--host", "--port", "-u", "--username", "-p", "--password"]),
 ];
-/// First words of statements that only read.
+/// First words of read-only statements.
 const QUERIES: &[&str] =
     &["select", "show", "explain", "describe", "desc", "table", "values", "\\d", "\\dt", "\\l", "\\conninfo"];
-/// Words of statements that delete data.
+/// Keywords of statements that delete data.
 const DROPS: &[&str] = &["drop", "delete", "truncate"];
 
 /// Returns the effect of a program that acts on a service or a database.
@@ -161,7 +161,8 @@ fn database_effect(program: &str, words: &[Arg]) -> Option<CommandEffect> {
     })
 }
 
-/// Returns the statements that the line passes to a client. Statements in a file or in the input are not included.
+/// Returns the statements that are passed to a client as arguments. Statements in files or on standard input are not
+/// included.
 fn statement_texts<'a>(words: &'a [Arg], options: &[&str]) -> Vec<&'a str> {
     let mut texts = Vec::new();
     for (at, word) in words.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Tests of the effects of commands: sentence and risk of lines that people and models run.
+//! Tests the effects of commands, comparing risk and sentence for command lines that users and models run.
 
 use super::*;
 use crate::policy::danger;
@@ -16,7 +16,7 @@ fn context(sandbox: Sandbox) -> Context {
     }
 }
 
-/// Returns the worst effect of a line as "risk: sentence".
+/// Returns the worst effect of a command line as "risk: sentence".
 fn effect_of(line: &str) -> String {
     let context = context(Sandbox::Present);
     let effects = read(line).parts.into_iter().filter_map(|part| worst_effect(&part, &context, &context.roots[0]));

@@ -1,4 +1,4 @@
-//! Time of an approval: before a command runs, or after it has run in a layer.
+//! Determines whether a command is approved before it runs or after it has run in a copy of the workspace.
 
 use super::layer_stack::EnforcerLayers;
 use crate::policy::bundle::{Approve, Network, SandboxSetting, Terms};
@@ -9,17 +9,17 @@ use crate::policy::layer_verdict::ActionFinding;
 use crate::policy::paths::{Context, Sandbox};
 use crate::protocol::{Action, ApproveWhen, Mode, Risk, VerdictKind};
 
-/// Settings of `approve` outside the policy.
+/// Values of `approve` that are set outside the policy.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ApproveSetting {
-    /// Setting in `config.toml`.
+    /// Value set in `config.toml`.
     pub config: Option<Approve>,
-    /// Setting for the session.
+    /// Value set for the current session.
     pub session: Option<Approve>,
 }
 
 impl ApproveSetting {
-    /// Returns whether the user approves commands or their effects if no rule matches.
+    /// Returns whether the user approves a command or its effects when no rule matches.
     pub(crate) fn effective(self, terms: &Terms) -> Approve {
         match terms.approve {
             Some(Approve::Command) => Approve::Command,
@@ -27,8 +27,8 @@ impl ApproveSetting {
         }
     }
 
-    /// Returns when a call that needs approval, or that only the mode allows, is approved. `None` if no rule asks or
-    /// the call is not a command.
+    /// Returns when a command is approved if it needs approval or if only the mode allows it. Returns `None` in all
+    /// other cases, and for calls that are not commands.
     pub(crate) fn timing(
         self,
         finding: &ActionFinding,
@@ -48,8 +48,8 @@ impl ApproveSetting {
             && terms.sandbox.unwrap_or_default() == SandboxSetting::WorkspaceWrite
             && terms.network.unwrap_or_default() == Network::Deny;
         let is_mild = finding.risk < Risk::High && !finding.critical;
-        // A user rule for copies takes precedence over the user's general setting, but not over the setting of another
-        // layer.
+        // A user rule for copies takes precedence over the user's general setting, but not over settings in other
+        // layers.
         let by_rule = finding.decided.in_a_copy && !stack.requires_command();
         let chosen = by_rule || self.effective(terms).min(finding.decided.approve) == Approve::Effects;
         let may_run = |action: &Action| match action {

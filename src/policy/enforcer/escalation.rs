@@ -1,12 +1,12 @@
-//! Escalation: paths to which an approval may allow access after the sandbox blocked a command.
+//! Paths that an approval may make accessible after the sandbox blocked a command.
 
 use crate::policy::layer::CompiledLayer;
 use crate::policy::paths::{Context, is_in_other_home, is_process_path, protected};
 use jiff::Timestamp;
 use std::path::Path;
 
-/// Returns whether an approval may let one command write to this real path outside the workspace. Never for protected
-/// paths, aye's own files or files of the kernel, and never against a rule.
+/// Returns whether an approval may permit a command to write to this path outside the workspace. `path` must not
+/// contain symlinks. Never true for protected paths, aye's own files, kernel files, or paths that a rule denies.
 pub(crate) fn can_open_for_write(path: &Path, layers: &[CompiledLayer], context: &Context) -> bool {
     let guarded = context.is_own(path) || protected(path, context).is_some() || is_process_path(path, true);
     let shut = |layer: &CompiledLayer| {
@@ -16,8 +16,8 @@ pub(crate) fn can_open_for_write(path: &Path, layers: &[CompiledLayer], context:
     !guarded && !layers.iter().any(shut)
 }
 
-/// Returns whether an approval may let one command read this real path outside the workspace. Never for credentials or
-/// aye's own files, and never against a rule.
+/// Returns whether an approval may permit a command to read this path outside the workspace. `path` must not contain
+/// symlinks. Never true for credentials, aye's own files, or paths that a rule denies.
 pub(crate) fn can_open_for_read(path: &Path, layers: &[CompiledLayer], context: &Context) -> bool {
     let guarded = context.is_own(path)
         || context.credential_place(path).is_some()

@@ -1,4 +1,4 @@
-//! "Always allow": the narrowest rule that would allow an action, and the rules that the user has saved.
+//! "Always allow": derives the narrowest rule that would allow an action, and applies the rules that the user saved.
 
 use super::Enforcer;
 use crate::policy::bundle::{Bundle, BundleError, SandboxSetting};
@@ -23,10 +23,10 @@ use std::sync::Arc;
 const NO_COPY: &str = "rules for interpreters and task runners require a sandbox, but this system has none";
 pub(super) const ALREADY_IN_A_COPY: &str = "aye runs this command in a copy of the workspace without asking; only its changes need approval, and no rule can cover \
     changes";
-/// Possible validity periods of a saved rule, in days.
+/// Validity periods, in days, that are offered for a saved rule.
 const DAYS: [u32; 3] = [1, 7, 30];
 const DAY_SECONDS: i64 = 86_400;
-/// Programs whose first argument is a subcommand. A rule without the subcommand would also cover risky ones.
+/// Programs whose first argument is a subcommand. A rule without the subcommand would also allow risky subcommands.
 pub(super) const WITH_SUBCOMMANDS: &[&str] = &[
     "bazel",
     "bundle",
@@ -57,14 +57,14 @@ pub(super) const WITH_SUBCOMMANDS: &[&str] = &[
     "yarn",
     "zig",
 ];
-/// Options of `git commit` that may be part of a rule for any message.
+/// Options of `git commit` that a rule for any commit message may contain.
 const QUIET_COMMIT: &[&str] = &["-a", "--all", "-q", "--quiet", "-s", "--signoff", "-v", "--verbose"];
 /// Maximum length of a subcommand in bytes.
 const SUBCOMMAND_BYTES: usize = 32;
 
 impl Enforcer {
-    /// Returns the rules that "always allow" can offer for these actions, from the narrowest to the widest, or the
-    /// reason why there are none.
+    /// Returns the rules that "always allow" can offer for these actions, ordered from narrowest to widest. If there
+    /// are none, returns the reason.
     pub fn always(&self, actions: &[Action], now: Timestamp) -> GrantOptions {
         let mut always = self.may_always(actions, now);
         for why in &mut always.never {
@@ -73,7 +73,8 @@ impl Enforcer {
         always
     }
 
-    /// Returns the rule that lets every command of this project read these directories, which the sandbox has hidden.
+    /// Returns the rule that would permit every command in this project to read these directories, which the sandbox
+    /// hid.
     pub fn always_readable(&self, paths: &[&Path], now: Timestamp) -> GrantOptions {
         let never = |path: &Path, why: &str| GrantOptions {
             never: vec![format!("`{}` {why}", path.display())],
@@ -110,7 +111,8 @@ impl Enforcer {
         GrantOptions { offers: vec![offer], ..GrantOptions::default() }
     }
 
-    /// Returns the rule that lets this command connect to these hosts in its layer without a prompt.
+    /// Returns the rule that would permit this command to connect to these hosts without a prompt when it runs in a
+    /// copy of the workspace.
     pub fn always_hosts(&self, actions: &[Action], hosts: &[SandboxAccess], now: Timestamp) -> GrantOptions {
         let never = |why: String| GrantOptions { never: vec![why], ..GrantOptions::default() };
         let Some((exec @ Action::Exec { command, cwd }, true)) =
@@ -141,7 +143,7 @@ impl Enforcer {
         never(why)
     }
 
-    /// Checks that these rules let the command connect to their hosts.
+    /// Checks that these rules permit the command to connect to their hosts, and returns them as an offer.
     pub(super) fn offer_hosts(&self, rules: Vec<GrantRule>, exec: &Action, now: Timestamp) -> Result<GrantOption, String> {
         let bundle = Bundle::parse_rules(&text(&rules), "the rule").map_err(|error| error.message)?;
         let mut trial = self.clone();
@@ -173,7 +175,7 @@ impl Enforcer {
             [Action::Custom { name, fingerprint, .. }] => {
                 Ok(vec![GrantDraft::with_rules(vec![GrantRule::Tool { name: name.clone(), fingerprint: fingerprint.clone() }])])
             }
-            // A name with a wildcard would match more than that one tool.
+            // A name with a wildcard would match further tools.
             [Action::Invoke { server, tool, fingerprint, .. }] if !format!("{server}{tool}").contains(['*', '?']) => {
                 let fingerprint = fingerprint.clone();
                 let rule = if server == BACKEND_SERVER {
@@ -193,7 +195,7 @@ impl Enforcer {
         for draft in drafts {
             match self.offer(draft, actions, now) {
                 Ok(offer) => always.offers.push(offer),
-                // If the narrowest rule has no effect, aye says why; a wider one without effect is omitted.
+                // If the narrowest rule has no effect, the reason is reported. A wider rule without effect is omitted.
                 Err(why) if always.offers.is_empty() => {
                     always.never.push(why);
                     return always;
@@ -205,7 +207,7 @@ impl Enforcer {
         always
     }
 
-    /// Tests the effect of a rule by applying it. A rule without effect is not offered.
+    /// Applies a rule on trial and returns it as an offer. A rule that has no effect is not offered.
     pub(super) fn offer(&self, draft: GrantDraft, actions: &[Action], now: Timestamp) -> Result<GrantOption, String> {
         let is_for_a_copy = draft.rules.iter().any(|rule| matches!(rule, GrantRule::Command(rule) if rule.sandboxed));
         let with = |rules: &[GrantRule], scope: Scope, sandbox: Sandbox| {
@@ -239,7 +241,8 @@ impl Enforcer {
         if lasting.is_ok() && with(&draft.rules, Scope::Mine, real).is_err() {
             asks_still.push(GrantScope::Project);
         }
-        // Without a sandbox, only rules for one project apply: elsewhere the same command can do something else.
+        // Without a sandbox, only rules for one project apply: in another project, the same command may do something
+        // else.
         let unheld = real == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
         if lasting.is_ok() && unheld && actions.iter().any(|action| matches!(action, Action::Exec { .. } | Action::Custom { .. }))
         {
@@ -330,7 +333,8 @@ impl Enforcer {
         Ok([all(&file, &none), all(&below_root, &kind), all(&below_root, &none)].into_iter().flatten().collect())
     }
 
-    /// Returns a pattern relative to the workspace if the workspace has a single root.
+    /// Returns a pattern relative to the workspace, or `None` if the workspace has several roots or `base` is outside
+    /// of it.
     fn workspace_pattern(&self, base: &Path, suffix: &str) -> Option<String> {
         let [root] = self.context.roots.as_slice() else { return None };
         let below = base.strip_prefix(root).ok()?.to_str()?;
@@ -338,7 +342,7 @@ impl Enforcer {
         Some(format!("${{workspace}}{slash}{}{suffix}", literal(below)))
     }
 
-    /// Applies rules until aye exits. Exact commands are allowed in the directory of the approval.
+    /// Applies rules until aye exits. Exact commands are allowed only in `directory`, in which they were approved.
     pub fn keep(&mut self, rules: &[GrantRule], directory: Option<PathBuf>) -> Result<(), BundleError> {
         let mut others = Vec::new();
         for rule in rules {
@@ -362,7 +366,7 @@ impl Enforcer {
         }
     }
 
-    /// Removes the last grants of this run, which consist of these rules.
+    /// Removes the most recent grants that `keep` created from the same rules in this run.
     pub fn ungrant(&mut self, rules: &[GrantRule], directory: Option<&Path>) {
         for rule in rules {
             if let (GrantRule::Command(CommandRule { words, exact: true, sandboxed: false, .. }), Some(directory)) =
@@ -382,17 +386,17 @@ impl Enforcer {
     }
 }
 
-/// Returns the times at which a saved rule can expire.
+/// Returns the expiry times that are offered for a saved rule, each with its period in days.
 fn expiry_choices(now: Timestamp) -> Vec<(u32, Timestamp)> {
     let end = |days: u32| Timestamp::from_second(now.as_second() + i64::from(days) * DAY_SECONDS);
     DAYS.iter().filter_map(|days| Some((*days, end(*days).ok()?))).collect()
 }
 
-/// A rule that may be offered.
+/// Rules that may be offered together.
 pub(super) struct GrantDraft {
     pub rules: Vec<GrantRule>,
     pub everywhere: Vec<GrantRule>,
-    /// Whether the rule works until aye exits even if a saved rule would have no effect.
+    /// Whether the rules may be applied until aye exits even if saving them would have no effect.
     pub in_memory: bool,
 }
 
@@ -402,7 +406,7 @@ impl GrantDraft {
     }
 }
 
-/// Returns the rules as the text of a policy file.
+/// Formats rules as the text of a policy file.
 pub(super) fn text(rules: &[GrantRule]) -> String {
     let mut text = "schema_version = 1\n".to_owned();
     let readable = |rule: &GrantRule| match rule {
@@ -420,7 +424,7 @@ pub(super) fn text(rules: &[GrantRule]) -> String {
     text
 }
 
-/// Returns whether a rule for the start of a command covers only commands that do not need approval each time.
+/// Returns whether a rule that allows any command with a given prefix excludes all commands that always need approval.
 pub(super) fn covers_only_harmless(rule: &GrantRule, scene: &CommandContext<'_>) -> bool {
     match rule {
         GrantRule::Command(rule) if !rule.exact => command::can_be_saved(&line(&rule.words), scene, rule.sandboxed),
@@ -433,7 +437,8 @@ pub(super) fn covers_only_harmless(rule: &GrantRule, scene: &CommandContext<'_>)
     }
 }
 
-/// Returns the rule for exactly these words; for a commit with a message, the rule for any message.
+/// Returns the rule for exactly the words of a command. If the command is a commit with a message, the rule allows any
+/// message.
 fn narrowest_rule(kept: &SavablePart) -> CommandRule {
     let texts = |argv: &[Arg]| argv.iter().map(|arg| arg.text.clone()).collect();
     match without_messages(&kept.argv).filter(|words| words.len() < kept.argv.len()) {
@@ -444,8 +449,8 @@ fn narrowest_rule(kept: &SavablePart) -> CommandRule {
     }
 }
 
-/// Returns a rule for the program and its subcommand with any arguments; for an interpreter, the rule for its script or
-/// module.
+/// Returns the rule that allows a program and its subcommand with any arguments. For an interpreter, returns the rule
+/// for its script or module.
 fn widen_rule(kept: &SavablePart) -> Option<CommandRule> {
     let words: Vec<String> = kept.argv.iter().map(|arg| arg.text.clone()).collect();
     if kept.in_a_copy {
@@ -465,7 +470,7 @@ fn widen_rule(kept: &SavablePart) -> Option<CommandRule> {
     is_subcommand.then(|| CommandRule::with_prefix(vec![program.clone(), first.clone()]))
 }
 
-/// Returns the reason why a rule or a protected path prevents saving a rule.
+/// Explains that a rule or a protected path prevents a rule from being saved, or a plan from allowing an action.
 pub(crate) fn locked_reason(rule: &str, reason: &str) -> String {
     if rule.starts_with("managed") { format!("locked by {rule}: {reason}") } else { format!("{reason} ({rule})") }
 }

@@ -1,4 +1,4 @@
-//! Stack of the layers in effect: as given, compiled for the context, and the resulting terms.
+//! Stack of policy layers in effect: the layers passed by the caller, their compiled form, and the resulting terms.
 
 use crate::policy::bundle::{Approve, Rule, ServiceRisk, Terms};
 use crate::policy::excluded::ExcludedPaths;
@@ -13,10 +13,10 @@ use std::time::Duration;
 /// Default maximum size in bytes of a file that is read as a whole.
 const FILE_BYTES: u64 = 10 << 20;
 
-/// The layers of an enforcer.
+/// Policy layers of an enforcer.
 #[derive(Debug, Clone)]
 pub(crate) struct EnforcerLayers {
-    /// Layers as given; the other fields are derived from them.
+    /// Layers as passed by the caller, from which the other fields are derived.
     source: Vec<Layer>,
     layers: Vec<CompiledLayer>,
     terms: Terms,
@@ -31,7 +31,7 @@ impl EnforcerLayers {
         stack
     }
 
-    /// Excludes files from all tools. Every layer denies them.
+    /// Excludes files from all tools by making every layer deny access to them.
     pub(crate) fn exclude(&mut self, excluded: Vec<ExcludedPaths>, context: &Context) {
         self.excluded = excluded.into();
         self.recompile(context);
@@ -42,17 +42,17 @@ impl EnforcerLayers {
         &self.excluded
     }
 
-    /// Returns the layers as given.
+    /// Returns the layers as passed by the caller.
     pub(crate) fn source(&self) -> &[Layer] {
         &self.source
     }
 
-    /// Returns the compiled layers, the strongest first.
+    /// Returns the compiled layers, strongest first.
     pub(crate) fn compiled_layers(&self) -> &[CompiledLayer] {
         &self.layers
     }
 
-    /// Returns the terms for commands: the strictest of all layers.
+    /// Returns the sandbox terms for commands, using the strictest value from all layers.
     pub(crate) fn terms(&self) -> &Terms {
         &self.terms
     }
@@ -70,7 +70,7 @@ impl EnforcerLayers {
         self.recompile(context);
     }
 
-    /// Replaces one of the user's policy files in memory.
+    /// Replaces one of the user's policy layers in memory, without writing a file.
     pub(crate) fn replace_user_layer(&mut self, layer: Option<Layer>, scope: GrantScope, context: &Context) {
         match scope {
             GrantScope::Session => return,
@@ -88,7 +88,7 @@ impl EnforcerLayers {
         self.recompile(context);
     }
 
-    /// Removes the last session grant. Returns whether there was one.
+    /// Removes the most recent session grant. Returns `false` if there is none.
     pub(crate) fn remove_last_grant(&mut self, context: &Context) -> bool {
         let Some(at) = self.source.iter().rposition(|layer| layer.scope == Scope::Session) else { return false };
         self.source.remove(at);
@@ -96,7 +96,7 @@ impl EnforcerLayers {
         true
     }
 
-    /// Compiles the layers after one of them changed.
+    /// Recompiles the layers after one of them has changed.
     fn recompile(&mut self, context: &Context) {
         self.layers = CompiledLayer::compile_all(self.source.clone(), context);
         for layer in &mut self.layers {
@@ -107,7 +107,7 @@ impl EnforcerLayers {
         self.terms = terms(&self.layers);
     }
 
-    /// Returns the layers in effect, the strongest first.
+    /// Returns a summary of each layer in effect, strongest first.
     pub(crate) fn summaries(&self) -> Vec<PolicyLayer> {
         let told = |layer: &CompiledLayer| PolicyLayer {
             scope: layer.scope.as_str().to_owned(),
@@ -119,14 +119,15 @@ impl EnforcerLayers {
         self.layers.iter().map(told).collect()
     }
 
-    /// Returns the time after which a pending approval times out: the shortest of all layers.
+    /// Returns the timeout for pending approvals: the shortest one set by any layer.
     pub(crate) fn approval_timeout(&self) -> Option<Duration> {
         let seconds = self.layers.iter().filter_map(|layer| layer.bundle.approval_timeout_seconds).min()?;
         Some(Duration::from_secs(seconds.max(1)))
     }
 
-    /// Returns the highest risk that the approval service may approve: the lowest of all layers; medium if no layer of
-    /// the user or the organisation sets one. `None`: the service may not approve anything.
+    /// Returns the highest risk that the approval service may approve, which is the lowest value set by any layer. It
+    /// defaults to medium for the layers of the user and the organisation. Returns `None` if the service may not
+    /// approve anything.
     pub(crate) fn service_risk(&self) -> Option<Risk> {
         let risk = |only_tightens: bool| {
             let layers = self.layers.iter().filter(move |layer| (layer.scope >= Scope::Mine) == only_tightens);
@@ -139,7 +140,7 @@ impl EnforcerLayers {
         }
     }
 
-    /// Returns the denial reason once a bundle has expired.
+    /// Returns the reason to deny every action because a bundle has expired, or `None` if none has.
     pub(crate) fn expiry_reason(&self, now: Timestamp) -> Option<String> {
         self.layers.iter().find_map(|layer| {
             let end = layer.bundle.expires_at.filter(|end| *end <= now)?;
@@ -150,7 +151,7 @@ impl EnforcerLayers {
         })
     }
 
-    /// Adds the name of the bundle to a managed rule. Administrators know the rule by that name.
+    /// Appends the bundle name to the description of a managed rule, because administrators identify the rule by it.
     pub(crate) fn with_bundle_names(&self, why: &str) -> String {
         let managed = self.source.iter().find(|layer| layer.scope == Scope::Managed);
         match managed.and_then(|layer| layer.bundle.version.as_deref()) {
@@ -159,8 +160,8 @@ impl EnforcerLayers {
         }
     }
 
-    /// Returns whether a rule is the user's own decision about exactly these words, so that it also applies without a
-    /// sandbox. Rules about programs that a repository can configure do not qualify.
+    /// Returns whether a rule is the user's own decision for exactly these words, in which case it also applies without
+    /// a sandbox. Rules for programs that a repository can configure do not qualify.
     pub(crate) fn is_user_decision(&self, rule: &str) -> bool {
         let exact = |line: &str| {
             let mut mine = self.layers.iter().flat_map(|layer| &layer.commands).filter(|owned| owned.scope == Scope::Mine);
@@ -170,7 +171,7 @@ impl EnforcerLayers {
         rule == "session" || rule.strip_prefix("mine-here:").is_some_and(exact)
     }
 
-    /// Returns whether a layer other than the user's own requires approval of commands before they run.
+    /// Returns whether a layer other than the user's own requires commands to be approved before they run.
     pub(crate) fn requires_command(&self) -> bool {
         let requires = |layer: &CompiledLayer| {
             let approve = layer.bundle.capabilities.shell.as_ref().map(|shell| shell.terms.approve);
@@ -183,7 +184,7 @@ impl EnforcerLayers {
         self.layers.iter().any(requires)
     }
 
-    /// Returns the smallest limit on whole-file reads, in bytes.
+    /// Returns the maximum size, in bytes, of a file that may be read as a whole.
     pub(crate) fn max_file_size_bytes(&self) -> u64 {
         let of = |granting: bool| {
             let layers = self.layers.iter().filter(move |layer| layer.scope.grants() == granting);
@@ -193,8 +194,8 @@ impl EnforcerLayers {
     }
 }
 
-/// Combines the terms: first those of the granting layers, then the defaults, then those of the layers that only
-/// tighten.
+/// Combines the terms of the granting layers, the defaults, and the terms of the layers that only tighten, in this
+/// order.
 fn terms(layers: &[CompiledLayer]) -> Terms {
     let of = |granting: bool| {
         let said = layers.iter().filter(move |layer| layer.scope.grants() == granting);

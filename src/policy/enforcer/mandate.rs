@@ -1,4 +1,5 @@
-//! Mandates: the actions that an approved plan allows until its task ends, and those that still need approval.
+//! Determines the mandate of an approved plan, which consists of the actions that the plan allows until its task ends.
+//! Some actions still need approval.
 
 use super::Enforcer;
 use crate::policy::interpreters;
@@ -9,8 +10,8 @@ use jiff::Timestamp;
 use std::path::Path;
 use std::slice;
 
-/// Returns the enforcer that determines which actions a plan covers. It has no grants, and a mode that allows nothing
-/// automatically, because grants and modes may end before the task.
+/// Returns the enforcer used to determine which actions a plan allows. It has no grants and a mode that allows nothing
+/// automatically, because grants and modes may end before the task does.
 pub(super) fn for_mandate(enforcer: &Enforcer) -> Enforcer {
     let mut trial = enforcer.clone();
     trial.context.mode = Mode::Ask;
@@ -19,10 +20,10 @@ pub(super) fn for_mandate(enforcer: &Enforcer) -> Enforcer {
     trial
 }
 
-/// Returns the grant that a plan gives for one of its actions.
+/// Returns the grant that approving a plan creates for one of its actions.
 ///
 /// # Errors
-/// Returns the reason if the plan gives no grant for the action.
+/// Returns the reason if approving the plan does not allow the action.
 pub(super) fn cover(enforcer: &Enforcer, action: &Action, now: Timestamp) -> Result<Grant, Coverage> {
     if let Some(reason) = never_covered(action, enforcer.context.roots.as_slice()) {
         return Err(Coverage::Asks { reason });
@@ -54,7 +55,7 @@ pub(super) fn cover(enforcer: &Enforcer, action: &Action, now: Timestamp) -> Res
     {
         return Err(Coverage::Asks { reason });
     }
-    // A grant that would change nothing is not promised.
+    // A grant under which the action would still need approval does not cover it.
     let mut trial = enforcer.clone();
     trial.mandate.push(grant.clone());
     let told = trial.explain(slice::from_ref(action), now);
@@ -64,7 +65,7 @@ pub(super) fn cover(enforcer: &Enforcer, action: &Action, now: Timestamp) -> Res
     }
 }
 
-/// Returns the reason why no plan can cover an action, regardless of the rules.
+/// Returns why no plan can allow an action, regardless of the rules.
 fn never_covered(action: &Action, roots: &[std::path::PathBuf]) -> Option<String> {
     match action {
         Action::Write { target } => wide(target, roots),
@@ -82,7 +83,7 @@ fn never_covered(action: &Action, roots: &[std::path::PathBuf]) -> Option<String
     }
 }
 
-/// Returns the reason why a path is too broad for a plan.
+/// Returns why a path is too broad for a plan.
 fn wide(target: &Target, roots: &[std::path::PathBuf]) -> Option<String> {
     let path: &Path = &target.real;
     if path == Path::new("/") {
@@ -106,7 +107,7 @@ fn runs_other_code(words: &[String]) -> Option<String> {
         .then(|| format!("`{program}` is an interpreter or task runner, so it runs code that the plan does not show"))
 }
 
-/// Returns the tool that performs an action.
+/// Returns the name of the tool that performs an action.
 fn tool_of(action: &Action) -> &'static str {
     match action {
         Action::Exec { .. } => "RunCommand",

@@ -1,4 +1,4 @@
-//! Verdicts on actions: combines layers, modes, grants and the sandbox.
+//! Reaches verdicts on actions by combining policy layers, modes, grants and the sandbox.
 
 mod approve;
 mod escalation;
@@ -52,27 +52,27 @@ const NO_SANDBOX: &str = "this system cannot sandbox the command, so aye asks";
 const UNHELD_REPOSITORY: &str =
     "runs programs named in the repository's configuration (filters, hooks), and this system has no sandbox, so aye asks";
 
-/// Judges actions by its layers. The strictest verdict applies.
+/// Judges actions. The strictest verdict of its policy layers applies.
 #[derive(Debug, Clone)]
 pub struct Enforcer {
-    /// Layers, shared by all copies of an enforcer because a policy can have thousands of rules.
+    /// Policy layers, shared by all clones of an enforcer because a policy can contain thousands of rules.
     stack: Arc<EnforcerLayers>,
     context: Context,
     grants: Vec<Grant>,
-    /// Grants of the approved plan of the running task.
+    /// Grants of the running task's approved plan.
     mandate: Vec<Grant>,
-    /// Limits on tools, regardless of the layers.
+    /// Limits on tools that apply in addition to the layers.
     limits: Vec<ToolLimit>,
-    /// Shell that runs the commands, if it differs from `bash`.
+    /// Shell that runs the commands, if it is not `bash`.
     other_shell: Option<&'static str>,
-    /// Whether the user does not trust the project. If so, mode `auto` does not run its commands.
+    /// Whether the user does not trust the project. If set, mode `auto` does not run commands without approval.
     is_distrusted: bool,
     approve: ApproveSetting,
-    /// Enforcer of the parent session. Both enforcers judge every action.
+    /// Enforcer of the parent session. Each action is judged by both enforcers.
     outer: Option<Arc<Self>>,
 }
 
-/// A verdict with its derivation, as printed by `aye policy check`.
+/// A verdict and how it was reached, as printed by `aye policy check`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explanation {
     pub verdict: VerdictKind,
@@ -82,43 +82,43 @@ pub struct Explanation {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
     pub parts: Vec<CommandPart>,
-    /// Condition of an allow verdict.
+    /// Condition under which the verdict allows the action, such as `sandbox`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needs: Option<&'static str>,
-    /// Whether no rule matched, so that the capability requires approval by default.
+    /// Whether the capability requires approval only because no rule matched.
     #[serde(skip)]
     is_uncovered: bool,
-    /// Point in time at which a command is approved; `None` if no rule asks or the call is not a command.
+    /// When a command is approved. `None` if the command needs no approval or the call is not a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<ApproveWhen>,
-    /// Hosts that the command may connect to in its layer without a prompt.
+    /// Hosts that the command may connect to without a prompt when it runs in a copy of the workspace.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_texts")]
     pub hosts: Vec<SandboxAccess>,
     #[serde(skip)]
     head: ApprovalRule,
-    /// Grant that the user could save.
+    /// Grant that the user can save.
     #[serde(skip)]
     remember: Option<Grant>,
-    /// Conditions of an allow verdict, for the permit.
+    /// Conditions of an allow verdict, which are passed on to the permit.
     #[serde(skip)]
     unasked: UnaskedConditions,
-    /// Whether only the mode allows the command. If so, it runs in a layer first.
+    /// Whether only the mode allows the command. Such a command first runs in a copy of the workspace.
     #[serde(skip)]
     in_layer: bool,
 }
 
-/// Formats hosts with their ports: `index.example.com:443`.
+/// Formats hosts with their ports, such as `index.example.com:443`.
 fn as_texts<S: Serializer>(places: &[SandboxAccess], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(places.iter().map(ToString::to_string))
 }
 
 impl Explanation {
-    /// Returns the denial of a call that can never run because its arguments are invalid.
+    /// Returns a denial for a call that can never run because its arguments are invalid.
     pub fn unreadable(reason: String) -> Self {
         Self::from_denial(Denial { rule: "built-in".to_owned(), reason, parts: Vec::new() })
     }
 
-    /// Returns the denial of a call that is rejected before its targets are examined.
+    /// Converts the denial of a call that was rejected before its targets were examined.
     pub fn from_denial(denial: Denial) -> Self {
         Self {
             verdict: VerdictKind::Deny,
@@ -165,12 +165,12 @@ impl Enforcer {
         Self { stack, context, grants, mandate, limits, other_shell: None, is_distrusted: false, approve, outer: None }
     }
 
-    /// Returns the enforcer with these limits on tools.
+    /// Sets the limits on tools.
     pub fn with_limits(self, limits: Vec<ToolLimit>) -> Self {
         Self { limits, ..self }
     }
 
-    /// Returns the enforcer with these files excluded from all tools.
+    /// Excludes these files from all tools.
     #[must_use]
     pub fn excluding(mut self, excluded: Vec<ExcludedPaths>) -> Self {
         if !excluded.is_empty() {
@@ -179,7 +179,7 @@ impl Enforcer {
         self
     }
 
-    /// Returns the enforcer for a shell other than `bash`. Rules are written for `bash`, so commands that they allow
+    /// Configures the enforcer for a shell other than `bash`. Rules are written for `bash`, so commands that they allow
     /// still need approval.
     #[must_use]
     pub fn with_shell(mut self, name: &'static str) -> Self {
@@ -187,28 +187,27 @@ impl Enforcer {
         self
     }
 
-    /// Returns the enforcer for an untrusted project. Commands that only mode `auto` allows still need approval,
-    /// because they could start programs of the project.
+    /// Configures the enforcer for an untrusted project. Commands that are allowed only by mode `auto` still need
+    /// approval, because they could start the project's programs.
     #[must_use]
     pub fn for_untrusted_project(mut self) -> Self {
         self.is_distrusted = true;
         self
     }
 
-    /// Returns the enforcer for a session that another session started. It allows only actions that the outer enforcer
-    /// allows too.
+    /// Restricts the enforcer to actions that `outer`, the enforcer of the parent session, allows too.
     #[must_use]
     pub fn within(mut self, outer: Self) -> Self {
         self.outer = Some(Arc::new(outer));
         self
     }
 
-    /// Returns whether the outer enforcer allows something; true if there is none.
+    /// Returns whether the outer enforcer allows something, or `true` if there is no outer enforcer.
     fn outer_allows(&self, allows: impl FnOnce(&Self) -> bool) -> bool {
         self.outer.as_ref().is_none_or(|outer| allows(outer))
     }
 
-    /// Returns the error of the outer enforcer, if there is one.
+    /// Runs a check on the outer enforcer and returns its error. Returns `Ok` if there is no outer enforcer.
     fn check_outer<E>(&self, check: impl FnOnce(&Self) -> Result<(), E>) -> Result<(), E> {
         self.outer.as_ref().map_or(Ok(()), |outer| check(outer))
     }
@@ -221,7 +220,7 @@ impl Enforcer {
         }
     }
 
-    /// Returns an error if a tool is disabled. A tool of an MCP server has the name `Mcp.SERVER/TOOL`.
+    /// Returns an error if a tool is disabled. Tools of MCP servers are named `Mcp.SERVER/TOOL`.
     pub fn offers(&self, tool_name: &str) -> Result<(), Denial> {
         self.check_outer(|outer| outer.offers(tool_name))?;
         let disables = |layer: &CompiledLayer| {
@@ -234,7 +233,8 @@ impl Enforcer {
         Err(Denial { rule, reason: format!("the tool `{tool_name}` is disabled"), parts: Vec::new() })
     }
 
-    /// Returns an error if a server's tool must not be listed to the model. A listed tool may still need approval.
+    /// Returns an error if a server's tool must not be shown to the model. A tool that is shown may still need
+    /// approval.
     pub fn lists(&self, server: &str, tool: &str, now: Timestamp) -> Result<(), Denial> {
         self.check_outer(|outer| outer.lists(server, tool, now))?;
         let offered = Offered { server, tool, fingerprint: "", changed: false };
@@ -243,15 +243,15 @@ impl Enforcer {
         if verdict == VerdictKind::Deny { Err(Denial { rule, reason, parts: Vec::new() }) } else { Ok(()) }
     }
 
-    /// Returns whether any tool of a server could be listed.
+    /// Returns whether the policy permits any tool of a server to be shown to the model.
     pub fn lists_any(&self, server: &str) -> bool {
         self.grants(invoke::capability(server))
             && self.outer_allows(|outer| outer.lists_any(server))
             && self.stack.compiled_layers().iter().all(|layer| invoke::may_list(server, layer))
     }
 
-    /// Returns whether resources of a server may be read. They are judged like a tool that changes nothing. `Ok`: the
-    /// reason to ask, if any; `Err`: the denial.
+    /// Judges reading a server's resources like calling a tool that changes nothing. Returns the reason if approval is
+    /// needed, `Ok(None)` if it is not, and the denial as an error.
     pub fn may_read_of(&self, server: &str, now: Timestamp) -> Result<Option<String>, Denial> {
         let outer = self.outer.as_ref().map(|outer| outer.may_read_of(server, now)).transpose()?.flatten();
         let offered = Offered { server, tool: invoke::READING, fingerprint: "", changed: false };
@@ -265,7 +265,8 @@ impl Enforcer {
         }
     }
 
-    /// Returns whether a server may send prompts to the session's model, and if so, whether each needs approval.
+    /// Returns whether approval is needed before a server may send a prompt to the session's model. Returns the denial
+    /// as an error if the server may not send prompts at all.
     pub fn may_sample(&self, server: &str) -> Result<bool, Denial> {
         let outer_asks = self.outer.as_ref().map_or(Ok(false), |outer| outer.may_sample(server))?;
         let LayerVerdict { verdict, rule, reason, .. } = invoke::sampling(server, self.stack.compiled_layers());
@@ -275,13 +276,14 @@ impl Enforcer {
         Ok(outer_asks || verdict == VerdictKind::Ask)
     }
 
-    /// Returns the approval that a call needs for this reason, even if a rule would allow the call.
+    /// Returns a request for approval of a call, even if a rule would allow the call. `reason` is shown to the user.
+    /// Returns the denial as an error if the call is not permitted at all.
     pub fn ask_call(&self, tool_name: &str, actions: &[Action], now: Timestamp, reason: String) -> Result<Question, Denial> {
         self.offers(tool_name)?;
         let told = self.explain(actions, now);
         match told.verdict {
             VerdictKind::Allow | VerdictKind::Ask => {
-                // Such a call needs approval before it runs.
+                // The approval always precedes the call, whatever the policy says about timing.
                 let told = Explanation { approve: None, hosts: Vec::new(), ..told };
                 Ok(Question { reason, is_uncovered: false, ..told.question(actions, self.context.mode == Mode::Plan) })
             }
@@ -303,13 +305,13 @@ impl Enforcer {
         }
     }
 
-    /// Returns whether this enforcer or the one around it is in plan mode.
+    /// Returns whether this enforcer or an outer enforcer is in plan mode.
     fn is_in_plan_mode(&self) -> bool {
         self.context.mode == Mode::Plan || self.outer.as_ref().is_some_and(|outer| outer.is_in_plan_mode())
     }
 
-    /// Returns the verdict with its derivation. A panic during the evaluation is a denial, so that no error in it can
-    /// allow anything.
+    /// Returns the verdict and how it was reached. A panic during evaluation results in a denial, so a bug cannot allow
+    /// an action.
     pub fn explain(&self, actions: &[Action], now: Timestamp) -> Explanation {
         let own = guard::catch_panic(|| self.explain_actions(actions, now)).unwrap_or_else(|| {
             let denial = Denial { rule: "built-in".to_owned(), reason: guard::FAILED.to_owned(), parts: Vec::new() };
@@ -348,7 +350,7 @@ impl Enforcer {
         told
     }
 
-    /// Returns whether the verdict on a file action is a denial. Faster than `explain` for many files.
+    /// Returns whether a file action is denied. Faster than `explain` for many files.
     pub fn denies_file(&self, action: &Action, now: Timestamp) -> bool {
         let (access, target) = match action {
             Action::Read { target } => (FileAccess::Read, target),
@@ -366,7 +368,8 @@ impl Enforcer {
         guard::catch_panic(denied).unwrap_or(true)
     }
 
-    /// Returns whether no rule denies reading an entry of a readable directory. Faster than `explain` for many entries.
+    /// Returns whether an entry of a readable directory may be read because no rule denies it. Faster than `explain`
+    /// for many entries.
     pub fn is_entry_readable(&self, path: &Path, now: Timestamp) -> bool {
         files::is_entry_readable(path, self.stack.compiled_layers(), &self.context, now)
             && self.outer_allows(|outer| outer.is_entry_readable(path, now))
@@ -397,7 +400,8 @@ impl Enforcer {
         }
     }
 
-    /// Returns the title of the approval, from the bundle or by the kind of action.
+    /// Returns the title and description for an approval prompt. They come from the bundle, or else depend on the kind
+    /// of action.
     fn head(&self, decided: &LayerVerdict, action: Option<&Action>) -> ApprovalRule {
         let named = decided.approval_rule.as_ref().and_then(|name| {
             self.stack.compiled_layers().iter().find_map(|layer| layer.bundle.approval_rules.get(name).cloned())
@@ -469,7 +473,7 @@ impl Enforcer {
         )
     }
 
-    /// Returns the approval for running a command line once outside the sandbox.
+    /// Returns a request for approval to run a command line once outside the sandbox.
     ///
     /// # Errors
     /// Returns the reason if the command line may not run outside the sandbox.
@@ -480,8 +484,8 @@ impl Enforcer {
         unsandboxed::question(self, tool_name, actions, now)
     }
 
-    /// Returns the directory in which a command line runs its commands: its own, or the workspace directory to which it
-    /// changes first.
+    /// Returns the directory in which the commands in a line run: the workspace directory that the line first changes
+    /// to, or else `cwd`.
     pub fn command_directory(&self, line: &str, cwd: &Target) -> PathBuf {
         command::command_directory(line, &self.scene(cwd, Timestamp::UNIX_EPOCH))
     }
@@ -491,8 +495,8 @@ impl Enforcer {
         CommandContext { layers: self.stack.compiled_layers(), context: &self.context, cwd: &cwd.real, now, grants, mandate }
     }
 
-    /// Requires a sandbox: without one, an allowed command needs approval unless the user turned the sandbox off, and
-    /// every risk is raised by one level.
+    /// Accounts for a missing sandbox. Commands that would be allowed need approval unless the user turned the sandbox
+    /// off, and every risk is raised by one level.
     fn require_sandbox(&self, mut finding: ActionFinding) -> ActionFinding {
         let by_person = !finding.parts.is_empty() && finding.parts.iter().all(|part| self.stack.is_user_decision(&part.rule));
         let unheld = self.context.sandbox == Sandbox::Absent && self.sandbox() != SandboxSetting::Off;
@@ -513,7 +517,7 @@ impl Enforcer {
         finding
     }
 
-    /// Turns an allow verdict into an ask verdict if another shell may parse the line differently.
+    /// Changes an allow verdict to an ask verdict if a different shell may parse the line differently.
     fn read_otherwise(&self, mut finding: ActionFinding) -> ActionFinding {
         let Some(name) = self.other_shell else { return finding };
         finding.remember = None;
@@ -525,7 +529,8 @@ impl Enforcer {
         finding
     }
 
-    /// Turns the permission of a mode into an ask verdict if the command could start a program of an untrusted project.
+    /// Changes an allow verdict that only the mode gave to an ask verdict if the command could start a program of an
+    /// untrusted project.
     fn require_trust(&self, mut finding: ActionFinding) -> ActionFinding {
         let by_mode = finding.decided.verdict == VerdictKind::Allow && finding.decided.by_mode;
         if self.is_distrusted && by_mode && !finding.reads_only {
@@ -538,16 +543,16 @@ impl Enforcer {
         finding
     }
 
-    /// Returns for each action of a plan whether approving the plan covers it. The result is the same in every mode,
-    /// and does not depend on grants of this run.
+    /// Returns, for each action in a plan, whether approving the plan would allow it. The result does not depend on the
+    /// mode or on grants made in this run.
     pub fn coverage(&self, actions: &[Action], now: Timestamp) -> Vec<Coverage> {
         let trial = mandate::for_mandate(self);
         let cover = |action| mandate::cover(&trial, action, now).map_or_else(|coverage| coverage, |_| Coverage::Covered);
         actions.iter().map(cover).collect()
     }
 
-    /// Gives the actions of an approved plan the grants that the policy allows for a plan. Replaces the grants of an
-    /// earlier plan.
+    /// Sets the mandate to those actions of an approved plan that the policy lets a plan allow. Replaces the mandate of
+    /// an earlier plan.
     pub fn set_mandate(&mut self, actions: &[Action], now: Timestamp) {
         let trial = mandate::for_mandate(self);
         self.mandate = actions.iter().filter_map(|action| mandate::cover(&trial, action, now).ok()).collect();
@@ -562,7 +567,7 @@ impl Enforcer {
         !self.mandate.is_empty()
     }
 
-    /// Returns the rule and the reason if the user has granted the action until aye exits, or with a plan.
+    /// If the user granted the action until aye exits or by approving a plan, returns the rule name and the reason.
     fn granted_by(&self, grant: &Grant) -> Option<(&'static str, &'static str)> {
         if self.grants.contains(grant) {
             return Some(("session", "allowed by you until aye quits"));
@@ -570,7 +575,7 @@ impl Enforcer {
         self.mandate.contains(grant).then_some((MANDATE, NAMED_IN_PLAN))
     }
 
-    /// Applies the mandate to a request. No mode is applied here, because it was already taken into account.
+    /// Applies session grants and the mandate to a request whose verdict already takes the mode into account.
     fn reached(&self, mut finding: ActionFinding) -> ActionFinding {
         let asks = finding.decided.is_question() && !finding.decided.locked;
         let granted = finding.remember.as_ref().filter(|_| asks).and_then(|grant| self.granted_by(grant));
@@ -580,7 +585,7 @@ impl Enforcer {
         finding
     }
 
-    /// Applies session grants, the mandate and the mode.
+    /// Applies session grants, the mandate and the mode to a verdict.
     fn apply_grants_and_mode(&self, writes: bool, mut finding: ActionFinding) -> ActionFinding {
         let mode = self.context.mode;
         if mode == Mode::Plan && !finding.reads_only && finding.decided.verdict != VerdictKind::Deny {
@@ -604,8 +609,8 @@ impl Enforcer {
         finding
     }
 
-    /// Returns whether the mode applies these effects of a command without approval. A deletion counts as a change;
-    /// deletions that cannot be restored are excluded beforehand.
+    /// Returns whether the mode permits these effects of a command to be applied without approval. A deletion is
+    /// treated as a change, because the caller excludes deletions that cannot be undone.
     pub fn applies_effects(&self, actions: &[Action], now: Timestamp) -> bool {
         let applies = |action: &Action| {
             let is_allowed = |action: &Action| self.explain(slice::from_ref(action), now).verdict == VerdictKind::Allow;
@@ -622,13 +627,13 @@ impl Enforcer {
             && self.outer_allows(|outer| outer.applies_effects(actions, now))
     }
 
-    /// Returns whether an action requires approval only because its capability does so by default.
+    /// Returns whether an action requires approval only because that is the default for its capability.
     fn asks_only_by_default(&self, action: &Action, now: Timestamp) -> bool {
         let finding = self.judge_action(action, now);
         finding.decided.is_question() && finding.decided.is_uncovered && !finding.decided.locked && !finding.critical
     }
 
-    /// Returns whether a capability is granted at all.
+    /// Returns whether the policy grants a capability at all.
     pub fn grants(&self, capability: &str) -> bool {
         if !self.outer_allows(|outer| outer.grants(capability)) {
             return false;
@@ -640,23 +645,23 @@ impl Enforcer {
         layers.iter().any(|layer| layer.scope.grants()) && !layers.iter().any(|layer| layer.refuses(capability))
     }
 
-    /// Returns the named commands. If two have the same name, the one in the stronger layer applies.
+    /// Returns the named commands. If several policy layers define the same name, the strongest one applies.
     pub fn named_commands(&self) -> impl Iterator<Item = &NamedCommand> {
         named::distinct_commands(self.stack.compiled_layers())
     }
 
-    /// Returns an error if a connection for this URL may not use the resolved address.
+    /// Returns an error if a connection for this URL may not be made to the resolved address.
     pub fn may_connect(&self, url: &str, address: core::net::IpAddr) -> Result<(), String> {
         self.check_outer(|outer| outer.may_connect(url, address))?;
         request::may_connect(url, address, self.stack.compiled_layers())
     }
 
-    /// Returns the limits on models of each layer; all of them apply.
+    /// Returns each policy layer's limits on models, all of which apply.
     pub fn llm(&self) -> impl Iterator<Item = &ModelLimits> {
         self.stack.compiled_layers().iter().map(|layer| &layer.bundle.llm)
     }
 
-    /// Returns an error if a model may not be called, by its `PROVIDER/NAME`.
+    /// Returns an error if the model `PROVIDER/NAME` may not be called.
     pub fn check_model(&self, model: &str) -> Result<(), Denial> {
         self.check_outer(|outer| outer.check_model(model))?;
         let Some(layer) = self.stack.compiled_layers().iter().find(|layer| !layer.bundle.llm.allows(model)) else {
@@ -666,33 +671,33 @@ impl Enforcer {
         Err(Denial { rule, reason: format!("the policy does not allow the model `{model}`"), parts: Vec::new() })
     }
 
-    /// Returns the terms for commands, the strictest of all layers.
+    /// Returns the sandbox terms for commands, using the strictest value from all policy layers.
     pub fn terms(&self) -> &Terms {
         self.stack.terms()
     }
 
-    /// Returns the environment variables for commands: only those that every layer allows.
+    /// Returns the environment variables passed to commands, which are those that every policy layer allows.
     pub fn environment(&self) -> EnvironmentTerms {
         self.terms().environment.clone().unwrap_or_default()
     }
 
-    /// Returns the redactions of all layers. No layer can remove redactions of another.
+    /// Returns the redactions of all policy layers. No layer can remove another layer's redactions.
     pub fn redactions(&self) -> Vec<super::redact::RedactionRule> {
         self.stack.compiled_layers().iter().flat_map(|layer| layer.bundle.redactions.iter().cloned()).collect()
     }
 
-    /// Returns the sandbox setting, the strictest of all layers.
+    /// Returns the sandbox setting: the strictest one set by any policy layer.
     pub fn sandbox(&self) -> SandboxSetting {
         self.terms().sandbox.unwrap_or_default()
     }
 
-    /// Returns whether a command runs in a copy-on-write view first.
+    /// Returns whether commands first run in a copy-on-write view.
     pub fn preview(&self) -> Preview {
         self.terms().preview.unwrap_or_default()
     }
 
-    /// Replaces the layers with those of `new`. The user's choices for this run are preserved: the mode and the session
-    /// grants.
+    /// Replaces the policy layers with those of `new`. The user's choices in this run (the mode and the session grants)
+    /// are preserved.
     pub fn replace(&mut self, new: Self) {
         let mode = self.context.mode;
         self.context = new.context;
@@ -713,50 +718,51 @@ impl Enforcer {
         self.context.mode = mode;
     }
 
-    /// Returns the enforcer with the setting of `config.toml`.
+    /// Sets the value of `approve` from `config.toml`.
     #[must_use]
     pub fn approving(mut self, config: Option<Approve>) -> Self {
         self.approve.config = config;
         self
     }
 
-    /// Sets whether commands are approved before they run or by their effects in this session. `approve = "command"` in
-    /// a policy takes precedence.
+    /// Sets whether the user approves commands or their effects in this session. A policy with `approve = "command"`
+    /// takes precedence.
     pub fn set_approve(&mut self, approve: Approve) {
         self.approve.session = Some(approve);
     }
 
-    /// Returns whether the user approves commands or their effects if no rule matches.
+    /// Returns whether the user approves a command or its effects when no rule matches.
     pub fn approve(&self) -> Approve {
         self.approve.effective(self.terms())
     }
 
-    /// Returns the layers in effect, the strongest first.
+    /// Returns a summary of each policy layer in effect, strongest first.
     pub fn layers(&self) -> Vec<PolicyLayer> {
         self.stack.summaries()
     }
 
-    /// Returns the time after which a pending approval times out, the shortest of all layers.
+    /// Returns the timeout for pending approvals: the shortest one set by any policy layer.
     pub fn approval_timeout(&self) -> Option<Duration> {
         self.stack.approval_timeout()
     }
 
-    /// Returns the highest risk that the approval service may approve; `None` if it may not approve anything.
+    /// Returns the highest risk that the approval service may approve, or `None` if it may not approve anything.
     pub fn service_risk(&self) -> Option<Risk> {
         self.stack.service_risk()
     }
 
-    /// Returns the denial reason once a bundle has expired.
+    /// Returns the reason to deny every action because a bundle has expired, or `None` if none has.
     pub fn expiry_reason(&self, now: Timestamp) -> Option<String> {
         self.stack.expiry_reason(now)
     }
 
-    /// Returns the smallest limit on whole-file reads, in bytes.
+    /// Returns the maximum size, in bytes, of a file that may be read as a whole.
     pub fn max_file_size_bytes(&self) -> u64 {
         self.stack.max_file_size_bytes()
     }
 
-    /// Returns the deciding rule and the rules of the parts, without duplicates, as far as they are in a file.
+    /// Returns the origins of the rule that determined the verdict and of the rules for each part, without duplicates.
+    /// Rules that are not defined in a file are omitted.
     pub fn origins(&self, rule: &str, parts: &[CommandPart]) -> Vec<RuleOrigin> {
         self.stack.origins(rule, parts)
     }
@@ -765,7 +771,7 @@ impl Enforcer {
         self.stack.most_session_tokens()
     }
 
-    /// Returns the limit on the input tokens of one request.
+    /// Returns the lowest limit on input tokens per request.
     pub fn most_input_tokens(&self) -> Option<LowestLimit> {
         self.stack.most_input_tokens()
     }
@@ -774,28 +780,30 @@ impl Enforcer {
         self.stack.most_session_cost()
     }
 
-    /// Returns the sandbox requirements for commands. `homes`: home directories of this machine whose credentials are
-    /// hidden.
+    /// Returns the sandbox requirements for commands. `homes` lists the home directories whose credentials are hidden.
     pub fn sandbox_requirements(&self, homes: &[PathBuf], now: Timestamp) -> SandboxRequirements {
         let (layers, excluded) = (self.stack.compiled_layers(), self.stack.excluded_paths());
         let source = RequirementSource { layers, context: &self.context, terms: self.terms(), excluded };
         source.requirements(homes, now)
     }
 
-    /// Returns whether an approval may let one command write to this real path outside the workspace.
+    /// Returns whether an approval may permit a command to write to this path outside the workspace. `path` must not
+    /// contain symlinks.
     pub fn can_open_for_write(&self, path: &Path) -> bool {
         escalation::can_open_for_write(path, self.stack.compiled_layers(), &self.context)
             && self.outer_allows(|outer| outer.can_open_for_write(path))
     }
 
-    /// Returns whether an approval may let one command read this real path outside the workspace.
+    /// Returns whether an approval may permit a command to read this path outside the workspace. `path` must not
+    /// contain symlinks.
     pub fn can_open_for_read(&self, path: &Path) -> bool {
         escalation::can_open_for_read(path, self.stack.compiled_layers(), &self.context)
             && self.outer_allows(|outer| outer.can_open_for_read(path))
     }
 
-    /// Returns whether a command that a rule allows may follow a symlink to this real path: into the workspace, into
-    /// `readable_paths`, and to paths that are readable without approval, but never to a blocked path.
+    /// Returns whether a command that a rule allows may follow a symlink to `path`, which must not contain symlinks
+    /// itself. The symlink may lead into the workspace, into `readable_paths`, or to a path that is readable without
+    /// approval, but never to a blocked path.
     pub fn can_follow_link(&self, path: &Path) -> bool {
         if !self.outer_allows(|outer| outer.can_follow_link(path)) {
             return false;
@@ -810,7 +818,7 @@ impl Enforcer {
         self.explain(&[Action::Read { target }], Timestamp::UNIX_EPOCH).verdict == VerdictKind::Allow
     }
 
-    /// Returns every key of every layer, with its origin and its effect.
+    /// Returns every key in every policy layer, with its origin and effect.
     pub fn entries(&self) -> Vec<EffectiveSetting> {
         entries(self.stack.compiled_layers())
     }

@@ -1,13 +1,14 @@
-//! Origins of the deciding rules, to be quoted in an approval prompt.
+//! Finds the origins of the rules that determined a verdict, which an approval prompt quotes.
 
 use super::layer_stack::EnforcerLayers;
 use crate::protocol::{CommandPart, RuleOrigin};
 
-/// Maximum number of rules that one approval quotes.
+/// Maximum number of rules quoted in an approval prompt.
 const MAX: usize = 12;
 
 impl EnforcerLayers {
-    /// Returns the deciding rule and the rules of the parts, without duplicates, as far as they are in a file.
+    /// Returns the origins of the rule that determined the verdict and of the rules for each part, without duplicates.
+    /// Rules that are not defined in a file are omitted.
     pub(crate) fn origins(&self, rule: &str, parts: &[CommandPart]) -> Vec<RuleOrigin> {
         let mut found: Vec<RuleOrigin> = Vec::new();
         for rule in std::iter::once(rule).chain(parts.iter().map(|part| part.rule.as_str())) {

@@ -1,4 +1,4 @@
-//! Combination of a session's verdict with the verdict of its parent session: the stricter verdict applies.
+//! Combines a session's verdict with that of its parent session. The stricter verdict applies.
 
 use super::Explanation;
 use crate::policy::permit::UnaskedConditions;

@@ -1,4 +1,4 @@
-//! Sandbox requirements of the policy for a command, as path names. Another module checks which paths exist.
+//! The policy's sandbox requirements for commands, expressed as paths. Another module checks which of the paths exist.
 
 use crate::policy::bundle::{BuildOutputMode, Cache, CommandLimits, Network, RuleDecision, SandboxSetting, Terms};
 use crate::policy::excluded::ExcludedPaths;
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Sandbox requirements for commands.
+/// The policy's requirements for the sandbox in which commands run.
 #[derive(Debug, Clone)]
 pub struct SandboxRequirements {
     pub sandbox: SandboxSetting,
@@ -22,42 +22,42 @@ pub struct SandboxRequirements {
     pub build_output: BuildOutputMode,
     /// The workspace and its additional roots.
     pub roots: Vec<PathBuf>,
-    /// Paths in the workspace that a command may write.
+    /// Workspace paths that a command may write to.
     pub written: Vec<PathBuf>,
     /// Additional writable paths.
     pub writable: Vec<PathBuf>,
-    /// Paths inside read-only paths that are writable because the user named them.
+    /// Paths that are writable although they are inside read-only paths, because the user listed them.
     pub reopened: Vec<PathBuf>,
-    /// Read-only paths; those that do not exist cannot be created.
+    /// Read-only paths, which commands cannot create if they do not exist.
     pub read_only: Vec<PathBuf>,
     /// Paths that are read-only if they exist.
     pub read_only_if_there: Vec<PathBuf>,
-    /// Additional readable paths outside the workspace: paths that the policy names for commands or for reading, and
-    /// the user's skills.
+    /// Readable paths outside the workspace: those that the policy lists for commands or for reading, and the user's
+    /// skills.
     pub readable: Vec<PathBuf>,
-    /// Readable paths in aye's data directory, which is otherwise hidden: the skills of plugins.
+    /// Plugin skills, which are readable although aye's data directory is otherwise hidden.
     pub plugin_skills: Vec<PathBuf>,
     /// Paths that are hidden from all commands.
     pub hidden: Vec<PathBuf>,
-    /// Rules for existing entries: protected names, and matches of a glob.
+    /// Rules for entries that exist: protected names and glob matches.
     pub marks: ProtectionRules,
     /// Descriptions of policy rules that no sandbox can enforce.
     pub unheld: Vec<String>,
 }
 
-/// Kind of protection for an entry.
+/// Type of protection for an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryProtection {
-    /// The entry runs code when the folder is opened, and commands may write it. aye only watches for its creation.
+    /// The entry runs code when the folder is opened, but commands may write to it. aye only watches for its creation.
     Watched,
-    /// The entry runs code when the folder is opened. It is read-only, except for git, which must be able to check it
+    /// The entry runs code when the folder is opened. It is read-only except for git, which must be able to check it
     /// out.
     RunsCode,
     ReadOnly,
     Hidden,
 }
 
-/// Rules that determine which entries are protected from commands.
+/// Rules that determine how entries are protected from commands.
 #[derive(Debug, Clone, Default)]
 pub struct ProtectionRules {
     hidden: Vec<PathPatterns>,
@@ -67,7 +67,8 @@ pub struct ProtectionRules {
 }
 
 impl ProtectionRules {
-    /// Returns the protection of an entry in an unprotected directory.
+    /// Returns how an entry is protected, or `None` if commands may write to it. The entry's directory must not be
+    /// protected itself.
     pub fn protection_of(&self, path: &Path, name: &str) -> Option<EntryProtection> {
         if self.hidden.iter().any(|places| places.is_exact_match(path))
             || self.excluded.iter().any(|list| list.excludes_entry(path))
@@ -86,7 +87,7 @@ impl ProtectionRules {
 }
 
 impl SandboxRequirements {
-    /// Returns whether a command may write everywhere in the workspace except to protected paths.
+    /// Returns whether a command may write to the whole workspace apart from protected paths.
     pub fn is_whole(&self) -> bool {
         self.roots.iter().all(|root| self.written.contains(root))
     }
@@ -101,8 +102,7 @@ pub(crate) struct RequirementSource<'a> {
 }
 
 impl<'a> RequirementSource<'a> {
-    /// Returns the sandbox requirements for commands. `homes`: home directories of this machine whose credentials are
-    /// hidden.
+    /// Returns the sandbox requirements for commands. `homes` lists the home directories whose credentials are hidden.
     pub(crate) fn requirements(&self, homes: &[PathBuf], now: Timestamp) -> SandboxRequirements {
         let (context, terms) = (self.context, self.terms);
         let own = terms.sandbox.unwrap_or_default();
@@ -171,7 +171,7 @@ impl<'a> RequirementSource<'a> {
         }
     }
 
-    /// Returns the skills of plugins among the readable paths, except those that a rule hides.
+    /// Returns those readable paths that are plugin skills and that no rule hides.
     fn plugin_skills(&self, readable: &[PathBuf], hidden: &[PathBuf]) -> Vec<PathBuf> {
         let is_shut =
             |place: &PathBuf| hidden.iter().any(|hidden| place.starts_with(hidden) && !self.context.own.contains(hidden));
@@ -187,8 +187,8 @@ impl<'a> RequirementSource<'a> {
         ProtectionRules { hidden, read_only, opened, excluded: Arc::clone(self.excluded) }
     }
 
-    /// Returns the workspace paths that `File.Write` allows: the whole workspace, or the paths in every
-    /// `allowed_paths`.
+    /// Returns the workspace paths that `File.Write` allows: the whole workspace, or the paths allowed by every
+    /// `allowed_paths` list.
     fn writable_paths(&self, now: Timestamp, unheld: &mut Vec<String>) -> Vec<PathBuf> {
         let lists = || self.layers.iter().filter_map(|layer| layer.write.as_ref()?.allowed.as_ref());
         let context = self.context;
@@ -214,8 +214,8 @@ impl<'a> RequirementSource<'a> {
         places
     }
 
-    /// Returns the readable paths outside the workspace: the paths in `readable_paths`, or in every `allowed_paths` of
-    /// `File.Read`, and the user's skills.
+    /// Returns the readable paths outside the workspace: those in `readable_paths`, those allowed by every
+    /// `allowed_paths` list of `File.Read`, and the user's skills.
     fn readable(&self, unheld: &mut Vec<String>) -> Vec<PathBuf> {
         let context = self.context;
         let named = PathPatterns::new(self.terms.readable_paths.as_deref().unwrap_or_default(), context, false);
@@ -237,7 +237,7 @@ impl<'a> RequirementSource<'a> {
         readable
     }
 
-    /// Returns the paths that layers block or deny, for one capability.
+    /// Returns the paths that the policy layers block or deny for one capability.
     fn denied_paths(
         &self,
         rules: fn(&CompiledLayer) -> Option<&FileRules>,
@@ -252,13 +252,13 @@ impl<'a> RequirementSource<'a> {
     }
 }
 
-/// Returns the protected names at the top of these directories, except those to which access is allowed.
+/// Returns the protected names directly below these directories, except those that the user opened for writing.
 fn protected_names_except(directories: &[PathBuf], opened: &[PathBuf]) -> Vec<PathBuf> {
     let names = directories.iter().flat_map(|directory| protected_names_in(directory));
     names.filter(|place| !opened.contains(place)).collect()
 }
 
-/// Returns the protected names at the top of a directory.
+/// Returns the protected names directly below a directory.
 fn protected_names_in(directory: &Path) -> Vec<PathBuf> {
     PROTECTED.iter().map(|name| directory.join(name)).collect()
 }

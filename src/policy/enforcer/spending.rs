@@ -1,15 +1,15 @@
-//! Spending limits of a session or a request, and the layer that sets each.
+//! Usage limits for a session or a request, and the policy layer that sets each limit.
 
 use super::layer_stack::EnforcerLayers;
 use crate::policy::bundle::ModelLimits;
 
-/// The lowest limit of all layers.
+/// The lowest limit that any policy layer sets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LowestLimit {
     pub limit: f64,
     /// Key that sets the limit.
     pub key: &'static str,
-    /// Origin: file and line, or the layer if it has no file.
+    /// File and line that set the limit, or the policy layer if it has no file.
     pub place: String,
 }
 
@@ -18,7 +18,7 @@ impl EnforcerLayers {
         self.lowest_limit("max_session_tokens", |llm| Some((llm.max_session_tokens? as f64, llm.tokens_line)))
     }
 
-    /// Returns the limit for one request.
+    /// Returns the lowest limit on input tokens per request.
     pub(crate) fn most_input_tokens(&self) -> Option<LowestLimit> {
         self.lowest_limit("max_input_tokens", |llm| Some((llm.max_input_tokens? as f64, llm.input_line)))
     }

@@ -51,7 +51,7 @@ fn built_in() -> Enforcer {
     Enforcer::new(vec![Layer::new(Scope::BuiltIn, Bundle::built_in().expect("parses"))], context())
 }
 
-/// Returns an enforcer with this Shell.Exec table and no other capability.
+/// Returns an enforcer with this `Shell.Exec` table and no other capability.
 fn shell(table: &str) -> Enforcer {
     enforcer(parsed(&format!("schema_version = 1\n[capabilities.\"Shell.Exec\"]\n{table}")))
 }
@@ -417,7 +417,7 @@ fn approvals_quote_the_deciding_rules() {
         [("/c/policy.toml:5", 3, "[[capabilities.\"Shell.Exec\".rules]]"), ("/c/policy.toml:3", 1, "requires_approval = true"),]
     );
     assert!(built_in().origins("built-in", &[]).is_empty());
-    // The policy from a URL and that of the session service have their own names.
+    // The policy from a URL and the policy of the session service have different scope names.
     let url = Layer::from_file(Scope::Service, parsed("schema_version = 1\n"), Path::new("/c/url.toml"));
     let session = Layer::from_file(Scope::ServiceSession, parsed(text), Path::new("/c/session.toml"));
     let enforcer = Enforcer::new(vec![url, session], context());
@@ -462,7 +462,7 @@ fn permits_granted_in_plan_mode_are_read_only() {
     let text = "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrequires_approval = true\n\
         [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"ls\"]\ndecision = \"allow\"\n";
     let mut enforcer = enforcer(parsed(text));
-    // A command that a rule allows for reading must not change anything; one that the user approved may.
+    // A command that a rule allows for reading must not change anything. A command that the user approved may.
     for (mode, reads_only) in [(Mode::Plan, [true, true]), (Mode::Ask, [true, false])] {
         enforcer.set_mode(mode);
         for (line, reads_only) in ["ls", "cat a"].into_iter().zip(reads_only) {

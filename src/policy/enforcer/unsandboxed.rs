@@ -1,4 +1,4 @@
-//! A run of a command outside the sandbox, requested and approved by the user.
+//! Approval to run a command once outside the sandbox.
 
 use super::Enforcer;
 use crate::policy::bundle::{SandboxSetting, Unsandboxed};
@@ -11,11 +11,11 @@ use jiff::Timestamp;
 const REASON: &str = "runs outside the sandbox, once: the command has all your permissions, can use the network and can change \
                       any of your files; aye's own directories are not protected";
 
-/// Returns the approval for running a command line once outside the sandbox.
+/// Returns a request for approval to run a command line once outside the sandbox.
 ///
 /// # Errors
-/// Returns an error if the policy or the mode forbids runs outside the sandbox, the line is denied, or only an
-/// administrator may decide.
+/// Returns an error if the policy or the mode forbids running commands outside the sandbox, if the line is denied, or
+/// if only an administrator may decide.
 pub(super) fn question(policy: &Enforcer, tool_name: &str, actions: &[Action], now: Timestamp) -> Result<Question, String> {
     let [Action::Exec { command, cwd }] = actions else {
         return Err("only a command line can run outside the sandbox".to_owned());

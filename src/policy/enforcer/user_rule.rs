@@ -1,5 +1,5 @@
-//! Rules typed by the user, and patterns of other agents. They are accepted only within the rules that "always allow"
-//! offers.
+//! Rules that the user types, and rule patterns imported from other agents. A rule is accepted only if it is no wider
+//! than the rules that "always allow" offers.
 
 use super::Enforcer;
 use super::grants::{ALREADY_IN_A_COPY, GrantDraft, WITH_SUBCOMMANDS, covers_only_harmless, text};
@@ -14,11 +14,11 @@ use jiff::Timestamp;
 use std::sync::Arc;
 
 const WORKSPACE: &str = "${workspace}";
-/// Argument without a meaning of its own.
+/// Placeholder for an argument without special meaning.
 const ANY_ARGUMENT: &str = "x";
 
 impl Enforcer {
-    /// Returns the rule as an offer if it is valid, allows the action, and is no wider than the widest offer.
+    /// Returns a typed rule as an offer if it is valid, allows the action, and is no wider than the widest offer.
     pub fn offer_written(
         &self,
         actions: &[Action],
@@ -57,8 +57,8 @@ impl Enforcer {
         Ok(GrantOption { written: true, ..offer })
     }
 
-    /// Returns the widest rules for all projects that "always allow" could save within a pattern, which covers every
-    /// command that begins with these words. Returns no rules if the policy already allows the command.
+    /// Returns the widest rules that "always allow" could save for all projects within a pattern, which matches every
+    /// command that begins with `words`. Returns no rules if the policy already allows the command.
     ///
     /// # Errors
     /// Returns the reason if no rule within the pattern can be saved.
@@ -75,7 +75,7 @@ impl Enforcer {
         }
         let line = |words: &[String]| [Action::Exec { command: named::line(words), cwd: cwd.clone() }];
         let mut actions = line(words);
-        // If only these words are allowed, a wider rule may still be possible.
+        // If only exactly these words are allowed so far, a wider rule may still be possible.
         let more = [words, &[ANY_ARGUMENT.to_owned()]].concat();
         let is_narrow = self.allows(&actions, now);
         if is_narrow {
@@ -105,8 +105,8 @@ impl Enforcer {
         }
     }
 
-    /// Returns the rules for all projects that "always allow" saves for exactly these actions. Returns no rules if the
-    /// policy already allows them.
+    /// Returns the rules that "always allow" would save for all projects and exactly these actions. Returns no rules if
+    /// the policy already allows the actions.
     ///
     /// # Errors
     /// Returns the reason if no rule can be saved.
@@ -123,8 +123,8 @@ impl Enforcer {
         self.explain(actions, now).verdict == VerdictKind::Allow
     }
 
-    /// Returns the rules for this project that "always allow" could save for writing to paths that match a pattern.
-    /// Returns no rules if the policy already allows writing to `sample`, one of these paths.
+    /// Returns the rules that "always allow" could save for this project to permit writing to paths that match a
+    /// pattern. `sample` is one such path; returns no rules if the policy already allows writing to it.
     ///
     /// # Errors
     /// Returns the reason if no such rule can be saved.
@@ -141,7 +141,7 @@ impl Enforcer {
         Ok(self.offer_written(&actions, &always.offers, &rule.to_string(), now)?.rules)
     }
 
-    /// Converts the rule to one for all projects: a path in this workspace becomes absolute.
+    /// Makes the rule valid for all projects by converting workspace paths to absolute paths.
     fn to_global_rule(&self, rule: &GrantRule) -> Result<GrantRule, String> {
         let GrantRule::Write { paths } = rule else { return Ok(rule.clone()) };
         let absolute = |path: &String| match path.strip_prefix(WORKSPACE) {
@@ -155,7 +155,7 @@ impl Enforcer {
         Ok(GrantRule::Write { paths: paths.iter().map(absolute).collect::<Result<_, _>>()? })
     }
 
-    /// Returns the lines that need approval now and that the rules would allow.
+    /// Returns the lines that need approval now but that the rules would allow.
     pub fn newly_allowed_lines(&self, rules: &[GrantRule], lines: &[String], cwd: &Target, now: Timestamp) -> Vec<String> {
         let Ok(bundle) = Bundle::parse_rules(&text(rules), "the rule") else { return Vec::new() };
         let mut with = self.clone();
@@ -168,12 +168,12 @@ impl Enforcer {
     }
 }
 
-/// Returns whether no rule is offered because the command already runs in a copy of the workspace without a prompt.
+/// Returns whether no rule is offered because the command already runs without a prompt in a copy of the workspace.
 fn is_copy_only(always: &GrantOptions) -> bool {
     always.never.iter().any(|why| why.contains(ALREADY_IN_A_COPY))
 }
 
-/// Returns the reason why no rule is offered.
+/// Returns why no rule is offered.
 fn no_offer_reason(always: GrantOptions) -> String {
     let memory_only = always.offers.into_iter().find_map(|offer| offer.memory_only);
     let reasons = always.never.into_iter().chain(memory_only).collect::<Vec<_>>().join("; ");
@@ -194,12 +194,12 @@ fn rule_words(rule: &GrantRule) -> impl Iterator<Item = &str> {
     words.iter().map(String::as_str)
 }
 
-/// Returns whether `wide` covers all actions that `rule` covers; false when in doubt.
+/// Returns whether `wide` allows every action that `rule` allows; `false` if this is uncertain.
 fn covers(wide: &GrantRule, rule: &GrantRule) -> bool {
     match (wide, rule) {
         (GrantRule::Command(wide), GrantRule::Command(narrow)) => {
             let is_plain = !wide.exact && !wide.message && !narrow.message && wide.sandboxed <= narrow.sandboxed;
-            // A rule about hosts covers only rules about some of them.
+            // A rule with hosts covers only rules with a subset of these hosts.
             let has_hosts = wide.hosts.is_empty() == narrow.hosts.is_empty();
             let hosts = has_hosts && narrow.hosts.iter().all(|host| wide.hosts.contains(host));
             let is_same = *wide == CommandRule { hosts: wide.hosts.clone(), ..narrow.clone() };
@@ -212,7 +212,8 @@ fn covers(wide: &GrantRule, rule: &GrantRule) -> bool {
     }
 }
 
-/// Returns whether a pattern is at or below the folder of another pattern, and cannot leave it through `..`.
+/// Returns whether a pattern is at or below the directory of another pattern and cannot leave that directory through
+/// `..`.
 fn is_at_or_below(wide: &str, path: &str) -> bool {
     let has_pattern = |text: &str| text.contains(['*', '?', '[', '{', '\\']);
     let Some(rest) = path.strip_prefix(wide) else { return false };

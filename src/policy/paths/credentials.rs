@@ -1,6 +1,6 @@
-//! Paths in a home directory that contain credentials: keys, logins, cookies, histories.
+//! Paths in a home directory at which keys, logins, cookies and histories are stored.
 
-/// Entries in lower case; each also covers all paths below it.
+/// Entries in lower case. Each one includes all paths below it.
 pub(super) const CREDENTIALS: &[&str] = &[
     // Keys and logins of the shell
     ".ssh",

@@ -1,5 +1,5 @@
-//! Path semantics of macOS, derived from the text and the given symlinks. Nothing is read from disk, so the module can
-//! be tested on any machine.
+//! macOS path semantics, derived from the path text and the given symlinks. The module does not access the disk, so it
+//! can be tested on any machine.
 #![cfg_attr(not(test), expect(dead_code, reason = "`sys` finds the real path; these rules are only tested"))]
 
 use super::names::{fold_name, without_case};
@@ -10,12 +10,12 @@ use icu_normalizer::DecomposingNormalizerBorrowed;
 const MAX_BYTES: usize = 1024;
 const MAX_NAME_BYTES: usize = 255;
 const MAX_LINKS: usize = 32;
-/// Mount point of the data volume, a second name for the same paths.
+/// Mount point of the data volume, through which the same files can be accessed by a second path.
 const DATA: [&str; 3] = ["System", "Volumes", "Data"];
-/// Symlinks that every system has.
+/// Symlinks that exist on every macOS system.
 const LINKS: [(&str, &str); 4] =
     [("/var", "private/var"), ("/tmp", "private/tmp"), ("/etc", "private/etc"), ("/home", "System/Volumes/Data/home")];
-/// Prefixes that open files by number or under other rules.
+/// Top-level names that open files by number or by special rules.
 const ODD: [&str; 3] = [".vol", ".nofollow", ".resolve"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum Case {
     Kept,
 }
 
-/// Facts about the machine: the workspace, the home directory, and the targets of symlinks.
+/// Known state of the machine: the workspace, the home directory and the targets of symlinks.
 pub(crate) struct MacFacts<'a> {
     pub root: &'a str,
     pub home: &'a str,
@@ -32,7 +32,7 @@ pub(crate) struct MacFacts<'a> {
     pub link: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// Returns the effect of an operation on `given`.
+/// Judges an operation on the path `given`.
 pub(crate) fn judge(given: &str, purpose: Use, machine: &MacFacts<'_>) -> PathJudgement {
     if given.is_empty() || given.contains('\0') {
         return PathJudgement::Blocked("not a path");
@@ -52,7 +52,7 @@ pub(crate) fn judge(given: &str, purpose: Use, machine: &MacFacts<'_>) -> PathJu
     if real.first().is_some_and(|first| ODD.contains(&first.as_str())) {
         return PathJudgement::Blocked("the path addresses a file by number");
     }
-    // A fork of a file has a path below it.
+    // The path of a file's fork is below the path of the file.
     if real.iter().any(|name| without_case(name) == "..namedfork") {
         return PathJudgement::Blocked("the path names a fork of a file");
     }
@@ -69,8 +69,8 @@ pub(crate) fn judge(given: &str, purpose: Use, machine: &MacFacts<'_>) -> PathJu
     PathJudgement::Inside
 }
 
-/// Returns a name for comparison: normalized, and case-folded if the file system ignores case. Invisible characters are
-/// kept, because not every file system ignores them.
+/// Returns the form of a name used for comparison. The name is normalized and, if the file system ignores case,
+/// case-folded. Invisible characters are preserved, because not every file system ignores them.
 fn comparison_key(name: &str, case: Case) -> String {
     let name = DecomposingNormalizerBorrowed::new_nfd().normalize(name);
     match case {
@@ -79,8 +79,8 @@ fn comparison_key(name: &str, case: Case) -> String {
     }
 }
 
-/// Returns the components of an absolute path after resolving all symlinks. `..` is resolved after the symlink before
-/// it.
+/// Returns the components of an absolute path after resolving all symlinks, or `None` if they form a loop. `..` is
+/// applied after the preceding symlink has been resolved.
 fn resolve_links(path: &str, machine: &MacFacts<'_>) -> Option<Vec<String>> {
     let queue =
         |text: &str| text.split('/').rev().filter(|name| !matches!(*name, "" | ".")).map(str::to_owned).collect::<Vec<_>>();

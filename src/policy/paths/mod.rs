@@ -1,4 +1,4 @@
-//! Path patterns, and paths that are protected regardless of any bundle.
+//! Path patterns, and paths that are protected by every policy.
 
 mod credentials;
 mod macos;
@@ -25,23 +25,23 @@ use globset::{GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
-/// Placeholder for any name; no literal pattern matches it.
+/// Placeholder for an arbitrary name, which no literal pattern matches.
 const ANY: &str = "\u{1}any\u{1}name\u{1}";
 
-/// Folder of the plugins in the data directory.
+/// Plugin folder in the data directory.
 const PLUGINS: &str = "plugins";
 
-/// Facts about the machine that the evaluation needs.
+/// Information about the machine and the session that the evaluation needs.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// Real paths of the workspace roots, the main one first.
+    /// Workspace roots without symlinks, the main root first.
     pub roots: Vec<PathBuf>,
     pub home: PathBuf,
     pub mode: Mode,
     pub sandbox: Sandbox,
-    /// aye's config and data directories, to which no tool has access.
+    /// aye's configuration and data directories, which no tool may access.
     pub own: Vec<PathBuf>,
-    /// Real directories of the user's skills, which are readable even outside the workspace.
+    /// Directories of the user's skills, without symlinks. They are readable even if they are outside the workspace.
     pub skills: Vec<PathBuf>,
 }
 
@@ -54,7 +54,8 @@ pub enum Sandbox {
 
 impl Context {
     pub fn in_workspace(&self, path: &Path) -> bool {
-        // A search calls this for every entry: if the path starts with the bytes of a root and a slash, it need not be split.
+        // A search calls this function for every entry. A path that starts with the bytes of a root and a slash need
+        // not be split into components.
         let plainly = |root: &Path| {
             let rest = path.as_os_str().as_encoded_bytes().strip_prefix(root.as_os_str().as_encoded_bytes());
             !root.as_os_str().is_empty() && rest.is_some_and(|rest| rest.starts_with(b"/"))
@@ -62,8 +63,8 @@ impl Context {
         self.roots.iter().any(|root| plainly(root)) || self.roots.iter().any(|root| path.starts_with(root))
     }
 
-    /// Returns the entry for credentials that contains a path. A command that names such a path needs approval,
-    /// regardless of rules.
+    /// Returns the entry of the credentials list that contains a path. A command that refers to such a path needs
+    /// approval, regardless of rules.
     pub fn credential_place(&self, path: &Path) -> Option<&'static str> {
         credentials(path, self).map(|found| found.name)
     }
@@ -72,18 +73,19 @@ impl Context {
         self.own.iter().any(|own| path.starts_with(own))
     }
 
-    /// Returns whether a path is in the directory of one of the user's skills.
+    /// Returns whether a path is in the directory of a skill.
     pub fn is_in_skill(&self, path: &Path) -> bool {
         self.skills.iter().any(|skill| path.starts_with(skill))
     }
 
-    /// Returns whether a path is in the directory of a plugin's skill, whose files are pinned.
+    /// Returns whether a path is in the directory of a plugin's skill. The files of a plugin are pinned.
     pub fn is_in_plugin_skill(&self, path: &Path) -> bool {
         self.is_in_skill(path) && self.own.iter().any(|own| path.starts_with(own.join(PLUGINS)))
     }
 
-    /// Returns whether a target was named by its URI and is in the artifact directory. Both are required: a symlink
-    /// with that name could lead anywhere, and artifacts of other sessions are not accessible.
+    /// Returns whether a target was given as an artifact URI and is in the artifact directory. Both conditions are
+    /// required, because a symlink with such a name could point anywhere, and artifacts of other sessions must not be
+    /// accessible.
     pub fn is_artifact(&self, target: &Target) -> bool {
         let digits = target.given.strip_prefix(ARTIFACT_SCHEME).unwrap_or_default();
         let kept = |own: &PathBuf| {
@@ -92,8 +94,8 @@ impl Context {
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) && self.own.iter().any(kept)
     }
 
-    /// Returns whether the workspace is so broad that all access in it needs approval: the home directory, the root, or
-    /// a parent of aye's own directories.
+    /// Returns whether the workspace is so broad that all access in it needs approval. This is true for the root
+    /// directory, and for any directory that contains the home directory or one of aye's own directories.
     pub fn is_too_wide(&self) -> bool {
         let wide = |root: &PathBuf| {
             self.home.starts_with(root) || root.parent().is_none() || self.own.iter().any(|own| own.starts_with(root))
@@ -101,7 +103,7 @@ impl Context {
         self.roots.iter().any(wide)
     }
 
-    /// Returns the path that a program in `cwd` would open, based on the text alone.
+    /// Returns the path that a program running in `cwd` would open. Only the text is considered, not the disk.
     pub fn resolve(&self, text: &str, cwd: &Path) -> PathBuf {
         let mut resolved = if let Some(rest) = text.strip_prefix("~/") {
             return normal(&self.home.join(rest));
@@ -117,7 +119,7 @@ impl Context {
     }
 }
 
-/// Normalizes a path without accessing the disk: removes `.` and `..`.
+/// Normalizes a path textually, without accessing the disk, by removing `.` and resolving `..`.
 pub fn normal(path: &Path) -> PathBuf {
     let mut result = PathBuf::new();
     for component in path.components() {
@@ -132,7 +134,7 @@ pub fn normal(path: &Path) -> PathBuf {
     result
 }
 
-/// Kind of an operation on a path.
+/// Type of operation on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(test), expect(dead_code, reason = "used only for systems that aye does not run on yet"))]
 pub(crate) enum Use {
@@ -140,29 +142,29 @@ pub(crate) enum Use {
     Changes,
 }
 
-/// Result for a path on a system with known rules but an unknown disk.
+/// Result of judging a path when the rules of the system are known, but the content of the disk is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PathJudgement {
     Inside,
     Outside,
-    /// Denied regardless of any bundle, with the reason.
+    /// Denied by every policy, for this reason.
     Blocked(&'static str),
 }
 
-/// Patterns of one list, compiled for one context.
+/// Patterns from one list, compiled for one context.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PathPatterns {
     prefixes: Vec<(PathBuf, usize)>,
-    /// All globs in one set, if they fit.
+    /// All globs in a single set, or `None` if there are too many of them.
     globs: Option<GlobSet>,
     glob_lines: Vec<usize>,
-    /// Each glob with its starting directory.
+    /// Each glob and the directory below which it matches.
     globs_within: Vec<(PathBuf, GlobMatcher)>,
     folds: bool,
 }
 
 impl PathPatterns {
-    /// Compiles patterns. `folds`: ignore case if the file system does.
+    /// Compiles patterns. `folds` specifies whether to ignore case on systems whose file systems do so.
     pub(crate) fn new(patterns: &[Pattern], context: &Context, folds: bool) -> Self {
         let folds = folds && cfg!(any(windows, target_os = "macos"));
         let mut places = Self { folds, ..Self::default() };
@@ -178,8 +180,8 @@ impl PathPatterns {
                 }
             }
         }
-        // If there are more globs than one set can hold, each is matched separately: a list that is too long must not become
-        // empty.
+        // If the globs are too many for one set, each glob is matched separately, because a list that is too long must
+        // not become empty.
         places.globs = globs.build().ok();
         places
     }
@@ -188,7 +190,7 @@ impl PathPatterns {
         if self.folds { PathBuf::from(path.to_string_lossy().to_lowercase()).into() } else { path.into() }
     }
 
-    /// Returns whether a pattern that starts at or below `place` matches the path.
+    /// Returns whether the path is matched by a pattern whose literal beginning is at or below `place`.
     pub(crate) fn names(&self, place: &Path, path: &Path) -> bool {
         let (place, path) = (&self.fold(place), &self.fold(path));
         self.prefixes.iter().any(|(prefix, _)| prefix.starts_with(place) && path.starts_with(prefix))
@@ -198,17 +200,17 @@ impl PathPatterns {
                 .any(|(start, glob)| start.starts_with(place) && path.ancestors().any(|part| glob.is_match(part)))
     }
 
-    /// Returns the literal paths.
+    /// Returns the patterns that contain no wildcards.
     pub(crate) fn literal(&self) -> impl Iterator<Item = &Path> {
         self.prefixes.iter().map(|(place, _)| place.as_path())
     }
 
-    /// Returns the globs, each with its starting directory.
+    /// Returns the globs, each with the directory below which it matches.
     pub(crate) fn globs(&self) -> impl Iterator<Item = (&Path, &str)> {
         self.globs_within.iter().map(|(start, glob)| (start.as_path(), glob.glob().glob()))
     }
 
-    /// Returns whether a glob matches exactly this path, regardless of its parents.
+    /// Returns whether a glob matches exactly this path, without considering its parents.
     pub(crate) fn is_exact_match(&self, path: &Path) -> bool {
         let path = &self.fold(path);
         match &self.globs {
@@ -217,7 +219,7 @@ impl PathPatterns {
         }
     }
 
-    /// Returns whether the list matches the path, given that it matches none of the path's parents.
+    /// Returns whether the list matches the path itself, assuming that it matches none of the path's parents.
     pub(crate) fn reaches_entry(&self, path: &Path) -> bool {
         let folded = self.fold(path);
         self.prefixes.iter().any(|(prefix, _)| prefix.as_os_str() == folded.as_os_str())
@@ -229,7 +231,7 @@ impl PathPatterns {
         self.matching_line(directory).is_some() || self.matching_line(&directory.join(ANY)).is_some()
     }
 
-    /// Returns the line of the pattern that matches the path or one of its parents.
+    /// Returns the line number of the pattern that matches the path or one of its parents.
     pub(crate) fn matching_line(&self, path: &Path) -> Option<usize> {
         let path = &self.fold(path);
         let prefix = self.prefixes.iter().find(|(prefix, _)| path.starts_with(prefix)).map(|(_, line)| *line);
@@ -246,18 +248,19 @@ impl PathPatterns {
     }
 }
 
-/// Returns a glob that matches only this text. A backslash is an ordinary character of a name.
+/// Returns a glob that matches exactly this text, treating backslashes as ordinary characters.
 pub(crate) fn literal(text: &str) -> String {
     text.split('\\').map(globset::escape).collect::<Vec<_>>().join("[\\]")
 }
 
-/// Returns the directory before the first wildcard of a glob.
+/// Returns the directory that precedes the first wildcard in a glob.
 fn literal_prefix(glob: &str) -> PathBuf {
     let plain = glob.split('/').take_while(|name| !name.contains(['*', '?', '[', '{', '\\']));
     normal(Path::new(&plain.collect::<Vec<_>>().join("/")))
 }
 
-/// Expands `${workspace}` and `~`. Relative patterns are below the workspace; `**/…` matches anywhere.
+/// Expands `${workspace}` and `~` in a pattern. Relative patterns are resolved against the workspace, and patterns of
+/// the form `**/…` match anywhere.
 fn expand(text: &str, context: &Context) -> Vec<String> {
     let escape = |path: &Path| literal(&path.to_string_lossy());
     let glob = text.replace("${workspace}", "").contains(['*', '?', '[', '{']);

@@ -1,7 +1,7 @@
-//! Names as the most lenient file system interprets them: without case, invisible characters, streams and ignored
-//! endings.
+//! Compares names like the most lenient file system, which ignores case, invisible characters, stream names, and
+//! trailing dots and spaces.
 
-/// Returns whether Unicode allows a character to be ignored. HFS+ ignores many of these.
+/// Returns whether Unicode classifies a character as ignorable. HFS+ ignores many of these characters in names.
 fn is_ignorable(letter: char) -> bool {
     matches!(u32::from(letter),
         0x00AD | 0x034F | 0x061C | 0x115F | 0x1160 | 0x17B4 | 0x17B5 | 0x180B..=0x180F | 0x200B..=0x200F | 0x202A..=0x202E
@@ -9,7 +9,7 @@ fn is_ignorable(letter: char) -> bool {
         | 0x1_D173..=0x1_D17A | 0xE_0000..=0xE_0FFF)
 }
 
-/// Returns the plain form of a full-width character.
+/// Converts a full-width character to its ordinary form.
 fn to_half_width(letter: char) -> char {
     match u32::from(letter) {
         code @ 0xFF01..=0xFF5E => char::from_u32(code - 0xFEE0).unwrap_or(letter),
@@ -17,12 +17,12 @@ fn to_half_width(letter: char) -> char {
     }
 }
 
-/// Folds case through upper case, because some letters, such as the long s, are equal only in upper case.
+/// Folds case via upper case, because some letters, such as the long s, are equal only in upper case.
 pub(super) fn without_case(text: &str) -> String {
     text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
-/// Returns the name of an entry for comparison with protected names.
+/// Returns the form of an entry's name that is compared with protected names.
 pub(super) fn fold_name(name: &str) -> String {
     if name.is_ascii() {
         // Text after a `:` names a stream of the same entry.
@@ -30,7 +30,7 @@ pub(super) fn fold_name(name: &str) -> String {
         return entry.trim_end_matches([' ', '.']).to_ascii_lowercase();
     }
     let visible: String = name.chars().filter(|letter| !is_ignorable(*letter)).map(to_half_width).collect();
-    // Of `name:stream`, the entry is `name`.
+    // In `name:stream`, the entry is `name`.
     let entry = visible.split(':').next().unwrap_or(&visible);
     without_case(entry).trim_end_matches([' ', '.']).to_owned()
 }

@@ -1,4 +1,4 @@
-//! Protected paths, regardless of the bundle: paths that control what other programs run, and paths with credentials.
+//! Paths that are protected by every policy: those that control which programs run, and those that contain credentials.
 
 use super::Context;
 use super::credentials::CREDENTIALS;
@@ -6,11 +6,11 @@ use super::names::{fold_name, is_short_for};
 use crate::policy::excluded::EXCLUDED_LIST;
 use std::path::{Component, Path, PathBuf};
 
-/// Names that are protected at any depth, inside a project and outside.
+/// Names that are protected at any depth, both inside and outside a project.
 pub(crate) const PROTECTED: &[&str] =
     &[".git", ".aye", ".vscode", ".idea", ".cursor", ".claude", ".codex", ".gemini", ".mcp.json", ".envrc", ".ayeignore"];
 
-/// Files in a home directory that programs read at startup: shells, editors, git, the desktop, package managers.
+/// Files in a home directory that shells, editors, git, the desktop or package managers read at startup.
 pub(super) const START_UP: &[&str] = &[
     ".bashrc",
     ".bash_profile",
@@ -73,7 +73,7 @@ pub(super) const START_UP: &[&str] = &[
     "library/launchagents",
 ];
 
-/// A path that must not be written, deleted or moved, and whether a bundle may allow it.
+/// A path that must not be written, deleted or moved. A bundle may lift the protection of some of these paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Protected {
     pub name: String,
@@ -91,13 +91,13 @@ impl Protected {
         Self { name: name.to_owned(), may_be_opened, why }
     }
 
-    /// Returns the reason as a sentence.
+    /// Explains why the path is protected and how to allow access.
     pub(crate) fn reason(&self) -> String {
         format!("`{}` is protected: {}", self.name, self.why)
     }
 }
 
-/// A path that is readable only if the user's policy names it.
+/// A path that is readable only if the user's policy lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CredentialPath {
     pub name: &'static str,
@@ -105,13 +105,13 @@ pub(crate) struct CredentialPath {
 }
 
 impl CredentialPath {
-    /// Returns the reason as a sentence.
+    /// Explains why the path is protected and how to allow access.
     pub(crate) fn reason(&self) -> String {
         format!("`{}` contains credentials; to allow access, add it to `allowed_paths` in your policy", self.name)
     }
 }
 
-/// Returns the protected entry that contains a path. Above the workspace, only `.git` is protected.
+/// Returns the protected entry that contains a path. In directories above the workspace, only `.git` is protected.
 pub(crate) fn protected(path: &Path, context: &Context) -> Option<Protected> {
     let root = context.roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len());
     let below = root.and_then(|root| path.strip_prefix(root).ok());
@@ -127,13 +127,13 @@ pub(crate) fn protected(path: &Path, context: &Context) -> Option<Protected> {
     find(START_UP, path, context).map(|(name, _)| Protected::running_code(name, true))
 }
 
-/// Returns the entry for credentials that contains a path.
+/// Returns the entry of the credentials list that contains a path.
 pub(crate) fn credentials(path: &Path, context: &Context) -> Option<CredentialPath> {
     find(CREDENTIALS, path, context).map(|(name, place)| CredentialPath { name, place })
 }
 
-/// Returns whether a path is too deep below any home directory to be a credentials path itself. It can only be below
-/// one.
+/// Returns whether a path is so deep that it cannot be an entry of the credentials list in any home directory, but only
+/// be below one.
 pub(crate) fn is_deeper_than_credentials(path: &Path, context: &Context) -> bool {
     let below = |home: &Path| path.strip_prefix(home).map_or(true, |below| below.components().nth(DEEPEST_CREDENTIALS).is_some());
     let deep = |home: &Path| have_different_starts(path, home) || below(home);
@@ -141,8 +141,8 @@ pub(crate) fn is_deeper_than_credentials(path: &Path, context: &Context) -> bool
     deep(&context.home) && (other() || context.in_workspace(path) || containing_home(path).is_none_or(|home| deep(&home)))
 }
 
-/// Returns whether the first names of two paths begin with different characters, so that neither path is below the
-/// other.
+/// Returns whether the first components of two paths begin with different characters, in which case neither path can be
+/// below the other.
 fn have_different_starts(path: &Path, other: &Path) -> bool {
     let first = |path: &Path| match path.as_os_str().as_encoded_bytes() {
         [b'/', letter, ..] if !matches!(letter, b'/' | b'.') => Some(*letter),
@@ -151,7 +151,7 @@ fn have_different_starts(path: &Path, other: &Path) -> bool {
     first(path).zip(first(other)).is_some_and(|(letter, other)| letter != other)
 }
 
-/// Returns the paths with credentials in a home directory.
+/// Returns the paths in a home directory that contain credentials.
 pub(crate) fn credential_places(home: &Path) -> impl Iterator<Item = PathBuf> {
     CREDENTIALS.iter().map(|name| home.join(name))
 }
@@ -166,8 +166,8 @@ pub(crate) fn is_protected_name(name: &str) -> bool {
     protected_name(&fold_name(name)).is_some()
 }
 
-/// Returns whether a path exposes the memory or open files of a running process; for a change, also whether it belongs
-/// to the kernel.
+/// Returns whether a path exposes the memory or the open files of a running process. If `changes` is set, kernel paths
+/// are included.
 pub(crate) fn is_process_path(path: &Path, changes: bool) -> bool {
     let process = |below: &Path| {
         let first = below.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned()).unwrap_or_default();
@@ -177,7 +177,7 @@ pub(crate) fn is_process_path(path: &Path, changes: bool) -> bool {
     path.strip_prefix("/proc").is_ok_and(process) || path.starts_with("/dev/fd") || (changes && kernel)
 }
 
-/// Number of names in the longest entry of the credentials list.
+/// Number of components in the longest entry of the credentials list.
 const DEEPEST_CREDENTIALS: usize = {
     let (mut deepest, mut entry) = (0, 0);
     while entry < CREDENTIALS.len() {
@@ -192,38 +192,38 @@ const DEEPEST_CREDENTIALS: usize = {
     deepest
 };
 
-/// Number of names in the longest entry of any list.
+/// Maximum number of components in an entry of any list.
 const MAX_ENTRY_LEN: usize = 8;
 
-/// Returns the entry of a list that contains a path, in the user's home directory or, outside the workspace, in another
-/// one.
+/// Returns the list entry that contains a path in the user's home directory. For a path outside the workspace, other
+/// home directories are considered too.
 fn find(list: &[&'static str], path: &Path, context: &Context) -> Option<(&'static str, PathBuf)> {
     let homes = std::iter::once(context.home.clone()).chain(containing_home(path).filter(|_| !context.in_workspace(path)));
     homes.filter(|home| home.parent().is_some()).find_map(|home| {
         let below = path.strip_prefix(&home).ok()?;
-        // No entry is longer, so the names are folded only once for all entries.
+        // No entry is longer. Folding the names once is enough for all entries.
         let folded: Vec<String> = names(below).take(MAX_ENTRY_LEN).collect();
         let name = list.iter().find(|entry| starts_with(&folded, entry)).copied()?;
         Some((name, prefix_through(path, home.components().count(), name)))
     })
 }
 
-/// Returns the home directory that a path is in, by the usual locations.
+/// Returns the home directory that contains a path, based on the usual locations of home directories.
 fn containing_home(path: &Path) -> Option<PathBuf> {
     let (above, names) = ABOVE_HOMES.iter().find(|(above, _)| path.starts_with(above))?;
     Some(path.components().take(Path::new(above).components().count() + names).collect())
 }
 
-/// Returns whether a path is in the home directory of another user, outside every workspace.
+/// Returns whether a path is in another user's home directory and outside every workspace.
 pub(crate) fn is_in_other_home(path: &Path, context: &Context) -> bool {
     let works_in = |home: &Path| context.home == home || context.roots.iter().any(|root| root.starts_with(home));
     containing_home(path).is_some_and(|home| !works_in(&home))
 }
 
-/// Directories that contain home directories, each with the number of names down to a home directory.
+/// Directories that contain home directories, each with the number of path components between it and a home directory.
 const ABOVE_HOMES: [(&str, usize); 4] = [("/root", 0), ("/var/root", 0), ("/home", 1), ("/Users", 1)];
 
-/// Returns the start of `path` up to and including `name`, which is searched for after `skipped` components.
+/// Returns the beginning of `path`, up to the end of the entry `name` that follows the first `skipped` components.
 fn prefix_through(path: &Path, skipped: usize, name: &str) -> PathBuf {
     path.components().take(skipped + name.split('/').count()).collect()
 }
@@ -233,7 +233,7 @@ fn starts_with(folded: &[String], entry: &str) -> bool {
     entry.split('/').all(|wanted| names.next().is_some_and(|name| wanted.eq_ignore_ascii_case(name)))
 }
 
-/// Returns the folded names of a path.
+/// Returns the components of a path, folded for comparison.
 fn names(path: &Path) -> impl Iterator<Item = String> {
     path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(fold_name(&name.to_string_lossy())),
@@ -241,8 +241,8 @@ fn names(path: &Path) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns the protected name for a folded name. The short name of `.git` is recognized on every system, because a disk
-/// may be used with Windows.
+/// Returns the protected name that matches a folded name. The short name of `.git` is recognized on every system,
+/// because the disk may also be used with Windows.
 pub(super) fn protected_name(folded: &str) -> Option<&'static str> {
     PROTECTED.iter().find(|name| **name == folded || (**name == ".git" && is_short_for(folded, name))).copied()
 }

@@ -1,4 +1,5 @@
-//! Table of files that run code: when a folder is opened or a program starts in it, or in a build that the user starts.
+//! Table of files that run code: when a folder is opened, when a program starts in it, or during a build that the user
+//! starts.
 
 use super::names::fold_name;
 use super::protected::{PROTECTED, START_UP};
@@ -7,15 +8,15 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
 
-/// Entries of one kind: their readers and their names.
+/// Files of one kind, and the programs that read them.
 struct Kind {
-    /// Readers, as a plural or a name: "{readers} read it".
+    /// Programs that read these files, as a plural or a name that fits "{readers} read it".
     readers: &'static str,
-    /// Whether sandboxed commands can only read existing entries; false for files that package managers and git write
+    /// Whether existing files are read-only for sandboxed commands. False for files that package managers or git write
     /// regularly.
     read_only_in_sandbox: bool,
-    /// Names in lower case, at any depth. A directory also covers everything below it. `a/b`: `b` in `a`; `=a`: only a
-    /// file, not a directory; `*`: any characters.
+    /// File names in lower case, which match at any depth. A directory includes everything below it. `a/b` matches `b`
+    /// in `a`, `=a` matches only a file, and `*` stands for any characters.
     names: &'static str,
 }
 
@@ -27,7 +28,7 @@ const fn kept_kind(readers: &'static str, names: &'static str) -> Kind {
     Kind { readers, read_only_in_sandbox: true, names }
 }
 
-/// Files that are run, or whose commands are run, as soon as the folder is opened or a program starts in it.
+/// Files that run, or that contain commands that run, as soon as the folder is opened or a program starts in it.
 const OPENED: &[Kind] = &[
     kind(
         "version control tools",
@@ -136,7 +137,7 @@ const OPENED: &[Kind] = &[
     ),
 ];
 
-/// Files that are run in a build, a test or a deployment that the user starts.
+/// Files that run during a build, test or deployment that the user starts.
 const BUILT: &[Kind] = &[
     kind(
         "make and other build tools",
@@ -192,7 +193,7 @@ const BUILT: &[Kind] = &[
     ),
 ];
 
-/// Entries of `OPENED` that builds, package managers and project setup create regularly.
+/// Entries in `OPENED` that builds, package managers and project setup regularly create.
 const MADE_BY_BUILDS: &str = ".venv/bin venv/bin env/bin .venv/scripts venv/scripts env/scripts pyvenv.cfg *.pth .env .env.local .env.*.local \
      .env.development .env.dev .env.production .env.prod .env.staging .env.test .flaskenv .python-version .pdm-python \
      node_modules/.bin .pnp.cjs .pnp.js .pnp.loader.mjs .pnp.data.json .yarn/plugins .yarn/releases .yarn/sdks .meteor \
@@ -200,21 +201,21 @@ const MADE_BY_BUILDS: &str = ".venv/bin venv/bin env/bin .venv/scripts venv/scri
      .classpath .factorypath .settings .luarc.json nbproject/private .vs .rdata .julia .ipython .jupyter .tool-versions rust-toolchain rust-toolchain.toml \
      flake.nix shell.nix .swiftpm .solargraph.yml";
 
-/// Startup files of a home directory, which are also recognized in a directory of dotfiles.
+/// Files that programs read at startup from a home directory. They are also recognized in a directory of dotfiles.
 const START_IN_FOLDER: Kind = kind("programs that start in this folder", "");
 
-/// Program that runs code from a file, and when it does.
+/// Programs that run code from a file, and when they do so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeReader {
     pub when: RunsWhen,
-    /// Readers, such as `npm, yarn, pnpm, Bun and Node.js`.
+    /// Names of the programs, such as `npm, yarn, pnpm, Bun and Node.js`.
     pub readers: &'static str,
-    /// Number of names of the path below its table entry.
+    /// Number of path components that follow the table entry.
     below: usize,
 }
 
 impl CodeReader {
-    /// Returns the reason why a file is marked, as a sentence about it.
+    /// Explains why a file is marked, as a sentence that begins with the file's name.
     pub fn reason(&self, name: &str) -> String {
         let when = match self.when {
             RunsWhen::Opened => "as soon as the folder is opened or a program starts in it",
@@ -223,7 +224,7 @@ impl CodeReader {
         format!("`{name}` can run code {when} (read by {})", self.readers)
     }
 
-    /// Returns a short note for display next to the name.
+    /// Returns a short note that is displayed next to the file name.
     pub fn note(&self) -> String {
         match self.when {
             RunsWhen::Opened => format!("runs code when the folder is opened ({})", self.readers),
@@ -231,27 +232,28 @@ impl CodeReader {
         }
     }
 
-    /// Returns the path of the entry that contains the path.
+    /// Returns the beginning of `path`, up to the end of the table entry.
     pub fn place<'a>(&self, path: &'a Path) -> &'a Path {
         path.ancestors().nth(self.below).unwrap_or(path)
     }
 }
 
-/// Returns the table entry for a path, based on its names alone. Considers only names below a workspace root.
+/// Returns the programs that run code from a file, based only on the names in its path below a workspace root. Returns
+/// `None` if no table entry matches.
 pub fn runs_code(path: &Path, roots: &[PathBuf]) -> Option<CodeReader> {
     let above = root_name_count(path, roots);
     let names = fold_names(path);
     match_from(above, &names, true).map(|(entry, end)| reader_for(entry, names.len() - end))
 }
 
-/// Number of names of the innermost root that contains a path.
+/// Returns the number of path components in the innermost root that contains a path, or 0 if no root contains it.
 fn root_name_count(path: &Path, roots: &[PathBuf]) -> usize {
     let root = roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.as_os_str().len());
     root.map_or(0, |root| fold_names(root).len())
 }
 
-/// Returns the entry that applies to these names, and the number of names up to it. `whole`: whether the names form a
-/// whole path, and not a parent directory.
+/// Returns the entry that matches these names, and the number of names up to the end of the match. `whole` specifies
+/// whether the names form a complete path rather than a parent directory.
 fn match_from(above: usize, names: &[String], whole: bool) -> Option<(&'static Entry, usize)> {
     let found = (above + 1..=names.len()).flat_map(|end| {
         let at = TABLE.entries_at(&names[..end], whole && end == names.len());
@@ -264,7 +266,7 @@ fn reader_for(entry: &Entry, below: usize) -> CodeReader {
     CodeReader { when: entry.when, readers: entry.kind.readers, below }
 }
 
-/// The table with a cache for the names of the last directory, for many paths.
+/// Table of files that run code, with a cache of the last directory for checking many paths.
 #[derive(Debug)]
 pub struct CodeReaders {
     roots: Vec<PathBuf>,
@@ -275,12 +277,13 @@ pub struct CodeReaders {
 struct KnownDirectory {
     path: PathBuf,
     names: Vec<String>,
-    /// Reader of every file in the directory, with the number of names up to the end of the matching entry.
+    /// Programs that run code from every file in the directory, with the number of names up to the end of the matching
+    /// entry.
     reader: Option<(CodeReader, usize)>,
 }
 
 impl CodeReaders {
-    /// Creates the table; only names below these roots are considered.
+    /// Creates a table that considers only names below these roots.
     pub fn new(roots: Vec<PathBuf>) -> Self {
         Self { roots, last: None }
     }
@@ -314,21 +317,22 @@ impl CodeReaders {
     }
 }
 
-/// Returns whether a path is itself an entry of `OPENED`; if so, whether sandboxed commands can only read it.
+/// If the path itself is an entry of `OPENED`, returns whether it is read-only for sandboxed commands. Otherwise
+/// returns `None`.
 pub(crate) fn opened_entry(path: &Path) -> Option<bool> {
     let names = last_names(path);
     OPENED_ONLY.entries_at(&names, true).map(|entry| entry.kind.read_only_in_sandbox).max()
 }
 
-/// Returns whether a path is itself an entry of `OPENED` that builds do not create. A command without approval must not
-/// leave such an entry under its name.
+/// Returns whether a path is itself an entry of `OPENED` that builds do not create. A command that runs without
+/// approval must not leave such an entry behind.
 pub fn is_kept_only_with_approval(path: &Path) -> bool {
     let names = last_names(path);
     OPENED_ONLY.entries_at(&names, true).any(|entry| !MADE.contains(&entry.text))
 }
 
-/// Returns the last names of a path, folded, up to the length of the longest entry. Every name in a workspace is
-/// compared with the entries.
+/// Returns the last components of a path, folded. Because every path in a workspace is checked, only as many components
+/// are folded as the longest entry has.
 fn last_names(path: &Path) -> Vec<String> {
     const MAX_LEN: usize = 3;
     let mut last: Vec<_> = path.components().rev().take(MAX_LEN).collect();
@@ -340,13 +344,13 @@ static MADE: LazyLock<HashSet<&'static str>> = LazyLock::new(|| MADE_BY_BUILDS.s
 static OPENED_ONLY: LazyLock<RunsCodeTable> = LazyLock::new(|| RunsCodeTable::select(|when| when == RunsWhen::Opened));
 static TABLE: LazyLock<RunsCodeTable> = LazyLock::new(|| RunsCodeTable::select(|_| true));
 
-/// One name of a kind, split into its components.
+/// One name of a file kind, split into its components.
 struct Entry {
     when: RunsWhen,
     kind: &'static Kind,
-    /// Text in the table.
+    /// Entry as written in the table.
     text: &'static str,
-    /// Names from the last to the first.
+    /// Components of the entry, from last to first.
     names: Vec<&'static str>,
     is_file: bool,
 }
@@ -358,11 +362,11 @@ impl Entry {
     }
 }
 
-/// Entries by their last name.
+/// Table entries, indexed by their last component.
 struct RunsCodeTable {
     entries: Vec<Entry>,
     plain: HashMap<&'static str, Vec<usize>>,
-    /// Entries with a `*` in the last name, with the text before it.
+    /// Entries with a `*` in the last component, each with the text that precedes the `*`.
     patterns: Vec<(&'static str, usize)>,
 }
 
@@ -387,7 +391,7 @@ impl RunsCodeTable {
         Self { entries, plain, patterns }
     }
 
-    /// Returns the entries with which these names end.
+    /// Returns the entries that match the last of these names.
     fn entries_at(&'static self, names: &[String], is_last: bool) -> impl Iterator<Item = &'static Entry> {
         let last = names.last().map_or("", String::as_str);
         let plain = self.plain.get(last).map_or(&[][..], Vec::as_slice);
@@ -409,7 +413,7 @@ fn fold_names(path: &Path) -> Vec<String> {
     names.collect()
 }
 
-/// Returns whether a name matches a pattern in which `*` matches any characters.
+/// Returns whether a name matches a pattern, in which `*` stands for any characters.
 fn is_like(name: &str, pattern: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return name == pattern };
     let Some(mut name) = name.strip_prefix(start) else { return false };

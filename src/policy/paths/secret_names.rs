@@ -1,9 +1,9 @@
-//! File names that conventionally indicate secrets, in any directory.
+//! File names that by convention indicate secrets in any directory.
 
-/// Endings of names, in lower case.
+/// File name suffixes, in lower case.
 const ENDS: &[&str] =
     &[".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".tfstate", ".tfstate.backup", ".tfvars"];
-/// Whole names, in lower case.
+/// Complete file names, in lower case.
 const NAMES: &[&str] = &[
     ".netrc",
     "_netrc",
@@ -22,7 +22,7 @@ const NAMES: &[&str] = &[
 /// Suffixes of example files, which are intended to be shared.
 const EXAMPLES: &[&str] = &["example", "sample", "template", "dist", "defaults"];
 
-/// Returns whether a file with this name conventionally contains secrets: `.env`, `server.key`, `id_ed25519`,
+/// Returns whether files with this name conventionally contain secrets, as for `.env`, `server.key`, `id_ed25519` and
 /// `prod.tfstate`.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_lowercase();

@@ -7,7 +7,7 @@ fn cases(platform: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).filter(|case| case["platform"] == platform).collect()
 }
 
-/// Returns the links and junctions of a case by their paths, in lower case.
+/// Returns the links and junctions of a test case, keyed by their lower-case paths.
 fn links(case: &Value) -> BTreeMap<String, String> {
     let steps = case["setup"].as_array().into_iter().flatten();
     let text = |step: &Value, key: &str| step[key].as_str().unwrap_or_default().to_owned();

@@ -1,26 +1,26 @@
-//! Path semantics of Windows, derived from the text and the given links. Nothing is read from disk, so the module can
-//! be tested on any machine.
+//! Windows path semantics, derived from the path text and the given links. The module does not access the disk, so it
+//! can be tested on any machine.
 #![cfg_attr(not(test), expect(dead_code, reason = "aye does not run on Windows yet; these rules are only tested"))]
 
 use super::names::{fold_name, is_short_for, without_case};
 use super::protected::PROTECTED;
 use super::{PathJudgement, Use};
 
-/// Names of devices, in every directory and with any extension.
+/// Device names, which are valid in every directory and with any extension.
 const DEVICES: &[&str] = &["con", "prn", "aux", "nul", "conin$", "conout$", "clock$"];
-/// Device names with a number.
+/// Device names that are followed by a number.
 const PORTS: &[&str] = &["com", "lpt"];
 const MAX_UNITS: usize = 32_767;
 const MAX_NAME_UNITS: usize = 255;
 const MAX_LINKS: usize = 31;
 
-/// Facts about the machine: the workspace, and the targets of junctions and symlinks.
+/// Known state of the machine: the workspace, and the targets of junctions and symlinks.
 pub(crate) struct WindowsFacts<'a> {
     pub root: &'a str,
     pub link: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// Kind of the start of a path, which determines how the rest is resolved.
+/// Beginning of a path, which determines how the remaining text is resolved.
 enum PathStart {
     Drive(char),
     /// Relative to the root of the workspace's drive.
@@ -28,7 +28,7 @@ enum PathStart {
     Relative,
 }
 
-/// Returns the effect of an operation on `given`.
+/// Judges an operation on the path `given`.
 pub(crate) fn judge(given: &str, purpose: Use, machine: &WindowsFacts<'_>) -> PathJudgement {
     let Ok(root) = absolute(machine.root, &[], ' ') else {
         return PathJudgement::Blocked("the workspace path has no drive letter");
@@ -53,7 +53,7 @@ pub(crate) fn judge(given: &str, purpose: Use, machine: &WindowsFacts<'_>) -> Pa
     PathJudgement::Inside
 }
 
-/// A drive and the names below its root.
+/// A drive and the path components below its root.
 struct DrivePath {
     drive: char,
     names: Vec<String>,
@@ -64,7 +64,7 @@ impl DrivePath {
         format!("{}:\\{}", self.drive, self.names[..count].join("\\"))
     }
 
-    /// Returns the names below `root`, compared in the same way as by the system.
+    /// Returns the components below `root`, or `None` if the path is not below it. Compares names as Windows does.
     fn names_below(&self, root: &Self) -> Option<&[String]> {
         let same = |(one, other): (&String, &String)| without_case(one) == without_case(other);
         let starts =
@@ -73,7 +73,8 @@ impl DrivePath {
     }
 }
 
-/// Returns the absolute path, with `..` resolved textually as on Windows. `base` and `drive`: start of a relative path.
+/// Returns the absolute form of a path, resolving `..` textually as Windows does. Relative paths are resolved against
+/// `base` on `drive`.
 fn absolute(given: &str, base: &[String], drive: char) -> Result<DrivePath, PathJudgement> {
     if given.is_empty() {
         return Err(PathJudgement::Blocked("the path is empty"));
@@ -89,7 +90,7 @@ fn absolute(given: &str, base: &[String], drive: char) -> Result<DrivePath, Path
         return Err(PathJudgement::Blocked("the path names a device or the kernel"));
     }
     if text.starts_with(r"\\") {
-        // Opening it would send the user's credentials to that server.
+        // Opening such a path would send the user's credentials to a server.
         return Err(PathJudgement::Outside);
     }
     if text == "~" || text.starts_with(r"~\") {
@@ -125,7 +126,7 @@ fn parse_start(text: &str) -> Result<(PathStart, &str), PathJudgement> {
     }
 }
 
-/// Parses the path after `\\?\` literally, without dropping or replacing any part.
+/// Parses the text after `\\?\` literally, without removing or replacing any part of it.
 fn verbatim(rest: &str) -> Result<DrivePath, PathJudgement> {
     if rest.len() >= 4 && rest.is_char_boundary(4) && rest[..4].eq_ignore_ascii_case("UNC\\") {
         return Err(PathJudgement::Outside);
@@ -140,7 +141,7 @@ fn verbatim(rest: &str) -> Result<DrivePath, PathJudgement> {
     Ok(DrivePath { drive, names: names.collect::<Result<_, _>>()? })
 }
 
-/// Returns a name that the system uses unchanged; an error for any other name.
+/// Returns a path component that Windows uses unchanged, or an error if the name would be changed or is invalid.
 fn check_component(name: &str) -> Result<String, PathJudgement> {
     if name.chars().any(|letter| letter.is_control() || "<>\"|?*/".contains(letter)) {
         return Err(PathJudgement::Blocked("the name contains an invalid character"));
@@ -166,7 +167,7 @@ fn is_device(name: &str) -> bool {
     DEVICES.contains(&stem.as_str()) || PORTS.iter().any(|port| stem.strip_prefix(port).is_some_and(number))
 }
 
-/// Resolves every junction and symlink; `None` for a loop.
+/// Resolves every junction and symlink. Returns `None` if they form a loop.
 fn resolve_links(mut path: DrivePath, machine: &WindowsFacts<'_>) -> Option<Result<DrivePath, PathJudgement>> {
     let (mut checked, mut links) = (0, 0);
     while checked < path.names.len() {
@@ -176,7 +177,7 @@ fn resolve_links(mut path: DrivePath, machine: &WindowsFacts<'_>) -> Option<Resu
         if links > MAX_LINKS {
             return None;
         }
-        // A junction stores its target in the form of the kernel.
+        // Junctions store their targets in kernel notation.
         let target = target.strip_prefix(r"\??\").unwrap_or(&target);
         let above: Vec<String> = path.names[..checked - 1].to_vec();
         let mut led = match absolute(target, &above, path.drive) {

@@ -1,19 +1,19 @@
-//! Values whose names indicate secrets, in assignments, fields, headers and flags.
+//! Finds values whose names indicate secrets, in assignments, fields, headers and flags.
 
 use super::key_names::{ValueKind, promise};
 use super::value::{is_code, is_password, is_placeholder, is_random};
 use super::{SecretSpan, header};
 use crate::protocol::cut_position_after;
 
-/// Maximum length in bytes of a name and of a value.
+/// Maximum length of a name in bytes.
 const NAME_BYTES: usize = 80;
 const VALUE_BYTES: usize = 8 * 1024;
 
-/// A name and its value in the text.
+/// A name and its value within a text.
 struct NamedValue<'a> {
     text: &'a str,
     name: &'a str,
-    /// Position of the name.
+    /// Byte offset of the name.
     at: usize,
     value: ValueSpan,
 }
@@ -41,7 +41,7 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
-/// Returns the range of the name around `at`.
+/// Returns the start and end of the name that contains position `at`.
 fn name_at(text: &str, at: usize) -> (usize, usize) {
     let bytes = text.as_bytes();
     let start = at - bytes[..at].iter().rev().take(NAME_BYTES).take_while(|byte| is_name_byte(**byte)).count();
@@ -49,7 +49,8 @@ fn name_at(text: &str, at: usize) -> (usize, usize) {
     (start, end)
 }
 
-/// Checks the name at a trigger word. Returns the end of the name, so that it is not checked twice.
+/// Checks the name that contains a trigger word, and its value. Returns the end of the name, so the caller does not
+/// check the same name twice.
 pub(super) fn find(text: &str, at: usize, spans: &mut Vec<SecretSpan>) -> usize {
     let (mut start, mut end) = name_at(text, at);
     let bytes = text.as_bytes();
@@ -69,7 +70,8 @@ pub(super) fn find(text: &str, at: usize, spans: &mut Vec<SecretSpan>) -> usize 
     end.max(at + 1)
 }
 
-/// Skips the end of a quoted or indexed name and the separator; `None` if no value follows.
+/// Returns the value that follows a name, skipping a closing quote or index and the separator. Returns `None` if no
+/// value follows.
 fn value_after(text: &str, name_start: usize, name_end: usize) -> Option<ValueSpan> {
     let bytes = text.as_bytes();
     let mut at = name_end;
@@ -126,7 +128,7 @@ fn skip_spaces(bytes: &[u8], at: usize) -> usize {
     at + bytes[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// Returns the position of the quote after `: Type =`.
+/// Returns the position of the quote that follows `: Type =`.
 fn after_type(text: &str, at: usize) -> Option<usize> {
     const TYPE_BYTES: usize = 48;
     let bytes = text.as_bytes();
@@ -139,7 +141,7 @@ fn after_type(text: &str, at: usize) -> Option<usize> {
     (bytes[at + length] == b'=' && length > 0 && matches!(bytes.get(quote), Some(b'"' | b'\'' | b'`'))).then_some(quote)
 }
 
-/// Returns the field `value` of a flat object.
+/// Returns the `value` field of a flat object.
 fn inner(text: &str, at: usize) -> Option<ValueSpan> {
     const OBJECT_BYTES: usize = 256;
     let most = text.as_bytes()[at..].iter().take(OBJECT_BYTES).position(|byte| *byte == b'}')?;
@@ -174,7 +176,7 @@ fn pair(text: &str, at: usize, closed: bool, name_start: usize) -> Option<ValueS
     (bytes[at] == b',' && closed).then(|| quoted(text, next, Link::Loose)).flatten()
 }
 
-/// Parses `--token VALUE`, `password VALUE`, `the password is VALUE`.
+/// Finds the value in `--token VALUE`, `password VALUE` or `the password is VALUE`.
 fn find_bare_value(text: &str, name_start: usize, at: usize) -> Option<ValueSpan> {
     let flag = text[name_start..].starts_with("--") || text[name_start..].starts_with('-');
     let mut at = at;
@@ -223,7 +225,7 @@ fn quoted(text: &str, at: usize, link: Link) -> Option<ValueSpan> {
     Some(ValueSpan { start, end: start + end, quoted: true, link })
 }
 
-/// Returns the end of an unquoted value: a space, or the start of the next field.
+/// Returns the end of an unquoted value, which is at white space, a quote, or the start of the next field.
 fn unquoted_end(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let mut end = at;
@@ -241,7 +243,8 @@ fn unquoted_end(text: &str, at: usize) -> usize {
     at + value.trim_end_matches([',', ';', ')', '}', ']', '>', '|', '&']).trim_end_matches('.').len()
 }
 
-/// Returns whether the field is empty, or a name with `=`.
+/// Returns whether the separator before `rest` separates two fields. This is the case if `rest` is empty, or begins
+/// with punctuation or with a name and its separator.
 fn is_field_start(rest: &[u8]) -> bool {
     let name = rest.iter().take(NAME_BYTES).take_while(|byte| is_name_byte(**byte) || **byte == b' ').count();
     match rest.get(name) {
@@ -269,7 +272,7 @@ impl NamedValue<'_> {
             }
             ValueKind::Password | ValueKind::Secret | ValueKind::Token | ValueKind::Key => {}
         }
-        // A passphrase of which only a part was found.
+        // In a quoted text of several words, one random word makes the whole text a password.
         if promise == ValueKind::Password && self.value.quoted && value.split_whitespace().count() > 1 {
             let drawn = |word: &str| is_random(word, 8) && (has_digit_and_letter(word) || word.len() >= 16);
             if value.split_whitespace().count() <= 8 && value.split_whitespace().any(drawn) && !is_placeholder(value) {
@@ -280,7 +283,7 @@ impl NamedValue<'_> {
         if is_placeholder(value) || value.contains(char::is_whitespace) || self.is_resource() {
             return;
         }
-        // `Bearer` and similar schemes under another name.
+        // Program code refers to a secret but does not contain one.
         if self.is_code() {
             return;
         }
@@ -326,19 +329,19 @@ impl NamedValue<'_> {
         self.text[self.value.start..].find('\n').map_or(self.text.len(), |end| self.value.start + end)
     }
 
-    /// Returns whether the field is `NAME=value` as in an environment file, where any value is valid.
+    /// Returns whether the field has the form `NAME=value` used in environment files, in which any value is valid.
     fn is_variable(&self) -> bool {
         self.value.link == Link::Tight && !self.name.bytes().any(|byte| byte.is_ascii_lowercase())
     }
 
-    /// Returns whether the field is `name: value` at the start of a line.
+    /// Returns whether the field is at the start of a line, as in `name: value`.
     fn is_field(&self) -> bool {
         let line = self.text[..self.at].rfind('\n').map_or(0, |line| line + 1);
         self.text[line..self.at].bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'-' | b'"' | b'\'' | b'{'))
     }
 
-    /// Returns whether the value is a resource name: `arn:aws:secretsmanager:…:secret:name` refers to a secret but is
-    /// not one.
+    /// Returns whether the value is part of a resource name. For example, `arn:aws:secretsmanager:…:secret:name` refers
+    /// to a secret but does not contain it.
     fn is_resource(&self) -> bool {
         let word = self.text[..self.at].rsplit(|letter: char| letter.is_whitespace() || letter == '"').next().unwrap_or_default();
         word.starts_with("arn:") || word.contains(":arn:")
@@ -357,7 +360,8 @@ impl NamedValue<'_> {
     }
 }
 
-/// Returns whether the value has sixteen letters in sequence, which no word has.
+/// Returns whether the value consists of at least 16 letters and digits and is not a plain number. No ordinary word has
+/// this form.
 fn machine_letters(value: &str) -> bool {
     value.len() >= 16
         && value.bytes().all(|byte| byte.is_ascii_alphanumeric())
@@ -372,7 +376,7 @@ fn has_mark(value: &str) -> bool {
     value.bytes().any(|byte| b"!@#$%^&*?+~".contains(&byte)) && has_digit_and_letter(value)
 }
 
-/// Returns whether the value looks like a version: `v2.0.1-beta`, `sha256sum`, `step-12`.
+/// Returns whether the value looks like a version, such as `v2.0.1-beta`, `sha256sum` or `step-12`.
 fn reads_like_version(value: &str) -> bool {
     value.contains('.')
         || value.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-') && value.contains('-')

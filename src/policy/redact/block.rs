@@ -1,15 +1,16 @@
-//! Private keys as blocks of lines.
+//! Finds private keys in the form of line blocks.
 
 use std::ops::Range;
 
-/// Start of a line that opens a block.
+/// Beginning of the line that opens a block.
 pub(super) const BEGIN: &str = "-----BEGIN ";
 const SSH2: &str = "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----";
 const PUTTY: &str = "Private-Lines:";
 /// Maximum length of a block title in bytes.
 const NAME_BYTES: usize = 64;
 
-/// Returns the block that begins at `at`. A block without an end extends over all lines that look like part of a key.
+/// Returns the block that begins at `at`. If the end marker is missing, the block extends over all lines that look like
+/// part of a key.
 pub(super) fn from_begin(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = &text[at..];
     if rest.starts_with(SSH2) {
@@ -24,7 +25,7 @@ pub(super) fn from_begin(text: &str, at: usize) -> Option<Range<usize>> {
     }
     let head = BEGIN.len() + name_end + name[name_end..].bytes().take_while(|byte| *byte == b'-').count();
     let end = format!("-----END {title}");
-    // A public key may follow, but another beginning ends the block.
+    // The block ends before the next `-----BEGIN`, even if only a public key begins there.
     let until = rest[head..].find("-----BEGIN").map_or(rest.len(), |next| head + next);
     if let Some(found) = rest[head..until].find(&end) {
         let after = head + found + end.len();
@@ -36,8 +37,8 @@ pub(super) fn from_begin(text: &str, at: usize) -> Option<Range<usize>> {
     Some(at..at + head + body(&rest[head..until]))
 }
 
-/// Returns whether the text only mentions the beginning of a key: the quote closes after it, and the line continues
-/// without another string.
+/// Returns whether the text merely mentions the beginning of a key: a quote closes directly after it, and the line
+/// contains no further string.
 fn is_only_named(after: &str) -> bool {
     let Some(rest) = after.strip_prefix(['"', '\'', '`']) else { return false };
     let rest = rest.split('\n').next().unwrap_or_default().trim();
@@ -48,7 +49,8 @@ fn is_private(title: &str) -> bool {
     title.ends_with("PRIVATE KEY") || title.ends_with("PRIVATE KEY BLOCK") || title == "SSH2 ENCRYPTED PRIVATE KEY"
 }
 
-/// Returns the lines before an end marker without a beginning: the text was cut inside a block.
+/// Returns the lines of a key that precede an end marker without a matching beginning, which occurs if the text was cut
+/// inside a block.
 pub(super) fn to_end(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = text[at..].strip_prefix("-----END ")?;
     let name_end = rest.bytes().take(NAME_BYTES).position(|byte| matches!(byte, b'-' | b'\n' | b'\r'))?;
@@ -70,19 +72,20 @@ pub(super) fn to_end(text: &str, at: usize) -> Option<Range<usize>> {
     (start < at).then_some(start..at)
 }
 
-/// Returns the length of the line that ends a block at the beginning of `text`, without the text after its dashes.
+/// Returns the length of the end marker at the beginning of `text`, excluding any text after its dashes. Returns 0 if
+/// there is no end marker.
 pub(super) fn end_mark(text: &str) -> usize {
     let Some(rest) = text.strip_prefix("-----END ") else { return 0 };
     let title = rest.bytes().take(NAME_BYTES).take_while(|byte| !matches!(byte, b'-' | b'\n' | b'\r')).count();
     text.len() - rest.len() + title + rest.bytes().skip(title).take(5).take_while(|byte| *byte == b'-').count()
 }
 
-/// Returns the length of the prefix of `text` that looks like the content of a key.
+/// Returns the length of the beginning of `text` that looks like the content of a key.
 fn body(text: &str) -> usize {
     let mut length = 0;
     let mut kept = 0;
     for line in text.split_inclusive('\n') {
-        // In text on one line, line breaks are written as two characters.
+        // If the key is in a string on one line, its line breaks are escaped as two characters.
         let inside = line.find(['"', '\'', '`', ',', '<']).unwrap_or(line.len());
         let piece = line[..inside].trim_end();
         let empty = piece.trim().is_empty();
@@ -104,9 +107,9 @@ fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\\')
 }
 
-/// Returns whether a line is Base64 or a header of an old key format.
+/// Returns whether a line is Base64 text or a header line of an old key format.
 pub(super) fn is_key_line(line: &str) -> bool {
-    // `src/a.rs-12-…`: a search tool prefixes file and line. A key contains neither separator.
+    // Search tools print the file and line before the text: `src/a.rs-12-…`. A key contains neither separator.
     let found = line.trim().rsplit([':', '-', '|', '\t']).next().unwrap_or_default().trim();
     if found.len() >= 40 && found.bytes().all(is_key_byte) {
         return true;
@@ -119,13 +122,13 @@ pub(super) fn is_key_line(line: &str) -> bool {
         || (line.bytes().all(is_key_byte) && (line.len() >= 40 || line.ends_with('=') || looks_encoded(line)))
 }
 
-/// Returns whether a short last line looks like Base64 and not like a word.
+/// Returns whether a short last line looks like Base64 rather than a word.
 fn looks_encoded(line: &str) -> bool {
     line.bytes().any(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'/'))
         && line.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
-/// Returns the lines that `Private-Lines: N` of a PuTTY file announces.
+/// Returns the lines of a PuTTY key, whose number is given by `Private-Lines: N`.
 pub(super) fn putty(text: &str, at: usize) -> Option<Range<usize>> {
     let rest = text[at..].strip_prefix(PUTTY)?;
     let line_end = rest.find('\n')?;
@@ -143,7 +146,8 @@ pub(super) fn putty(text: &str, at: usize) -> Option<Range<usize>> {
     (start < end).then_some(start..end)
 }
 
-/// Returns whether one line opens or closes a private block, for callers that read line by line.
+/// Returns `Some(true)` if a line opens a private key block, `Some(false)` if it closes one, and `None` otherwise. For
+/// callers that read line by line.
 pub fn opens_or_closes(line: &str) -> Option<bool> {
     let opens = |at: usize| {
         let name = &line[at + BEGIN.len()..];
@@ -158,7 +162,7 @@ pub fn opens_or_closes(line: &str) -> Option<bool> {
     line.contains("-----END ").then_some(false)
 }
 
-/// Returns the end of a block in text that begins inside it.
+/// Returns the end of a block that began before `text`.
 pub(super) fn rest_of_block(text: &str) -> usize {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -173,7 +177,7 @@ pub(super) fn rest_of_block(text: &str) -> usize {
     text[..at].trim_end().len()
 }
 
-/// Returns the lines of private keys, counted from 1.
+/// Returns the ranges of lines that contain private keys (1-based).
 pub(super) fn lines(text: &str) -> Vec<std::ops::RangeInclusive<u64>> {
     let mut found = Vec::new();
     let mut opened = None;

@@ -1,4 +1,4 @@
-//! Detection in one pass over a text: finds positions where a secret could begin, and checks each.
+//! Detects secrets in a single pass: finds the positions at which a secret could begin and checks each of them.
 
 use super::literals::LiteralSecrets;
 use super::token_patterns::{self, SHAPES};
@@ -6,7 +6,7 @@ use super::{RedactionRule, SecretSpan, assignment, block, header};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::sync::LazyLock;
 
-/// Kind of secret to which a trigger word can belong.
+/// Type of secret that a trigger word indicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TriggerKind {
     Shape(usize),
@@ -14,7 +14,7 @@ enum TriggerKind {
     Begin,
     End,
     Putty,
-    /// Part of a name that has a secret value.
+    /// Part of a name whose value may be secret.
     Name,
     Scheme,
     Address,
@@ -22,23 +22,23 @@ enum TriggerKind {
     Driver,
     /// Telegram bot token: `123456789:AA…`.
     Telegram,
-    /// URL whose path is its only protection.
+    /// URL that is protected only by its secret path.
     Hook(&'static str),
     /// Azure client secret: `abc8Q~…`.
     Azure,
-    /// Discord token: three parts, the middle one a time.
+    /// Discord token, which has three parts, the second of which encodes a time.
     Discord,
     /// Terraform token: `….atlasv1.…`.
     Terraform,
-    /// Private key encoded in Base64 once more.
+    /// PEM private key that was encoded in Base64 once more.
     EncodedKey,
-    /// Mailchimp key: 32 hexadecimal digits and a region such as `-us12`.
+    /// Mailchimp key: 32 hexadecimal digits followed by a region such as `-us12`.
     Mailchimp,
-    /// Line of `~/.pgpass`: `host:port:database:user:password`.
+    /// Line in `~/.pgpass`: `host:port:database:user:password`.
     PasswordFile,
 }
 
-/// Parts of names; the whole name is then checked.
+/// Words that occur in names of secret values. When one is found, the complete name is checked.
 const NAMES: &[&str] = &[
     "pass",
     "pwd",
@@ -78,11 +78,11 @@ pub(super) struct Detectors {
     rules: Vec<RedactionRule>,
 }
 
-/// Built-in patterns, compiled once and shared, because they are large.
+/// Built-in patterns, compiled once and shared because they are large.
 static BUILT_IN: LazyLock<TriggerIndex> = LazyLock::new(TriggerIndex::new);
 
 struct TriggerIndex {
-    /// `None` only if the trigger words exceed the limits of the automaton, which a test would detect.
+    /// Automaton that finds the trigger words. `None` only if they exceed its limits, which a test would detect.
     words: Option<AhoCorasick>,
     looks: Vec<TriggerKind>,
 }
@@ -150,7 +150,7 @@ impl Detectors {
         Self { known, rules }
     }
 
-    /// Returns all secrets, in no particular order.
+    /// Returns all secrets found in the text, in no particular order.
     pub(super) fn find(&self, text: &str) -> Vec<SecretSpan> {
         let mut spans = Vec::new();
         let mut named_to = 0;
@@ -218,7 +218,7 @@ impl Detectors {
         spans
     }
 
-    /// Returns whether an incomplete line contains a name that would make later text a secret.
+    /// Returns whether an incomplete line contains a trigger that could make the text after it a secret.
     pub(super) fn announces(&self, line: &str) -> bool {
         !self.rules.is_empty()
             || self.known.has_spaces()
@@ -271,7 +271,7 @@ fn hook(text: &str, at: usize, from: usize, kind: &'static str, spans: &mut Vec<
     }
 }
 
-/// Finds Azure client secrets: three letters, a digit, `Q~`, then further characters.
+/// Finds Azure client secrets, which consist of three characters, a digit, `Q~` and further characters.
 fn azure(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let Some(start) = at.checked_sub(4) else { return };
@@ -292,11 +292,11 @@ fn mailchimp(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     }
 }
 
-/// Finds the password in a line of `~/.pgpass`.
+/// Finds the password in a line of a `~/.pgpass` file.
 fn password_file(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let start = text[..at].rfind('\n').map_or(0, |line| line + 1);
     let line = text[start..].split('\n').next().unwrap_or_default().trim_end();
-    // A search tool prefixes file and line.
+    // Search tools print the file and line before the text.
     let mut parts = line.splitn(3, ':');
     let found = match (parts.next(), parts.next(), parts.next()) {
         (Some(_), Some(number), Some(rest)) if number.len() < 4 && number.bytes().all(|byte| byte.is_ascii_digit()) => rest,
@@ -313,7 +313,8 @@ fn password_file(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     }
 }
 
-/// Finds Discord tokens: `M…`, six letters, and further characters.
+/// Finds Discord tokens, which start with `M`, `N` or `O` and have three parts separated by dots. The position `at` is
+/// just before the second part, which has six characters.
 fn discord(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let has = |byte: &u8| token_patterns::Letters::Dashed.has(*byte);
@@ -346,7 +347,7 @@ fn find_encoded_key(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     }
 }
 
-/// Finds the secret of forty characters right after its ID: `AKIA…,…`.
+/// Finds the 40-character secret directly after its key ID, as in `AKIA…,…`.
 fn find_secret_after_key_id(text: &str, end: usize, spans: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let gap = bytes[end..].iter().take(4).take_while(|byte| matches!(byte, b',' | b':' | b' ' | b'\t' | b'"' | b'|')).count();

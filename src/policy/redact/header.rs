@@ -1,4 +1,4 @@
-//! Credentials of HTTP requests: headers, logins in Base64, URLs with a password.
+//! Finds credentials in HTTP requests: headers, Base64-encoded logins, and URLs that contain a password.
 
 use super::SecretSpan;
 use super::token_patterns::Letters;
@@ -10,7 +10,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 const SCHEMES: &[&str] =
     &["bearer", "basic", "token", "apikey", "api-key", "bot", "digest", "negotiate", "ntlm", "key", "jwt", "oauth", "ssws"];
 
-/// Returns whether a value is `user:password` in Base64.
+/// Returns whether a value is Base64-encoded `user:password`.
 pub(super) fn is_login(value: &str) -> bool {
     let plain = value.trim_end_matches('=');
     let bytes = STANDARD_NO_PAD.decode(plain).or_else(|_| URL_SAFE_NO_PAD.decode(plain)).unwrap_or_default();
@@ -19,7 +19,7 @@ pub(super) fn is_login(value: &str) -> bool {
     value.len() >= 8 && !password.is_empty() && !text.contains(char::is_control)
 }
 
-/// Finds the credentials after `Authorization:`.
+/// Finds the credentials in the value of an `Authorization` header.
 pub(super) fn credentials(text: &str, start: usize, end: usize, spans: &mut Vec<SecretSpan>) {
     let value = &text[start..end];
     let (scheme, rest) = match value.split_once(' ') {
@@ -50,7 +50,8 @@ pub(super) fn credentials(text: &str, start: usize, end: usize, spans: &mut Vec<
     }
 }
 
-/// Finds `Bearer …` and `Basic …` anywhere.
+/// Finds the credentials that follow the authentication scheme at `at`, as in `Bearer …` or `Basic …`. The scheme need
+/// not be in a header.
 pub(super) fn scheme(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let before = at.checked_sub(1).map(|before| text.as_bytes()[before]);
     let word = text[at..].bytes().take_while(u8::is_ascii_alphabetic).count();
@@ -69,7 +70,7 @@ pub(super) fn scheme(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     }
 }
 
-/// Names of session cookies.
+/// Words that occur in names of session cookies.
 const SESSIONS: &[&str] = &["sess", "sid", "auth", "token", "jwt", "login", "csrf", "xsrf", "remember", "user", "key", "secret"];
 const ATTRIBUTES: &[&str] = &["path", "domain", "expires", "max-age", "samesite", "version", "comment", "priority"];
 
@@ -89,7 +90,7 @@ pub(super) fn cookies(text: &str, start: usize, end: usize, spans: &mut Vec<Secr
     }
 }
 
-/// Finds the password of `scheme://user:password@host`. `at`: position of `://`.
+/// Finds the password in `scheme://user:password@host`. `at` is the position of `://`.
 pub(super) fn address(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     /// Maximum length of an authority in bytes.
     const AUTHORITY_BYTES: usize = 1024;
@@ -115,7 +116,7 @@ pub(super) fn address(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let whole = &bytes[start..start + most];
     let authority = whole.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(most);
     let sign = whole[..authority].iter().rposition(|byte| *byte == b'@').or_else(|| {
-        // A password may contain a slash, if the text before it cannot be a host.
+        // A password may contain a slash if the text before the slash cannot be a host.
         let rest = whole.iter().rposition(|byte| *byte == b'@')?;
         let port = whole[..authority].iter().position(|byte| *byte == b':').map(|colon| &whole[colon + 1..authority]);
         (!web && port.is_some_and(|port| !port.iter().all(u8::is_ascii_digit))).then_some(rest)
@@ -147,7 +148,8 @@ pub(super) fn address(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     }
 }
 
-/// Returns whether a password in a URL is only a placeholder, as in examples. All other values count as passwords.
+/// Returns whether a password in a URL is merely a placeholder, as in examples. Any other value is treated as a
+/// password.
 fn is_placeholder_password(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let words = ["password", "pass", "passwd", "pwd", "secret", "pw", "token", "x", "x-oauth-basic", "user", "username"];
@@ -159,7 +161,7 @@ fn is_placeholder_password(text: &str) -> bool {
         || (text.starts_with(':'))
 }
 
-/// Finds the password in `-u user:password`, `sshpass -p password`, `mysql -ppassword`.
+/// Finds the password in `-u user:password`, `sshpass -p password` or `mysql -ppassword`.
 pub(super) fn flag(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let line_start = text[..at].rfind('\n').map_or(0, |line| line + 1);
@@ -187,7 +189,7 @@ pub(super) fn flag(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
         }
     };
     let login = ["--user", "--proxy-user", "--auth", "-u", "-U", "-a"].iter().find(|flag| {
-        // `-a` takes a login only for HTTPie.
+        // Only for HTTPie is the value of `-a` a login.
         if **flag == "-a" && !line.split([' ', '\t', ':', '-']).any(|word| matches!(word, "http" | "https" | "xh" | "xhs")) {
             return false;
         }
@@ -223,7 +225,8 @@ pub(super) fn flag(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     }
 }
 
-/// Returns the programs that take a password with this flag. `apart`: as a separate word.
+/// Returns the programs that accept a password with this flag. `apart` specifies whether the password is a separate
+/// word.
 fn programs_with(flag: &str, apart: bool) -> &'static [&'static str] {
     match flag {
         "-p" if apart => {
@@ -235,7 +238,7 @@ fn programs_with(flag: &str, apart: bool) -> &'static [&'static str] {
     }
 }
 
-/// Finds the password of `user:password@tcp(host)`. `at`: position of `@`.
+/// Finds the password in `user:password@tcp(host)`. `at` is the position of `@`.
 pub(super) fn driver(text: &str, at: usize, spans: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let start = at

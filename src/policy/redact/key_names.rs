@@ -1,21 +1,21 @@
-//! Key names that indicate a secret value, and how reliable the indication is.
+//! Names that indicate a secret value, and the kind of value that each one indicates.
 
-/// Kind of value that a name indicates, which determines how closely the value is checked.
+/// Kind of value that a name indicates, which determines how strictly the value is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueKind {
     Password,
     Secret,
     Token,
-    /// `…_KEY`: most keys with such a name are not secrets.
+    /// `…_KEY`. Most values with such a name are not secret.
     Key,
-    /// Request header with an authentication scheme before the credentials.
+    /// Request header in which an authentication scheme precedes the credentials.
     Authorization,
-    /// A login in Base64.
+    /// Base64-encoded login.
     Login,
     Cookie,
 }
 
-/// Words that may follow the significant word without changing its meaning.
+/// Words that may follow the significant word of a name without changing its meaning.
 const NEUTRAL: &[&str] = &[
     "base",
     "prod",
@@ -64,7 +64,7 @@ const PASSWORDS: &[&str] = &[
     "storepass",
 ];
 const TOKENS: &[&str] = &["token", "apikey", "credential", "credentials", "jwt", "bearer", "pat", "sas", "authtoken"];
-/// Words before `key` that indicate a secret.
+/// Words that indicate a secret when they precede `key`.
 const KEYS: &[&str] = &[
     "api",
     "access",
@@ -106,10 +106,11 @@ const KEYS: &[&str] = &[
     "mailgun",
     "azure",
 ];
-/// Words for public values, or for positions in a list.
+/// Words in names of values that are public or mark a position in a list.
 const HARMLESS: &[&str] = &["public", "publishable", "pub", "page", "next", "continuation", "cursor", "sync", "cancellation"];
 
-/// Returns the kind of value that a name indicates: `dbPassword`, `X-Api-Key`, `AWS_SECRET_ACCESS_KEY`.
+/// Returns the kind of secret that a name such as `dbPassword`, `X-Api-Key` or `AWS_SECRET_ACCESS_KEY` indicates, if
+/// any.
 pub(super) fn promise(name: &str) -> Option<ValueKind> {
     let words = split_words(name);
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -149,7 +150,7 @@ pub(super) fn promise(name: &str) -> Option<ValueKind> {
     }
 }
 
-/// Splits a name at changes from lower to upper case and at separators, in lower case.
+/// Splits a name into lower-case words, at separators and where a lower-case letter is followed by an upper-case one.
 fn split_words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let letters: Vec<char> = name.chars().collect();
@@ -173,7 +174,7 @@ fn split_words(name: &str) -> Vec<String> {
     words
 }
 
-/// Returns whether the value of a variable with this name is withheld from commands and redacted.
+/// Returns whether a variable with this name is withheld from commands and has its value redacted.
 pub fn is_secret(name: &str) -> bool {
     promise(name).is_some()
 }

@@ -1,13 +1,13 @@
-//! Literal secrets that aye itself has, in every form in which they may appear.
+//! Finds secrets whose values aye knows, in every form in which they may appear.
 
 use super::SecretSpan;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// Minimum length in bytes. Shorter values occur in text by chance.
+/// Minimum length of a secret in bytes. Shorter values may occur in text by chance.
 const MIN_BYTES: usize = 8;
-/// Minimum length in bytes of a line that counts as a separate secret in a multi-line value.
+/// Minimum length, in bytes, of a line in a multi-line value that is treated as a secret of its own.
 const LINE_BYTES: usize = 16;
 
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl LiteralSecrets {
         }
         forms.sort_unstable();
         forms.dedup();
-        // A DFA would take several megabytes for a few keys.
+        // A DFA would use several megabytes for a few keys.
         let kind = AhoCorasickKind::ContiguousNFA;
         let forms = (!forms.is_empty())
             .then(|| AhoCorasick::builder().kind(Some(kind)).match_kind(MatchKind::LeftmostLongest).build(&forms).ok())
@@ -58,7 +58,7 @@ fn encoded_forms(value: &str) -> Vec<String> {
     let mut forms = vec![value.to_owned()];
     for before in 0..3 {
         let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(value.bytes()).collect();
-        // Characters that also encode neighbouring bits do not belong to the value.
+        // Skip characters that also encode bits of the neighbouring bytes.
         let skip = (before * 8).div_ceil(6);
         let whole = bytes.len() * 8 / 6;
         for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
@@ -89,7 +89,7 @@ fn encoded_forms(value: &str) -> Vec<String> {
         forms.push(all_but(keep, false));
     }
     forms.push(all_but(unreserved, true).replace("%20", "+"));
-    // Escaped as in JSON.
+    // The value as escaped in JSON.
     forms.push(value.replace('\\', "\\\\").replace('"', "\\\""));
     let digits = |byte: u8| [byte >> 4, byte & 15].map(|digit| char::from_digit(u32::from(digit), 16).unwrap_or_default());
     let hex: String = value.bytes().flat_map(digits).collect();

@@ -1,18 +1,18 @@
-//! Markers of redacted secrets: `[redacted:KIND:8 hex]`.
+//! Markers that replace redacted secrets: `[redacted:KIND:8 hex]`.
 
 use crate::protocol::cut_position_after;
 use std::ops::Range;
 
 pub(super) const START: &str = "[redacted:";
 const HASH: usize = 8;
-/// Maximum length of a kind in bytes.
+/// Maximum length, in bytes, of the kind in a marker.
 const KIND_BYTES: usize = 48;
 
 pub(super) fn write(kind: &str, hash: &str) -> String {
     format!("{START}{kind}:{hash}]")
 }
 
-/// Returns the end of a complete, literal marker at `at`.
+/// Returns the end of the complete marker that starts at `at`; `None` if there is none.
 fn marker_end(text: &str, at: usize) -> Option<usize> {
     let rest = text[at..].strip_prefix(START)?;
     let kind = rest
@@ -25,19 +25,20 @@ fn marker_end(text: &str, at: usize) -> Option<usize> {
     (kind > 0 && digits == HASH && hash[HASH..].starts_with(']')).then_some(at + START.len() + kind + 1 + HASH + 1)
 }
 
-/// Returns the ranges of all complete markers, in order.
+/// Returns the ranges of all complete markers, in order of appearance.
 pub(super) fn find_all(text: &str) -> Vec<Range<usize>> {
     text.match_indices(START).filter_map(|(at, _)| marker_end(text, at).map(|end| at..end)).collect()
 }
 
-/// A marker, or text that a model may have derived from one.
+/// A marker, or text that a model may have derived from a marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum MarkerMatch {
     Whole(Range<usize>),
     Mangled(Range<usize>),
 }
 
-/// Returns markers and similar text, in order. Ignores `[redacted:{kind}` in a program and `\[redacted:` in a pattern.
+/// Returns markers and text that resembles them, in order of appearance. Ignores `[redacted:{kind}` in program code and
+/// `\[redacted:` in patterns.
 pub(super) fn find_markers(text: &str) -> Vec<MarkerMatch> {
     const LOOKED_AT: usize = 80;
     let lower = text.to_ascii_lowercase();
@@ -50,7 +51,7 @@ pub(super) fn find_markers(text: &str) -> Vec<MarkerMatch> {
         let Some(rest) = lower[at..].strip_prefix(START) else { continue };
         let first = rest.trim_start().chars().next();
         if first.is_some_and(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '…' | '.' | '*')) {
-            // Another marker that begins inside it is separate.
+            // A marker that begins inside this text is a separate match.
             let stop = rest.bytes().take(LOOKED_AT).position(|byte| matches!(byte, b']' | b'\n' | b'['));
             let length = stop.map_or(0, |end| end + usize::from(rest.as_bytes()[end] != b'['));
             let end = cut_position_after(text, at + START.len() + length);

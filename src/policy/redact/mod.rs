@@ -1,5 +1,5 @@
-//! Redaction of secrets, which are replaced with markers. It is deterministic: a secret always has the same marker, and
-//! without the key nobody can derive the secret from its marker.
+//! Replaces secrets with markers. A given secret always has the same marker, but the secret cannot be derived from the
+//! marker without the key.
 
 mod assignment;
 mod block;
@@ -26,7 +26,7 @@ use std::fmt;
 use std::sync::OnceLock;
 use strip_ansi::PlainText;
 
-/// Number of redacted secrets of one kind.
+/// Kind of secret, and the number of secrets of this kind that were redacted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedactionCount {
     pub kind: String,
@@ -37,11 +37,11 @@ pub struct RedactionCount {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'a> {
     pub text: Cow<'a, str>,
-    /// Kinds of secrets, in the order of their first appearance.
+    /// Kinds of redacted secrets, in order of first appearance.
     pub found: Vec<RedactionCount>,
 }
 
-/// A redaction rule of a bundle.
+/// A redaction rule from a bundle.
 #[derive(Debug, Clone)]
 pub struct RedactionRule {
     pub kind: String,
@@ -51,12 +51,13 @@ pub struct RedactionRule {
 /// Key for the hashes in markers.
 pub type Key = [u8; 32];
 
-/// Number of additional passes. Removing a secret can expose another one next to it.
+/// Maximum number of passes over a text. Several passes may be needed because replacing a secret can expose another one
+/// next to it.
 const PASSES: usize = 4;
-/// Minimum length in bytes of a secret's remainder next to a marker that is redacted too.
+/// Minimum length, in bytes, of text left over from a secret next to a marker. Shorter text is not redacted.
 const REST_BYTES: usize = 4;
 
-/// Finds and redacts secrets.
+/// Finds secrets in text and redacts them.
 pub struct Redactor {
     detectors: Detectors,
     key: OnceLock<Key>,
@@ -69,7 +70,8 @@ impl fmt::Debug for Redactor {
     }
 }
 
-/// Evidence that text is a secret. The strongest evidence determines the name.
+/// Evidence that a text is a secret, ordered from weakest to strongest. If secrets overlap, the strongest evidence
+/// determines the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Evidence {
     Known,
@@ -110,7 +112,8 @@ impl SecretSpan {
 }
 
 impl Redactor {
-    /// Creates a redactor. `known`: values that are always secret; `key`: called once, for the first marker.
+    /// Creates a redactor. `known` contains values that are always secret. `key` is called once, when the first marker
+    /// is created.
     pub fn new<'a>(
         rules: Vec<RedactionRule>,
         known: impl IntoIterator<Item = &'a str>,
@@ -119,7 +122,7 @@ impl Redactor {
         Self { detectors: Detectors::new(rules, LiteralSecrets::new(known)), key: OnceLock::new(), make_key: Box::new(key) }
     }
 
-    /// Returns the text with a marker in place of each secret. Existing markers do not change.
+    /// Returns the text with every secret replaced by a marker. Existing markers are left unchanged.
     pub fn redact<'a>(&self, text: &'a str) -> Redacted<'a> {
         let mut found = Vec::new();
         let text = self.replace(text, |kind, _, _| count(&mut found, kind));
@@ -131,12 +134,12 @@ impl Redactor {
         !self.spans(text).is_empty()
     }
 
-    /// Returns only the text of `redact`.
+    /// Returns the redacted text without counting the secrets.
     pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.replace(text, |_, _, _| ())
     }
 
-    /// Redacts text that begins inside a private key: the rest of the key is removed.
+    /// Redacts text that begins inside a private key, replacing the remainder of the key with a marker.
     pub fn hide_rest_of_key(&self, text: &str) -> String {
         let end = block::rest_of_block(text);
         if end == 0 {
@@ -145,24 +148,25 @@ impl Redactor {
         self.marker("private-key", &text[..end]) + &text[end..]
     }
 
-    /// Returns the text from `at` on, with a marker for a secret that begins before it.
+    /// Returns the text from `at` onwards. If a secret extends across `at`, its remainder is replaced with a marker.
+    /// Later secrets are not redacted.
     pub fn redact_from(&self, text: &str, at: usize) -> String {
         let across = self.spans(text).into_iter().find(|span| span.start < at && at < span.end);
         let Some(SecretSpan { start, end, kind, .. }) = across else { return text[at..].to_owned() };
         self.marker(&kind, &text[start..end]) + &text[end..]
     }
 
-    /// Returns the last position up to `at` at which the text can be cut without splitting a secret.
+    /// Returns the last position at or before `at` at which the text can be cut without splitting a secret.
     pub fn safe_cut_before(&self, text: &str, at: usize) -> usize {
         self.spans(text).into_iter().find(|span| span.start < at && at < span.end).map_or(at, |span| span.start)
     }
 
-    /// Returns the ranges of lines that contain parts of a private key, counted from 1.
+    /// Returns the ranges of lines that contain parts of a private key (1-based).
     pub fn lines_of_keys(text: &str) -> Vec<std::ops::RangeInclusive<u64>> {
         block::lines(text)
     }
 
-    /// Replaces every secret. `each`: called with its kind, its marker and the secret.
+    /// Replaces every secret, calling `each` with its kind, its marker and the secret itself.
     fn replace<'a>(&self, text: &'a str, mut each: impl FnMut(&str, &str, &str)) -> Cow<'a, str> {
         let mut now = Cow::Borrowed(text);
         for _ in 0..PASSES {
@@ -186,7 +190,7 @@ impl Redactor {
         now
     }
 
-    /// Returns the secrets in order, without overlaps and without markers.
+    /// Returns the secrets in order, excluding markers and without overlaps.
     fn spans(&self, text: &str) -> Vec<SecretSpan> {
         let plain = PlainText::new(text);
         let mut spans = self.detectors.find(&plain.text);
@@ -211,7 +215,7 @@ fn count(found: &mut Vec<RedactionCount>, kind: &str) {
     }
 }
 
-/// Merges overlapping secrets under the name with the strongest evidence, and cuts out markers.
+/// Merges overlapping secrets and excludes markers. A merged secret has the kind with the strongest evidence.
 fn merge_overlaps(mut spans: Vec<SecretSpan>, text: &str) -> Vec<SecretSpan> {
     if spans.is_empty() {
         return spans;

@@ -1,21 +1,21 @@
-//! Restoration of secrets: in text that is written to a file, each marker is replaced with the bytes that it stands for
-//! in that file.
+//! Restores secrets. When text is written to a file, each marker in the text is replaced with the corresponding secret
+//! from that file.
 
 use super::Redactor;
 use super::marker::{self, MarkerMatch};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// Secrets behind the markers of one file.
+/// Secrets represented by the markers of one file.
 #[derive(Debug, Default)]
 pub struct Restorer {
-    /// Secret of each marker; `None` if two secrets of the file have the same marker.
+    /// Secret that each marker represents, or `None` if two secrets in the file have the same marker.
     secrets: HashMap<String, Option<String>>,
-    /// Markers and similar text that the file itself contains literally.
+    /// Markers and text resembling them that the file itself contains literally.
     literal: HashSet<String>,
 }
 
-/// A marker without a known secret, which is left unchanged.
+/// A marker whose secret is unknown and that is therefore left unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{marker}` {why}")]
 pub struct UnrestoredMarker {
@@ -24,7 +24,7 @@ pub struct UnrestoredMarker {
 }
 
 impl Redactor {
-    /// Returns the restorer for a file with this text, in the form that a model sees.
+    /// Creates a restorer for a file. `text` is the file's content as read from the disk.
     pub fn restorer(&self, text: &str) -> Restorer {
         let mut restorer = Restorer::default();
         self.replace(text, |_, marker, secret| {
@@ -37,8 +37,8 @@ impl Redactor {
         restorer
     }
 
-    /// Returns the marker of a secret that is redacted in the file and would be visible in it `after` a change, unless
-    /// it is in `written`.
+    /// Returns the marker of a secret from the file that a change would expose. A secret is exposed if it is no longer
+    /// redacted in `after`, although `written` does not contain it.
     pub fn exposed_marker(&self, restorer: &Restorer, before: &str, after: &str, written: &[&str]) -> Option<String> {
         if restorer.secrets.is_empty() {
             return None;
@@ -50,7 +50,7 @@ impl Redactor {
         hidden.find(|(_, secret)| open(secret) && !known(secret)).map(|(marker, _)| marker.clone())
     }
 
-    /// Returns the ranges of redacted text.
+    /// Returns the ranges of the text that are redacted.
     pub fn redacted_ranges(&self, text: &str) -> Vec<Range<usize>> {
         self.spans(text).into_iter().map(|span| span.start..span.end).collect()
     }
@@ -63,7 +63,7 @@ fn match_text<'a>(text: &'a str, piece: &MarkerMatch) -> &'a str {
 }
 
 impl Restorer {
-    /// Returns `text` with every marker replaced by its secret.
+    /// Replaces every marker in `text` with its secret. Returns an error for the first marker that cannot be restored.
     pub fn restore(&self, text: &str) -> Result<String, UnrestoredMarker> {
         let mut restored = String::with_capacity(text.len());
         let mut done = 0;
@@ -93,9 +93,9 @@ impl Restorer {
     }
 }
 
-/// Returns the first marker in the text, or text that resembles one.
+/// Returns the first marker in the text, or the first text that resembles one.
 pub fn has_marker(text: &str) -> Option<&str> {
-    // Most text contains no marker, so no further work is needed.
+    // The search stops at the first match, and most text contains none.
     let piece = marker::find_markers(text).into_iter().next()?;
     Some(match_text(text, &piece))
 }

@@ -1,25 +1,25 @@
-//! Redaction of a stream. Text is forwarded as soon as it can no longer become part of a secret.
+//! Redacts a stream. Text is forwarded as soon as it can no longer be part of a secret.
 
 use super::{Redactor, SecretSpan, block};
 use crate::protocol::cut_position_before;
 use std::sync::Arc;
 
-/// Length in bytes above which a line is forwarded in pieces.
+/// Length, in bytes, above which a line is forwarded in pieces.
 const LINE_BYTES: usize = 16 * 1024;
-/// Number of bytes of a long line that are withheld until more text arrives. No token is longer.
+/// Number of bytes of a long line that are withheld until more text arrives; longer than any token.
 const TOKEN_BYTES: usize = 4 * 1024;
-/// Maximum distance in bytes between a name and the secret that it announces.
+/// Maximum distance, in bytes, between a name and its secret.
 const NAME_BYTES: usize = 128;
-/// Maximum number of key headers examined in the search for an unterminated private key.
+/// Maximum number of key headers examined when searching for an unterminated private key.
 const MAX_BEGINNINGS: usize = 64;
-/// Number of bytes after which an unterminated private key is no longer tracked.
+/// Length, in bytes, at which an unterminated private key is no longer tracked.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// Redacts secrets in text that arrives in pieces, including secrets that are split across pieces.
+/// Redacts text that arrives in pieces, including secrets that are split across pieces.
 pub struct Stream {
     redactor: Arc<Redactor>,
     held: String,
-    /// Whether the stream is inside a block whose marker was already forwarded.
+    /// Whether the stream is inside a key block whose marker has already been forwarded.
     in_block: bool,
 }
 
@@ -33,7 +33,7 @@ impl Stream {
         self.held.len()
     }
 
-    /// Takes a piece of text. Returns the text that is safe to show.
+    /// Appends a piece of text and returns the redacted text that can now be forwarded.
     pub fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         self.leave_block(false);
@@ -41,7 +41,7 @@ impl Stream {
         self.emit(cut)
     }
 
-    /// Returns the remaining text at the end of the stream.
+    /// Ends the stream and returns the remaining text, redacted.
     pub fn finish(&mut self) -> String {
         self.leave_block(true);
         let rest = std::mem::take(&mut self.held);
@@ -57,7 +57,7 @@ impl Stream {
         self.redactor.hide(&ready).into_owned()
     }
 
-    /// Drops the lines of a key whose beginning was already redacted.
+    /// Discards the remaining lines of a key whose beginning has already been redacted.
     fn leave_block(&mut self, last: bool) {
         while self.in_block && !self.held.is_empty() {
             let (line_end, whole) = match self.held.find('\n') {
@@ -99,9 +99,9 @@ impl Stream {
             cut +=
                 line.rfind(char::is_whitespace).map_or(0, |space| space + line[space..].chars().next().map_or(1, char::len_utf8));
         }
-        // Known secrets stay whole, with the name before them.
+        // Secrets that were found are not split, and not separated from their names.
         let spans = self.redactor.spans(&self.held);
-        // The lines of a key without a beginning are known by the line after them.
+        // Key lines without a beginning are recognized only by the end marker after them.
         let reach = |span: &SecretSpan| span.end + block::end_mark(&self.held[span.end..]);
         let around = |cut: usize| spans.iter().find(|span| span.start < cut && reach(span) > cut);
         match around(cut) {
@@ -114,8 +114,8 @@ impl Stream {
         }
     }
 
-    /// Returns the start of the line that opens a private key without an end. Another beginning ends such a key. It can
-    /// be in the middle of the key's last line, so until that line is complete, the first beginning is used.
+    /// Returns the start of the line that opens an unterminated private key. The beginning of another key ends such a
+    /// key, but may occur in the middle of its last line. Until that line is complete, the first beginning is returned.
     fn open_block(&self) -> Option<usize> {
         let (mut open, mut end) = (None, self.held.len());
         for _ in 0..MAX_BEGINNINGS {

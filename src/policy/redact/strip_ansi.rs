@@ -1,14 +1,14 @@
-//! Stripping of ANSI sequences, with a mapping back to the original text, so that a colour change inside a token does
-//! not hide it.
+//! Removes ANSI sequences, so a colour change inside a token does not prevent its detection. Positions can be mapped
+//! back to the original text.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Text to search, and the original positions of its characters.
+/// Text without ANSI sequences and invisible characters, with a mapping to positions in the original text.
 pub(super) struct PlainText<'a> {
     pub text: Cow<'a, str>,
-    /// Positions in the plain text at which bytes were removed, each with the total number of bytes removed up to
-    /// there.
+    /// Positions in the plain text at which bytes were removed, each with the total number of bytes removed up to that
+    /// point.
     cuts: Vec<(usize, usize)>,
 }
 
@@ -17,7 +17,7 @@ const INVISIBLE: &[char] = &['\u{200B}', '\u{200C}', '\u{200D}', '\u{2060}', '\u
 impl<'a> PlainText<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let bytes = text.as_bytes();
-        // Most text contains nothing to remove; this check covers many bytes at a time.
+        // Most text contains nothing to remove. This check covers many bytes at a time.
         if bytes.is_ascii() && memchr::memchr2(0x1B, 0x08, bytes).is_none() {
             return Self { text: Cow::Borrowed(text), cuts: Vec::new() };
         }
@@ -43,7 +43,7 @@ impl<'a> PlainText<'a> {
         if cuts.is_empty() { Self { text: Cow::Borrowed(text), cuts } } else { Self { text: Cow::Owned(plain), cuts } }
     }
 
-    /// Maps a range of the plain text to the original text, including removed bytes inside it.
+    /// Maps a range of the plain text to the original text, including any bytes that were removed inside it.
     pub(super) fn original_range(&self, range: Range<usize>) -> Range<usize> {
         let before = |at: usize| {
             let index = self.cuts.partition_point(|(place, _)| *place <= at);
@@ -54,7 +54,7 @@ impl<'a> PlainText<'a> {
     }
 }
 
-/// Returns the number of bytes at `at` that are not part of the visible text.
+/// Returns the number of bytes at `at` that do not belong to the visible text.
 fn invisible_length(text: &str, at: usize, letter: char) -> usize {
     if INVISIBLE.contains(&letter) {
         return letter.len_utf8();
@@ -72,7 +72,7 @@ fn invisible_length(text: &str, at: usize, letter: char) -> usize {
             length.map_or(0, |length| body + length + 1 - at)
         }
         Some(b']' | b'P' | b'_' | b'^' | b'X') => {
-            // Ends at BEL or ST.
+            // The sequence ends at BEL or ST.
             let rest = &bytes[body..];
             rest.iter().take(4096).position(|byte| matches!(byte, 0x07 | 0x1B)).map_or(0, |end| {
                 let two = rest[end] == 0x1B && rest.get(end + 1) == Some(&b'\\');

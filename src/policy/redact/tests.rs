@@ -1,4 +1,4 @@
-//! Tests of redaction with text cut at every position, and of restoration.
+//! Tests redaction, including of text that is cut at every position, and the restoration of secrets.
 
 use super::*;
 use serde::Deserialize;
@@ -30,7 +30,7 @@ struct Row {
     known_values: Vec<String>,
 }
 
-/// Returns the rows of the shared corpus.
+/// Returns the entries of the shared corpus.
 fn corpus() -> Vec<Row> {
     let text = std::fs::read_to_string(shared!("corpora/secrets.jsonl")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -87,7 +87,7 @@ fn the_corpus_is_redacted_across_every_chunk_boundary() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// Returns pseudo-random characters, so that no list of real secrets is needed.
+/// Returns pseudo-random characters, so the tests need not contain real secrets.
 fn letters(count: usize, alphabet: &str, seed: u64) -> String {
     let alphabet: Vec<char> = alphabet.chars().collect();
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -432,7 +432,7 @@ mod properties {
     use super::*;
     use proptest::prelude::*;
 
-    /// Returns pieces of texts with secrets, examples, separators and markers.
+    /// Generates pieces of text with secrets, examples, separators and markers.
     fn piece() -> impl Strategy<Value = String> {
         prop_oneof![
             "[a-zA-Z0-9]{36}".prop_map(|drawn| format!("ghp_{drawn}")),
@@ -500,7 +500,7 @@ mod properties {
 
         #[test]
         fn restored_text_is_byte_for_byte_identical(text in text()) {
-            // Text that itself contains markers may be refused, but never changed.
+            // Text that itself contains markers may be rejected, but is never changed.
             match plain().restorer(&text).restore(&hidden(&text)) {
                 Ok(restored) => prop_assert_eq!(restored, text),
                 Err(error) => prop_assert!(text.contains("[redacted:"), "{} in {}", error, text),

@@ -1,17 +1,17 @@
-//! Patterns of tokens with a known prefix.
+//! Patterns for tokens with a known prefix.
 
-/// Characters after the start of a token.
+/// Characters that may follow the prefix of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Letters {
     /// Letters and digits: `A-Z a-z 0-9`.
     Plain,
     /// `Plain` and `_`.
     Word,
-    /// The characters of `Word`, and `-`.
+    /// `Word` and `-`.
     Dashed,
-    /// The characters of `Dashed`, and `.`.
+    /// `Dashed` and `.`.
     Dotted,
-    /// `Plain` and `= + /`.
+    /// `Plain` and `=`, `+`, `/`.
     Base64,
     /// Lower-case hexadecimal digits: `0-9 a-f`.
     Hex,
@@ -36,14 +36,15 @@ impl Letters {
 /// Form of a token.
 #[derive(Debug)]
 pub(super) struct TokenShape {
-    /// Literal start of the token.
+    /// Literal prefix of the token.
     pub start: &'static str,
     pub kind: &'static str,
     pub letters: Letters,
-    /// Minimum number of characters after the start; if minimum and maximum are equal, the exact number.
+    /// Minimum number of characters after the prefix. If it equals `most`, the number is exact.
     pub least: usize,
     pub most: usize,
-    /// Whether a letter directly before the start rules out a token. Short starts also occur inside words.
+    /// Whether there is no token if a letter directly precedes the prefix. Used for short prefixes, which also occur
+    /// inside words.
     pub apart: bool,
 }
 
@@ -235,7 +236,7 @@ pub(super) const SHAPES: &[TokenShape] = &[
     shape("ubi-pat-", "token", Dashed, 30, ANY),
 ];
 
-/// Returns the end of the token that starts at `at`, if there is a token.
+/// Returns the end of the token that starts at `at`, or `None` if there is no token.
 pub(super) fn token_end(shape: &TokenShape, text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     if !bytes[at..].starts_with(shape.start.as_bytes()) {
@@ -256,7 +257,7 @@ pub(super) fn token_end(shape: &TokenShape, text: &str, at: usize) -> Option<usi
     }
     let token = &text[body..body + length];
     let drawn = match shape.letters {
-        // Upper case alone does not look like a word anyway.
+        // Upper-case letters alone do not look like a word anyway.
         Letters::Upper | Letters::Hex => super::value::has_many_letters(token),
         _ => {
             super::value::is_random(token, shape.least.min(16))
@@ -266,14 +267,15 @@ pub(super) fn token_end(shape: &TokenShape, text: &str, at: usize) -> Option<usi
     (drawn && !super::value::is_placeholder(token)).then_some(body + length)
 }
 
-/// Returns whether the bytes before `at` are an escape such as `\n` or `%3D`, and not letters of a word.
+/// Returns whether the bytes before `at` are an escape such as `\n` or `%3D` rather than part of a word.
 pub(super) fn is_escape(bytes: &[u8], at: usize) -> bool {
     let back = |count: usize| at.checked_sub(count).map_or(0, |at| bytes[at]);
     (back(2) == b'\\' && matches!(back(1), b'n' | b'r' | b't'))
         || (back(3) == b'%' && back(2).is_ascii_hexdigit() && back(1).is_ascii_hexdigit())
 }
 
-/// Returns the end of a JSON Web Token: three parts with a name in the first, or five if encrypted.
+/// Returns the end of a JSON Web Token. Such a token has three parts, or five if it is encrypted, and begins with a
+/// Base64-encoded JSON object.
 pub(super) fn web_token(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     if !bytes[at..].starts_with(b"eyJ")
@@ -284,7 +286,7 @@ pub(super) fn web_token(text: &str, at: usize) -> Option<usize> {
     let length = bytes[at..].iter().take_while(|byte| Letters::Dotted.has(**byte) || **byte == b'=').count();
     let token = text[at..at + length].trim_end_matches('.');
     let parts: Vec<&str> = token.split('.').collect();
-    // A token cut after its second part counts as complete: it contains the claims.
+    // A token that is cut after its second part counts as complete, because it contains the claims.
     let whole = parts.len() >= 2 && parts[0].len() >= 10 && parts[1].len() >= 10;
     whole.then_some(at + token.len())
 }

@@ -1,20 +1,22 @@
-//! Test whether a value is a secret or a placeholder.
+//! Determines whether a value is a secret or a placeholder.
 
-/// Composition of a string: word-like parts and other parts.
+/// Statistics about the characters of a string and how much it resembles words.
 struct TextStats {
     length: usize,
     lower: usize,
     upper: usize,
     digits: usize,
     distinct: usize,
-    /// Number of changes between a digit and a letter.
+    /// Number of transitions between a digit and a letter.
     changes: usize,
-    /// Number of letters in runs that look like words: an optional capital, then at least three lower-case letters.
+    /// Number of letters that belong to word-like runs. Such a run has an optional capital followed by at least three
+    /// lower-case letters.
     wordy: usize,
-    /// Pieces that begin with a capital or after a separator, and the number of parts with one or two letters.
+    /// Number of pieces, each of which begins with a capital or after a separator. `short` is the number of pieces with
+    /// only one or two letters.
     pieces: usize,
     short: usize,
-    /// Whether the text has special characters, which occur in passwords but not in names.
+    /// Whether the text contains special characters that occur in passwords but not in names.
     special: bool,
 }
 
@@ -71,13 +73,13 @@ impl TextStats {
         self.lower + self.upper
     }
 
-    /// Returns whether the text looks like words. Words are long, while random text has many short pieces.
+    /// Returns whether the text looks like words. Words are long, whereas random text consists of many short pieces.
     fn reads_like_words(&self) -> bool {
         self.wordy * 10 > self.length * 6 && self.short * 5 < self.pieces * 2
     }
 }
 
-/// Returns whether a string looks random.
+/// Returns whether a string looks random and has at least `least` characters.
 pub(super) fn is_random(text: &str, least: usize) -> bool {
     let make = TextStats::measure(text);
     if make.length < least || make.distinct < 6.min(least) {
@@ -89,20 +91,21 @@ pub(super) fn is_random(text: &str, least: usize) -> bool {
     make.lower > 0 && make.upper > 0 && make.length >= 12 && !make.reads_like_words()
 }
 
-/// Returns whether a string consists of more than a pattern of a few characters.
+/// Returns whether a string has at least five different characters.
 pub(super) fn has_many_letters(text: &str) -> bool {
     TextStats::measure(text).distinct >= 5
 }
 
-/// Returns whether a user could have chosen the text as a password: it has several kinds of characters, and is not a
-/// name.
+/// Returns whether a user could have chosen the text as a password. It must contain several kinds of characters and
+/// must not be a name.
 pub(super) fn is_password(text: &str) -> bool {
     let make = TextStats::measure(text);
     let mixed = make.letter_count() > 0 && (make.digits > 0 || make.special);
     make.length >= 6 && make.distinct >= 4 && (mixed || is_random(text, 8) || (make.digits > 0 && make.special))
 }
 
-/// Placeholders in examples, anywhere in the text. They are long enough not to occur by chance.
+/// Words in the placeholders of examples. They are recognized anywhere in the text because they are too long to occur
+/// by chance.
 const STAND_INS: &[&str] = &[
     "example",
     "placeholder",
@@ -138,7 +141,7 @@ const STAND_INS: &[&str] = &[
     "not_a_secret",
 ];
 
-/// Words used instead of a value.
+/// Words written in place of a value.
 const WORDS: &[&str] = &[
     "true",
     "false",
@@ -180,7 +183,7 @@ const WORDS: &[&str] = &[
     "passw0rd",
 ];
 
-/// Prefixes of references to a value.
+/// Beginnings of expressions that refer to a value.
 const REFERENCES: &[&str] = &[
     "process.env",
     "os.environ",
@@ -243,7 +246,7 @@ pub(super) fn is_placeholder(text: &str) -> bool {
     wrapped || variable || template || has_few_characters(text) || is_path(text)
 }
 
-/// Returns whether a string repeats few characters: `xxxxxx`, `--------`, `ababab`.
+/// Returns whether a string repeats a few characters, as in `xxxxxx`, `--------` or `ababab`.
 fn has_few_characters(text: &str) -> bool {
     let mut seen = Vec::new();
     for letter in text.chars() {
@@ -263,7 +266,7 @@ fn is_path(text: &str) -> bool {
     drive || (starts && TextStats::measure(text).reads_like_words()) || (text.starts_with("/run/") || text.starts_with("/etc/"))
 }
 
-/// Returns whether a string is program code: `a.b_c`, `Foo::bar`, `next_token()`.
+/// Returns whether a string looks like program code, such as `a.b_c`, `Foo::bar` or `next_token()`.
 pub(super) fn is_code(text: &str) -> bool {
     if text.contains(['(', ')', '[', ']', '{', '}', '<', '>']) || text.contains("::") || text.contains("->") {
         return true;

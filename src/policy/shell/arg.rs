@@ -1,13 +1,13 @@
-//! Argument of a program: the text of a word after expansion, with its unknown parts.
+//! Program arguments: the expanded text of a word, in which unknown parts are marked.
 
-/// Placeholder for a part of the text that is unknown before the line runs.
+/// Placeholder for text that cannot be determined before the line runs.
 pub(crate) const UNKNOWN: char = '\0';
 
-/// One argument of a program.
+/// An argument of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Arg {
     pub text: String,
-    /// Whether the word has an unquoted `*`, `?` or `[`.
+    /// Whether the word contains an unquoted `*`, `?` or `[`.
     pub glob: bool,
     /// Whether the word starts with an unquoted `~`.
     pub tilde: bool,
@@ -19,13 +19,13 @@ impl Arg {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// Returns whether the whole word is known before the line runs.
+    /// Returns whether the complete word can be determined before the line runs.
     pub fn is_known(&self) -> bool {
         !self.text.contains(UNKNOWN)
     }
 }
 
-/// Joins arguments with spaces, like `echo`.
+/// Joins arguments with spaces, as `echo` does.
 pub(crate) fn join(args: &[Arg]) -> String {
     args.iter().map(|arg| arg.text.as_str()).collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! Commands of a line that assign variables, aliases and positional parameters.
+//! Commands that assign variables, aliases and positional parameters within a line.
 
 use super::MAX_PRINTED;
 use super::arg::Arg;
@@ -7,11 +7,10 @@ use super::lexer::{Assignment, Scan, ScannedCommand, WordReader};
 use super::names::assigned_name;
 use super::word::{Parameter, Word, WordPart};
 
-/// Maximum number of fields of one text that `read` may assign.
+/// Maximum number of fields in a text that `read` may assign.
 const MAX_FIELDS: usize = 16;
 
-/// Collects the assignments of a whole text before any of its commands is judged, regardless of the order in which they
-/// run.
+/// Collects all assignments in a text, regardless of the order in which they run, before any of its commands is judged.
 pub(crate) fn collect(values: &mut LineAssignments, scan: &Scan) {
     for assignment in scan.commands.iter().flat_map(|command| &command.assignments).chain(&scan.loops) {
         values.assign(assignment);
@@ -73,10 +72,10 @@ pub(crate) fn collect(values: &mut LineAssignments, scan: &Scan) {
     }
 }
 
-/// Assigns the variables of `read`. Each may get the whole text or one of its fields.
+/// Assigns the variables of a `read` command. Each variable may receive the whole text or any one of its fields.
 fn read_into(values: &mut LineAssignments, variable: &Word, text: &Word) {
     values.assign(&Assignment { name: variable.raw.clone(), values: vec![text.clone()], appends: false });
-    // The field is not determined, so each is possible.
+    // Which field a variable gets is unknown, so each field is possible.
     let text = text.literal().unwrap_or_default();
     let fields: Vec<&str> = text.split([' ', '\t', ':', ',', ';', '|']).filter(|field| !field.is_empty()).collect();
     for field in fields.iter().take(MAX_FIELDS).filter(|_| fields.len() > 1) {
@@ -84,7 +83,7 @@ fn read_into(values: &mut LineAssignments, variable: &Word, text: &Word) {
     }
 }
 
-/// Assigns the variables of `declare` and similar commands, whose options change the values.
+/// Assigns the variables of `declare` and similar commands, taking into account options that change the values.
 fn declare(values: &mut LineAssignments, words: &[Word]) {
     let flag = |letter| words.iter().any(|word| word.raw.starts_with('-') && word.raw.contains(letter));
     let case = if flag('l') {
@@ -105,7 +104,7 @@ fn declare_word(values: &mut LineAssignments, word: &Word, named: bool, case: &s
         let from = word.raw.find('=').map_or(0, |at| at + 1);
         let value = WordReader::new(&word.raw[from..]).word();
         if named {
-            // Another name for a variable.
+            // The variable is another name for `other`.
             let parameter = match (value.literal(), value.pieces.as_slice()) {
                 (Some(other), _) => Some(Parameter { name: other, ..Parameter::default() }),
                 (None, [WordPart::Parameter { parameter, .. }]) => Some(Parameter { indirect: true, ..parameter.clone() }),
@@ -133,7 +132,7 @@ fn declare_word(values: &mut LineAssignments, word: &Word, named: bool, case: &s
     }
 }
 
-/// Returns the strings that a `read` could get: here-strings, here-documents, and printed text.
+/// Returns the strings that a `read` command could receive, which are here-strings, here-documents and printed text.
 fn readable(values: &mut LineAssignments, scan: &Scan) -> Vec<Word> {
     let strings = scan.commands.iter().flat_map(|command| &command.redirects).filter(|redirect| redirect.operator == "<<<");
     let mut texts: Vec<Word> = strings.map(|redirect| redirect.target.clone()).collect();

@@ -1,19 +1,19 @@
-//! Brace expansion, `{a,b}` and `{1..9}`, which bash applies to the text of a word before all other expansions.
+//! Brace expansion (`{a,b}` and `{1..9}`), which bash applies to the text of a word before any other expansion.
 
 use super::arg::UNKNOWN;
 use super::lexer::WordReader;
 use super::word::Word;
 
-/// Maximum number of words from the braces of one word, and of bytes copied for it.
+/// Maximum number of words produced by the braces in one word.
 const MAX_WORDS: usize = 8192;
 const MAX_COPIED: usize = 400_000;
-/// Maximum number of bytes searched for braces, for one word.
+/// Maximum number of bytes examined when searching one word for braces.
 const MAX_READ: usize = 4_000_000;
-/// Maximum number of words of a sequence. Further words are unknown.
+/// Maximum number of known words produced by a sequence; any further words are unknown.
 const MAX_NUMBERS: usize = 64;
 const DEPTH: usize = 64;
 
-/// Returns the words that the braces of one word produce; `None` if there are too many.
+/// Returns the words produced by brace expansion of one word, or `None` if a limit is exceeded.
 pub(crate) fn braces(word: &Word) -> Option<Vec<Word>> {
     if !word.raw.contains('{') {
         return Some(vec![word.clone()]);
@@ -28,7 +28,7 @@ pub(crate) fn braces(word: &Word) -> Option<Vec<Word>> {
     Some(texts.iter().map(|text| read_again(text)).collect())
 }
 
-/// Parses text from braces as a word.
+/// Parses text produced by brace expansion as a word.
 fn read_again(text: &str) -> Word {
     let mut reader = WordReader::from_expanded(text);
     let word = reader.word();
@@ -38,7 +38,7 @@ fn read_again(text: &str) -> Word {
     WordReader::unknown_word(text)
 }
 
-/// Replaces each `$'…'` with the quoted text that it represents, and drops the `$` of `$"…"`. A shell does this when it
+/// Replaces each `$'…'` with the equivalent quoted text, and removes the `$` from `$"…"`. A shell does both when it
 /// reads the word, before brace expansion.
 fn without_escapes(raw: &str) -> String {
     if !raw.contains("$'") && !raw.contains("$\"") {
@@ -71,7 +71,7 @@ fn without_escapes(raw: &str) -> String {
     text
 }
 
-/// Returns the end of the quoted text, escape, substitution, expansion or character that starts at `at`.
+/// Returns the end of the quotation, escape, substitution, expansion or character that starts at `at`.
 fn end_of_unit(text: &str, at: usize) -> usize {
     let mut reader = WordReader::from_expanded(text);
     reader.at = at;
@@ -79,7 +79,7 @@ fn end_of_unit(text: &str, at: usize) -> usize {
     reader.at.max(at + 1).min(text.len())
 }
 
-/// Target of a search.
+/// Character for which to search.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SearchTarget {
     Open,
@@ -108,7 +108,7 @@ impl Expander {
         } else if let Some(words) = sequence(inner) {
             words
         } else if close + 1 < text.len() {
-            // The text stays unchanged with all braces in it; the rest is still expanded.
+            // These braces are literal text. The text after them is still expanded.
             vec![text[open..=close].to_owned()]
         } else {
             return self.emit_words(vec![text.to_owned()]);
@@ -132,7 +132,7 @@ impl Expander {
         (self.words <= MAX_WORDS * 4).then_some(words)
     }
 
-    /// Returns the position of the first pair of braces.
+    /// Returns the positions of the first pair of braces, or `None` if there is no such pair.
     fn pair(&mut self, text: &str) -> Result<Option<(usize, usize)>, TooLong> {
         let mut from = 0;
         loop {
@@ -144,7 +144,7 @@ impl Expander {
         }
     }
 
-    /// Returns the alternatives between the commas, each expanded.
+    /// Returns the alternatives between the commas, after expanding each of them.
     fn alternatives(&mut self, inner: &str, depth: usize) -> Option<Vec<String>> {
         let mut words = Vec::new();
         let mut from = 0;
@@ -162,8 +162,8 @@ impl Expander {
         }
     }
 
-    /// Returns the next target that is neither quoted nor inside other braces. A `}` only closes after a comma or a
-    /// `..`.
+    /// Returns the position of the next target character that is neither quoted nor inside nested braces. A `}` closes
+    /// the braces only if a comma or `..` precedes it.
     fn seek(&mut self, text: &str, from: usize, sought: SearchTarget) -> Result<Option<usize>, TooLong> {
         let bytes = text.as_bytes();
         let (mut at, mut level, mut divided) = (from, 0_usize, sought != SearchTarget::Close);
@@ -202,22 +202,23 @@ impl Expander {
     }
 }
 
-/// The search for braces exceeds its limit.
+/// Indicates that a search for braces exceeded its limit.
 struct TooLong;
 
-/// Returns whether an expansion or a substitution starts here. Brace expansion skips both.
+/// Returns whether an expansion or a substitution, which brace expansion skips, starts at `at`.
 fn starts_unit(bytes: &[u8], at: usize) -> bool {
     matches!((bytes[at], bytes.get(at + 1)), (b'$', Some(b'{' | b'(')) | (b'<' | b'>', Some(b'(')))
 }
 
-/// Returns whether `{}` or `{ ` is at the start of a word or after a space, where no brace expansion begins.
+/// Returns whether `{}`, or a `{` followed by white space, begins a word. Such a brace does not start a brace
+/// expansion.
 fn is_standalone(bytes: &[u8], at: usize) -> bool {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n');
     let before = at == 0 || blank(&bytes[at - 1]);
     before && bytes.get(at + 1).is_some_and(|next| blank(next) || *next == b'}')
 }
 
-/// Returns whether there is a comma, quoted or not. Braces with a comma are not a sequence.
+/// Returns whether the text contains an unescaped comma, quoted or not. Braces that contain a comma are not a sequence.
 fn has_comma(inner: &str) -> bool {
     let mut escaped = false;
     inner.bytes().any(|byte| {
@@ -233,7 +234,7 @@ enum End {
     Letter(u8),
 }
 
-/// Returns the words of a sequence: `{a..e}`, `{1..9}`, `{01..20..2}`.
+/// Returns the words produced by a sequence such as `{a..e}`, `{1..9}` or `{01..20..2}`.
 fn sequence(inner: &str) -> Option<Vec<String>> {
     let (from, rest) = inner.split_once("..")?;
     let (to, step) = match rest.split_once("..") {
@@ -283,7 +284,7 @@ fn number(text: &str) -> Option<i64> {
     text.parse().ok()
 }
 
-/// Returns the values of a sequence; a long one ends with an unknown value.
+/// Returns the values of a sequence. If the sequence is too long, the last value is unknown.
 fn steps(first: i64, last: i64, step: i64) -> impl Iterator<Item = Option<i64>> {
     let distance = i128::from(last) - i128::from(first);
     let width = i128::from(step).abs().max(1);

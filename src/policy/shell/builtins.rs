@@ -1,9 +1,9 @@
-//! Shell builtins that only read or print, with exactly the arguments for which they have no other effects.
+//! Shell builtins that only read or print, and the arguments with which they have no other effects.
 
 use super::arg::Arg;
 use super::option_verdict::OptionVerdict;
 
-/// Returns the effect of a builtin with its arguments; `None` for any other program.
+/// Returns the verdict on a builtin and its arguments, or `None` for any other program.
 pub(crate) fn builtin_verdict(argv: &[Arg]) -> Option<OptionVerdict<'_>> {
     let (name, args) = argv.split_first()?;
     Some(match name.text.as_str() {
@@ -17,12 +17,13 @@ pub(crate) fn builtin_verdict(argv: &[Arg]) -> Option<OptionVerdict<'_>> {
     })
 }
 
-/// Returns the verdict on a builtin that prints its arguments. A glob prints the names that it matches.
+/// Returns the verdict on a builtin that prints its arguments. Arguments that are globs are treated as paths, because
+/// they print the names of matching files.
 fn prints(args: &[Arg]) -> OptionVerdict<'_> {
     OptionVerdict::Reads { paths: args.iter().filter(|arg| arg.glob).map(|arg| arg.text.as_str()).collect() }
 }
 
-/// Returns the verdict on `printf`, which assigns its output to a variable with `-v`.
+/// Returns the verdict on `printf`, which assigns its output to a variable if `-v` is given.
 fn formats(args: &[Arg]) -> OptionVerdict<'_> {
     match args.first() {
         Some(first) if first.text != "--" && (first.text.starts_with('-') || first.glob) => {
@@ -40,8 +41,8 @@ fn verdict_before<'a>(args: &'a [Arg], close: &str) -> OptionVerdict<'a> {
     }
 }
 
-/// Returns the verdict on the words of a condition. Every word after an operator counts as a file. A subscript
-/// (`-v 'a[…]'`) is evaluated, and a glob could become an operator.
+/// Returns the verdict on the words of a condition. Every word after an operator is treated as a file. Subscripts (`-v
+/// 'a[…]'`) are not accepted because they are evaluated, nor are globs because they could expand to operators.
 fn condition(args: &[Arg]) -> OptionVerdict<'_> {
     if let Some(odd) = args.iter().find(|arg| arg.glob || arg.text.contains('[')) {
         return OptionVerdict::MayDoMore { word: &odd.text };
@@ -52,7 +53,7 @@ fn condition(args: &[Arg]) -> OptionVerdict<'_> {
     OptionVerdict::Reads { paths: (0..args.len()).filter(names).map(|at| args[at].text.as_str()).collect() }
 }
 
-/// Returns the directory that `cd` changes to, if its words name one.
+/// Returns the directory that `cd` changes to, or `None` if its arguments do not specify one.
 pub(crate) fn destination(argv: &[Arg]) -> Option<&Arg> {
     let (name, args) = argv.split_first()?;
     let from = args.iter().take_while(|arg| matches!(arg.text.as_str(), "-L" | "-P" | "-e" | "--")).count();

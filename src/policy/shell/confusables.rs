@@ -1,4 +1,4 @@
-//! Characters in a line that are invisible or easily confused with others.
+//! Detects characters that are invisible or easily mistaken for other characters.
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;
@@ -20,8 +20,8 @@ pub(crate) fn oddities(line: &str) -> Vec<&'static str> {
     found
 }
 
-/// Returns whether a combining character has no base: a mark at the start of a line or word, or half a Hangul syllable
-/// among other letters.
+/// Returns whether a combining character has no base character. Examples are a mark at the start of a line or word, and
+/// an isolated part of a Hangul syllable.
 fn has_stray_mark(line: &str) -> bool {
     line.graphemes(true).any(|grapheme| {
         let stands_alone = |first: char| !first.is_control() && first.width() == Some(0);
@@ -29,8 +29,8 @@ fn has_stray_mark(line: &str) -> bool {
     })
 }
 
-/// Returns whether a character is invisible or misleading: non-ASCII spaces, joiners, direction marks, variation
-/// selectors, fillers, tags, and full-width letters.
+/// Returns whether a character is invisible or misleading, such as a non-ASCII space, joiner, direction mark, variation
+/// selector, filler, tag, or full-width letter.
 fn is_invisible(c: char) -> bool {
     (!c.is_ascii() && c.is_whitespace())
         || matches!(u32::from(c),
@@ -39,7 +39,8 @@ fn is_invisible(c: char) -> bool {
             | 0xFFFD | 0x2D7F | 0x1107F | 0x13430..=0x13440 | 0x16FE4 | 0x1BCA0..=0x1BCA3 | 0x1D159 | 0x1D173..=0x1D17A | 0xE000..=0xF8FF | 0xE0000..=0xE0FFF | 0xF0000..=0x0010_FFFF)
 }
 
-/// Returns whether a file name looks like a different one. Characters that writing systems and emoji need are allowed.
+/// Returns whether a file name could be mistaken for a different one. Characters required by writing systems or emoji
+/// are allowed.
 pub(crate) fn is_deceptive_name(name: &str) -> bool {
     if name.is_ascii() {
         return name.bytes().any(|byte| byte.is_ascii_control());

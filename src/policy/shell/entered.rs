@@ -1,36 +1,36 @@
-//! Lines that first change to another directory: `cd DIR && …`.
+//! Command lines that start by changing to another directory (`cd DIR && …`).
 
 use super::builtins::destination;
 use super::{Arg, grammar, guard, read};
 
-/// A command line of the form `cd DIR && …`. It changes directory and, if that succeeds, runs the remaining commands
-/// there.
+/// A command line of the form `cd DIR && …`, which changes directory and runs the remaining commands there if that
+/// succeeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnteredLine<'t> {
-    /// Directory, as spelled in the line.
+    /// Target directory, as spelled in the line.
     pub directory: Arg,
-    /// Command that changes the directory.
+    /// Command that changes directory.
     pub first: &'t str,
-    /// The commands that run in the directory.
+    /// Commands that run in the target directory.
     pub rest: &'t str,
 }
 
 impl EnteredLine<'_> {
-    /// Returns the directory as a path. A quoted `~` is an ordinary character.
+    /// Returns the target directory as a path in which a quoted `~` is an ordinary character.
     pub fn path(&self) -> String {
         let name = &self.directory.text;
         if name.starts_with('~') { format!("./{name}") } else { name.clone() }
     }
 }
 
-/// Splits a line `cd DIR && …`. `None` for any other line, or if anything about the change or the order of the commands
-/// is unclear.
+/// Parses a command line of the form `cd DIR && …`. Returns `None` for any other line, or if the directory or the order
+/// of the commands is uncertain.
 pub fn entered(line: &str) -> Option<EnteredLine<'_>> {
     if !line.trim_start().starts_with("cd") {
         return None;
     }
     let (first, rest) = guard::catch_panic(|| grammar::first_and_rest(line)).flatten()?;
-    // Text in `$"…"` depends on the locale.
+    // Text in `$"…"` depends on the locale, so `$` is not accepted.
     if first.contains(['$', '`']) {
         return None;
     }
@@ -39,7 +39,7 @@ pub fn entered(line: &str) -> Option<EnteredLine<'_>> {
     let [invocation] = part.invocations.as_slice() else { return None };
     let is_plain = part.floors.is_empty() && part.redirects.is_empty() && change.floors.is_empty() && whole.floors.is_empty();
     let directory = destination(&invocation.argv).filter(|to| is_plain && !to.text.is_empty() && !to.tilde)?;
-    // Read alone, the rest has the same commands as in the line.
+    // The rest must have the same commands on its own as in the line.
     let (_, others) = whole.parts.split_first()?;
     let same = others.len() == after.parts.len()
         && others.iter().zip(&after.parts).all(|(one, other)| one.text == other.text && one.invocations == other.invocations);

@@ -1,20 +1,21 @@
-//! Backslash escapes of `$'…'`, `echo -e` and `printf`, decoded in the same way as in bash.
+//! Decodes backslash escapes in `$'…'`, `echo -e` and `printf`, as bash does.
 
 use super::arg::UNKNOWN;
 
-/// Syntax whose escapes are decoded. The syntaxes differ in a few of them.
+/// Syntax in which an escape occurs. Some escapes are decoded differently depending on the syntax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// `$'…'`: a NUL ends the text.
+    /// `$'…'`, in which a NUL ends the text.
     Quotes,
-    /// `echo -e` and `%b`: octal needs a leading 0. Text after `\c` is decoded too, because some versions of `echo` do
-    /// not support it.
+    /// `echo -e` and `%b`, in which octal numbers need a leading 0. Text after `\c` is decoded too, because some
+    /// versions of `echo` do not support `\c`.
     Echo,
-    /// The format of `printf`.
+    /// Format string of `printf`.
     Format,
 }
 
-/// Decodes the escapes in the text. Characters that depend on the locale, and bytes that are not text, become unknown.
+/// Decodes the escapes in the text. Characters that depend on the locale and bytes that are not valid text become
+/// unknown.
 pub(crate) fn decode(text: &str, style: Style) -> String {
     let mut decoder = EscapeDecoder { rest: text.as_bytes(), out: Vec::with_capacity(text.len()) };
     while let Some((&byte, rest)) = decoder.rest.split_first() {
@@ -41,7 +42,7 @@ enum End {
 
 struct EscapeDecoder<'t> {
     rest: &'t [u8],
-    /// Decoded bytes; a 0 byte represents text known only at run time.
+    /// Decoded bytes. A 0 byte represents text that can be determined only at run time.
     out: Vec<u8>,
 }
 
@@ -54,7 +55,7 @@ impl EscapeDecoder<'_> {
         self.rest = self.rest.get(count..).unwrap_or_default();
     }
 
-    /// Decodes an escape after a backslash.
+    /// Decodes the escape whose backslash has just been read.
     fn escape(&mut self, style: Style) -> End {
         let Some(letter) = self.peek() else {
             self.out.push(b'\\');
@@ -85,7 +86,7 @@ impl EscapeDecoder<'_> {
 
     fn byte(&mut self, value: u32, style: Style) -> End {
         let byte = (value & 0xff) as u8;
-        // Elsewhere a pipe passes the byte on, and the reader may do anything with it.
+        // In other syntaxes, a pipe passes the byte on, and its reader may do anything with it.
         if byte == 0 && style == Style::Quotes {
             return End::Here;
         }
@@ -122,7 +123,7 @@ impl EscapeDecoder<'_> {
         self.byte(value, style)
     }
 
-    /// Decodes `\u` and `\U`. Outside ASCII the result depends on the locale.
+    /// Decodes `\u` and `\U`. How a non-ASCII character is encoded depends on the locale.
     fn character(&mut self, most: usize, style: Style) -> End {
         let digits = self.rest.iter().take(most).take_while(|byte| byte.is_ascii_hexdigit()).count();
         if digits == 0 {
@@ -138,7 +139,7 @@ impl EscapeDecoder<'_> {
         End::Later
     }
 
-    /// Decodes `\cX` in quotes.
+    /// Decodes `\cX` inside quotes.
     fn control(&mut self) -> End {
         let Some(letter) = self.peek() else {
             self.out.extend(*b"\\c");
@@ -152,7 +153,7 @@ impl EscapeDecoder<'_> {
     }
 }
 
-/// Parses hexadecimal digits. If there are too many, the last ones are used.
+/// Parses hexadecimal digits. If there are too many, only the last ones are used.
 fn hex(digits: &[u8]) -> u32 {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).unwrap_or(0);
     digits.iter().fold(0_u32, |value, byte| value.wrapping_mul(16).wrapping_add(digit(byte)))

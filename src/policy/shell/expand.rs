@@ -1,4 +1,4 @@
-//! Word expansion with the assignments of the line itself. Values from outside the line stay unknown.
+//! Expands words using the assignments in the line itself. Values from outside the line are unknown.
 
 use super::arg::{Arg, UNKNOWN, join};
 use super::braces::braces;
@@ -9,41 +9,41 @@ use super::pattern;
 use super::word::{Parameter, Word, WordPart};
 use std::collections::{HashMap, HashSet};
 
-/// Maximum number of readings of one command.
+/// Maximum number of readings of a command.
 const MAX: usize = 512;
-/// Maximum number of readings of one command in which the values of several words are combined.
+/// Maximum number of readings of a command up to which the values of several words are combined.
 const MAX_READINGS: usize = 64;
-/// Maximum number of words from all readings of one written word.
+/// Maximum number of words in all readings of one word in the line.
 const MAX_ARGS: usize = 100_000;
-/// Maximum number of values of one variable that `+=` extends.
+/// Maximum number of values of a variable that a `+=` extends.
 const MAX_APPENDED: usize = 8;
-/// Maximum number of commands of one substitution whose output is analysed.
+/// Maximum number of commands analysed to determine the output of a substitution.
 const MAX_PRINTING: usize = 8;
 const DEPTH: usize = 12;
-/// Limit on the work for variables that refer to other variables.
+/// Maximum number of steps when expanding variables that refer to other variables.
 const STEPS: usize = 20_000;
 const MAX_BYTES: usize = 256 * 1024;
 
-/// All assignments of the line, regardless of the order in which they run.
+/// All assignments in the line, regardless of the order in which they run.
 #[derive(Debug, Default)]
 pub(crate) struct LineAssignments {
     variables: HashMap<String, Vec<Vec<Word>>>,
     positional: Vec<Vec<Arg>>,
     pub aliases: HashMap<String, Vec<String>>,
     pub functions: HashSet<String>,
-    /// Strings that `${x@P}` would expand once more.
+    /// Strings that `${x@P}` would expand again.
     pub prompts: Vec<String>,
     /// Whether `shift` moves the positional parameters.
     pub shifts: bool,
-    /// Whether some command has more readings than the limit.
+    /// Whether a command has more readings than the limit.
     pub overflow: bool,
-    /// Whether a combination of values was skipped since the last reset.
+    /// Whether any combination of values has been skipped since the last reset.
     pub narrowed: bool,
-    /// Number of facts learned.
+    /// Number of assignments found so far.
     pub learnt: usize,
-    /// Variables being expanded, which must not contain themselves.
+    /// Variables that are currently being expanded, which must not refer to themselves.
     open: Vec<String>,
-    /// Field separators that the line sets.
+    /// Field separators set by the line.
     separators: String,
     /// Whether the line sets `IFS`, in which case `"${x[*]}"` is not joined with spaces.
     joins_otherwise: bool,
@@ -76,7 +76,7 @@ impl LineAssignments {
         self.assign(&Assignment { name: name.to_owned(), values: vec![word], appends: false });
     }
 
-    /// Prepares another pass over the same line with the known facts.
+    /// Prepares for another pass over the same line, keeping the assignments found so far.
     pub(crate) fn next_pass(self) -> Self {
         Self { steps: 0, prompts: Vec::new(), ..self }
     }
@@ -88,7 +88,7 @@ impl LineAssignments {
         }
     }
 
-    /// Returns all readings of a command's words.
+    /// Returns the possible readings of a command's words.
     pub(crate) fn readings(&mut self, words: &[Word]) -> Vec<Vec<Arg>> {
         let mut readings: Vec<Vec<Arg>> = vec![Vec::new()];
         for word in words {
@@ -115,7 +115,7 @@ impl LineAssignments {
         readings
     }
 
-    /// Returns every list of fields to which one word can expand.
+    /// Returns every list of fields to which a word can expand.
     fn expand(&mut self, word: &Word, depth: usize) -> Vec<Vec<Arg>> {
         let Some(words) = braces(word) else {
             self.overflow = true;
@@ -205,7 +205,8 @@ impl LineAssignments {
         states.into_iter().map(FieldSplitter::finish).collect()
     }
 
-    /// Returns the values of a parameter as lists of elements. An array and `$@` have several elements.
+    /// Returns the possible values of a parameter, each of which is a list of elements. Only arrays and `$@` can have
+    /// more than one element.
     fn parameter(&mut self, parameter: &Parameter, glued: bool, depth: usize) -> Vec<Vec<String>> {
         let unknown =
             || if glued { vec![vec![String::new()], vec![UNKNOWN.to_string()]] } else { vec![vec![UNKNOWN.to_string()]] };
@@ -311,7 +312,7 @@ impl LineAssignments {
                 }
                 stored.extend(lists);
             } else {
-                // The result is one element, but it is not determined which, so each is possible.
+                // The result is one of these elements. Which one is unknown, so each is possible.
                 for word in words {
                     stored.extend(self.expand(word, depth + 1).iter().map(|field| vec![join(field)]));
                 }
@@ -322,11 +323,11 @@ impl LineAssignments {
         stored
     }
 
-    /// Returns the output of `$(echo …)`, as far as it can be determined.
+    /// Returns the possible outputs of a substitution such as `$(echo …)`. Output that cannot be determined is unknown.
     fn substitution(&mut self, inner: &str, glued: bool, depth: usize) -> Vec<Vec<String>> {
         let mut unknown = vec![vec![UNKNOWN.to_string()]];
         if glued {
-            // The output may be empty, as a variable may be.
+            // The output may be empty, like the value of a variable.
             unknown.insert(0, vec![String::new()]);
         }
         if depth >= DEPTH || inner.len() > 4096 {
@@ -341,7 +342,7 @@ impl LineAssignments {
         if scan.commands.len() == 1 && !texts.is_empty() { texts } else { texts.into_iter().chain(unknown).take(MAX).collect() }
     }
 
-    /// Returns the output of one command of a substitution, as far as it can be determined.
+    /// Returns the possible outputs of a single command in a substitution. Output that cannot be determined is unknown.
     fn prints(&mut self, command: &ScannedCommand, scan: &Scan, depth: usize) -> Vec<Vec<String>> {
         let cat = |word: &Word| word.raw == "cat" || word.raw == "/bin/cat";
         let passes_on = command.words.iter().all(cat) && !command.redirects.is_empty() | !scan.documents.is_empty();
@@ -374,15 +375,16 @@ impl LineAssignments {
     }
 }
 
-/// Returns the combinations of two lists: all pairs or, if there are too many, each element at least once.
+/// Combines two lists and returns pairs of indexes. If there are too many pairs, returns only a selection in which
+/// every index occurs.
 fn pairs(left: usize, right: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     let all = left * right <= most;
     let count = if all { left * right } else { left.max(right).min(most.max(MAX)) };
     (0..count).map(move |at| if all { (at / right, at % right) } else { (at % left, at % right) })
 }
 
-/// Returns the output of `echo` or `printf` without trailing line breaks. For `echo`, returns it with and without
-/// decoded escapes, because shells and options differ.
+/// Returns the output of `echo` or `printf` without trailing newlines. For `echo`, returns the output both with and
+/// without decoded escapes, because shells and options differ.
 pub(crate) fn printed_text(name: &str, args: &[Arg]) -> Vec<String> {
     let mut texts = match name {
         "echo" => {
@@ -404,7 +406,7 @@ pub(crate) fn printed_text(name: &str, args: &[Arg]) -> Vec<String> {
     texts
 }
 
-/// Returns the elements for `${x[@]:1}`. If the numbers are unknown, returns all of them.
+/// Returns the elements selected by `${x[@]:1}`. An unknown number does not exclude any elements.
 fn slice_elements(elements: &[String], operand: &str, positional: bool) -> Vec<String> {
     let (from, count) = operand.split_once(':').unwrap_or((operand, ""));
     let from = from.trim().parse::<usize>().unwrap_or(0).saturating_sub(usize::from(positional));
@@ -412,7 +414,7 @@ fn slice_elements(elements: &[String], operand: &str, positional: bool) -> Vec<S
     elements.iter().skip(from).take(count).cloned().collect()
 }
 
-/// Returns a word as a pattern in which quoted text matches literally.
+/// Converts a word to a pattern in which quoted text matches literally.
 fn escaped(word: &Word) -> Word {
     let mut word = word.clone();
     for piece in &mut word.pieces {
@@ -428,7 +430,7 @@ fn escaped(word: &Word) -> Word {
     word
 }
 
-/// Returns the value of a word without expansions, as a fast path.
+/// Returns the value of a word that contains no expansions. This is the fast path for most words.
 fn constant(word: &Word) -> Option<Arg> {
     if word.raw.contains('{') || assigns_tilde(word) {
         return None;
@@ -442,7 +444,7 @@ fn constant(word: &Word) -> Option<Arg> {
     field.finish().pop()
 }
 
-/// Returns the values of a variable after `x+=…`.
+/// Returns the possible values of a variable after `x+=…`.
 fn append_values(before: &[Word], more: &[Word]) -> Vec<Word> {
     match (before, more) {
         ([one], [other]) => {

@@ -1,10 +1,11 @@
-//! Fields of one word: where the word splits, and which parts are patterns or a home directory.
+//! Fields of a word, and which of their parts are patterns or refer to a home directory.
 
 use super::arg::Arg;
 use super::names::assigned_name;
 use super::word::{Word, WordPart};
 
-/// Returns whether the word begins with a `~` that a shell expands: no character up to the first slash may be quoted.
+/// Returns whether a word begins with a `~` that a shell expands. This requires that no character up to the first slash
+/// is quoted.
 pub(crate) fn has_tilde(word: &Word) -> bool {
     match word.pieces.as_slice() {
         [WordPart::Text { text, quoted: false }, rest @ ..] if text.starts_with('~') => {
@@ -14,7 +15,8 @@ pub(crate) fn has_tilde(word: &Word) -> bool {
     }
 }
 
-/// Returns whether a shell expands a `~` inside the word because the word looks like an assignment: `x=~/a`, `x=a:~`.
+/// Returns whether a shell expands a `~` inside the word because the word looks like an assignment, as in `x=~/a` and
+/// `x=a:~`.
 pub(crate) fn assigns_tilde(word: &Word) -> bool {
     let Some(WordPart::Text { text, quoted: false }) = word.pieces.first() else { return false };
     if !text.contains('=') || assigned_name(text).is_none() {
@@ -29,7 +31,7 @@ pub(crate) fn assigns_tilde(word: &Word) -> bool {
 pub(crate) struct FieldSplitter {
     done: Vec<Arg>,
     pub current: Option<Arg>,
-    /// Whether the current field has an unquoted `*` or `?`.
+    /// Whether the current field contains an unquoted `*` or `?`.
     wild: bool,
     /// Position of the first unquoted `[`.
     bracket: Option<usize>,
@@ -79,7 +81,7 @@ impl FieldSplitter {
         }
     }
 
-    /// Ends the current field. A `[` without a later `]` is an ordinary character.
+    /// Ends the current field. A `[` without a following `]` is an ordinary character.
     fn close(&mut self) {
         let (wild, bracket) = (std::mem::take(&mut self.wild), self.bracket.take());
         if let Some(mut arg) = self.current.take() {

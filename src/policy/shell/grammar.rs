@@ -1,4 +1,5 @@
-//! Parsing of a line with a full grammar. An allow verdict requires that this parse agrees with that of the scanner.
+//! Parses command lines with a complete grammar. A line can be allowed only if this parse agrees with the result of the
+//! scanner.
 
 use super::lexer::{Scan, UNPARSABLE};
 use std::borrow::Cow;
@@ -9,19 +10,20 @@ use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 const TWO_READINGS: &str = "the line can be parsed in more than one way";
 const NOT_PLAIN: &str = "the line uses a construct that allow rules do not cover";
 
-/// Number of progress reports after which parsing stops. The parser reports after a fixed amount of work.
+/// Number of progress reports after which parsing of a short line is aborted. The parser sends a report after a fixed
+/// amount of work.
 const TIMEOUT: usize = 64;
-/// Length in bytes up to which the parser recovers from an error. Recovery takes quadratic time.
+/// Maximum length, in bytes, of a line for which the parser recovers from errors. Error recovery takes quadratic time.
 const RECOVERED: usize = 512;
 
 thread_local! {
-    /// Parser of the thread, created for the first line.
+    /// Parser of the current thread, created when the thread parses its first line.
     static PARSER: RefCell<Option<Parser>> = const { RefCell::new(None) };
 }
 
 fn parse(line: &str) -> Option<Tree> {
     PARSER.with_borrow_mut(|slot| {
-        // Put back only at the end: a parser that was in use during a panic is not used again.
+        // The parser is put back only at the end, so a parser that was in use during a panic is not used again.
         let mut parser = slot.take();
         if parser.is_none() {
             let mut made = Parser::new();
@@ -38,7 +40,7 @@ fn parse(line: &str) -> Option<Tree> {
         };
         let options = ParseOptions::new().progress_callback(&mut given_up);
         let tree = parser.as_mut()?.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
-        // Its memory of here-documents outlives the text they were in.
+        // A parser that has seen a here-document is dropped, because its state would affect later lines.
         if tree.is_some() && !line.contains("<<") {
             *slot = parser;
         }
@@ -46,8 +48,8 @@ fn parse(line: &str) -> Option<Tree> {
     })
 }
 
-/// Replaces each byte that is not plain text with a letter at the same position. The grammar's own scanner looks up
-/// characters in a table that ends early, and its set of spaces differs from that of a shell.
+/// Replaces each byte that is not plain text with a letter. This is necessary because the grammar's own scanner uses a
+/// character table that is too short, and its set of spaces differs from that of a shell.
 fn mask_text(line: &str) -> Cow<'_, str> {
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n');
     if line.bytes().all(plain) {
@@ -56,7 +58,7 @@ fn mask_text(line: &str) -> Cow<'_, str> {
     line.bytes().map(|byte| if plain(byte) { char::from(byte) } else { 'x' }).collect::<String>().into()
 }
 
-/// Returns the reason why the grammar does not confirm the result of the scanner; `None` if it does.
+/// Returns why the grammar does not confirm the scanner's result, or `None` if it does.
 pub(crate) fn disagreement(line: &str, scan: &Scan) -> Option<&'static str> {
     let Some(tree) = parse(line) else { return Some(UNPARSABLE) };
     if tree.root_node().has_error() {
@@ -91,7 +93,7 @@ pub(crate) fn disagreement(line: &str, scan: &Scan) -> Option<&'static str> {
             false
         }
         "file_descriptor" => false,
-        // The brackets and operators of a condition are words like others.
+        // In a condition, brackets and operators are ordinary words.
         _ if !node.is_named() && node.parent().is_some_and(conditional) => {
             words.extend(line.get(node.byte_range()));
             false
@@ -112,7 +114,7 @@ pub(crate) fn disagreement(line: &str, scan: &Scan) -> Option<&'static str> {
     (!same).then_some(TWO_READINGS)
 }
 
-/// Returns the text of all simple commands that the grammar finds, even in text with errors.
+/// Returns the text of every simple command that the grammar finds, even if the line contains errors.
 pub(crate) fn commands(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(tree) = parse(line) {
@@ -126,8 +128,8 @@ pub(crate) fn commands(line: &str) -> Vec<String> {
     found
 }
 
-/// Returns the ends of the commands at the top level of a line, except the last: before each `;`, line break or `&&`.
-/// Empty if the line is not such a list.
+/// Returns the positions at which a top-level command of a line ends, before a `;`, newline or `&&`. The end of the
+/// last command is not included. Returns an empty list if the line is not such a sequence.
 pub(crate) fn sequence_ends(line: &str) -> Vec<usize> {
     let Some(tree) = parse(line).filter(|tree| !tree.root_node().has_error() && !line.contains("<<")) else { return Vec::new() };
     let root = tree.root_node();
@@ -139,7 +141,7 @@ pub(crate) fn sequence_ends(line: &str) -> Vec<usize> {
             "list" => {
                 let mut and = Vec::new();
                 let mut list = child;
-                // The list nests to the left.
+                // Lists are nested to the left.
                 while list.kind() == "list" && list.child_count() == 3 {
                     let (Some(left), Some(operator)) = (list.child(0), list.child(1)) else { return Vec::new() };
                     if operator.kind() != "&&" {
@@ -159,8 +161,8 @@ pub(crate) fn sequence_ends(line: &str) -> Vec<usize> {
     if ends.iter().all(|end| line.is_char_boundary(*end)) { ends } else { Vec::new() }
 }
 
-/// Splits a line that is a list of commands and pipelines joined only by `&&` into its first command and the rest;
-/// `None` for any other line.
+/// Splits a line of commands and pipelines joined only by `&&` into the first command and the rest. Returns `None` for
+/// any other line.
 pub(crate) fn first_and_rest(line: &str) -> Option<(&str, &str)> {
     let tree = parse(line).filter(|tree| !tree.root_node().has_error() && !line.contains("<<"))?;
     let root = tree.root_node();
@@ -178,7 +180,7 @@ pub(crate) fn first_and_rest(line: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Returns the text in a range of bytes, extended at both ends to whole characters.
+/// Returns the text in a byte range, extended at both ends to include whole characters.
 fn whole_characters(line: &str, range: Range<usize>) -> &str {
     let start = (0..=range.start.min(line.len())).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
     let end = (range.end.min(line.len())..=line.len()).find(|at| line.is_char_boundary(*at)).unwrap_or(line.len());
@@ -203,7 +205,7 @@ fn has_expansion(node: Node<'_>) -> bool {
     })
 }
 
-/// Visits nodes depth first without recursion, because a line can nest deeper than the stack allows.
+/// Visits nodes depth first. Does not recurse, because a deeply nested line would overflow the stack.
 fn visit<'t>(tree: &'t Tree, mut enter: impl FnMut(Node<'t>) -> bool) {
     let mut cursor = tree.walk();
     loop {

@@ -1,5 +1,4 @@
-//! Lexer of shell text, which finds the simple commands in it. Only this module interprets operators, reserved words
-//! and here-documents.
+//! Finds the simple commands in shell text. Only this lexer interprets operators, reserved words and here-documents.
 
 mod reader;
 mod redirects;
@@ -10,27 +9,27 @@ use super::names::{assigned_name, evaluates};
 use super::word::Word;
 use reader::could_be_commands;
 
-/// One simple command, as written.
+/// A simple command, as written in the line.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScannedCommand {
     pub text: String,
     pub words: Vec<Word>,
     pub assignments: Vec<Assignment>,
     pub redirects: Vec<Redirect>,
-    /// Constructs of this command that no allow rule covers.
+    /// Constructs in this command that allow rules do not permit.
     pub oddities: Vec<&'static str>,
     /// Whether the command reads the output of the previous command.
     pub piped: bool,
-    /// Index of the command whose output it reads, if there is exactly one.
+    /// Index of the command whose output this command reads, if there is exactly one.
     pub input_from: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Assignment {
     pub name: String,
-    /// One word for a plain value, several for an array.
+    /// A single word for a plain value, or several words for an array.
     pub values: Vec<Word>,
-    /// Whether the assignment is `+=`.
+    /// Whether the assignment uses `+=`.
     pub appends: bool,
 }
 
@@ -40,22 +39,22 @@ pub(crate) struct Redirect {
     pub target: Word,
 }
 
-/// Result of scanning text.
+/// Result of scanning a text.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     pub commands: Vec<ScannedCommand>,
-    /// Constructs between the commands that no allow rule covers.
+    /// Constructs between commands that allow rules do not permit.
     pub oddities: Vec<&'static str>,
     /// Bodies of here-documents.
     pub documents: Vec<String>,
     pub functions: Vec<String>,
     /// Variables that loops set.
     pub loops: Vec<Assignment>,
-    /// Content of the substitutions, to be scanned like this text.
+    /// Content of the substitutions, which must be scanned in the same way.
     pub substitutions: Vec<String>,
-    /// Whether the scan was aborted, so that nothing about the text is certain.
+    /// Whether scanning was aborted, in which case nothing about the text is certain.
     pub exhausted: bool,
-    /// Words in the order of the text, for comparison with the grammar.
+    /// Words in order of appearance, for comparison with the grammar.
     pub raws: Vec<String>,
 }
 
@@ -78,15 +77,15 @@ struct Scanner<'t> {
     pattern_next: bool,
     piped: bool,
     input_from: Option<usize>,
-    /// Number of open parentheses.
+    /// Number of parentheses that are currently open.
     open: usize,
-    /// Position at which the parenthesis around the text closed.
+    /// Position of the parenthesis that closes the text.
     closed: Option<usize>,
     inside: bool,
 }
 
-/// Scans text. It never fails: text that cannot be parsed is recorded in `oddities`, and the commands in it are still
-/// found.
+/// Scans text. Scanning never fails: text that cannot be parsed is reported in `oddities`, and the commands in it are
+/// found nonetheless.
 pub(crate) fn scan(text: &str) -> Scan {
     let mut scanner = Scanner::new(WordReader::new(text));
     while !scanner.reader.is_at_end() {
@@ -101,7 +100,8 @@ pub(crate) fn scan(text: &str) -> Scan {
     scanner.scan
 }
 
-/// Scans from inside a substitution to the parenthesis that ends it. Returns its position and the work done.
+/// Scans the content of a substitution up to its closing parenthesis. Returns the position of that parenthesis and the
+/// amount of work done.
 pub(crate) fn closing(reader: WordReader<'_>) -> (Option<usize>, usize) {
     let mut scanner = Scanner { inside: true, ..Scanner::new(reader) };
     while !scanner.reader.is_at_end() && scanner.closed.is_none() {
@@ -226,7 +226,7 @@ impl<'t> Scanner<'t> {
             _ => {}
         }
         self.piped = true;
-        // A group or a loop that ends here has no words of its own: any command in it may have printed.
+        // If a group or a loop ends here, any command in it may have printed the output.
         self.input_from = (self.scan.commands.len() > before).then_some(before);
     }
 
@@ -297,7 +297,7 @@ impl<'t> Scanner<'t> {
         }
         let word = self.reader.word();
         if word.raw.is_empty() {
-            // A byte that starts nothing: consume it, so that the loop ends.
+            // This byte starts no token. Skip it, so that the loop ends.
             self.report_oddity(UNPARSABLE);
             self.reader.at += 1;
             return;
@@ -324,7 +324,7 @@ impl<'t> Scanner<'t> {
         self.current.words.push(word);
     }
 
-    /// Returns whether the command may declare an array: `declare -a x=(…)`.
+    /// Returns whether the command may declare an array, as in `declare -a x=(…)`.
     fn declares(&self) -> bool {
         let name = self.current.words.first().map_or("", |word| word.raw.as_str());
         matches!(name, "declare" | "typeset" | "local" | "export" | "readonly" | "builtin" | "command")
@@ -391,7 +391,7 @@ impl<'t> Scanner<'t> {
         true
     }
 
-    /// Handles `time`, which is a keyword of the shell unless the next word shows that the program is meant.
+    /// Handles `time`, which is a shell keyword unless the next word shows that the program is meant.
     fn time_keyword(&mut self) -> bool {
         self.blanks();
         if self.reader.starts_with("-p ") {
@@ -400,7 +400,7 @@ impl<'t> Scanner<'t> {
         self.reader.byte(0) != b'-'
     }
 
-    /// Handles `coproc NAME { …; }`, where the name is not a command.
+    /// Handles `coproc NAME { …; }`, in which the name is not a command.
     fn coprocess(&mut self) {
         self.blanks();
         let before = self.reader.at;
@@ -438,7 +438,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Reads a condition as a command that only reads. Operators between words are left out.
+    /// Parses a condition as a command that only reads. Operators between words are omitted.
     fn double_brackets(&mut self, raw: &str) {
         self.current.words.push(WordReader::new(raw).word());
         while !self.reader.is_at_end() {
@@ -463,7 +463,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// Returns the value of `[key]=value` in an array.
+/// Returns the value of an array element written as `[key]=value`.
 fn element(word: Word) -> Word {
     match word.raw.strip_prefix('[').and_then(|rest| rest.split_once("]=")) {
         Some((_, value)) => WordReader::new(value).word(),

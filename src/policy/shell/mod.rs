@@ -1,5 +1,5 @@
-//! Static analysis of a shell line: finds every simple command, including those behind wrappers, quotes and variables.
-//! Nothing is run.
+//! Analyses a command line statically, without running anything. Finds every simple command, including commands hidden
+//! behind wrappers, quotes and variables.
 
 mod arg;
 mod assignments;
@@ -40,18 +40,18 @@ use expand::LineAssignments;
 use lexer::{Scan, ScannedCommand, scan};
 use std::collections::HashSet;
 
-/// Maximum length of a line in bytes. The kernel accepts no longer argument.
+/// Length, in bytes, at which a line is rejected, because the kernel does not accept a longer argument.
 const MAX_BYTES: usize = 128 * 1024;
-/// Maximum length of a line that can be shown in full, in bytes.
+/// Maximum length, in bytes, of a line that can be shown in full.
 const SHOWN_BYTES: usize = 8 * 1024;
 const DEPTH: usize = 24;
-/// Number of commands above which each plain command of a line is judged only once.
+/// Number of commands in a line above which repeated plain commands are judged only once.
 const REPEATED: usize = 256;
-/// Length in bytes up to which the grammar checks every line.
+/// Length, in bytes, up to which a line is always checked by the grammar.
 const RECOVERED: usize = 512;
-/// Maximum number of strings that are combined with commands that take words from their input.
+/// Maximum number of printed strings that are combined with commands that take words from standard input.
 const MAX_PRINTED: usize = 32;
-/// Limit on the work for lines with nested strings.
+/// Maximum number of analysed commands, which limits the work for nested strings.
 const MAX_COMMANDS: usize = 200_000;
 const MAX_NESTED_BYTES: usize = 384 * 1024;
 
@@ -65,15 +65,15 @@ pub(crate) const COMPUTED: &str = "the program name is known only at run time";
 pub(crate) const LONGER_THAN_A_LINE: &str = "the command line exceeds the limit of 128 KiB; move it into a script";
 pub(crate) const HOPELESS: &str = "the line is too complex to analyse; split it into simpler commands";
 
-/// A parsed line.
+/// A parsed command line.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedLine {
     pub parts: Vec<SimpleCommand>,
-    /// Reasons why no allow rule covers any part of the line.
+    /// Reasons why allow rules permit no part of the line.
     pub floors: Vec<&'static str>,
-    /// Whether the line cannot be judged at all.
+    /// Whether the line is too complex to be judged at all.
     pub hopeless: bool,
-    /// Whether the line starts itself recursively.
+    /// Whether the line repeatedly starts copies of itself, like a fork bomb.
     pub multiplies: bool,
     /// Whether the line is longer than any system accepts.
     pub too_long: bool,
@@ -81,15 +81,15 @@ pub(crate) struct ParsedLine {
     pub failed: bool,
 }
 
-/// A simple command with all commands that it would start.
+/// A simple command, including all commands that it would start.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SimpleCommand {
     pub text: String,
     pub invocations: Vec<Invocation>,
-    /// Reasons why no allow rule covers the command.
+    /// Reasons why allow rules do not permit the command.
     pub floors: Vec<&'static str>,
     pub redirects: Vec<FileRedirect>,
-    /// Whether the command runs text that is unknown.
+    /// Whether the command runs unknown code.
     pub unknown_code: bool,
     /// Whether the command executes its input.
     pub reads_code: bool,
@@ -98,25 +98,25 @@ pub(crate) struct SimpleCommand {
     pub input_from: Option<String>,
     /// Whether some combinations of word values were not analysed.
     pub narrowed: bool,
-    /// Whether the first word differs between the combinations or is computed.
+    /// Whether the first word is computed or differs between combinations.
     pub renames: bool,
-    /// Names of the variables set for the command, and their values.
+    /// Names of the variables set for the command, whose values are in `assigned`.
     pub variables: Vec<String>,
     pub assigned: Vec<Arg>,
-    /// Here-strings of the command, and the here-documents of the surrounding text.
+    /// Here-strings passed to the command, and here-documents in the surrounding text.
     pub input: Vec<Arg>,
 }
 
-/// A program with its arguments.
+/// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Invocation {
     pub argv: Vec<Arg>,
-    /// Whether another program of the line starts it.
+    /// Whether another program in the line starts this one.
     pub wrapped: bool,
 }
 
 impl Invocation {
-    /// Returns the name of the program without its directory.
+    /// Returns the program name without its directory.
     pub(crate) fn base(&self) -> &str {
         base(&self.argv[0].text)
     }
@@ -135,11 +135,12 @@ pub(crate) fn base(name: &str) -> &str {
 #[derive(Debug, Clone)]
 pub(crate) struct FileRedirect {
     pub reads_only: bool,
-    /// Name of the file; `None` if it is known only at run time.
+    /// File name, or `None` if it can be determined only at run time.
     pub target: Option<Arg>,
 }
 
-/// Parses a line. It never fails: for an unknown part, `floors` contains the reason why no allow rule covers it.
+/// Parses a command line. Parsing never fails: if part of the line cannot be determined, `floors` explains why allow
+/// rules do not permit it.
 pub(crate) fn read(line: &str) -> ParsedLine {
     if line.len() >= MAX_BYTES {
         return ParsedLine { too_long: true, ..ParsedLine::default() };
@@ -155,14 +156,15 @@ fn parse_uncached(line: &str) -> ParsedLine {
     #[cfg(test)]
     tests::fault(line);
     let (whole, values) = parse_pass(line, LineAssignments::default());
-    // Code in the argument of a command can set a variable that an earlier command uses.
+    // Code in a command's arguments can set a variable that an earlier command uses.
     match values {
         Some(values) if line.len() <= SHOWN_BYTES => parse_pass(line, values.next_pass()).0,
         _ => whole,
     }
 }
 
-/// Returns the prefixes of a line that can run on their own, shortest first, each with its number of simple commands.
+/// Returns the prefixes of a command line that can run on their own, shortest first, each with its number of simple
+/// commands.
 pub fn first_commands(line: &str) -> Vec<(&str, usize)> {
     if line.len() > SHOWN_BYTES {
         return Vec::new();
@@ -177,8 +179,8 @@ pub fn first_commands(line: &str) -> Vec<(&str, usize)> {
     ends.into_iter().filter_map(first).collect()
 }
 
-/// Makes one pass over a line with the known variables. Also returns the variables if more of them were found too late
-/// in the pass.
+/// Makes one pass over a line using the variables known so far. If the pass finds more variables after it has already
+/// used some, it also returns them.
 fn parse_pass(line: &str, values: LineAssignments) -> (ParsedLine, Option<LineAssignments>) {
     let mut engine = Analyzer { values, ..Analyzer::default() };
     let mut whole = ParsedLine { floors: confusables::oddities(line), ..ParsedLine::default() };
@@ -190,7 +192,7 @@ fn parse_pass(line: &str, values: LineAssignments) -> (ParsedLine, Option<LineAs
     if !scan.substitutions.is_empty() {
         whole.floors.push(SUBSTITUTION);
     }
-    // Only an allow verdict needs the grammar, and recovering from an error in a long line is not worth the time.
+    // Only an allow verdict needs the grammar. For a long line, recovering from a parse error is not worth the time.
     let wanted = line.len() <= RECOVERED || (line.len() <= SHOWN_BYTES && whole.floors.is_empty() && is_plain(&scan));
     if wanted && let Some(floor) = grammar::disagreement(line, &scan) {
         whole.floors.push(floor);
@@ -220,7 +222,7 @@ fn parse_pass(line: &str, values: LineAssignments) -> (ParsedLine, Option<LineAs
     (whole, late.then_some(engine.values))
 }
 
-/// Returns whether no command of the scan excludes an allow rule.
+/// Returns whether the scan found no construct that prevents allow rules from matching.
 fn is_plain(scan: &Scan) -> bool {
     scan.commands.iter().all(|command| {
         command.oddities.is_empty() && command.assignments.is_empty() && command.words.iter().all(|word| word.literal().is_some())
@@ -239,12 +241,13 @@ fn is_fork_bomb(line: &str, functions: &[String]) -> bool {
     })
 }
 
-/// Joins lines that end with a backslash. A shell does this before it recognizes `$(` or an operator.
+/// Joins lines that end with a backslash, which a shell does before it recognizes `$(` or an operator. Returns `None`
+/// if there are no such lines.
 fn join_lines(text: &str) -> Option<String> {
     text.contains("\\\n").then(|| text.replace("\\\n", ""))
 }
 
-/// Adds the parts of another reading that start additional programs.
+/// Adds the parts of another reading that start programs not found so far.
 fn add_unknown(parts: &mut Vec<SimpleCommand>, others: Vec<SimpleCommand>) {
     if others.is_empty() {
         return;
@@ -254,25 +257,25 @@ fn add_unknown(parts: &mut Vec<SimpleCommand>, others: Vec<SimpleCommand>) {
     parts.extend(others.into_iter().filter(|other| !other.invocations.iter().all(|one| known.contains(&one.argv))));
 }
 
-/// Facts collected while a line is processed.
+/// State of the analysis of one line.
 #[derive(Debug, Default)]
 struct Analyzer {
     values: LineAssignments,
-    /// Strings that commands of the line would print or receive as input.
+    /// Strings that commands in the line would print or receive as input.
     printed: Vec<(String, usize)>,
-    /// Whether some shell of the line executes its input.
+    /// Whether a shell in the line executes its input.
     takes_input: bool,
-    /// Files that commands of the line write or run.
+    /// Files that commands in the line write.
     written: Vec<String>,
     run_files: Vec<String>,
-    /// Commands to which `xargs` appends words from its input.
+    /// Commands to which `xargs` appends words from standard input.
     appended: Vec<(Vec<Arg>, usize)>,
     hopeless: bool,
     seen: usize,
     nested_bytes: usize,
-    /// Number of facts learned from the line itself.
+    /// Number of assignments found when the line itself was scanned.
     learnt_first: usize,
-    /// Aliases being expanded, which do not expand to themselves.
+    /// Aliases that are currently being expanded, which must not expand to themselves.
     open_aliases: Vec<String>,
 }
 
@@ -372,13 +375,13 @@ impl Analyzer {
             if operator != "<" && !text.is_empty() {
                 self.written.push(text.trim_start_matches("./").to_owned());
             }
-            // Opening these files connects to the network, and an unknown name may be one of them.
+            // Opening one of these files connects to the network. An unknown name may be one of them.
             let connects = text.is_empty() || text.starts_with("/dev/tcp/") || text.starts_with("/dev/udp/");
             simple.redirects.push(FileRedirect { reads_only: operator == "<" && !connects, target });
         }
     }
 
-    /// Analyzes commands that the grammar finds and the scanner does not.
+    /// Analyses the commands that the grammar finds but the scanner does not.
     fn analyze_unseen(&mut self, line: &str, scanned: &Scan) -> Vec<SimpleCommand> {
         let mut parts = Vec::new();
         for text in grammar::commands(line) {
@@ -389,7 +392,7 @@ impl Analyzer {
         parts
     }
 
-    /// Adds the commands in strings that are fed to a shell, regardless of the command that prints them.
+    /// Adds the commands in strings that a shell may execute, regardless of which command prints the strings.
     fn analyze_input(&mut self, parts: &mut Vec<SimpleCommand>) {
         for text in std::mem::take(&mut self.values.prompts) {
             for inner in resolve::find_substitutions(&text) {
@@ -409,7 +412,7 @@ impl Analyzer {
         }
     }
 
-    /// Adds the commands that `xargs` would run with the words that the line prints.
+    /// Adds the commands that `xargs` would run with words that the line prints.
     fn append(&mut self, parts: &mut Vec<SimpleCommand>) {
         let texts: Vec<String> = self.printed.iter().take(MAX_PRINTED).map(|(text, _)| text.clone()).collect();
         let commands = std::mem::take(&mut self.appended);

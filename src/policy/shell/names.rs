@@ -1,17 +1,18 @@
-//! Forms of a word: the name of an assignment, a descriptor, a string that runs a command when evaluated as arithmetic.
+//! Recognizes special forms of words: names in assignments, descriptors, and strings that run a command when evaluated
+//! as arithmetic.
 
-/// Returns whether a word is `{name}` before a redirect.
+/// Returns whether a word has the form `{name}`, which may precede a redirect.
 pub(crate) fn is_descriptor_name(raw: &str) -> bool {
     let name = raw.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default();
     assigned_name(&format!("{name}=")).is_some()
 }
 
-/// Returns whether a string runs a command if it is evaluated as arithmetic: `a[$(…)]`.
+/// Returns whether evaluating a string as arithmetic would run a command, as in `a[$(…)]`.
 pub(crate) fn evaluates(text: &str) -> bool {
     text.contains('[') && (text.contains("$(") || text.contains('`'))
 }
 
-/// Returns the name that a word assigns to: `x=1`, `a[0]=1`, `x+=1`.
+/// Returns the name to which a word assigns a value, as in `x=1`, `a[0]=1` and `x+=1`.
 pub(crate) fn assigned_name(raw: &str) -> Option<String> {
     let equals = raw.find('=')?;
     let left = raw[..equals].strip_suffix('+').unwrap_or(&raw[..equals]);

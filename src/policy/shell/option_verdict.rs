@@ -1,11 +1,11 @@
-//! Verdict on the options of a command: whether they allow more than reading.
+//! Verdict on the arguments of a command, which states whether the command can do more than read.
 
 /// Result of checking a command against the option tables.
 pub(crate) enum OptionVerdict<'a> {
-    /// There is no table for the program.
+    /// The program has no option table.
     NoTable,
-    /// The command only reads; these words are the paths.
+    /// The command only reads. `paths` contains those arguments that are paths.
     Reads { paths: Vec<&'a str> },
-    /// With this word, the command can write or run code.
+    /// `word` may make the command write or run code.
     MayDoMore { word: &'a str },
 }

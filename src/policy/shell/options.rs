@@ -1,22 +1,24 @@
-//! Option tables of programs that only read: the options with which they stay read-only, and the words that are paths.
+//! Option tables of programs that only read. They list the options with which a program remains read-only, and show
+//! which arguments are paths.
 
 use super::arg::Arg;
 use super::builtins;
 use super::option_verdict::OptionVerdict;
 
-/// Options of one program. Long options: `name`, `name?` (`=value` possible), `name=` (value needed), `name=@` (the
-/// value is a path).
+/// Options of one program. Long options are written as `name`, `name?` (with an optional `=value`), `name=` (with a
+/// value) or `name=@` (with a path as its value).
 struct OptionTable {
     program: &'static str,
     flags: &'static str,
     valued: &'static str,
     paths: &'static str,
     long: &'static str,
-    /// Whether the program accepts a number as an option: `-5`.
+    /// Whether the program accepts a number as an option, such as `-5`.
     counts: bool,
-    /// Options that give the pattern. Without one of them, the first operand is the pattern.
+    /// Options that specify the pattern. If none of them is given, the first operand is the pattern.
     pattern_unless: &'static [&'static str],
-    /// Whether all options are read-only, so that a file name that is read as an option does no harm.
+    /// Whether all options of the program are read-only. If set, it does no harm if the program interprets a file name
+    /// as an option.
     harmless: bool,
 }
 
@@ -120,11 +122,11 @@ const LOG: &str = "follow no-follow no-decorate decorate? decorate-refs= decorat
 const STATUS: &str = "short branch show-stash porcelain? long verbose untracked-files? ignore-submodules? ignored? column? no-column \
     ahead-behind no-ahead-behind renames no-renames find-renames? null";
 
-/// Long options of git whose value is never a path.
+/// Long git options whose value is never a path.
 const GIT_TEXTS: &[&str] =
     &["grep", "author", "committer", "since", "until", "after", "before", "date", "format", "word-diff-regex"];
 
-/// Checks a command against the table of its program.
+/// Checks a command against the option table of its program.
 pub(crate) fn check_options(argv: &[Arg]) -> OptionVerdict<'_> {
     match argv[0].text.as_str() {
         "find" => find(&argv[1..]),
@@ -183,13 +185,13 @@ fn check_ordinary<'a>(table: &OptionTable, args: &'a [Arg]) -> OptionVerdict<'a>
     OptionVerdict::Reads { paths }
 }
 
-/// Returns whether a glob occurs only in the value of an option: `--include=*.rs` stays this option, whichever files
-/// exist.
+/// Returns whether a glob occurs only in an option's value. Whichever files exist, `--include=*.rs` can only expand to
+/// this option.
 fn globs_value(text: &str) -> bool {
     text.starts_with("--") && text.find('=') < text.find(['*', '?', '[']) && text.contains('=')
 }
 
-/// Returns whether an option, even in a cluster, gives the pattern: `-ne foo`.
+/// Returns whether an option specifies the pattern, possibly within a cluster such as `-ne foo`.
 fn has_pattern_option(table: &OptionTable, text: &str) -> bool {
     if table.pattern_unless.is_empty() || text.starts_with("--") {
         return table.pattern_unless.contains(&text);
@@ -198,7 +200,7 @@ fn has_pattern_option(table: &OptionTable, text: &str) -> bool {
     text[1..].chars().find(taken).is_some_and(|letter| table.pattern_unless.iter().any(|known| known[1..].chars().eq([letter])))
 }
 
-/// Arguments that an option consumes.
+/// Value that an option takes.
 enum OptionArguments<'a> {
     Alone,
     Path(&'a str),
@@ -316,7 +318,7 @@ fn find(args: &[Arg]) -> OptionVerdict<'_> {
     OptionVerdict::Reads { paths }
 }
 
-/// Returns the number of options before the subcommand that do not change its meaning.
+/// Returns the number of options that precede the subcommand without changing its meaning.
 pub(crate) fn harmless_globals(args: &[Arg]) -> usize {
     let global = |arg: &&Arg| {
         matches!(
@@ -378,7 +380,7 @@ fn git(args: &[Arg]) -> OptionVerdict<'_> {
             if !git_short(text, flags, valued, &mut at) {
                 return OptionVerdict::MayDoMore { word: text };
             }
-            // Some versions take the next word as the value and some do not: it must be harmless both ways.
+            // Some versions use the next word as the value and some do not, so it must be harmless either way.
             for value in rest.get(before..at).unwrap_or_default() {
                 if value.text.starts_with('-') || value.glob {
                     return OptionVerdict::MayDoMore { word: &value.text };
@@ -392,7 +394,7 @@ fn git(args: &[Arg]) -> OptionVerdict<'_> {
     OptionVerdict::Reads { paths }
 }
 
-/// Returns whether a format runs the signature program.
+/// Returns whether a format string makes git run the program that verifies signatures.
 fn runs_signature_program(text: &str) -> bool {
     text.contains("%G") || text.contains("%(G")
 }
@@ -405,7 +407,7 @@ fn git_short(text: &str, flags: &str, valued: &str, at: &mut usize) -> bool {
     for (index, letter) in text[1..].char_indices() {
         let rest = &text[1 + index + letter.len_utf8()..];
         match letter {
-            // A similarity, a mode or a number attached to the option.
+            // A similarity, a mode or a number that is attached to the option.
             'M' | 'C' | 'B' | 'X'
                 if rest.trim_end_matches('%').bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b',') =>
             {

@@ -1,13 +1,13 @@
-//! Text operations of a shell: parameter operators, `printf` formats, patterns.
+//! Shell text operations: parameter operators, `printf` formats and patterns.
 
 use super::arg::{Arg, UNKNOWN};
 use super::escapes::{Style, decode};
 
-/// Maximum length of a value that is trimmed by a pattern, which takes cubic time.
+/// Maximum length, in bytes, of a value that is matched against a pattern. Matching takes cubic time.
 const MAX_TRIMMED: usize = 256;
 
-/// Applies a parameter operator: `${x,,}`, `${x#prefix}`, `${x/a/b}`, `${x:1:2}`. A result that cannot be computed
-/// exactly is unknown.
+/// Applies a parameter operator, as in `${x,,}`, `${x#prefix}`, `${x/a/b}` and `${x:1:2}`. The result is unknown if it
+/// cannot be computed exactly.
 pub(crate) fn apply(text: &str, operator: &str, operand: &str) -> String {
     let unknown = || UNKNOWN.to_string();
     let cuts = matches!(operator.as_bytes(), [b'#' | b'%' | b'/', ..]);
@@ -45,7 +45,7 @@ fn transform(text: &str, letter: &str) -> String {
         }
         "E" => decode(text, Style::Quotes),
         "Q" => format!("'{}'", text.replace('\'', "'\\''")),
-        // Expanded once more if it has anything to expand, which is checked separately.
+        // The value is expanded again. Its expansions are checked separately.
         "P" => text.to_owned(),
         _ => UNKNOWN.to_string(),
     }
@@ -71,7 +71,7 @@ enum Element {
     Letter(char),
     Any,
     Many,
-    /// `[…]`: characters and ranges, and whether the class is negated.
+    /// `[…]`, with its characters and ranges, and whether it is negated.
     Class(Vec<(char, char)>, bool),
 }
 
@@ -79,7 +79,7 @@ enum Element {
 struct ShellPattern(Vec<Element>);
 
 impl ShellPattern {
-    /// Parses a pattern; `None` for unsupported parts: named classes, unknown text.
+    /// Parses a pattern. Returns `None` if it contains unsupported parts, such as named classes or unknown text.
     fn new(text: &str) -> Option<Self> {
         let mut elements = Vec::new();
         let mut rest = text.chars();
@@ -140,10 +140,10 @@ impl Element {
     }
 }
 
-/// A class whose members cannot be determined here.
+/// Indicates that the members of a character class cannot be determined.
 struct UnknownClass;
 
-/// Returns the class after a `[` and its length; `None` if it never closes.
+/// Returns the character class after a `[` and its length in bytes, or `None` if the class is not closed.
 fn class(text: &str) -> Result<Option<(Element, usize)>, UnknownClass> {
     let others = text.starts_with(['!', '^']);
     let from = usize::from(others);
@@ -193,7 +193,7 @@ fn trim_end(text: &str, pattern: &ShellPattern, longest: bool) -> String {
     cut.map_or(text, |at| &text[..*at]).to_owned()
 }
 
-/// Applies `${x/a/b}` and similar operators: the longest match, the first one or all.
+/// Applies `${x/a/b}` and similar operators, which replace the first longest match or all of them.
 fn replace(text: &str, operator: &str, operand: &str) -> Option<String> {
     let slash = {
         let mut escaped = false;
@@ -207,7 +207,7 @@ fn replace(text: &str, operator: &str, operand: &str) -> Option<String> {
     if from.is_empty() {
         return Some(text.to_owned());
     }
-    // `&` and a backslash in the replacement are special in some versions.
+    // In some shell versions, `&` and backslashes in the replacement are special.
     if to.contains(['&', '\\']) {
         return None;
     }
@@ -239,7 +239,7 @@ fn replace(text: &str, operator: &str, operand: &str) -> Option<String> {
     Some(result)
 }
 
-/// Returns whether a pattern of `*` and `?` matches the whole text.
+/// Returns whether a pattern with the wildcards `*` and `?` matches the whole text.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t, mut star, mut mark) = (0, 0, None, 0);
@@ -262,7 +262,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     pattern[p..].iter().all(|c| *c == '*')
 }
 
-/// Returns the pattern with each `[…]` replaced with `?`.
+/// Replaces each `[…]` in a pattern with `?`.
 pub(crate) fn replace_classes(pattern: &str) -> String {
     let mut open = String::new();
     let mut rest = pattern;
@@ -274,7 +274,8 @@ pub(crate) fn replace_classes(pattern: &str) -> String {
     open + rest
 }
 
-/// Formats `%s` of `printf`; other conversions stay unknown. The format repeats while arguments remain.
+/// Formats text as `printf` does. Only `%s` is supported; the result of any other conversion is unknown. The format is
+/// repeated while arguments remain.
 pub(crate) fn format(format: &str, args: &[Arg]) -> String {
     let mut result = String::new();
     let mut rest = args.iter();

@@ -1,4 +1,4 @@
-//! Resolution of a command to the programs that it starts, through wrappers, nested shells, `find -exec`, aliases and
+//! Determines the programs that a command starts, including through wrappers, nested shells, `find -exec`, aliases and
 //! quoted strings.
 
 use super::arg::{Arg, UNKNOWN, join};
@@ -19,7 +19,7 @@ pub(super) const SHELLS: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash", "elvish", "nu", "osh",
     "pwsh", "xonsh",
 ];
-/// Programs whose arguments the parser reads as commands or strings, so that no guess is needed.
+/// Programs whose arguments the parser interprets as commands or strings, so their meaning need not be guessed.
 const PARSED: &[&str] = &["eval", "trap", ".", "source", "find", "fd", "fdfind", "su", "at", "batch"];
 /// Variables whose values are run by some program.
 const RUN_VARIABLES: &[&str] = &[
@@ -45,7 +45,7 @@ const RUN_VARIABLES: &[&str] = &[
     "BASH_ALIASES",
     "BASH_CMDS",
 ];
-/// Commands of `tmux` that start a program.
+/// `tmux` commands that start a program.
 const PANES: &[&str] = &[
     "new",
     "new-session",
@@ -67,26 +67,26 @@ const PANES: &[&str] = &[
     "pipep",
 ];
 
-/// Returns whether the commands in the arguments of a program are found by parsing them.
+/// Returns whether the commands in a program's arguments are found by parsing the arguments.
 pub(crate) fn parses_its_text(name: &str) -> bool {
     SHELLS.contains(&name) || PARSED.contains(&name)
 }
 
-/// Returns whether the text is a pattern unless it is quoted. A quoted variable does not show whether its value was
-/// already expanded: `for f in /bin/l[s]; do "$f"; done` runs `ls`.
+/// Returns whether the text would be a pattern if it were not quoted. Quoted words are checked too, because a variable
+/// may contain the result of an expansion: `for f in /bin/l[s]; do "$f"; done` runs `ls`.
 fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?']) || text.find('[').is_some_and(|at| text[at..].contains(']'))
 }
 
 impl Analyzer {
-    /// Records the program of `argv` and all programs that it would start.
+    /// Records the program in `argv` and all programs that it would start.
     pub(super) fn resolve_command(&mut self, argv: Vec<Arg>, simple: &mut SimpleCommand, depth: usize, wrapped: bool) {
         let Some(first) = argv.first() else { return };
         if depth > DEPTH {
             self.hopeless = true;
             return;
         }
-        // `find -exec {} \;`, `xargs -I{} {}`: a file that is found, or text that is read, is run.
+        // `find -exec {} \;` runs a file that it finds, and `xargs -I{} {}` runs text from its input.
         if !first.is_known() || first.glob || is_pattern(&first.text) || first.tilde || wrapped && first.text.contains("{}") {
             block_allow(simple, COMPUTED);
         }
@@ -200,7 +200,7 @@ impl Analyzer {
             }
             let program = super::base(&inner[0].text);
             if adds && (wraps(program) || SHELLS.contains(&program)) {
-                // The program that this one starts comes from its input.
+                // The program that this command starts is named in its input.
                 inner.push(Arg::plain(UNKNOWN.to_string()));
             }
             self.resolve_command(inner, simple, depth + 1, true);
@@ -230,7 +230,7 @@ impl Analyzer {
         }
     }
 
-    /// Handles the text of `env -S 'sudo id'`.
+    /// Handles `env -S 'sudo id'`, whose option value is a command.
     fn split_string(&mut self, argv: &[Arg], simple: &mut SimpleCommand, depth: usize) {
         for (index, arg) in argv.iter().enumerate().skip(1) {
             let short = arg.text.starts_with('-') && !arg.text.starts_with("--");
@@ -302,7 +302,7 @@ impl Analyzer {
         }
     }
 
-    /// Handles words that a shell joins and runs as code.
+    /// Handles arguments that a shell joins and runs as code.
     fn resolve_eval(&mut self, args: &[Arg], simple: &mut SimpleCommand, depth: usize) {
         block_allow(simple, WRAPPED);
         let args = if args.first().is_some_and(|arg| arg.text == "--") { &args[1..] } else { args };
@@ -351,7 +351,7 @@ impl Analyzer {
         }
     }
 
-    /// Handles programs that take shell code as an option value.
+    /// Handles programs with an option whose value is shell code.
     fn text_option(&mut self, argv: &[Arg], names: &[&str], simple: &mut SimpleCommand, depth: usize) {
         for (index, arg) in argv.iter().enumerate().skip(1) {
             let cluster =
@@ -368,7 +368,7 @@ impl Analyzer {
         }
     }
 
-    /// Handles `git bisect run …`, `git rebase --exec …`, `git submodule foreach …`, and aliases given with `-c`.
+    /// Handles `git bisect run …`, `git rebase --exec …`, `git submodule foreach …` and aliases defined with `-c`.
     fn git(&mut self, argv: &[Arg], simple: &mut SimpleCommand, depth: usize) {
         let words: Vec<&str> = argv.iter().map(|arg| arg.text.as_str()).collect();
         for (index, word) in words.iter().enumerate() {
@@ -393,7 +393,7 @@ impl Analyzer {
         }
     }
 
-    /// Handles builtins that evaluate the subscripts in their arguments: `test -v 'a[$(…)]'`.
+    /// Handles builtins that evaluate subscripts in their arguments, such as `test -v 'a[$(…)]'`.
     fn subscripts(&mut self, args: &[Arg], simple: &mut SimpleCommand, depth: usize) {
         for arg in args.iter().filter(|arg| evaluates(&arg.text)) {
             for inner in find_substitutions(&arg.text) {
@@ -402,7 +402,7 @@ impl Analyzer {
         }
     }
 
-    /// Handles assignments whose values some program would run.
+    /// Handles assignments whose values would be run by some program.
     pub(super) fn run_by_variables(&mut self, command: &ScannedCommand, simple: &mut SimpleCommand, depth: usize) {
         for assignment in &command.assignments {
             let name = assignment.name.as_str();
@@ -432,7 +432,7 @@ fn block_allow(simple: &mut SimpleCommand, reason: &'static str) {
     }
 }
 
-/// Returns the placeholder that `xargs` replaces with words of its input: `-I %`, `-i`, `--replace=%`.
+/// Returns the placeholder that `xargs` replaces with words from standard input, as in `-I %`, `-i` and `--replace=%`.
 fn placeholder(argv: &[Arg]) -> Option<String> {
     argv.iter().enumerate().skip(1).find_map(|(at, arg)| {
         let text = arg.text.as_str();
@@ -446,12 +446,12 @@ fn placeholder(argv: &[Arg]) -> Option<String> {
     })
 }
 
-/// Returns whether `command` only looks up a name, as in `command -v name`, which runs no program.
+/// Returns whether a `command` builtin only looks up a name without running a program, as in `command -v name`.
 fn lookup(argv: &[Arg]) -> bool {
     argv.get(1).is_some_and(|arg| arg.text.starts_with('-') && arg.text.contains(['v', 'V']))
 }
 
-/// Quotes the words so that a shell parses the text as the same words.
+/// Quotes the arguments so that a shell parses them as the same words.
 fn quote(args: &[Arg]) -> String {
     args.iter().map(|arg| format!("'{}'", arg.text.replace('\'', "'\\''"))).collect::<Vec<_>>().join(" ")
 }

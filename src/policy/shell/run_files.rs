@@ -1,21 +1,21 @@
-//! Files that a line runs: programs named by path, and files that an interpreter executes.
+//! Finds files that a command line runs, both programs given by path and files run by an interpreter.
 
 use super::arg::Arg;
 use super::resolve::SHELLS;
 use super::{Invocation, read};
 
-/// Maximum number of files of one line.
+/// Maximum number of files returned for a line.
 const MAX: usize = 16;
 
-/// Options of an interpreter that determine which argument is the file to run.
+/// Options of an interpreter, which determine the argument that is the file to run.
 struct InterpreterOptions {
-    /// Prefixes of the program name: `python` also covers `python3.12`.
+    /// Program names and their prefixes: `python` also matches `python3.12`.
     names: &'static [&'static str],
-    /// Short options after which no file follows.
+    /// Short options that are not followed by a file to run.
     code: &'static str,
     /// Options that take the next word as their value.
     valued: &'static [&'static str],
-    /// Words that may come before the file.
+    /// Words that may precede the file.
     verbs: &'static [&'static str],
 }
 
@@ -42,7 +42,8 @@ const INTERPRETERS: &[InterpreterOptions] = &[
     InterpreterOptions { names: &["Rscript", "julia", "tclsh", "osascript"], code: "eE", valued: &[], verbs: &[] },
 ];
 
-/// Returns the files as spelled in the line, except files known only at run time. Does not access the disk.
+/// Returns the files that a command line runs, as spelled in the line. Files that can be determined only at run time
+/// are omitted. Does not access the disk.
 pub fn run_files(line: &str) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     for invocation in read(line).parts.iter().flat_map(|part| &part.invocations) {

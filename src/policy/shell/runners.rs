@@ -1,16 +1,17 @@
-//! Tables of programs that start another program, and the position of that program in their arguments.
+//! Tables of programs that start another program, and of the position of that program in their arguments.
 //!
-//! To add a program, add a line to one of the tables:
+//! To add a program, add an entry to one of the tables:
 //! * `RUNNERS` if the command follows the program, a subcommand, or a fixed number of words (`uv run CMD`);
-//! * `COMMAND_OPTIONS` if all words after an option are the command (`nix develop -c CMD`);
+//! * `COMMAND_OPTIONS` if all words after an option form the command (`nix develop -c CMD`);
 //! * `ANYWHERE` if options take several words each (`bwrap --bind A B CMD`);
 //! * `TEXT_OPTIONS` if the value of an option is shell code (`nix-shell --run TEXT`);
-//! * `TEXT_OPERANDS` if its operands are shell code.
+//! * `TEXT_OPERANDS` if the operands are shell code.
 //!
-//! Options need not be listed: an unknown option is tried with and without a value. Programs with known options are in
-//! `wrappers.rs`. A blocked program is denied if any of the tables finds it.
+//! Options need not be listed, because an unknown option is tried both with and without a value. Programs whose options
+//! are known are listed in `wrappers.rs`. A blocked program is denied if it is found through any of the tables.
 
-/// A program, the words before the command, and the number of further words (a name, a file) between them.
+/// A program, the words that precede the command it runs, and the number of additional words (such as a name or a file)
+/// before that command.
 pub(crate) struct Runner {
     pub program: &'static str,
     pub verbs: &'static str,
@@ -111,7 +112,7 @@ pub(crate) const RUNNERS: &[Runner] = &[
     runner("pkgx", "", 0),
     runner("toolbox", "run", 0),
     runner("snap", "run", 0),
-    // Secrets in the environment of a command.
+    // Secrets in a command's environment.
     runner("op", "run", 0),
     runner("doppler", "run", 0),
     runner("infisical", "run", 0),
@@ -194,7 +195,7 @@ pub(crate) const RUNNERS: &[Runner] = &[
     runner("gtime", "", 0),
 ];
 
-/// Options after which all words are the command.
+/// Options for which all the following words form the command.
 pub(crate) const COMMAND_OPTIONS: &[(&str, &[&str])] = &[
     ("nix", &["-c", "--command"]),
     ("guix", &["--"]),
@@ -216,10 +217,10 @@ pub(crate) const COMMAND_OPTIONS: &[(&str, &[&str])] = &[
     ("ruby", &["-S"]),
 ];
 
-/// Programs whose options take several words, so that any word may be the command.
+/// Programs whose options take several words each, so the command may start at any word.
 pub(crate) const ANYWHERE: &[&str] = &["bwrap", "systemd-nspawn", "nsjail"];
 
-/// Options whose values a shell executes.
+/// Options whose value is executed by a shell.
 pub(crate) const TEXT_OPTIONS: &[(&str, &[&str])] = &[
     ("nix-shell", &["--run", "--command"]),
     ("npx", &["-c", "--call"]),
@@ -251,7 +252,7 @@ pub(crate) const TEXT_OPTIONS: &[(&str, &[&str])] = &[
 pub(crate) const TEXT_OPERANDS: &[&str] =
     &["watch", "parallel", "sem", "hyperfine", "entr", "tmux", "watchexec", "concurrently", "pee", "nodemon", "cross-env-shell"];
 
-/// Returns a line for each table entry, with this command appended.
+/// Returns a command line for each table entry, with `command` in the position of the command.
 #[cfg(test)]
 pub(crate) fn lines(command: &str) -> Vec<String> {
     let runners = RUNNERS.iter().map(|one| format!("{} {} {}{command}", one.program, one.verbs, "word ".repeat(one.operands)));

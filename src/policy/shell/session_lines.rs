@@ -1,8 +1,8 @@
-//! Lines typed into a shell one after the other: determines whether a line changes the meaning of later lines.
+//! Determines whether a line typed into a running shell changes the meaning of later lines.
 
 use super::read;
 
-/// Builtins that may change the meaning of later words, or end the shell.
+/// Builtins that may change the meaning of later lines or end the shell.
 const CHANGES: &[&str] = &[
     ".",
     "alias",
@@ -52,8 +52,8 @@ const CHANGES: &[&str] = &[
     "wait",
 ];
 
-/// Returns whether the next line means the same to a shell that has run this line. The working directory is checked
-/// separately.
+/// Returns whether this line leaves the meaning of later lines unchanged. Does not check whether the working directory
+/// changes.
 pub fn keeps_meaning(line: &str) -> bool {
     let line = read(line);
     let alone = line.parts.len() == 1;
@@ -63,7 +63,7 @@ pub fn keeps_meaning(line: &str) -> bool {
             let [invocation] = &part.invocations[..] else { return false };
             let name = invocation.argv[0].text.as_str();
             let known = part.floors.is_empty() && part.redirects.is_empty() && !part.unknown_code && !part.reads_code;
-            // After `&&` or in a pipe, the command may not have run.
+            // In a list or a pipe, `cd` may not have run in this shell.
             let moves = name == "cd" && !alone;
             known && !invocation.wrapped && !moves && !name.starts_with('%') && !CHANGES.contains(&name)
         })

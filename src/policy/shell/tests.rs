@@ -2,7 +2,7 @@ use super::*;
 
 mod bash;
 
-/// A line that makes the parser panic, to simulate an unknown bug.
+/// A line that makes the parser panic, which simulates an unknown bug.
 pub(crate) const FAULTY: &str = "aye-test-faulty-line";
 
 pub(crate) fn fault(line: &str) {

@@ -1,4 +1,4 @@
-//! Parts of one shell word: text, quoting, parameters, substitutions.
+//! Parsed shell words, which consist of text, quotes, parameters and substitutions.
 
 /// A parsed word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,17 +13,17 @@ pub(crate) enum WordPart {
         text: String,
         quoted: bool,
     },
-    /// An expansion of a parameter: `$name`, `${name…}`.
+    /// A parameter expansion (`$name` or `${name…}`).
     Parameter {
         parameter: Parameter,
         quoted: bool,
     },
-    /// A command substitution: `$(…)`, backticks.
+    /// A command substitution (`$(…)` or backticks).
     Substitution {
         inner: String,
         quoted: bool,
     },
-    /// An expansion known only at run time: `$((…))`, `<(…)`.
+    /// An expansion that can be determined only at run time, such as `$((…))` or `<(…)`.
     Opaque,
 }
 
@@ -31,17 +31,17 @@ pub(crate) enum WordPart {
 pub(crate) struct Parameter {
     pub name: String,
     pub indirect: bool,
-    /// Whether the parameter means all elements of an array, each as a separate word.
+    /// Whether the parameter represents all elements of an array as separate words.
     pub all: bool,
-    /// Whether the parameter is `$*` or `${x[*]}`, which in quotes is one word of all elements.
+    /// Whether the parameter is `$*` or `${x[*]}`, which becomes a single word when quoted.
     pub star: bool,
-    /// Operator after the name: `:-word`, `#prefix`, `,,`.
+    /// Operator that follows the name, such as `:-`, `#` or `,,`.
     pub operator: String,
     pub operand: Option<Box<Word>>,
 }
 
 impl Word {
-    /// Returns the text if it depends only on the word itself.
+    /// Returns the text of the word, or `None` if it contains expansions.
     pub(crate) fn literal(&self) -> Option<String> {
         let mut whole = String::new();
         for piece in &self.pieces {
@@ -60,7 +60,7 @@ impl Word {
         })
     }
 
-    /// Appends text to the last piece, or adds a new piece.
+    /// Appends text to the last piece if it is quoted in the same way; otherwise adds a new piece.
     pub(crate) fn push_text(&mut self, addition: &str, quotes: bool) {
         if let Some(WordPart::Text { text, quoted }) = self.pieces.last_mut()
             && *quoted == quotes

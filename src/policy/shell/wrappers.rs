@@ -1,4 +1,5 @@
-//! Programs that run the command in their arguments: their options with values, and the start of that command.
+//! Programs that run the command in their arguments. Their options are known, so the position at which the command
+//! starts can be determined.
 
 use super::arg::Arg;
 use super::runners::{ANYWHERE, COMMAND_OPTIONS, RUNNERS};
@@ -7,13 +8,13 @@ use std::collections::HashSet;
 /// Options of a program that runs the command in its arguments.
 struct Wrapper {
     name: &'static str,
-    /// Short options without a value.
+    /// Short options that take no value.
     flags: &'static str,
-    /// Short options with a value.
+    /// Short options that take a value.
     valued: &'static str,
     /// Long options that take the next word as their value.
     long: &'static [&'static str],
-    /// Number of words before the command: `timeout 5 …`.
+    /// Number of operands that precede the command, as in `timeout 5 …`.
     operands: usize,
 }
 
@@ -27,7 +28,7 @@ const fn wrapper(
     Wrapper { name, flags, valued, long, operands }
 }
 
-/// Maximum number of words of a program that are tried as the start of its command.
+/// Maximum number of positions in a command at which the inner command is assumed to start.
 const MAX_STARTS: usize = 64;
 
 const WRAPPERS: &[Wrapper] = &[
@@ -118,7 +119,7 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("spawn", "", "", &[], 0),
 ];
 
-/// A runner of the table in `runners.rs`, with unknown options.
+/// Entry used for the runners in `runners.rs`, whose options are unknown.
 const RUNNER: Wrapper = wrapper("", "", "", &[], 0);
 
 fn find_wrapper(name: &str) -> Option<&'static Wrapper> {
@@ -127,7 +128,7 @@ fn find_wrapper(name: &str) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }
 
-/// Returns whether a program with this name starts the program in its arguments.
+/// Returns whether a program with this name can start another program that is named in its arguments.
 pub(crate) fn wraps(name: &str) -> bool {
     find_wrapper(name).is_some()
         || RUNNERS.iter().any(|runner| runner.program == name)
@@ -135,8 +136,8 @@ pub(crate) fn wraps(name: &str) -> bool {
         || ANYWHERE.contains(&name)
 }
 
-/// Returns the positions at which the inner command of a program can start. There are several if it is unknown whether
-/// an option takes a value.
+/// Returns the positions at which a program's inner command can start. There are several if it is unknown whether an
+/// option takes a value.
 pub(crate) fn inner_starts(name: &str, argv: &[Arg]) -> Vec<usize> {
     let mut found = find_wrapper(name).map_or_else(Vec::new, |wrapper| wrapper.inner_starts(argv, "", wrapper.operands));
     for runner in RUNNERS.iter().filter(|runner| runner.program == name) {
@@ -187,7 +188,7 @@ impl Wrapper {
             {
                 open.push((at + 1, verb, operands, closed));
             } else if operands > 0 {
-                // `perf record -g …` has its own options after the operand.
+                // Some programs have further options after the operand: `perf record -g …`.
                 open.push((at + 1, verb, operands - 1, !matches!(self.name, "" | "perf" | "rr")));
             } else {
                 if !starts.contains(&at) {
@@ -206,20 +207,20 @@ impl Wrapper {
         matches!(self.name, "" | "env" | "sudo" | "doas" | "exec")
     }
 
-    /// Returns whether the option can end with this word, and whether it can take the next one.
+    /// Returns whether the option may be complete with this word, and whether the next word may be its value.
     fn option(&self, text: &str) -> (bool, bool) {
         if let Some(long) = text.strip_prefix("--") {
             if long.contains('=') {
                 return (true, false);
             }
-            // An unknown option may take the next word.
+            // The next word may be the value of an unknown option.
             let valued = self.long.iter().any(|known| known.starts_with(long));
             return (!valued, true);
         }
         for (index, letter) in text[1..].char_indices() {
             if self.valued.contains(letter) {
                 let last = index + letter.len_utf8() == text.len() - 1;
-                // `-i`, `-e` and `-l` of xargs take a value only if it is attached.
+                // For xargs, the value of `-i`, `-e` and `-l` must be attached to the option.
                 let optional = self.name == "xargs" && matches!(letter, 'e' | 'i' | 'l');
                 return (!last || optional, last && !optional);
             }

@@ -1,10 +1,10 @@
-//! Host names: which ones can be public, and which ones are deceptive.
+//! Determines which host names can be public and which are deceptive.
 
-/// Maximum length of a name and of a label in DNS, in bytes (RFC 1035).
+/// Maximum length of a DNS name in bytes (RFC 1035).
 const NAME_BYTES: usize = 253;
 const LABEL_BYTES: usize = 63;
 
-/// Suffixes of names that belong to a machine, a home or a company, with the reason.
+/// Suffixes of names that are local to a machine, a home or a company, each with the reason.
 const LOCAL_ENDS: &[(&str, &str)] = &[
     ("localhost", "is this machine (RFC 6761)"),
     ("localdomain", "is this machine"),
@@ -19,14 +19,14 @@ const LOCAL_ENDS: &[(&str, &str)] = &[
     ("lan", "is on a private network"),
     ("svc", "is inside a cluster"),
     ("onion", "is not an Internet name (RFC 7686)"),
-    // Public names that resolve to a cloud's metadata service from inside it.
+    // Public names that, inside a cloud, resolve to its metadata service.
     ("metadata.goog", "serves cloud credentials"),
     ("metadata.tencentyun.com", "serves cloud credentials"),
     ("metadata.platformequinix.com", "serves cloud credentials"),
     ("metadata.packet.net", "serves cloud credentials"),
 ];
 
-/// Returns an error if a name, given in lower case and ASCII, is not a valid host name.
+/// Checks that `name`, which is in lower-case ASCII, is a valid host name.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     if name.len() > NAME_BYTES {
         return Err(format!("the host name has {} characters; the limit is {NAME_BYTES}", name.len()));
@@ -49,7 +49,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the reason why a name is not public, independently of DNS.
+/// Returns why a name is not public, as far as this can be determined without DNS.
 pub(crate) fn local(name: &str) -> Option<String> {
     let ends = |end: &&(&str, &str)| name.strip_suffix(end.0).is_some_and(|front| front.is_empty() || front.ends_with('.'));
     if let Some((_, why)) = LOCAL_ENDS.iter().find(ends) {
@@ -58,7 +58,8 @@ pub(crate) fn local(name: &str) -> Option<String> {
     (!name.contains('.')).then(|| "has no dot, so it is on the local network".to_owned())
 }
 
-/// Checks that the name as written is the name that is looked up. Characters that would be converted are refused.
+/// Checks that the name as written is the name that is looked up, and rejects names with characters that would be
+/// converted. Returns a warning if the name is deceptive.
 pub(crate) fn check_spelling(raw: &str, name: &str) -> Result<Option<String>, String> {
     let (shown, valid) = idna::domain_to_unicode(name);
     if raw.is_ascii() {
@@ -74,7 +75,7 @@ pub(crate) fn check_spelling(raw: &str, name: &str) -> Result<Option<String>, St
     Ok(Some(format!("the host `{raw}` is converted to `{name}`; characters of different scripts can look alike")))
 }
 
-/// Returns whether a label mixes Latin with another script that has similar letters.
+/// Returns whether a label mixes Latin letters with similar-looking letters of another script.
 fn mixes_scripts(label: &str) -> bool {
     let latin = |letter: char| letter.is_ascii_alphabetic() || matches!(u32::from(letter), 0x00C0..=0x024F);
     let alike = |letter: char| matches!(u32::from(letter), 0x0370..=0x03FF | 0x0400..=0x058F | 0x13A0..=0x13FF | 0x1F00..=0x1FFF);

@@ -1,4 +1,4 @@
-//! Verdicts on URLs: a URL is parsed once, into the form used to connect, and judged by its text.
+//! Verdicts on URLs. A URL is judged by its text and parsed only once, into the form that is used to connect.
 
 pub(super) mod host;
 mod parse;

@@ -1,18 +1,17 @@
-//! Parser that turns the text of a URL into a destination. It refuses text that two programs could interpret
-//! differently.
+//! Parses the text of a URL into a destination, rejecting text that two programs could interpret differently.
 
 use super::host;
 use crate::policy::shell::is_deceptive_name;
 use ::url::Url;
 use core::net::{IpAddr, Ipv4Addr};
 
-/// Maximum length in bytes. Users cannot review a longer URL, and many servers reject it.
+/// Maximum length of a URL in bytes. Longer URLs cannot be reviewed by users and are rejected by many servers.
 const MAX_BYTES: usize = 8 * 1024;
 
 /// Name or address of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Host {
-    /// In lower case and ASCII, without a final dot.
+    /// Host name in lower-case ASCII, without a trailing dot.
     Name(String),
     Address(IpAddr),
 }
@@ -27,7 +26,7 @@ impl std::fmt::Display for Host {
     }
 }
 
-/// A URL in the form used to connect. Only [`parse`] creates one.
+/// A URL in the form that is used to connect. Only [`parse`] can create it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
     url: Url,
@@ -37,7 +36,7 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// Returns the URL in normal form, without the fragment, which is never sent.
+    /// Returns the normalized URL without its fragment, which is never sent.
     pub fn as_str(&self) -> &str {
         self.url.as_str()
     }
@@ -46,7 +45,7 @@ impl Destination {
         &self.host
     }
 
-    /// Returns the host as the type of the `url` crate.
+    /// Converts the host to the type used by the `url` crate.
     pub fn url_host(&self) -> ::url::Host<String> {
         match &self.host {
             Host::Name(name) => ::url::Host::Domain(name.clone()),
@@ -55,7 +54,7 @@ impl Destination {
         }
     }
 
-    /// Returns the port in the URL, or the default of the scheme.
+    /// Returns the port in the URL, or the default port of its scheme.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -64,24 +63,24 @@ impl Destination {
         self.url.scheme() == "https"
     }
 
-    /// Returns the reason why the URL is deceptive although its meaning is unambiguous.
+    /// Returns why the URL is deceptive, even though its meaning is unambiguous.
     pub fn doubt(&self) -> Option<&str> {
         self.doubt.as_deref()
     }
 
-    /// Returns the path and the query as they are sent.
+    /// Returns the path and the query, as they are sent.
     pub fn path_and_query(&self) -> (&str, Option<&str>) {
         (self.url.path(), self.url.query())
     }
 
-    /// Returns the destination of a server's `Location` header.
+    /// Returns the destination of a redirect. `location` is the value of the `Location` header.
     pub fn redirect_target(&self, location: &str) -> Result<Self, String> {
         let joined = self.url.join(location).map_err(|error| format!("`{location}` is not a URL: {error}"))?;
         parse(joined.as_str())
     }
 }
 
-/// Parses a URL. The error is the reason why no request may be sent to it.
+/// Parses a URL. The error explains why no request may be sent to it.
 pub fn parse(text: &str) -> Result<Destination, String> {
     if text.is_empty() {
         return Err("the URL is empty".to_owned());
@@ -130,7 +129,7 @@ pub fn parse(text: &str) -> Result<Destination, String> {
     Ok(Destination { url, host, port, doubt })
 }
 
-/// Returns the text after `http://` or `https://`, which must be complete.
+/// Returns the text after `http://` or `https://`. Both slashes are required.
 fn after_scheme(text: &str) -> Result<&str, String> {
     let (scheme, rest) = text.split_once(':').unwrap_or(("", text));
     let is_scheme = scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
@@ -148,14 +147,14 @@ fn after_scheme(text: &str) -> Result<&str, String> {
     }
 }
 
-/// Returns the host as written, without its port and without a final dot.
+/// Returns the host as written, without the port and without a trailing dot.
 fn raw_host(authority: &str) -> &str {
     let end = if authority.starts_with('[') { authority.rfind(']').map(|at| at + 1) } else { authority.rfind(':') };
     let host = &authority[..end.unwrap_or(authority.len())];
     host.strip_suffix('.').unwrap_or(host)
 }
 
-/// Checks that an IPv4 address is written in the usual form. Other forms hide the target.
+/// Checks that an IPv4 address is written in the usual form, because other forms conceal the target.
 fn check_spelling(raw: &str, address: Ipv4Addr) -> Result<Option<String>, String> {
     if raw == address.to_string() {
         return Ok(None);

@@ -1,10 +1,10 @@
-//! Host patterns of a bundle: `docs.rs`, `*.rust-lang.org`, `localhost:3000`.
+//! Host patterns in a bundle, such as `docs.rs`, `*.rust-lang.org` and `localhost:3000`.
 
 use super::host::check_name;
 use super::parse::{Destination, Host};
 use core::net::IpAddr;
 
-/// An entry of `allowed_domains` or `blocked_domains`.
+/// An entry in `allowed_domains` or `blocked_domains`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPattern {
     pub line: usize,
@@ -13,19 +13,19 @@ pub struct HostPattern {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum HostMatch {
-    /// `*`: every host.
+    /// `*`, which matches every host.
     Any,
     Exact(Host),
-    /// `*.example.com`: every name that ends in `.example.com`, but not `example.com` itself.
+    /// `*.example.com`, which matches every name that ends with `.example.com`, but not `example.com` itself.
     Below(String),
 }
 
-/// An entry of `allowed_private_hosts`.
+/// An entry in `allowed_private_hosts`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrivateHost {
     pub line: usize,
     host: Host,
-    /// Allowed port; `None` means every port, but ports that are not for the web need approval.
+    /// Allowed port. `None` allows every port, although ports not used for the web need approval.
     port: Option<u16>,
 }
 
@@ -44,7 +44,7 @@ impl HostPattern {
         Ok(Self { line, reach })
     }
 
-    /// Returns whether the pattern names this host.
+    /// Returns whether the pattern matches this host.
     pub fn names(&self, host: &Host) -> bool {
         match &self.reach {
             HostMatch::Any => true,
@@ -53,12 +53,12 @@ impl HostPattern {
         }
     }
 
-    /// Returns whether the pattern names this host specifically, and not all hosts.
+    /// Returns whether the pattern matches this host in particular rather than every host.
     pub fn is_specific_to(&self, host: &Host) -> bool {
         self.reach != HostMatch::Any && self.names(host)
     }
 
-    /// Returns whether a block pattern covers this host. Names below a blocked name are blocked too.
+    /// Returns whether the pattern blocks this host. A blocked name also blocks its subdomains.
     pub fn blocks(&self, host: &Host) -> bool {
         let below = match &self.reach {
             HostMatch::Exact(Host::Name(name)) => is_below(host, name),
@@ -96,14 +96,14 @@ impl PrivateHost {
         Ok(Self { line, host: host(name)?, port })
     }
 
-    /// Returns whether the entry names this destination, and if so, whether it includes the port.
+    /// If the entry matches this destination, returns whether the entry specifies the port. Otherwise returns `None`.
     pub fn names(&self, destination: &Destination) -> Option<bool> {
         let port = self.port.is_none_or(|port| port == destination.port());
         (port && self.host == *destination.host()).then_some(self.port.is_some())
     }
 }
 
-/// Parses a host as written by a user, into the form used to compare URLs.
+/// Parses a host written by a user, and returns it in the form in which URLs are compared.
 fn host(text: &str) -> Result<Host, String> {
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     if let Ok(address) = bare.parse::<IpAddr>() {

@@ -1,9 +1,9 @@
-//! Ports used for the web, and the services on other ports.
+//! Ports used for the web, and services that use other ports.
 
-/// Usual ports of web servers.
+/// Common ports of web servers.
 const WEB: &[u16] = &[80, 443, 8080, 8443];
 
-/// Services that a request could harm. Browsers block their ports too (Fetch, "bad port").
+/// Ports of services that a request could harm. Browsers block these ports too ("bad port" in the Fetch standard).
 const SERVICES: &[(u16, &str)] = &[
     (7, "echo"),
     (9, "discard"),
@@ -80,7 +80,7 @@ const SERVICES: &[(u16, &str)] = &[
     (27017, "a database"),
 ];
 
-/// A port that is not for the web.
+/// A port that is not used for the web.
 pub(crate) struct UnusualPort {
     pub reason: String,
     /// Whether a service other than a web server usually listens on the port.

@@ -1,4 +1,4 @@
-//! Ranges of addresses that are not public, according to the IANA special-purpose registries.
+//! Address ranges that are not public, according to the IANA special-purpose registries.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{Ipv4Net, Ipv6Net};
@@ -40,7 +40,7 @@ impl AddressPurpose {
         }
     }
 
-    /// Returns whether an address can be in the user's own network, so that a trusted name may resolve to it.
+    /// Returns whether an address can be in the user's own network, in which case a trusted name may resolve to it.
     pub(crate) fn is_own_network(self) -> bool {
         match self {
             Self::Loopback | Self::Private | Self::Shared => true,
@@ -66,7 +66,7 @@ const fn v6(head: [u16; 4], bits: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(head[0], head[1], head[2], head[3], 0, 0, 0, 0), bits)
 }
 
-/// IPv4 ranges and their kinds. The first range that contains the address applies.
+/// IPv4 ranges and their purposes. The first range that contains an address applies.
 const V4: &[(Ipv4Net, AddressPurpose)] = &[
     (v4(0, 0, 0, 0, 8), AddressPurpose::Unspecified),       // RFC 791, "this network"
     (v4(10, 0, 0, 0, 8), AddressPurpose::Private),          // RFC 1918
@@ -110,12 +110,12 @@ const V6: &[(Ipv6Net, AddressPurpose)] = &[
     (v6([0xff00, 0, 0, 0], 8), AddressPurpose::Multicast),                          // RFC 4291
 ];
 
-/// Range of all public addresses (RFC 4291).
+/// IPv6 range that contains all public addresses (RFC 4291).
 const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0, 0], 3);
-/// Prefix of NAT64 translators (RFC 6052): the last 32 bits are the IPv4 address that is reached.
+/// Prefix used by NAT64 translators (RFC 6052). The last 32 bits of such an address are the IPv4 address of the target.
 const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0, 0], 96);
 
-/// Returns the purpose of an address; `None` means the public Internet.
+/// Returns the purpose of an address, or `None` if the address belongs to the public Internet.
 pub(crate) fn special_purpose(address: IpAddr) -> Option<AddressPurpose> {
     match address {
         IpAddr::V4(address) => V4.iter().find(|(range, _)| range.contains(&address)).map(|(_, kind)| *kind),
@@ -126,7 +126,7 @@ pub(crate) fn special_purpose(address: IpAddr) -> Option<AddressPurpose> {
 fn special_v6(address: Ipv6Addr) -> Option<AddressPurpose> {
     let named = V6.iter().find(|(range, _)| range.contains(&address)).map(|(_, kind)| *kind);
     if named.is_some() {
-        // For a tunnel to a private address, that address is more informative.
+        // If a tunnel leads to a private address, the purpose of that address is more informative.
         return tunnel_endpoint(address).and_then(|inner| special_purpose(inner.into())).or(named);
     }
     if address.to_ipv4_mapped().is_some() || NAT64.contains(&address) {
@@ -145,7 +145,7 @@ fn last_32(address: Ipv6Addr) -> Ipv4Addr {
     Ipv4Addr::new(a, b, c, d)
 }
 
-/// Returns the IPv4 address in a 6to4 or Teredo address: the far end of the tunnel.
+/// Returns the IPv4 address of the remote tunnel endpoint that a 6to4 or Teredo address contains.
 fn tunnel_endpoint(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let bytes = address.octets();
     match address.segments() {
@@ -156,7 +156,7 @@ fn tunnel_endpoint(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Returns the IPv4 address in an ISATAP interface identifier (RFC 5214).
+/// Returns the IPv4 address contained in an ISATAP interface identifier (RFC 5214).
 fn isatap(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let segments = address.segments();
     (matches!(segments[4], 0 | 0x200) && segments[5] == 0x5efe).then(|| last_32(address))

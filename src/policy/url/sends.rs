@@ -1,16 +1,16 @@
-//! Data that a URL itself would send: long or secret-looking text in its host, path or query.
+//! Detects data that a URL itself would send, such as long or secret-looking text in its host, path or query.
 
 use super::parse::{Destination, Host};
 
-/// Maximum lengths of ordinary URLs in bytes. Longer parts may leak data.
+/// Maximum length, in bytes, of an ordinary query. A longer query may leak data.
 const LONG_QUERY: usize = 256;
 const LONG_PATH: usize = 512;
 const LONG_NAME: usize = 100;
 const LONG_LABEL: usize = 40;
-/// Length in bytes from which an unbroken run of characters may be a key. It is longer than a commit hash in
-/// hexadecimal.
+/// Minimum length, in bytes, of an unbroken run of characters that is assumed to be a key. A hexadecimal commit hash is
+/// shorter.
 const LONG_RUN: usize = 44;
-/// Minimum length in bytes of a parameter value that may be a secret; a flag is shorter.
+/// Minimum length, in bytes, of a parameter value that may be a secret. Values of flags are shorter.
 const NAMED_SECRET: usize = 6;
 
 /// Prefixes of well-known keys.
@@ -48,7 +48,7 @@ const SECRET_NAMES: &[&str] = &[
     "private_key",
 ];
 
-/// Returns the reason why a URL may leak data; `None` if there is none.
+/// Returns why a URL may leak data, or `None` if there is no indication of this.
 pub(crate) fn leak_reason(destination: &Destination) -> Option<String> {
     if let Host::Name(name) = destination.host()
         && (name.len() > LONG_NAME || name.split('.').any(|label| label.len() > LONG_LABEL))
@@ -80,7 +80,7 @@ fn is_secret_name(name: &str) -> bool {
     SECRET_NAMES.iter().any(|secret| name.ends_with(secret)) || name == "key" || name.ends_with("_key")
 }
 
-/// Returns whether a long text consists of words: `how-to-write-a-compiler-in-a-weekend`.
+/// Returns whether a long text consists of words, as in `how-to-write-a-compiler-in-a-weekend`.
 fn is_words(text: &str) -> bool {
     let word = |word: &str| word.len() <= 16 && word.chars().all(|letter| letter.is_ascii_alphabetic());
     text.split(['-', '_', '+']).filter(|part| !word(part)).count() <= 1

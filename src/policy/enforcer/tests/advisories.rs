@@ -1,9 +1,9 @@
-//! Tests of published attacks, and of everyday lines that must not be blocked.
+//! Tests published attacks, and everyday command lines that must not be blocked.
 
 use super::*;
 use std::collections::BTreeMap;
 
-/// Lines of one mechanism with their expected verdicts.
+/// Command lines that use one attack mechanism, by expected verdict.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mechanism {
@@ -13,7 +13,7 @@ struct Mechanism {
     deny: Vec<String>,
     #[serde(default)]
     ask: Vec<String>,
-    /// Lines that must not be allowed; asking and denying are both correct.
+    /// Lines that must not be allowed. Both ask and deny verdicts are correct.
     #[serde(default)]
     held: Vec<String>,
     /// Harmless lines that look similar.

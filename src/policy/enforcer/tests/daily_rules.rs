@@ -1,4 +1,5 @@
-//! Rules for commands of everyday work: interpreters and task runners in a copy, commits, lines that change directory.
+//! Tests rules for everyday commands: interpreters and task runners in a copy of the workspace, commits, and command
+//! lines that change directory.
 
 use super::grants::{kept, said, with};
 use super::*;
@@ -8,7 +9,7 @@ fn asks_about_every_command() -> Enforcer {
     with(Sandbox::Present, "")
 }
 
-/// Returns the verdict on a line, with the timing of its approval.
+/// Returns the verdict on a command line and when the line is approved.
 fn outcome(enforcer: &Enforcer, line: &str) -> String {
     let told = enforcer.explain(&exec(line), now());
     match told.approve {
@@ -17,7 +18,7 @@ fn outcome(enforcer: &Enforcer, line: &str) -> String {
     }
 }
 
-/// Returns an enforcer with a saved rule, written as in a file.
+/// Returns an enforcer with a saved rule, given as policy file text.
 fn saved(rule: &str) -> Enforcer {
     let mut enforcer = asks_about_every_command();
     let text = format!("schema_version = 1\n[[capabilities.\"Shell.Exec\".rules]]\n{rule}\n");
@@ -166,7 +167,7 @@ fn sandboxed_rules_bypass_neither_the_sandbox_nor_a_stricter_layer() {
         let enforcer = Enforcer::new(layers, context()).approving(Some(Approve::Command));
         assert_eq!(outcome(&enforcer, "make"), "ask before", "{scope:?} {text}");
     }
-    // With another part that no rule covers, the line is approved as a whole.
+    // If no rule covers another part, the line is approved as a whole.
     let enforcer = own("", Sandbox::Present);
     assert_eq!(outcome(&enforcer, "make && frobnicate"), "ask before");
     assert_eq!(outcome(&enforcer, "make && rm -rf ~/"), "ask before");
@@ -356,7 +357,7 @@ fn a_rule_edited_by_the_user_cannot_drop_sandboxed() {
     }
 }
 
-/// Small pseudo-random generator without external state.
+/// Small deterministic pseudo-random number generator.
 struct Choices(u64);
 
 impl Choices {
@@ -506,7 +507,7 @@ fn quoted_directory_names_resolve_to_the_directory_that_the_shell_enters() {
                 assert!(enforcer.command_directory(&line, &cwd).starts_with(ROOT), "{line}");
             }
         }
-        // Unquoted, a name with special characters is either read as it is or not at all.
+        // Without quotes, a name with special characters is either read unchanged or not at all.
         if let Some(found) = crate::policy::entered(&format!("cd {name} && ls")).filter(|_| !name.contains('&')) {
             let plain = |text: &str| text.replace(['\\', '\'', '"'], "").replace([' ', '\t'], "");
             assert_eq!(plain(&found.directory.text).trim_start_matches("--"), plain(&name).trim_start_matches("--"), "{name}");

@@ -1,9 +1,10 @@
-//! A blocked program is denied in every disguise that a real shell resolves, and no disguise makes a verdict milder.
+//! Tests that a blocked program is denied in every disguise that a real shell resolves, and that no disguise loosens a
+//! verdict.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Spellings of `sudo`, each with the text that must come before it.
+/// Spellings of `sudo`, each with the text that must precede it.
 const NAMES: &[(&str, &str)] = &[
     ("", "sudo"),
     ("", "s\\udo"),

@@ -1,9 +1,9 @@
-//! Fast checks of entries and of file actions, compared with the full verdict.
+//! Compares the fast checks for entries and file actions with the full verdict.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Generates one of few names, so that paths and patterns coincide.
+/// Generates one of a few names, so paths and patterns often coincide.
 fn name() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "a", "b.rs", ".ssh", ".config", "gcloud", ".aye", ".env", "proc", "self", "user", "home", "root", ".aws",
@@ -57,7 +57,7 @@ proptest! {
         let own = format!("schema_version = 1\n[capabilities.\"File.Read\"]\n{allowed}blocked_paths = [{}]\n{rules}", listed(&blocked));
         let theirs = format!("schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [{}]\n", listed(&project));
         let (Ok(own), Ok(theirs)) = (Bundle::parse(&own, "own"), Bundle::parse(&theirs, "theirs")) else {
-            // A pattern that no bundle may contain.
+            // The pattern is not valid in a bundle.
             return Ok(());
         };
         let enforcer = Enforcer::new(vec![Layer::new(Scope::User, own), Layer::new(Scope::Project, theirs)], context());
@@ -90,7 +90,7 @@ proptest! {
         let own = format!("schema_version = 1\n{}{}{}", of("File.Read"), of("File.Write"), of("File.Delete"));
         let theirs = format!("schema_version = 1\n[capabilities.\"File.Write\"]\nblocked_paths = [{}]\n", listed(&project));
         let (Ok(own), Ok(theirs)) = (Bundle::parse(&own, "own"), Bundle::parse(&theirs, "theirs")) else {
-            // A pattern that no bundle may contain.
+            // The pattern is not valid in a bundle.
             return Ok(());
         };
         let context = Context { mode, ..context() };

@@ -1,4 +1,4 @@
-//! No text makes a verdict panic, and a panic results in a denial without side effects.
+//! Tests that no text makes the evaluation panic, and that a panic results in a denial without side effects.
 
 use super::*;
 use crate::policy::guard::FAILED;
@@ -26,7 +26,7 @@ fn panics_during_evaluation_are_contained() {
     assert_eq!(verdict(&enforcer, "ls"), VerdictKind::Allow);
 }
 
-/// Returns lines with here-documents and quotes around characters of every length.
+/// Generates lines with here-documents and quotes around characters of every UTF-8 length.
 fn here_documents() -> impl Strategy<Value = String> {
     let pieces = vec![
         "cat",

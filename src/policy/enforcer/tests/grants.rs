@@ -19,7 +19,7 @@ pub(super) fn said(always: &GrantOptions) -> Vec<String> {
     always.offers.iter().map(|offer| rules(&offer.rules)).collect()
 }
 
-/// Saves an offered rule for this project, as a file would.
+/// Returns the enforcer after an offered rule is saved for this project, in the form in which a file stores the rule.
 pub(super) fn kept(enforcer: &Enforcer, actions: &[Action], offer: usize) -> Enforcer {
     let always = enforcer.always(actions, now());
     let rules = &always.offers.get(offer).unwrap_or_else(|| panic!("nothing is offered: {always:?}")).rules;
@@ -247,7 +247,8 @@ fn git_filter_clean_git_rules_need_approval_without_a_sandbox() {
     }
 }
 
-/// Checks every line of the corpus that deletes, downloads, computes, or hides what it runs.
+/// Checks, for every line in the corpus, that an offered rule allows the line and no other line, and that no risky part
+/// is offered.
 #[test]
 #[cfg_attr(not(aye_shared), ignore = "needs the shared test material: set AYE_SHARED")]
 fn offers_never_allow_more_than_their_own_words() {
@@ -298,7 +299,7 @@ fn offers_never_allow_more_than_their_own_words() {
     println!("{offered} of {} lines have an offer", lines.len());
 }
 
-/// Returns the result for a rule that the user wrote: the offer, or the error.
+/// Returns the outcome for a rule that the user typed: the offer or the error.
 fn written(enforcer: &Enforcer, actions: &[Action], line: &str) -> String {
     let offers = enforcer.always(actions, now()).offers;
     match enforcer.offer_written(actions, &offers, line, now()) {

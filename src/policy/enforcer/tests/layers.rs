@@ -1,4 +1,4 @@
-//! Interaction of layers and rules, in single cases and with random bundles.
+//! Tests how policy layers and rules interact, both in single cases and with random bundles.
 
 use super::*;
 use proptest::prelude::*;
@@ -56,7 +56,7 @@ const TOOLS: &str = "[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"docs/*\",
     [[capabilities.\"Mcp.Invoke\".rules]]\ntools = [\"docs/delete*\"]\ndecision = \"deny\"\n\
     [[capabilities.\"Mcp.Invoke\".rules]]\ntools = [\"web/*\"]\ndecision = \"allow\"";
 
-/// A file that extends the built-in policy, with the entries of `rest`.
+/// Returns a layer that extends the built-in policy with the entries in `rest`.
 fn extending(scope: Scope, rest: &str) -> Layer {
     layer(scope, &format!("extends = \"built-in\"\n{rest}"))
 }
@@ -110,7 +110,7 @@ fn rules_inherited_by_a_managed_bundle_cannot_be_lifted() {
     enforcer.context.mode = Mode::AutoEdit;
     assert_eq!(told(&enforcer, write("src/a")).0, VerdictKind::Ask, "as if the text stood in the managed bundle");
     assert_eq!(told(&enforcer, read("src/a")).0, VerdictKind::Allow);
-    // The user's own file does not list commands, and that still applies.
+    // The user's own file does not list commands, so they remain denied.
     assert_eq!(told(&enforcer, run("ls")).0, VerdictKind::Deny);
 }
 
@@ -129,7 +129,7 @@ fn every_verdict_names_the_deciding_line() {
     use VerdictKind::{Allow, Ask, Deny};
     let case = |layers, action, verdict, rule| Case { layers, action, verdict, rule };
     let cases = [
-        // Files: blocked and deny, `allowed_paths`, ask, allow, approval.
+        // Order for files: blocked and deny, `allowed_paths`, ask, allow, approval.
         case(&[(User, WRITES)], write("src/a"), Ask, "user:4"),
         case(&[(User, WRITES)], write("docs/a"), Allow, "user:5"),
         case(&[(User, WRITES)], write("docs/legal/a"), Ask, "user:8"),
@@ -155,7 +155,7 @@ fn every_verdict_names_the_deciding_line() {
             "user:5",
         ),
         case(&[(User, "[capabilities.\"File.Read\"]\nallowed_paths = []")], read("a"), Deny, "user:3"),
-        // Without a list, an allow rule ends at the workspace.
+        // Without `allowed_paths`, an allow rule covers only the workspace.
         case(
             &[(
                 User,
@@ -177,11 +177,11 @@ fn every_verdict_names_the_deciding_line() {
         // `--policy` also replaces saved rules.
         case(&[(File, SHELL), (Mine, MAKE)], run("make all"), Ask, "policy:3"),
         case(&[(User, SHELL), (Mine, "[capabilities.\"File.Write\"]\nallowed_paths = [\"/\"]")], write("a"), Deny, "user:1"),
-        // A managed layer is above all others.
+        // A managed layer takes precedence over all others.
         case(&[(User, "[capabilities.\"Shell.Exec\"]"), (Managed, SHELL)], run("make"), Ask, "managed:3"),
         case(&[(User, SHELL), (Managed, "")], run("make"), Ask, "user:3"),
         case(&[(User, SHELL), (Managed, "[capabilities.\"File.Read\"]")], run("make"), Deny, "managed:1"),
-        // A project tightens the capabilities it lists and leaves the rest unchanged.
+        // A project tightens the capabilities that it lists and leaves the others unchanged.
         case(&[(User, "[capabilities.\"Shell.Exec\"]"), (Project, SHELL)], run("make"), Ask, "project:3"),
         case(&[(User, WRITES), (Project, SHELL)], write("docs/a"), Allow, "user:5"),
         case(
@@ -190,7 +190,7 @@ fn every_verdict_names_the_deciding_line() {
             Deny,
             "project:3",
         ),
-        // With a closed list, it also denies the capabilities that it does not list.
+        // With `unlisted = "deny"`, a service also denies the capabilities that it does not list.
         case(&[(User, WRITES), (Service, "[capabilities.\"File.Read\"]")], write("docs/a"), Allow, "user:5"),
         case(
             &[(User, WRITES), (Service, "unlisted = \"deny\"\n[capabilities.\"File.Read\"]")],
@@ -414,14 +414,14 @@ fn examples_of_file_rules_are_checked_on_load() {
     }
 }
 
-/// Returns an optional key with one of these values.
+/// Generates an optional key with one of these values.
 fn key(name: &'static str, values: &'static [&'static str]) -> BoxedStrategy<String> {
     prop::option::of(prop::sample::select(values))
         .prop_map(move |value| value.map_or_else(String::new, |value| format!("{name} = {value}\n")))
         .boxed()
 }
 
-/// Returns an optional table with such keys and rules.
+/// Generates an optional table with these keys and rules.
 fn table(name: &'static str, keys: Vec<BoxedStrategy<String>>, rules: BoxedStrategy<String>) -> BoxedStrategy<String> {
     let whole = (keys, prop::collection::vec(rules, 0..3)).prop_map(move |(keys, rules)| {
         let rules: Vec<_> = rules.into_iter().map(|rule| format!("[[{name}.rules]]\n{rule}")).collect();
@@ -475,7 +475,7 @@ fn files(name: &'static str) -> BoxedStrategy<String> {
     table(name, keys, file_rule())
 }
 
-/// Returns any bundle that is relevant for these tests.
+/// Generates bundles with the keys that these tests need.
 fn bundles() -> BoxedStrategy<String> {
     let shell_keys = vec![
         key("requires_approval", SWITCH),
@@ -553,7 +553,7 @@ fn actions() -> BoxedStrategy<Vec<Action>> {
     prop::collection::vec(one, 1..3).boxed()
 }
 
-/// Returns all settings of a run except the layers: mode, sandbox and grants.
+/// Generates the settings of a run other than its policy layers: mode, sandbox and grants.
 fn surroundings() -> BoxedStrategy<(Mode, Sandbox, bool)> {
     let modes = prop::sample::select(vec![Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto]);
     (modes, prop::sample::select(vec![Sandbox::Present, Sandbox::Absent]), any::<bool>()).boxed()
@@ -573,7 +573,7 @@ fn placed(layers: Vec<Layer>, (mode, sandbox, granted): (Mode, Sandbox, bool)) -
     enforcer
 }
 
-/// Returns bundles except a project's: the built-in one, a user's, and a managed one.
+/// Generates every kind of bundle except a project's: the built-in one, a user's and a managed one.
 fn bases() -> BoxedStrategy<Vec<(Scope, String)>> {
     prop_oneof![
         Just(Vec::new()),
@@ -602,7 +602,7 @@ fn gives(environment: &EnvironmentTerms, name: &str) -> bool {
     }
 }
 
-/// Returns a bundle of one capability without an allow list, so that only rules and approval decide.
+/// Returns a bundle with one capability and no allow list, so only rules and approval determine the verdict.
 fn ruled(rules: &[String], capability: &str) -> String {
     let rules: Vec<_> = rules.iter().map(|rule| format!("[[capabilities.\"{capability}\".rules]]\n{rule}")).collect();
     format!("[capabilities.\"{capability}\"]\nrequires_approval = true\n{}", rules.concat())
@@ -647,7 +647,7 @@ proptest! {
         user in bundles(), mine in bundles(), actions in actions(), around in surroundings()
     ) {
         let mine = mine.replace("decision = \"allow\"", "decision = \"ask\"");
-        // Ask rules come before `allowed_commands` in the order of rules.
+        // Ask rules precede `allowed_commands`, so the user's lists are removed.
         let user: String = user.split_inclusive('\n').filter(|line| !line.starts_with("allowed_commands")).collect();
         let without = placed(vec![layer(Scope::User, &user)], around).explain(&actions, now());
         let with = placed(vec![layer(Scope::User, &user), layer(Scope::Mine, &mine)], around).explain(&actions, now());

@@ -1,4 +1,5 @@
-//! Verdicts on lines compared with expectations: hand-written, from the corpus, and generated.
+//! Compares verdicts on command lines with the expected ones. The lines are hand-written, taken from the corpus, or
+//! generated.
 
 use super::*;
 use proptest::prelude::*;
@@ -15,7 +16,7 @@ struct Case {
     also_ok: Vec<VerdictKind>,
 }
 
-/// Differences between the verdicts of a set of lines and the expected ones.
+/// Differences between the verdicts on a set of lines and the expected ones.
 #[derive(Default)]
 struct Tally {
     right: usize,
@@ -177,7 +178,7 @@ fn characters_of_every_unicode_plane_are_parsed() {
             assert_ne!(verdict(&reference(), &line), VerdictKind::Allow, "{line}");
         }
     }
-    // An unclosed construct in one line says nothing about the next.
+    // An unclosed construct in one line does not affect the next call.
     for line in ["cat <<END\nx", "cat <<A <<B"] {
         verdict(&reference(), line);
         assert_eq!(verdict(&reference(), "ls -la src"), VerdictKind::Allow);
@@ -195,11 +196,12 @@ proptest! {
 
     #[test]
     fn additional_text_never_loosens_a_verdict(first in lines(), second in lines()) {
-        // A line that runs nothing asks on its own, and does not affect another.
+        // A line without commands needs approval on its own, but does not affect the verdict on another line.
         prop_assume!(!crate::policy::shell::read(&first).parts.is_empty());
         let enforcer = reference();
         let both = verdict(&enforcer, &format!("{first}\n{second}"));
-        // A line that does not parse alone may swallow the next; then the whole does not parse either.
+        // A line that does not parse on its own may swallow the next line. In that case, both together do not parse
+        // either.
         prop_assert!(both >= verdict(&enforcer, &first).min(VerdictKind::Ask));
     }
 }

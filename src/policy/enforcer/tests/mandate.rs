@@ -1,4 +1,4 @@
-//! Mandates: actions that an approved plan allows, and actions that it never allows.
+//! Tests which actions an approved plan allows, and which it never allows.
 
 use super::*;
 use crate::protocol::Coverage;
@@ -31,13 +31,13 @@ fn verdict(enforcer: &Enforcer, action: &Action) -> VerdictKind {
     enforcer.explain(std::slice::from_ref(action), now()).verdict
 }
 
-/// Returns a path that exists as a directory.
+/// Returns a write to a path at which a directory exists.
 fn directory(path: &str) -> Action {
     let Action::Write { target } = write(path) else { unreachable!() };
     Action::Write { target: Target { place: Place::Directory, ..target } }
 }
 
-/// Returns actions that no mandate may cover.
+/// Returns actions that no mandate may allow.
 fn never() -> Vec<Action> {
     let mut all = vec![
         write("denied"),
@@ -176,7 +176,7 @@ fn a_plan_overrides_neither_plan_mode_nor_a_missing_sandbox() {
     assert_eq!(verdict(&bare, &planned[1]), VerdictKind::Ask);
 }
 
-/// Returns actions of all kinds, some of which a mandate can cover.
+/// Generates actions of all kinds, some of which a mandate can allow.
 fn actions() -> BoxedStrategy<Action> {
     let words =
         prop::sample::select(vec!["cargo", "test", "ls", "git", "status", "python3", "make", "rm", "-rf", "src", "a;b", "npm"]);

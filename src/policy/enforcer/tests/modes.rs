@@ -1,9 +1,9 @@
-//! Verdicts of the modes, mostly under a bundle that allows everything.
+//! Tests verdicts in each mode, mostly with a bundle that allows everything.
 
 use super::*;
 use serde_json::Value;
 
-/// Returns a bundle that allows as much as possible.
+/// Returns an enforcer with a bundle that allows as much as possible.
 fn open() -> Enforcer {
     let bundle = r#"
 schema_version = 1

@@ -1,4 +1,4 @@
-//! Nested enforcers: an agent may do only what the session that started it may do.
+//! Tests nested enforcers: an agent may do only what its parent session may do.
 
 use super::*;
 use crate::policy::{ToolLimit, ToolNames};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-/// Policies from strict to lax.
+/// Policies, ordered from strict to lax.
 const POLICIES: [&str; 5] = [
     "",
     "[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n",

@@ -1,4 +1,4 @@
-//! Hosts to which a saved rule lets one command connect in its layer.
+//! Tests the hosts that a saved rule permits one command to connect to when it runs in a copy of the workspace.
 
 use super::grants::said;
 use super::*;
@@ -14,7 +14,7 @@ fn by_effects() -> Enforcer {
     built_in().approving(Some(Approve::Effects))
 }
 
-/// Returns an enforcer with a saved rule, written as in a file, in a layer of this scope.
+/// Returns an enforcer that contains a saved rule, given as policy file text, in a layer with this scope.
 fn saved(scope: Scope, rule: &str) -> Result<Enforcer, String> {
     let text = format!("schema_version = 1\n[[capabilities.\"Shell.Exec\".rules]]\n{rule}\n");
     let bundle = Bundle::parse_rules(&text, "policy.toml").map_err(|error| error.to_string())?;
@@ -102,7 +102,7 @@ fn host_rules_are_rejected_for_programs_that_run_other_code_or_send_data() {
         let why = saved(Scope::Mine, &format!("{rule}\ndecision = \"allow\"")).err().unwrap_or_else(|| panic!("{rule}"));
         assert!(why.contains(expected), "{rule}: {why}");
     }
-    // A pattern may match such a program; it gets nothing.
+    // A pattern may match a program that must not connect; no host is allowed for it.
     let wide = saved(Scope::Mine, "command = [\"*\"]\nsandboxed = true\nhosts = [\"a.example:443\"]\ndecision = \"allow\"");
     let wide = wide.unwrap();
     for line in ["curl", "python x.py", "make", "cargo build", "./x", "sh x"] {
@@ -144,7 +144,7 @@ fn host_offers_cover_a_download_subcommand_or_exactly_the_command() {
             after.ungrant(&always.offers[0].rules, Some(Path::new(ROOT)));
             assert!(scope.is_some() || reached(&after, line).is_empty(), "{line}");
         }
-        // What the user writes may name fewer hosts, and no other ones.
+        // A rule that the user types may name fewer hosts, but no other hosts.
         let two = offered(line, &[INDEX, "static.example.com:443"]).offers;
         assert!(enforcer.offer_written(&exec(line), &two, rule, now()).is_ok(), "{line}");
         let other = rule.replace("index.example.com", "evil.example");
@@ -214,7 +214,7 @@ proptest! {
         let line = words.join(" ");
         let hosts = reached(&enforcer, &line);
         let rest = line.strip_prefix("cd sub && ").unwrap_or(&line).replace("\"fetch\"", "fetch");
-        // Signs that neither add a command nor change what one does.
+        // These symbols neither add a command nor change the effect of one.
         let command: Vec<&str> = rest.split_whitespace().filter(|word| !["(", ")", "!", ";"].contains(word)).collect();
         let is_fetch = command.starts_with(&["cargo", "fetch"])
             && command[2..].iter().all(|word| ["--locked", "-q"].contains(word));

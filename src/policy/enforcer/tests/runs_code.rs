@@ -1,5 +1,5 @@
-//! Changes of files that run code when a folder is opened need approval in every mode; changes of files used in builds
-//! do not.
+//! Tests that changing files that run code when a folder is opened needs approval in every mode, and that changing
+//! files used in builds does not.
 
 use super::*;
 use crate::protocol::RunsWhen;

@@ -1,5 +1,5 @@
-//! Longer or more complex text makes no denial milder: computed names, brace expansions, programs behind other
-//! programs.
+//! Tests that longer or more complex text does not loosen a denial: computed names, brace expansions, and programs
+//! started by other programs.
 
 use super::*;
 
@@ -60,7 +60,7 @@ fn computed_program_names_need_approval_in_every_mode_if_programs_are_blocked() 
     all(&shell("requires_approval = false"), VerdictKind::Allow, &["$x id", "env $x id"]);
 }
 
-/// Lines that pass the name of a blocked program to an unlisted program, or to one that interprets code.
+/// Lines that pass the name of a blocked program to an unknown program, or to a program that interprets code.
 const PASSED: &[&str] = &[
     "frobnicate sudo id",
     "frobnicate --with=sudo",
@@ -168,7 +168,7 @@ fn blocked_programs_are_found_behind_every_runner() {
         "v=sudo; uv run $v id",
     ];
     all(&enforcer, VerdictKind::Deny, &more);
-    // The same words as data.
+    // The same words as plain data.
     let data = [
         "uv pip install sudo",
         "npm run sudo",

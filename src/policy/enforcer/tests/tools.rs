@@ -1,4 +1,5 @@
-//! MCP tools: an unknown tool needs approval, a changed one needs a new approval, and a disabled one does not exist.
+//! Tests MCP tools: an unknown tool needs approval, a changed tool needs new approval, and a disabled tool does not
+//! exist.
 
 use super::*;
 
@@ -26,7 +27,7 @@ fn cve_2025_54136_mcp_poison_a_changed_tool_needs_a_new_approval() {
         let (verdict, reason) = said(&enforcer, "docs", "search", other);
         assert_eq!((verdict, reason.contains("changed")), (VerdictKind::Ask, true), "{other:?}: {reason}");
     }
-    // The same tool of a server that took the name of another, and a name with the same beginning.
+    // The same tool on a server with a similar name, and names with the same beginning.
     for (server, tool) in [
         ("docs2", "search"),
         ("evil", "docs/search"),
@@ -91,7 +92,7 @@ fn always_allow_saves_an_mcp_tool_with_its_exact_description_and_schema() {
     enforcer.keep(&offer.rules, None).expect("a rule");
     assert_eq!(said(&enforcer, "docs", "read", "f7").0, VerdictKind::Allow);
     assert_eq!(said(&enforcer, "docs", "read", "f8").0, VerdictKind::Ask);
-    // Unlisted tools are not offered, and no name matches more than itself.
+    // Unlisted tools are not offered, and a name with a wildcard is not offered as a rule.
     assert!(under(SEARCH).always(&invoke("web", "get", "f"), now()).offers.is_empty());
     assert!(under(SEARCH).always(&invoke("docs", "*", "f"), now()).offers.is_empty());
 }
@@ -168,7 +169,7 @@ fn custom_tools_need_approval_unless_a_tool_rule_names_them() {
     assert_eq!(ask(&with_rule("decision = \"allow\""), &custom("lint", "f1", true)), VerdictKind::Allow);
     assert_eq!(ask(&with_rule("decision = \"allow\""), &custom("lint2", "f1", true)), VerdictKind::Ask);
     assert_eq!(ask(&with_rule("decision = \"deny\""), &custom("Lint", "f1", true)), VerdictKind::Deny);
-    // Without a grant of commands there is no grant of custom tools.
+    // Without a grant of commands, custom tools are not granted either.
     assert_eq!(ask(&under("[capabilities.\"File.Read\"]\n"), &custom("lint", "f1", true)), VerdictKind::Deny);
     // A project cannot allow anything.
     let project = parsed("schema_version = 1\n[[capabilities.\"Tool.Custom\".rules]]\ntools = [\"*\"]\ndecision = \"allow\"\n");

@@ -1,4 +1,4 @@
-//! Runs outside the sandbox: who may request one, and when.
+//! Tests which commands may run outside the sandbox, and when.
 
 use super::*;
 use crate::protocol::APPROVED_UNSANDBOXED;

@@ -1,20 +1,20 @@
-//! Reader of shell words. A substitution in a word contains commands, so the reader and the scanner of the lexer call
-//! each other.
+//! Reads shell words. Because a substitution in a word contains commands, this reader and the lexer's scanner call each
+//! other.
 
 use crate::policy::shell::escapes::{Style, decode};
 use crate::policy::shell::word::{Parameter, Word, WordPart};
 use std::cell::Cell;
 
-/// Reads words from text, and collects the content of all substitutions.
+/// Reads words from text and collects the content of all substitutions.
 pub(crate) struct WordReader<'t> {
     pub text: &'t str,
     pub at: usize,
     pub substitutions: Vec<String>,
-    /// Whether a quote or a parenthesis never closes.
+    /// Whether a quote or parenthesis is not closed.
     pub unterminated: bool,
     /// Whether the text is nested too deeply or takes too much work to read.
     pub exhausted: bool,
-    /// Whether the text is the result of brace expansion, in which `$'` and `$"` do not begin quotes.
+    /// Whether the text was produced by brace expansion, in which case `$'` and `$"` do not begin quotes.
     expanded: bool,
     depth: usize,
     work: Cell<usize>,
@@ -22,13 +22,13 @@ pub(crate) struct WordReader<'t> {
     searches: Cell<usize>,
 }
 
-/// Operators that may follow the name in `${…}`. Longer operators precede their prefixes.
+/// Operators that may follow the name in `${…}`. Each operator precedes any shorter one with which it begins.
 const OPERATORS: &[&str] = &[
     ":-", ":=", ":?", ":+", "##", "%%", "//", "/#", "/%", "^^", ",,", ":", "-", "=", "?", "+", "#", "%", "/", "^", ",", "@",
     "~~", "~",
 ];
 const DEPTH: usize = 32;
-/// Maximum number of bytes searched for closing brackets, for one text.
+/// Maximum number of bytes examined when searching a text for closing brackets.
 const WORK: usize = 4 * 1024 * 1024;
 
 impl<'t> WordReader<'t> {
@@ -46,12 +46,12 @@ impl<'t> WordReader<'t> {
         }
     }
 
-    /// Creates a reader for text from brace expansion.
+    /// Creates a reader for text produced by brace expansion.
     pub(crate) fn from_expanded(text: &'t str) -> Self {
         Self { expanded: true, ..Self::new(text) }
     }
 
-    /// Returns a word of which only the spelling is known.
+    /// Returns a word whose value is unknown.
     pub(crate) fn unknown_word(raw: &str) -> Word {
         Word { raw: raw.to_owned(), pieces: vec![WordPart::Opaque] }
     }
@@ -110,7 +110,7 @@ impl<'t> WordReader<'t> {
             }
             b'\\' if self.byte(1) == b'\n' => self.at += 2,
             b'\\' if self.at + 1 == self.text.len() => {
-                // A backslash at the end is literal.
+                // A backslash at the end of the text is literal.
                 word.push_text("\\", true);
                 self.at += 1;
             }
@@ -140,7 +140,7 @@ impl<'t> WordReader<'t> {
         self.at = (end + 1).min(self.text.len());
     }
 
-    /// Reads double-quoted text up to `close`. If `close` is 0, reads to the end of the text (a here-document).
+    /// Reads double-quoted text up to `close`. If `close` is 0, reads to the end of the text, as for a here-document.
     pub(crate) fn double_quotes(&mut self, word: &mut Word, close: u8) {
         word.push_text("", true);
         loop {
@@ -213,7 +213,7 @@ impl<'t> WordReader<'t> {
         }
     }
 
-    /// Collects substitutions inside arithmetic or otherwise quoted text.
+    /// Collects the substitutions in arithmetic, or in text that is expanded as if it were quoted.
     pub(crate) fn inside(&mut self, inner: &str) {
         let mut reader = self.child(inner);
         if reader.depth > DEPTH {
@@ -224,7 +224,7 @@ impl<'t> WordReader<'t> {
         self.absorb(reader);
     }
 
-    /// Reads a substitution after `$` or `<`, from its parenthesis.
+    /// Reads a substitution from its opening parenthesis, which follows `$` or `<`.
     fn substitution(&mut self, word: &mut Word, quoted: bool) {
         let end = self.substitution_end(self.at);
         self.unterminated |= end.is_none();
@@ -308,13 +308,14 @@ impl<'t> WordReader<'t> {
         parameter
     }
 
-    /// Reads `$'…'` from its quote, with the escapes of ANSI-C quoting.
+    /// Reads `$'…'` from its opening quote and decodes its ANSI-C escapes.
     fn ansi_quotes(&mut self, word: &mut Word) {
         let text = self.ansi_text();
         word.push_text(&text, true);
     }
 
-    /// Returns the text of `$'…'` from its first quote. A shell finds the closing quote before it decodes escapes.
+    /// Returns the text of `$'…'`, reading from the opening quote. A shell finds the closing quote before it decodes
+    /// escapes.
     pub(crate) fn ansi_text(&mut self) -> String {
         let from = self.at + 1;
         let bytes = self.text.as_bytes();
@@ -328,7 +329,7 @@ impl<'t> WordReader<'t> {
         decode(self.text.get(from..end).unwrap_or_default(), Style::Quotes)
     }
 
-    /// Skips one quoted text, escape, substitution, expansion or character.
+    /// Skips one quotation, escape, substitution, expansion or character.
     pub(crate) fn skip_piece(&mut self) {
         match (self.byte(0), self.byte(1)) {
             (b'<' | b'>', b'(') => {
@@ -339,7 +340,7 @@ impl<'t> WordReader<'t> {
         }
     }
 
-    /// Returns the end of the `((…))` that starts at `open`, if both pairs close together.
+    /// Returns the end of the `((…))` that starts at `open`, or `None` if its parentheses are not closed together.
     pub(crate) fn arithmetic_end(&self, open: usize) -> Option<usize> {
         if self.text.as_bytes().get(open + 1) != Some(&b'(') {
             return None;
@@ -348,7 +349,7 @@ impl<'t> WordReader<'t> {
         (self.text.as_bytes().get(inner + 1) == Some(&b')')).then_some(inner + 2)
     }
 
-    /// Returns the position of the unquoted bracket that closes the one at `from`.
+    /// Returns the position of the unquoted bracket that matches the opening bracket before `from`.
     fn closing(&self, from: usize, open: u8, close: u8) -> Option<usize> {
         if self.searches.get() > DEPTH || self.work.get() > WORK {
             self.work.set(WORK + 1);
@@ -400,8 +401,8 @@ impl<'t> WordReader<'t> {
         self.text.as_bytes().iter().skip(from).position(|byte| *byte == wanted).map(|offset| from + offset)
     }
 
-    /// Returns the position at which the parenthesis at `open` closes. The content is parsed as commands, because
-    /// `case` patterns, comments and here-documents contain parentheses too.
+    /// Returns the position of the parenthesis that closes the one at `open`. The content is parsed as commands,
+    /// because `case` patterns, comments and here-documents may contain parentheses too.
     fn substitution_end(&self, open: usize) -> Option<usize> {
         if self.depth > DEPTH || self.work.get() > WORK {
             self.work.set(WORK + 1);
@@ -418,7 +419,7 @@ impl<'t> WordReader<'t> {
     }
 }
 
-/// Returns whether the content of `((…))` is not arithmetic and must be parsed as commands.
+/// Returns whether the content of `((…))` may be commands rather than arithmetic.
 pub(crate) fn could_be_commands(inner: &str) -> bool {
     inner.contains([';', '\n'])
 }

@@ -1,4 +1,4 @@
-//! Redirects of a simple command, and here-documents after its line.
+//! Redirects of a simple command, and the here-documents that follow its line.
 
 use super::super::names::is_descriptor_name;
 use super::super::word::Word;
@@ -27,7 +27,7 @@ impl Scanner<'_> {
         self.current.redirects.push(Redirect { operator: operator.to_owned(), target });
     }
 
-    /// Handles a number directly before a redirect, which is a descriptor instead of a word.
+    /// Handles a number directly before a redirect, which is a file descriptor rather than an argument.
     fn descriptor(&mut self) {
         let glued = self.reader.at > 0 && !self.reader.text.as_bytes()[self.reader.at - 1].is_ascii_whitespace();
         let number = |word: &Word| !word.raw.is_empty() && word.raw.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Comparison of the words that aye parses from a line with those that bash passes to a program.
+//! Compares the words that aye parses from a line with those that bash passes to a program.
 
 use super::super::arg::UNKNOWN;
 use super::super::{Arg, ParsedLine, read};
@@ -8,19 +8,19 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 const HOME: &str = "/home/user";
-/// Number of words that one process of bash expands.
+/// Number of words expanded by one bash process.
 const BATCH: usize = 2_000;
-/// File names that globs of the words can match.
+/// Names of files that globs in the words can match.
 const FILES: &[&str] = &["a", "b", "x", "-delete", "-a", "a,b", "1", "2", "ax", "bx", "a]"];
 
-/// Result of one word in bash: without file name expansion, and with it.
+/// A word as expanded by bash, without and with file name expansion.
 #[derive(Debug, PartialEq, Eq)]
 struct Expanded {
     plain: Vec<String>,
     globbed: Vec<String>,
 }
 
-/// A deterministic generator of pseudo-random numbers.
+/// Deterministic pseudo-random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -194,7 +194,7 @@ const TILDES: &[&str] = &[
 ];
 const TURNS: &[&[&str]] = &[LETTERS, BRACES, BRACES, SEQUENCES, QUOTED, QUOTED, ANSI, ANSI, GLOBS, TILDES];
 
-/// Returns a word of up to eight pieces, some of which contain words.
+/// Generates a word of up to eight pieces, some of which contain words themselves.
 fn word(dice: &mut Dice, depth: usize) -> String {
     let mut word = String::new();
     for _ in 0..=dice.roll(7 - depth) {
@@ -213,7 +213,7 @@ fn word(dice: &mut Dice, depth: usize) -> String {
         word.push_str(dice.pick(turn));
     }
     if depth == 0 && word.matches("..").count() > 2 {
-        // Several sequences multiply the number of words.
+        // Several sequences would multiply the number of words.
         return self::word(dice, depth);
     }
     if depth == 0 && begins_comment(&word) {
@@ -223,7 +223,7 @@ fn word(dice: &mut Dice, depth: usize) -> String {
     word
 }
 
-/// Returns whether bash treats the whole word as a comment. A line that continues on the next one begins no comment.
+/// Returns whether bash treats the whole word as a comment. Line continuations before the `#` make no difference.
 fn begins_comment(word: &str) -> bool {
     word.trim_start_matches("\\\n").starts_with('#')
 }
@@ -237,7 +237,8 @@ fn generated_words_are_not_comments() {
     assert!(!["a#", "'#'", "\\#", ""].into_iter().any(begins_comment));
 }
 
-/// Returns the result of each word in bash, in a directory with some files; `None` for a word that bash cannot parse.
+/// Expands each word with bash in a directory that contains some files. Returns `None` for each word that bash cannot
+/// parse.
 fn bash(words: &[String], directory: &Path) -> Vec<Option<Expanded>> {
     let script = r#"
         words() { printf '%s\0' "$@"; }
@@ -288,13 +289,13 @@ fn bash(words: &[String], directory: &Path) -> Vec<Option<Expanded>> {
     found
 }
 
-/// Returns the text that a program would get for an argument.
+/// Returns the text that a program would receive for an argument.
 fn given(arg: &Arg) -> String {
     if arg.tilde && (arg.text == "~" || arg.text.starts_with("~/")) { arg.text.replacen('~', HOME, 1) } else { arg.text.clone() }
 }
 
-/// Returns whether the reading of `words WORD` is complete. The error describes how it differs from bash. A line that
-/// needs approval for another reason allows nothing, whatever its words are.
+/// Returns whether all words in the reading of `words WORD` are known. The error describes how the reading differs from
+/// bash. A line that needs approval for another reason may be read differently.
 fn difference(line: &ParsedLine, expanded: Option<&Expanded>) -> Result<bool, String> {
     let floors: Vec<&str> = line.floors.iter().chain(line.parts.iter().flat_map(|part| &part.floors)).copied().collect();
     let readings: Vec<&[Arg]> = line
@@ -373,7 +374,8 @@ fn words_are_expanded_as_in_bash() {
     alike(1_000, 0x2545_F491_4F6C_DD1D);
 }
 
-/// Expands a million words. `AYE_WORDS` sets the number of words, `AYE_WORDS_SEED` the seed.
+/// Compares the expansion of a million words with bash. `AYE_WORDS` sets the number of words, and `AYE_WORDS_SEED` sets
+/// the seed.
 #[test]
 #[ignore = "expands a million words with bash, which takes minutes"]
 fn a_million_words_are_expanded_as_in_bash() {

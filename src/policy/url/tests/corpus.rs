@@ -1,5 +1,5 @@
-//! Shared corpus of URLs, for verdicts that depend only on the text. Cases that need a resolver run with the code that
-//! makes requests.
+//! Tests verdicts that depend only on the text of a URL, using the shared corpus. Cases that need a resolver are tested
+//! with the code that sends requests.
 
 use super::*;
 

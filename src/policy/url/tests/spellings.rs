@@ -1,9 +1,9 @@
-//! Addresses in all possible spellings, and arbitrary text.
+//! Tests addresses in all possible spellings, and arbitrary text.
 
 use super::*;
 use crate::policy::request::may_connect;
 
-/// Returns spellings of a private address that no list of forbidden texts contains.
+/// Returns spellings of a private address, of which there are too many to list in a policy.
 fn forms(address: Ipv4Addr) -> Vec<String> {
     let number = u32::from(address);
     let [a, b, c, d] = address.octets();
@@ -192,6 +192,6 @@ fn unusual_spellings_of_public_addresses_need_approval_with_the_plain_address() 
         assert_eq!(told.verdict, VerdictKind::Ask, "{url}");
         assert!(told.reason.contains("`93.184.216.34`"), "{}", told.reason);
     }
-    // Octal for some programs, decimal for others.
+    // Some programs read these numbers as octal, others as decimal.
     expect(&enforcer, VerdictKind::Deny, &["http://010.8.8.8/", "http://0135.0270.0330.0042/", "http://093.184.216.34/"]);
 }
