@@ -5,29 +5,28 @@ use crate::protocol::{ChangedBy, SessionId, TaskId};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-/// Session, task and step to which changes are attributed.
+/// Session, task and step to which a change is attributed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Attribution {
     pub session: SessionId,
-    /// Task of the changes, if any.
+    /// Task that made the change, if any.
     pub task: Option<TaskId>,
-    /// Step, counted over the session; 0 before the first step.
+    /// Step number within the session; 0 before the first step.
     pub step: u64,
 }
 
-/// Path that differs from its state at the start of the session, or before the task first changed
-/// it.
+/// Path that differs from its baseline: its state at the start of the session, or before the task first changed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Difference {
     pub path: PathBuf,
     pub before: StoredState,
-    /// Reason why the original content was not stored; absent if it was.
+    /// Reason why the original content was not stored; `None` if it was stored.
     pub why: Option<String>,
     pub now: StoredState,
     pub by: Vec<ChangedBy>,
 }
 
-/// Path whose state is known, so that it need not be read.
+/// Changed path whose earlier state is already known, so the file need not be read again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KnownPath {
     pub path: PathBuf,
@@ -37,15 +36,15 @@ pub(crate) struct KnownPath {
     pub after: Option<StoredState>,
 }
 
-/// All changed paths.
+/// Paths that differ from their baselines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Differences {
     pub files: Vec<Difference>,
-    /// Number of paths beyond the limit for one session.
+    /// Number of changed paths omitted because the session exceeded its limit.
     pub left_out: u64,
 }
 
-/// Running command that may still change paths below the root of a snapshot.
+/// Running command that may still change files below the snapshot's root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunSpan {
     pub number: i64,
@@ -53,25 +52,25 @@ pub(crate) struct RunSpan {
     pub since: Checkpoint,
 }
 
-/// State of a path, with a fingerprint for comparisons.
+/// State of a path, with a fingerprint for comparing it with other states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MarkedState {
     pub stood: StoredState,
     pub mark: Vec<u8>,
-    /// Reason why the content is not stored; absent if it is.
+    /// Reason why the content was not stored; `None` if it was stored.
     pub why: Option<String>,
 }
 
-/// Change of a path in one step.
+/// Change made to a path during one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Touch {
     pub path: PathBuf,
     pub task: Option<TaskId>,
     pub before: MarkedState,
-    /// Fingerprint of the state after the step, if it was read.
+    /// Fingerprint of the path's state after the step, if that state was read.
     pub after: Option<Vec<u8>>,
     pub by: Vec<ChangedBy>,
-    /// Whether another writer changed the path during the step.
+    /// Whether something else also changed the path during the step.
     pub mixed: bool,
 }
 
@@ -81,55 +80,55 @@ pub(crate) struct TouchedDirectory {
     pub path: PathBuf,
     pub task: Option<TaskId>,
     pub made: bool,
-    /// Mode of the directory, if it was removed.
+    /// Permission bits of a removed directory.
     pub mode: u32,
 }
 
-/// All changes since a step, oldest first.
+/// All changes made since a given step, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ChangeHistory {
     pub files: Vec<Touch>,
     pub directories: Vec<TouchedDirectory>,
-    /// Descriptions of changes that were not seen or not stored.
+    /// Descriptions of changes that were not detected or whose original content was not stored.
     pub gaps: Vec<String>,
-    /// Number of changes beyond the limit for one session.
+    /// Number of changes omitted because the session exceeded its limit.
     pub left_out: u64,
 }
 
-/// Storage for the baselines of sessions. The first baseline stored for a path is never replaced.
+/// Baseline storage for sessions. The first baseline of a path is never replaced.
 pub(crate) trait Baselines: Send + Sync {
-    /// Stores baselines before a tool changes these paths or paths below them.
+    /// Stores the baselines of these paths, and of everything below them, before a tool changes them.
     fn keep(&self, owner: Attribution, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// Records the state of these paths after a tool changed them.
+    /// Records the state of these paths after a tool has changed them.
     fn record_tool_change(&self, owner: Attribution, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// Records changes found afterwards, of paths without a known state.
+    /// Records changes detected after the fact. Paths whose earlier state is already known are skipped.
     fn note(&self, owner: Attribution, by: ChangedBy, noted: Vec<KnownPath>) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// Begins a span, before a command that can change files of the snapshot.
+    /// Begins a span for a command that may change files in the snapshot. Must be called before the command starts.
     fn begin_span(&self, owner: Attribution, since: Checkpoint) -> BoxFuture<'_, Result<RunSpan, CheckpointError>>;
-    /// Records the changes of a command. Ends the span, unless the command is still running (`goes_on`).
+    /// Records the changes that a command made. Ends the span unless the command is still running (`goes_on`).
     fn end_span(&self, span: RunSpan, changed: Vec<PathDifference>, goes_on: bool) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// Returns the changed paths that a file tool of another session wrote while the command ran, and that have not
-    /// changed since.
+    /// Returns those of the changed paths that another session's file tool wrote while the command ran and that have
+    /// not changed since.
     fn written_by_others(
         &self,
         span: RunSpan,
         changed: Vec<PathDifference>,
     ) -> BoxFuture<'_, Result<HashSet<PathBuf>, CheckpointError>>;
-    /// Returns the open spans of this process and of processes that died.
+    /// Returns a session's open spans, including spans left open by processes that have exited.
     fn open_spans(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<RunSpan>, CheckpointError>>;
-    /// Returns the first snapshot of each root in the session.
+    /// Returns the session's first snapshot of each root.
     fn first(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Checkpoint>, CheckpointError>>;
-    /// Returns the state of these paths in the snapshot.
+    /// Returns the state of each path in the given snapshot.
     fn states_at(&self, since: Checkpoint, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<StoredState>, CheckpointError>>;
-    /// Records directories that were created or removed by the task of the owner.
+    /// Records directories that the owner created or removed.
     fn note_directories(&self, owner: Attribution, noted: Vec<TouchedDirectory>) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// Records a change that cannot be undone, and why.
+    /// Records that a change cannot be undone, with a description for the user.
     fn note_gap(&self, owner: Attribution, words: String) -> BoxFuture<'_, Result<(), CheckpointError>>;
-    /// Returns the changes of this step and of all later steps of the session.
+    /// Returns the changes made in this and all later steps of the session.
     fn trail(&self, session: SessionId, step: u64) -> BoxFuture<'_, Result<ChangeHistory, CheckpointError>>;
-    /// Returns the current state of these paths.
+    /// Returns the current state of each path.
     fn current_states(&self, paths: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<MarkedState>, CheckpointError>>;
-    /// Compares paths with their baselines. With a task, compares them with their state before the task first changed
-    /// them.
+    /// Compares changed paths with their baselines. If a task is given, compares them with their state before that
+    /// task first changed them.
     fn differences(&self, session: SessionId, task: Option<TaskId>) -> BoxFuture<'_, Result<Differences, CheckpointError>>;
 }

@@ -1,30 +1,30 @@
-//! Order of calls: decides whether a call waits for an earlier one.
+//! Ordering of tool calls, which decides whether a call must wait for an earlier one.
 
 use super::{Footprint, Plan, touched_path};
 use crate::protocol::{Action, Place};
 use std::path::PathBuf;
 
-/// Paths that a call reads, writes and runs, for the comparison with earlier calls. Paths in its arguments are included
-/// even if its plan fails or finds nothing to change, because an earlier call may change that.
+/// Paths that a call reads, writes or runs, compared with those of earlier calls. Paths named in the arguments are
+/// included even if planning failed or found nothing to change, because an earlier call may change that result.
 #[derive(Debug, Default)]
 pub(crate) struct CallOrder {
     touches: Vec<PathBuf>,
-    /// Files whose content the call would run.
+    /// Files whose content the call would execute.
     runs: Vec<PathBuf>,
-    /// Whether the call changes the paths that it touches.
+    /// Whether the call changes the paths in `touches`.
     changes: bool,
     /// Whether the call writes or deletes files named in its arguments.
     writes: bool,
     /// Whether the call may change any file, because it runs a command.
     command: bool,
-    /// Whether planning failed with the current files, or the call would read a missing file.
+    /// Whether planning failed given the current files, or the call would read a missing file.
     failed: bool,
-    /// Kind of the call if effects of commands are approved: it starts after all earlier writing
-    /// calls.
+    /// Kind of the call, set if it runs in a layer or the user approves effects rather than calls. Such a call starts
+    /// only after all earlier calls that write.
     turn: Option<TurnKind>,
 }
 
-/// Kind of a call whose order relative to other calls is fixed.
+/// Kind of a call whose position relative to other calls is fixed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnKind {
     Reads,
@@ -32,7 +32,7 @@ pub(crate) enum TurnKind {
 }
 
 impl CallOrder {
-    /// Returns the order of a planned call. `scope`: actions derived from the arguments alone.
+    /// Returns the order of a planned call. `scope` contains the actions derived from the arguments alone.
     pub(crate) fn for_plan(plan: &Plan, scope: &[Action]) -> Self {
         let mut order = Self::for_actions(plan.actions.iter().chain(scope), plan.changes);
         order.runs.clone_from(&plan.runs);
@@ -40,12 +40,12 @@ impl CallOrder {
         order
     }
 
-    /// Sets how the call is ordered relative to others.
+    /// Sets the kind of a call whose position relative to other calls is fixed.
     pub(crate) fn with_turn(self, turn: Option<TurnKind>) -> Self {
         Self { turn, ..self }
     }
 
-    /// Returns the order of a call that is not planned yet.
+    /// Returns the order of a call that has not been planned yet.
     pub(crate) fn for_scope(scope: &[Action]) -> Self {
         Self::for_actions(scope.iter(), scope.iter().any(|action| writes(action) || action.is_command()))
     }
@@ -64,10 +64,10 @@ impl CallOrder {
         Self { touches, runs: Vec::new(), changes: changes || writes, writes, command, failed: false, turn: None }
     }
 
-    /// Returns whether this call waits for an earlier one. Calls on the same path run in order if one of them changes
-    /// it. The paths of a command are unknown, so commands and calls that write files wait for each other. A call that
-    /// cannot be planned, or that names a missing file, waits for every command, because the command may create the
-    /// file.
+    /// Returns whether this call must wait for an earlier one. Calls on the same path run in order if either of them
+    /// changes it. Because the paths that a command uses are unknown, commands and file-writing calls wait for each
+    /// other. A call that cannot be planned or that names a missing file waits for every command, which may create
+    /// the file.
     pub(crate) fn waits_for(&self, earlier: &Self) -> bool {
         self.footprint().collides(&earlier.footprint())
             || self.command && earlier.writes
@@ -75,7 +75,7 @@ impl CallOrder {
             || self.turn.is_some() && earlier.is_writing()
     }
 
-    /// Returns whether later calls may depend on its effects.
+    /// Returns whether later calls may depend on this call's effects.
     fn is_writing(&self) -> bool {
         (self.writes || self.command) && self.turn != Some(TurnKind::Reads)
     }
@@ -85,12 +85,12 @@ impl CallOrder {
     }
 }
 
-/// Returns whether the arguments of a call show that it writes files.
+/// Returns whether an action writes or deletes a file.
 pub(crate) fn writes(action: &Action) -> bool {
     matches!(action, Action::Write { .. } | Action::Delete { .. })
 }
 
-/// Returns whether an action would read a missing file.
+/// Returns whether an action would read a file that does not exist.
 fn reads_nothing(action: &Action) -> bool {
     matches!(action, Action::Read { target } if target.place == Place::Missing)
 }

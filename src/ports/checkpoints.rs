@@ -1,20 +1,20 @@
-//! Checkpoints: snapshots of file content before a change.
+//! Checkpoints: snapshots of file content taken before a change.
 
 use super::BoxFuture;
 use std::path::PathBuf;
 
-/// Snapshot of the files in a directory. Later snapshots have higher numbers.
+/// Snapshot of the files below a directory. Later snapshots have higher numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Checkpoint {
     pub number: i64,
     pub root: PathBuf,
-    /// First files that were not stored, relative to the root, each with the reason.
+    /// First few files that were not stored, relative to the root, each with the reason.
     pub left_out: Vec<(PathBuf, String)>,
     /// Total number of files that were not stored.
     pub left_out_count: u64,
 }
 
-/// State of a path in a snapshot.
+/// State of a path, as recorded in a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StoredState {
     Missing,
@@ -26,21 +26,21 @@ pub(crate) enum StoredState {
     Link {
         to: PathBuf,
     },
-    /// File without stored content.
+    /// File whose content was not stored.
     Unkept,
 }
 
-/// Unique identifier of stored content.
+/// Unique identifier of stored file content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ContentId(pub [u8; 32]);
 
-/// Path that differs from the snapshot.
+/// Path whose current state differs from its state in the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathDifference {
-    /// Path relative to the root.
+    /// Path relative to the snapshot's root.
     pub path: PathBuf,
     pub before: StoredState,
-    /// Current state. Its content is only on disk.
+    /// Current state. Its content has not been stored and exists only on disk.
     pub after: StoredState,
 }
 
@@ -50,12 +50,12 @@ pub(crate) struct CheckpointError {
     pub message: String,
 }
 
-/// Storage for snapshots of files. `files` lists all files to include, relative to the root; symlinks are allowed.
+/// Snapshot storage. `files` lists every file to include, relative to the root, and may contain symlinks.
 pub(crate) trait Checkpoints: Send + Sync {
-    /// Takes a snapshot. Checks every file, and copies those that changed since the last snapshot.
+    /// Takes a snapshot. Every file is checked, but only files that changed since the last snapshot are copied.
     fn take(&self, root: PathBuf, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Checkpoint, CheckpointError>>;
-    /// Compares the snapshot with the current files, and returns the changed paths in order.
+    /// Compares a snapshot with the current files and returns the changed paths in sorted order.
     fn changes(&self, since: Checkpoint, files: Vec<PathBuf>) -> BoxFuture<'_, Result<Vec<PathDifference>, CheckpointError>>;
-    /// Returns stored content; an error if it was evicted or is damaged.
+    /// Returns stored content. Fails if the content has been evicted or is damaged.
     fn content(&self, id: ContentId) -> BoxFuture<'_, Result<Vec<u8>, CheckpointError>>;
 }

@@ -1,11 +1,10 @@
-//! Diagnostics of language servers about proposed and saved text.
+//! Language server diagnostics for proposed and saved text.
 
 use super::BoxFuture;
 use crate::protocol::{FileDiagnostics, LanguageServerStatus};
 use std::path::{Path, PathBuf};
 
-/// Text of a file before and after a change. A side without text means that the file does not exist
-/// there.
+/// Text of a file before and after a change. `None` means that the file does not exist at that point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProposedText {
     /// Path with symlinks resolved.
@@ -14,17 +13,17 @@ pub(crate) struct ProposedText {
     pub after: Option<String>,
 }
 
-/// Language servers of a session. A query returns within its time limit even if a server does not; files without a
-/// response are missing from the result. No server is started for files that it does not cover.
+/// A session's language servers. Queries return within a time limit even if a server does not respond; that server's
+/// files are then missing from the result. A server is started only when a file in one of its languages is queried.
 pub(crate) trait Diagnostics: Send + Sync {
-    /// Returns the diagnostics of an unsaved change. Afterwards, the servers see the files as they are on disk.
+    /// Returns the diagnostics for an unsaved change. Afterwards, the servers use the files on disk again.
     fn check_proposal(&self, texts: Vec<ProposedText>) -> BoxFuture<'_, Vec<FileDiagnostics>>;
-    /// Notifies the servers that the change is saved, and returns its diagnostics.
+    /// Notifies the servers that the change has been saved and returns its diagnostics.
     fn check_saved(&self, texts: Vec<ProposedText>) -> BoxFuture<'_, Vec<FileDiagnostics>>;
-    /// Returns whether a server covers the language of a file.
+    /// Returns whether a server handles the file, based on the file's location and language.
     fn covers(&self, path: &Path) -> bool;
     /// Returns the state of each language server.
     fn statuses(&self) -> Vec<LanguageServerStatus>;
-    /// Ends all servers; completes when their processes have exited.
+    /// Shuts down all servers. The future completes once their processes have exited.
     fn end(&self) -> BoxFuture<'_, ()>;
 }

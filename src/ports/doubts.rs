@@ -1,36 +1,35 @@
-//! Doubts about a plan: facts on disk that require approval although the policy allows the call.
+//! Doubts about a plan: facts on disk that make a call require approval even though the policy allows it.
 
 use crate::policy::UnaskedConditions;
 
-/// Reasons for approval, by the kind of rule that allows the call. A call that the user approves runs despite these
-/// doubts.
+/// Reasons to require approval, grouped by how the policy allows the call. Once the user approves the call, it runs
+/// despite these doubts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Doubts {
-    /// Reason for a call that would run without approval and may have effects.
+    /// Reason that applies if the call would run without approval and may have effects.
     pub unasked: Option<String>,
-    /// Reason for a command line that a rule allows because of its program names.
+    /// Reason that applies if a rule allows the command line by its program names.
     pub by_name: Option<String>,
-    /// Reason for a command line that is allowed because it only reads.
+    /// Reason that applies if the command line is allowed because it is read-only.
     pub as_reading: Option<String>,
-    /// Reason for a command line that a rule allows because of its words: a symlink redirects one of its operands.
+    /// Reason that applies if a rule allows the command line by its text: a symlink redirects one of its operands.
     pub through_links: Option<String>,
-    /// Reason for any call: a skill does not list the tool, or a file of a skill changed. Approval is required before
-    /// the run.
+    /// Reason that applies to any call: a skill does not list the tool, or one of a skill's files has changed.
     pub skill: Option<String>,
-    /// Reason for any call: a hook requires approval.
+    /// Reason that applies to any call: a hook requires approval.
     pub hook: Option<String>,
-    /// Reason for any call: the user reviews the changes before they are applied.
+    /// Reason that applies to any call: the user reviews changes before they are applied.
     pub review: Option<String>,
 }
 
 impl Doubts {
-    /// Returns the reason for approval that applies to any call.
+    /// Returns the combined reasons that apply to any call, or `None` if there are none.
     pub(super) fn about_any_call(&self) -> Option<String> {
         let reasons: Vec<&str> = [&self.skill, &self.hook, &self.review].into_iter().flatten().map(String::as_str).collect();
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 
-    /// Returns the reason for approval of a call that the policy allows on these grounds.
+    /// Returns the reason that applies to a call the policy allows under these conditions, if any.
     pub(super) fn reason_to_ask(&self, relies: UnaskedConditions) -> Option<&str> {
         let by_name = self.by_name.as_deref().filter(|_| relies.by_name || relies.as_reading);
         let own = if relies.as_reading { self.as_reading.as_deref() } else { self.unasked.as_deref() };

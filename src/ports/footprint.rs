@@ -1,21 +1,21 @@
-//! Footprint of a call: the paths that it reads and writes. It determines which calls may run at the same time.
+//! Call footprints: the paths that a call reads and writes, which determine the calls that may run at the same time.
 
 use super::Plan;
 use crate::protocol::Action;
 use std::path::PathBuf;
 
-/// Paths that a call touches according to its plan, and whether it changes them.
+/// Paths that a call touches according to its plan, and whether the call changes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Footprint<'a> {
     pub changes: bool,
     pub touches: &'a [PathBuf],
-    /// Files whose content the call would run.
+    /// Files whose content the call would execute.
     pub runs: &'a [PathBuf],
 }
 
 impl Footprint<'_> {
-    /// Returns whether two calls must run in order: both touch the same path and at least one changes it, or one call
-    /// changes a file that the other call runs.
+    /// Returns whether two calls must run in order: either both touch the same path and at least one of them changes
+    /// it, or one of them changes a file that the other executes.
     pub(crate) fn collides(&self, other: &Footprint<'_>) -> bool {
         let meet = |these: &[PathBuf], those: &[PathBuf]| {
             these.iter().any(|path| those.iter().any(|also| path.starts_with(also) || also.starts_with(path)))
@@ -26,7 +26,7 @@ impl Footprint<'_> {
     }
 }
 
-/// Returns the path that an action concerns.
+/// Returns the path that an action operates on, or `None` if the action does not name a path.
 pub(crate) fn touched_path(action: &Action) -> Option<PathBuf> {
     match action {
         Action::Read { target }
@@ -45,7 +45,7 @@ pub(crate) fn touched_path(action: &Action) -> Option<PathBuf> {
 }
 
 impl Plan {
-    /// Returns all paths that the plan touches.
+    /// Returns every path that the plan touches.
     pub(crate) fn touches(&self) -> Vec<PathBuf> {
         self.actions.iter().filter_map(touched_path).collect()
     }

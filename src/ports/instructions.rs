@@ -1,19 +1,19 @@
-//! Project instructions for a directory or for certain files.
+//! Project instructions that apply to a directory or to certain files.
 
 use std::path::{Path, PathBuf};
 
-/// Instructions that apply to one part of a project.
+/// Instructions for one part of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Instructions {
     pub file: PathBuf,
-    /// Part of the project, as a phrase for the model: `everything below /w/src`.
+    /// The part of the project, as a phrase for the model, such as `everything below /w/src`.
     pub part: String,
     pub text: String,
 }
 
-/// Source of instructions. Reads a few files in each directory above the given file.
+/// Source of project instructions. Each lookup reads a few files in every directory above the given file.
 pub(crate) trait InstructionSource: Send + Sync {
-    /// Returns the instructions of the directories between the workspace and this file, outermost first, and the path
-    /// rules that match the file. Excludes the instructions of the workspace itself.
+    /// Returns the instructions from the directories between the workspace and this file, outermost first, followed
+    /// by the path rules that match the file. The workspace's own instructions are excluded.
     fn instructions_for(&self, file: &Path) -> Vec<Instructions>;
 }

@@ -1,4 +1,4 @@
-//! Journal: intents before they are executed, and their results.
+//! Session journal, which records each intent before it is carried out, and its result.
 
 use super::{BoxFuture, SavedTail};
 use crate::protocol::{
@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Record in the journal of a session. Only `session::SessionState` interprets it.
+/// Record in a session's journal. Only `session::SessionState` interprets records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub(crate) enum Record {
@@ -20,11 +20,11 @@ pub(crate) enum Record {
         prompt: Message,
         max_steps: u32,
     },
-    /// All queued messages at this time.
+    /// The full message queue at this point.
     Queue {
         prompts: Vec<QueuedMessage>,
     },
-    /// Messages sent while the task was running. They follow the results of the step.
+    /// A message was sent while the task was running. It follows the step's results.
     Steered {
         message: Message,
     },
@@ -33,12 +33,12 @@ pub(crate) enum Record {
         step_id: StepId,
         step_count: u32,
     },
-    /// Text of a response that is still arriving, since the last such record of this step.
+    /// Streamed response text received since the last record of this kind in the step.
     PartialAnswer {
         step_id: StepId,
         text: String,
     },
-    /// The text received so far is discarded.
+    /// The text received so far was discarded.
     AnswerDiscarded {
         step_id: StepId,
         reason: String,
@@ -49,14 +49,14 @@ pub(crate) enum Record {
         stop_reason: StopReason,
         latency_ms: u64,
         model: String,
-        /// Cost in US dollars, if the price was known.
+        /// Cost in US dollars, if the price is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
         /// Whether some counts are estimated because the provider did not report them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// A request ended without a response, at this cost.
+    /// A request ended without a response but had a cost.
     Wasted {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,18 +64,18 @@ pub(crate) enum Record {
         /// Whether some counts are estimated because the provider did not report them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
-        /// Model that was used, if it was not the current model.
+        /// Model that received the request, if it was not the current model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
-    /// A summary replaces the messages up to this one.
+    /// A summary replaced all messages up to `until`.
     Compacted {
         /// Last message that the summary replaces.
         until: MessageId,
-        /// Message with the summary.
+        /// Message that contains the summary.
         message: Message,
         compaction: Compaction,
-        /// Messages in the replaced range that remain: the user's messages for the running task.
+        /// Messages within the replaced range that are still sent: the user's messages about the running task.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         verbatim: Vec<MessageId>,
         usage: Usage,
@@ -86,13 +86,13 @@ pub(crate) enum Record {
         estimated: bool,
     },
     CompactionUndone,
-    /// Compaction starts.
+    /// A compaction started.
     CompactionStarted {
         trigger: CompactionTrigger,
     },
-    /// Compaction ended without a summary.
+    /// A compaction ended without producing a summary.
     CompactionGivenUp,
-    /// The oldest messages are no longer sent, so that the remaining messages fit this estimated number of tokens.
+    /// The oldest messages are no longer sent, so the remaining ones fit into this estimated number of tokens.
     Truncated {
         tokens: u64,
         removed: u64,
@@ -106,12 +106,12 @@ pub(crate) enum Record {
     BudgetSet {
         limit: BudgetLimit,
     },
-    /// Requests to this model are counted at an assumed price, because its price is unknown.
+    /// Requests to this model are counted at an assumed price, because its actual price is unknown.
     PriceAssumed {
         model: String,
         price: AssumedPrice,
     },
-    /// The hooks before a call ran. If they rewrote it, it is planned and judged with these arguments.
+    /// The pre-call hooks ran. If they rewrote the arguments, the call is planned and judged with the new arguments.
     Hooked {
         tool_call_id: CallId,
         hooks: CallHooks,
@@ -133,70 +133,70 @@ pub(crate) enum Record {
         tool_call_id: CallId,
         decision: Decision,
     },
-    /// The files of a call had changed before it ran. Nothing was written, and the call is planned again for the
-    /// current files.
+    /// Files that the call uses changed before it ran. Nothing was written, and the call is planned again based on
+    /// the current files.
     Renewed {
         tool_call_id: CallId,
     },
-    /// The effects of a command were not applied, because files had changed since it ran. The user decides whether it
-    /// runs again.
+    /// The effects of a command were not applied because files had changed since the command ran. The user decides
+    /// whether to run it again.
     Conflicted {
         tool_call_id: CallId,
-        /// Changed files, for the user.
+        /// Description of the changed files, for the user.
         reason: String,
     },
-    /// The policy denied the call.
+    /// The policy denied a call.
     Refused {
         tool_call_id: CallId,
         rule: String,
         reason: String,
     },
-    /// A rule was saved to the user's policy files.
+    /// Rules were saved to one of the user's policy files.
     RuleSaved {
         rules: Vec<GrantRule>,
         scope: GrantScope,
-        /// Rule names, as in verdicts: `mine-here:14`.
+        /// Rule names as shown in verdicts, such as `mine-here:14`.
         names: Vec<String>,
     },
     RuleRemoved {
         rules: Vec<GrantRule>,
         scope: GrantScope,
     },
-    /// The user approved a plan. Its actions are allowed until the task ends, as far as a plan may cover them. A record
-    /// without actions ends the mandate of an earlier plan.
+    /// The user approved a plan. Its actions are allowed until the task ends, within the limits that the policy sets
+    /// for plans. A record without actions revokes the mandate of an earlier plan.
     MandateSet {
-        /// Digest of the plan that was shown; absent if the mandate ends.
+        /// Digest of the plan that was shown; `None` if the mandate is revoked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<String>,
-        /// Actions that were shown as allowed.
+        /// Actions that the approval prompt listed as allowed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         actions: Vec<Action>,
-        /// Actions of the plan that still need approval.
+        /// Actions in the plan that still need approval.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         asks: Vec<Action>,
     },
-    /// A command starts in a preview; nothing is applied.
+    /// A command started in a preview. None of its changes have been applied.
     PreviewStarted {
         tool_call_id: CallId,
-        /// Whether the preview started without approval; only its effects need approval then.
+        /// Whether the preview started without approval, in which case only its effects may need approval.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unasked: bool,
-        /// Hosts that rules let the command reach.
+        /// Hosts that rules allow the command to connect to.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         hosts: Vec<SandboxAccess>,
     },
-    /// A command that ran in a layer without approval has ended. Nothing is applied yet.
+    /// A command that ran in a layer without approval ended. None of its changes have been applied yet.
     LayerEnded {
         tool_call_id: CallId,
-        /// Exit status: `exit 0`, `killed after 300 s`.
+        /// Exit status, such as `exit 0` or `killed after 300 s`.
         ended: String,
         output: String,
-        /// Number of paths that would change.
+        /// Number of paths that applying the effects would change.
         paths: u64,
         /// Digest of all effects and the output.
         digest: String,
     },
-    /// Changes of a preview that will be applied without approval.
+    /// A preview produced changes that will be applied without approval.
     Previewed {
         tool_call_id: CallId,
         proposal: Option<Proposal>,
@@ -210,7 +210,7 @@ pub(crate) enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// A review sent a request, which is not part of the thread or of a task.
+    /// A review sent a request to a model. The request belongs neither to the thread nor to a task.
     Reviewed {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -219,21 +219,21 @@ pub(crate) enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// The preview no longer exists; the call is planned and judged again.
+    /// The preview no longer exists. The call is planned and judged again.
     PreviewDropped {
         tool_call_id: CallId,
     },
-    /// The call starts. From here on, its effect may have happened.
+    /// A call started. From this point on, it may have had effects.
     Started {
         tool_call_id: CallId,
         rule: String,
-        /// State of the changed paths before and after.
+        /// States of the changed paths before and after the call.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         places: Vec<PlaceChange>,
-        /// Note for the model about the user's changes to the call.
+        /// Note that tells the model how the user changed the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         told: Option<String>,
-        /// Command that runs instead, if the user edited the line.
+        /// Command that runs instead of the proposed one, if the user edited the command line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edited: Option<EditedCommand>,
     },
@@ -241,12 +241,13 @@ pub(crate) enum Record {
         result: ToolResult,
         latency_ms: u64,
     },
-    /// The sandbox blocked the command. aye asks the user whether to run it again with that access.
+    /// The sandbox blocked access during a command. aye asks the user whether to run the command again with that
+    /// access.
     KeptFrom {
         result: ToolResult,
         latency_ms: u64,
     },
-    /// The user's choice for a call with an unknown outcome.
+    /// The user chose how to proceed with a call whose outcome is unknown.
     Resolved {
         tool_call_id: CallId,
         resolution: Resolution,
@@ -262,7 +263,7 @@ pub(crate) enum Record {
         step_count: u32,
         end: TaskEnd,
     },
-    /// The user stopped the task. It ends when the running calls have ended, even if the process exits first.
+    /// The user stopped the task. It ends once the running calls have ended, even if the process exits first.
     Stopping {
         task_id: TaskId,
     },
@@ -270,8 +271,8 @@ pub(crate) enum Record {
         failure: Failure,
     },
     Continued,
-    /// The session was imported from a checkpoint without records. Contains all data except the conversation, and
-    /// grants no permissions.
+    /// The session was imported from a checkpoint that has no records. This record contains all data except the
+    /// conversation, and grants no permissions.
     #[serde(rename_all = "camelCase")]
     Imported {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -280,12 +281,12 @@ pub(crate) enum Record {
         user_id: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         policy_bundle_version: Option<String>,
-        /// Completed steps of the last task.
+        /// Number of steps completed in the last task.
         step_count: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step_cursor: Option<StepId>,
     },
-    /// A rewind or redo starts. It did not complete unless `Rewound` follows.
+    /// A rewind or redo started. It did not complete unless a `Rewound` record follows.
     RewindStarted {
         rewind_id: String,
         target: RewindTarget,
@@ -293,39 +294,39 @@ pub(crate) enum Record {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         overwrite: Vec<PathBuf>,
     },
-    /// A rewind completed. If `from` is given, the conversation now ends before that message.
+    /// A rewind completed. If `from` is set, the conversation now ends before that message.
     Rewound {
         rewind_id: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<MessageId>,
         rewound: Rewound,
     },
-    /// The user runs a command. The command's call has the same records as a call by the model. `shared`: the model
-    /// sees it.
+    /// The user ran a command. Its call has the same records as a call from the model. `shared` says whether the
+    /// model sees the command.
     OwnStarted {
         task_id: TaskId,
         step_id: StepId,
         call: ToolCall,
         shared: bool,
-        /// Whether the command is the check of the goal.
+        /// Whether the command is the goal's check.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         check: bool,
     },
     /// The user's command ended, successfully or not.
     OwnEnded {
         task_id: TaskId,
-        /// Text that the model receives with the next message.
+        /// Text sent to the model with the next message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<String>,
-        /// Whether a task that was paused before is still paused.
+        /// Whether a task that was paused before the command is still paused.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         waits: bool,
     },
-    /// The goal was set or changed. Its tasks and checks have their own records.
+    /// The goal was set or changed. Tasks and checks that belong to the goal have their own records.
     GoalChanged {
         change: GoalChange,
     },
-    /// Policy bundles and mode in effect from this record on.
+    /// The policy bundles and the mode changed. They are in effect from this record on.
     PolicyInForce {
         layers: Vec<PolicyLayer>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -334,24 +335,24 @@ pub(crate) enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_mode_chosen: bool,
     },
-    /// The session was registered with the session service of an organisation.
+    /// The session was registered with an organisation's session service.
     Registered {
         session: Box<ServiceSession>,
     },
-    /// Record written by another version of aye. Its text stays in the store.
+    /// Record written by another version of aye. Its text is preserved in the store.
     #[serde(other)]
     Unreadable,
 }
 
-/// Session of a session service under which one of aye's sessions is registered. It grants nothing.
+/// Registration of an aye session with a session service. It grants no permissions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ServiceSession {
-    /// Address of the service.
+    /// Service URL.
     pub url: String,
-    /// Session of aye that was registered. A fork has the record, but not the ID.
+    /// ID of the aye session that was registered. A fork copies this record but has a different ID.
     pub registered_id: SessionId,
-    /// ID that the service uses.
+    /// Session ID assigned by the service.
     pub session_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_id: Option<String>,
@@ -361,7 +362,7 @@ pub(crate) struct ServiceSession {
     pub user_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_bundle_version: Option<String>,
-    /// All flags as the service sent them, including those that aye does not know.
+    /// All feature flags sent by the service, including flags unknown to aye.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub feature_flags: BTreeMap<String, Value>,
 }
@@ -370,31 +371,31 @@ pub(crate) struct ServiceSession {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EditedCommand {
-    /// One-line summary: `$ cargo test`.
+    /// One-line summary, such as `$ cargo test`.
     pub summary: String,
     pub actions: Vec<Action>,
 }
 
-/// Change to the goal of a session.
+/// Change to a session's goal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub(crate) enum GoalChange {
     Set {
         goal: Goal,
-        /// Cost of the session in US dollars up to now, for requests with a known price.
+        /// Session cost in US dollars before the goal was set, counting only requests with a known price.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_before: Option<f64>,
     },
     CheckReplaced {
         check: String,
     },
-    /// The check ran and did not exit with 0.
+    /// The check ran but did not exit with status 0.
     CheckFailed {
-        /// Outcome: `exit 101`.
+        /// Exit status, such as `exit 101`.
         ended: String,
-        /// End of its output, with secrets removed.
+        /// End of the check's output, with secrets redacted.
         output: String,
-        /// Digest of the output, ignoring numbers.
+        /// Digest of the output, with numbers ignored.
         digest: String,
         /// Digest of the changed files.
         files_digest: String,
@@ -419,7 +420,7 @@ pub(crate) enum GoalChange {
 }
 
 impl GoalChange {
-    /// Returns the outcome, as a sentence for the user.
+    /// Returns a sentence that explains to the user why the goal was paused or ended, or `None` for other changes.
     pub(crate) fn explanation(&self) -> Option<&str> {
         match self {
             Self::Paused { explanation, .. } | Self::Ended { explanation, .. } => Some(explanation),
@@ -436,38 +437,38 @@ pub(crate) enum TaskEnd {
     Cancelled,
 }
 
-/// Kind of crash that a commit must survive.
+/// Kind of failure that a commit must survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Durability {
-    /// Death of the process.
+    /// Process crash.
     Process,
-    /// Loss of power.
+    /// Power loss.
     Power,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot save this session ({message})")]
 pub(crate) struct JournalError {
-    /// Reason, for display in parentheses: `disk full, 0 B free in /home/me`.
+    /// Reason, for display in parentheses, such as `disk full, 0 B free in /home/me`.
     pub message: String,
-    /// Whether another process owns the session now, so that this process must stop.
+    /// Whether another process has taken over the session, which means that this process must stop.
     pub lost: bool,
 }
 
-/// Journal of one session.
+/// Journal of a single session.
 pub(crate) trait Journal: Send + Sync {
-    /// Appends either all `records` or none. The records are committed when this returns `Ok`.
+    /// Appends either all `records` or none. If this returns `Ok`, the records are committed.
     fn append(&self, records: Vec<Record>, durability: Durability) -> BoxFuture<'_, Result<(), JournalError>>;
-    /// Returns true if unsaved work is forbidden, so that the user cannot continue without saving.
+    /// Returns whether the session must stop if its journal cannot be written, even if the user wants to continue.
     fn must_save(&self) -> bool {
         false
     }
-    /// Replaces the saved output of a running command. The write is queued in order with all other calls and need not
-    /// be awaited. The outcome of the call removes the saved output.
+    /// Replaces the saved output of a running command. The write is queued in order with all other journal calls, so
+    /// the caller need not await it. Recording the call's outcome removes the saved output.
     fn save_tail(&self, call: CallId, tail: SavedTail) -> BoxFuture<'_, Result<(), JournalError>> {
         let _ = (call, tail);
         Box::pin(std::future::ready(Ok(())))
     }
-    /// Saves the text that the user has typed but not sent.
+    /// Saves text that the user has typed but not yet sent.
     fn save_draft(&self, text: String) -> BoxFuture<'_, Result<(), JournalError>>;
 }

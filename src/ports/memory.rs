@@ -1,8 +1,8 @@
-//! Memory inbox, which receives the model's proposals for instruction files.
+//! Memory inbox for the model's proposals to change instruction files.
 
 use crate::protocol::MemoryTarget;
 
-/// Proposal by the model. It has no effect until the user applies it.
+/// Proposal from the model, which has no effect until the user applies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MemorySuggestion {
     pub text: String,
@@ -10,32 +10,31 @@ pub(crate) struct MemorySuggestion {
     pub reason: Option<String>,
 }
 
-/// Result of a proposal.
+/// Result of adding a proposal to the inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SuggestionOutcome {
     Added,
-    /// The inbox already has an equivalent proposal.
+    /// The inbox already contains an equivalent proposal.
     Merged,
-    /// The file already contains the instruction.
+    /// The instruction file already contains the instruction.
     AlreadyInFile,
-    /// The user dropped, applied or undid such a proposal before.
+    /// The user has already dropped, applied or undone an equivalent proposal.
     DecidedBefore,
 }
 
-/// The inbox of a workspace.
+/// Memory inbox of a workspace.
 pub(crate) trait MemoryInbox: Send + Sync {
-    /// Returns the text in the form in which it would be proposed.
+    /// Returns the text as it would be proposed.
     ///
     /// # Errors
     ///
-    /// Returns an error with the reason if the text is not one plain instruction, or contains a
-    /// secret.
+    /// Returns the reason if the text is not a single plain instruction, or contains a secret.
     fn check(&self, text: &str) -> Result<String, String>;
 
     /// Adds a proposal, or merges it with an equivalent one.
     ///
     /// # Errors
     ///
-    /// Returns an error with the reason if the inbox is full or cannot be written.
+    /// Returns the reason if the inbox is full or cannot be written.
     fn suggest(&self, suggestion: &MemorySuggestion) -> Result<SuggestionOutcome, String>;
 }

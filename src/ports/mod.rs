@@ -1,4 +1,5 @@
-//! Ports: the traits that the agent and the tools require. Other modules implement them, and `host` connects them.
+//! Ports: traits that the agent and the tools depend on. Other modules implement them, and `host` connects the two
+//! sides.
 
 mod agents;
 mod artifacts;

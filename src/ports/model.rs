@@ -1,4 +1,4 @@
-//! Interface to a model with streamed responses.
+//! Interface to a language model with streamed responses.
 
 use super::{BoxFuture, SearchEngine};
 use crate::protocol::{Effort, Failure, ListedModel, Message, ModelFacts, Part, SecretString, StopReason, ToolDefinition, Usage};
@@ -7,28 +7,28 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Images of the thread by URI, as base64.
+/// Base64 data of the thread's images, by URI.
 pub(crate) type Images = Arc<HashMap<String, Arc<str>>>;
 
-/// Content of one request. Messages and tools are shared, so that a long session is not copied for each step.
+/// Content of a single request. Messages and tools are shared to avoid copying a long session for every step.
 #[derive(Debug, Clone)]
 pub(crate) struct ModelRequest {
     pub system: Arc<str>,
     pub messages: Vec<Arc<Message>>,
     pub tools: Arc<[ToolDefinition]>,
     pub max_output_tokens: u64,
-    /// Base64 data of the images that are sent; `None` if the model does not support images.
+    /// Base64 data of the images to send; `None` if the model does not support images.
     pub images: Option<Images>,
-    /// Reasoning effort; `None` for the model's default.
+    /// Reasoning effort; `None` to use the model's default.
     pub effort: Option<Effort>,
 }
 
-/// Item of the stream. `Completed` is the last one; a stream that ends without it is incomplete.
+/// Item in a response stream. `Completed` is always the last item; a stream that ends without it is incomplete.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Delta {
     Text(String),
     Reasoning(String),
-    /// The arguments of a call are arriving; `bytes` is their length so far.
+    /// Tool call arguments are arriving. `bytes` is the number of bytes received so far.
     ToolCallProgress {
         tool_name: String,
         bytes: u64,
@@ -36,24 +36,24 @@ pub(crate) enum Delta {
     Completed(Completion),
 }
 
-/// Complete response, in the order of the model.
+/// Complete response, with its parts in the order in which the model produced them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Completion {
     pub content: Vec<Part>,
     pub stop_reason: StopReason,
     pub usage: Usage,
-    /// Model name reported in the response.
+    /// Model name, as reported in the response.
     pub model: Option<String>,
 }
 
-/// Failed request.
+/// Error returned by a failed request.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{failure}")]
 pub(crate) struct ModelError {
     pub failure: Failure,
-    /// Delay that the provider asked for (`Retry-After`).
+    /// Delay before the next attempt, as requested by the provider (`Retry-After`).
     pub retry_after: Option<Duration>,
-    /// Usage that the provider reported before the failure.
+    /// Usage that the provider reported before the request failed.
     pub usage: Option<Usage>,
 }
 
@@ -66,32 +66,33 @@ impl From<Failure> for ModelError {
 pub(crate) type ModelStream = BoxStream<'static, Result<Delta, ModelError>>;
 
 pub(crate) trait Model: Send + Sync {
-    /// Returns the name: `anthropic/claude-sonnet-5`.
+    /// Returns the model name, such as `anthropic/claude-sonnet-5`.
     fn name(&self) -> &str;
-    /// Returns the facts that are known about the model without a request.
+    /// Returns facts about the model that are known without sending a request.
     fn facts(&self) -> ModelFacts;
-    /// Queries the server for more facts, if useful; `None` if there are none. Never fails, because a server that does
-    /// not describe its models may still respond to requests.
+    /// Queries the server for additional facts. Returns `None` if there are none. Never fails, because a server that
+    /// does not describe its models may still serve requests.
     fn query_facts(&self) -> BoxFuture<'static, Option<ModelFacts>> {
         Box::pin(std::future::ready(None))
     }
-    /// Returns the provider's web search, which is a separate request; `None` if its API has none.
+    /// Returns the provider's web search, which is sent as a separate request, or `None` if the provider's API has
+    /// none.
     fn web_search(&self) -> Option<Arc<dyn SearchEngine>> {
         None
     }
-    /// Sends the request when the stream is first polled. Dropping the stream cancels the request. Never retries; the
-    /// agent does.
+    /// Sends the request when the stream is first polled. Dropping the stream cancels the request. Never retries,
+    /// because the agent handles retries.
     fn stream(&self, request: ModelRequest) -> ModelStream;
 }
 
-/// Available models.
+/// Access to the available models.
 pub(crate) trait Models: Send + Sync {
-    /// Opens a model without sending requests.
+    /// Opens a model without sending a request.
     fn open(&self, name: &str) -> Result<Arc<dyn Model>, Failure>;
-    /// Saves an API key for the provider of this model, like `aye auth login`, and returns where it was saved. May
-    /// block on a keyring.
+    /// Saves an API key for this model's provider, as `aye auth login` does. Returns the location of the saved key.
+    /// May block on a keyring.
     fn keep_key(&self, name: &str, key: &SecretString) -> Result<String, Failure>;
-    /// Lists the known models, and the providers that could not be queried, with the reasons. `ask`: also queries the
+    /// Lists the known models, and explains why any providers could not be queried. If `ask` is set, also queries the
     /// providers and local model servers.
     fn list(&self, ask: bool) -> BoxFuture<'static, (Vec<ListedModel>, Vec<String>)>;
 }

@@ -1,4 +1,4 @@
-//! Plan of a call: its effects, and the reasons that require approval.
+//! Call plans: the effects of a call, and the reasons to require approval.
 
 use super::{Doubts, LayerRun};
 use crate::policy::{Enforcer, Verdict};
@@ -11,46 +11,47 @@ use std::any::Any;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Planned effects of a call. Nothing is written yet.
+/// Planned effects of a call. Planning does not write anything.
 pub(crate) struct Plan {
     pub call: ToolCall,
-    /// Canonical name of the tool.
+    /// Canonical tool name.
     pub tool_name: String,
-    /// One-line summary: `Edit src/main.rs`, `$ cargo test`.
+    /// One-line summary, such as `Edit src/main.rs` or `$ cargo test`.
     pub summary: String,
     pub actions: Vec<Action>,
-    /// Proposed change; present for tools that change something.
+    /// Proposed change; `None` for tools that change nothing.
     pub proposal: Option<Proposal>,
-    /// Whether the run can have effects. A read need not be committed before it runs.
+    /// Whether running the call can have effects. A read need not be committed to the journal before it runs.
     pub changes: bool,
-    /// Whether the call waits for the user while it runs, without a time limit.
+    /// Whether the call waits for the user while it runs, in which case no time limit applies.
     pub waits_for_user: bool,
-    /// State of each path before and after, if known. After a crash, the disk shows whether the call ran.
+    /// Known states of each path before and after the call. After a crash, they show whether the call took effect.
     pub places: Vec<PlaceChange>,
-    /// Files whose content the call would run. An earlier call may still change them.
+    /// Files whose content the call would execute. An earlier call may still change them.
     pub runs: Vec<PathBuf>,
-    /// Whether a preview is possible.
+    /// Whether the call can be previewed.
     pub preview: PreviewOffer,
-    /// Effects of the preview. Running the plan applies them.
+    /// Effects of a preview that has run. Running the plan applies them.
     pub effects: Option<Box<Effects>>,
-    /// Whether the call can run in a layer without approval, and the result of that run.
+    /// Whether the call can run in a layer without approval, and the result if it has done so.
     pub layer: LayerRun,
-    /// Access beyond the permissions of commands.
+    /// Access granted beyond the permissions that commands normally have.
     pub opens: Vec<SandboxAccess>,
-    /// For commands: seconds until the command is killed.
+    /// Time after which a command is killed, in seconds.
     pub timeout_seconds: u64,
-    /// Sandbox of this command, if it differs from the usual one.
+    /// Description of this command's sandbox, if it differs from that of other commands.
     pub sandbox: Option<String>,
-    /// Task plan that the call proposes. It always needs approval, which allows the actions that the plan names.
+    /// Task plan proposed by the call. Such a call always needs approval, which also allows the actions that the plan
+    /// names.
     pub task_plan: Option<Box<TaskPlanProposal>>,
-    /// Reasons for approval although the policy allows the call.
+    /// Reasons to require approval even though the policy allows the call.
     pub doubts: Doubts,
-    /// Changes that the user may make or has made.
+    /// Changes that the user may make to the plan, and those already made.
     pub amends: PlanAmendments,
-    /// Runs of the hooks after the call, if they ran in a layer with the proposed files. The proposal includes their
-    /// changes.
+    /// Runs of the post-call hooks, if they ran in a layer with the proposed files. The proposal then includes the
+    /// changes made by those hooks.
     pub hook_runs: Option<Vec<HookRun>>,
-    /// Data of the tool for the run; only its own router reads it.
+    /// Tool-specific data for the run. Only the router that planned the call reads it.
     pub payload: Box<dyn Any + Send>,
 }
 
@@ -69,7 +70,7 @@ impl From<TaskPlan> for TaskPlanProposal {
 }
 
 impl Plan {
-    /// Returns a plan without paths and access for a call that changes something.
+    /// Creates a plan that has no paths or access, for a call that changes something.
     pub(crate) fn empty(call: ToolCall, tool_name: String, payload: Box<dyn Any + Send>) -> Self {
         Self {
             call,
@@ -95,7 +96,7 @@ impl Plan {
         }
     }
 
-    /// Returns the policy's verdict. A doubt about the plan turns an `allow` into an approval request.
+    /// Returns the policy's verdict. Doubts about the plan turn `allow` into a request for approval.
     pub(crate) fn judge(&self, policy: &Enforcer, now: Timestamp) -> Verdict {
         let verdict = policy.judge_call(&self.tool_name, &self.actions, now);
         let reason = match (&verdict, self.doubts.about_any_call()) {
@@ -117,15 +118,15 @@ impl Plan {
     }
 }
 
-/// Ways in which the user may change a plan, and the changes made.
+/// Changes that the user may make to a plan, and those already made.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PlanAmendments {
     pub offer: Amendable,
-    /// Proposed text of each offered file, with secrets removed.
+    /// Proposed text of each file that the user may edit, with secrets redacted.
     pub texts: Vec<String>,
-    /// Effects of the command that are not applied.
+    /// Effects of the command that will not be applied.
     pub discarded: Vec<DiscardedEffect>,
-    /// Note for the model about the user's changes.
+    /// Note that tells the model about the user's changes.
     pub told: Option<String>,
 }
 

@@ -1,30 +1,30 @@
-//! Recovery data outside the journal, about calls that were running when the previous process ended.
+//! Recovery data stored outside the journal, for calls that were running when the previous process ended.
 
 use crate::protocol::CallId;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// State on disk of a call that changes files.
+/// On-disk state found for a call that changes files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RecoveredState {
-    /// Every path is in its state after the call.
+    /// Every path is in the state expected after the call.
     Done {
         /// Temporary files that could not be removed.
         left: Vec<PathBuf>,
     },
-    /// Every path is in its state before the call.
+    /// Every path is in the state it had before the call.
     NotDone { left: Vec<PathBuf> },
-    /// The call was interrupted, and completes if it is run again.
+    /// The call was interrupted. Running it again will complete it.
     Resumable,
-    /// Any other state; `words` describes each path.
+    /// Any other state. `words` describes the state of each path.
     Partly { words: String },
 }
 
-/// Last saved output of a command.
+/// Last saved output of a running command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SavedTail {
     pub text: String,
-    /// Run time in milliseconds up to that output.
+    /// How long the command had been running when the output was saved, in milliseconds.
     pub ran_ms: u64,
 }
 

@@ -1,36 +1,36 @@
-//! Restoration of files to their state before a step or a rewind.
+//! File rewinds, which restore files to their state before a step or an earlier rewind.
 
 use crate::protocol::{FileDiffs, RewindFile, TaskId};
 use std::path::PathBuf;
 
-/// Start of the changes to undo.
+/// Earliest change to undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RewindStart {
-    /// This step of the session and all later ones.
+    /// The given session step and all later steps.
     Step(u64),
-    /// The rewind with this number and all later ones.
+    /// The rewind with the given number and all later rewinds.
     Rewind(u32),
 }
 
-/// Request to restore files.
+/// Request to restore files to an earlier state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileRewind {
-    /// Number under which the current state is stored, so that the rewind can be undone.
+    /// Number under which the current state is stored, which allows the rewind itself to be undone.
     pub number: u32,
     pub since: RewindStart,
-    /// Last step before the rewind.
+    /// Last session step before the rewind.
     pub step: u64,
-    /// Paths to restore although they changed outside aye.
+    /// Paths to restore even if something other than aye changed them.
     pub overwrite: Vec<PathBuf>,
 }
 
 impl FileRewind {
-    /// Returns the task ID under which the state is stored.
+    /// Returns the task ID under which the rewind's state is stored.
     pub(crate) fn task_id(number: u32) -> TaskId {
         TaskId::new(format!("{REWIND}{number}"))
     }
 
-    /// Returns the number of the rewind with this task ID.
+    /// Returns the rewind number encoded in a task ID, or `None` if the ID does not belong to a rewind.
     pub(crate) fn rewind_number(task: &TaskId) -> Option<u32> {
         task.as_str().strip_prefix(REWIND)?.parse().ok()
     }
@@ -38,23 +38,23 @@ impl FileRewind {
 
 const REWIND: &str = "rewind_";
 
-/// Planned effects.
+/// Effects that a rewind would have.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct FileRewindPlan {
     pub files: Vec<RewindFile>,
     pub diff: FileDiffs,
-    /// Effects that cannot be undone, one sentence each.
+    /// Sentences that each describe an effect that cannot be undone.
     pub cannot: Vec<String>,
 }
 
-/// Result of a rewind.
+/// Result of a completed rewind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct FileRewindResult {
     pub restored: u64,
     pub kept: Vec<RewindFile>,
 }
 
-/// File changes of one task.
+/// Number of files and lines that a task changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskChangeCounts {
     pub task_id: TaskId,

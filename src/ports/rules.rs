@@ -1,34 +1,34 @@
-//! Rule storage for "always allow".
+//! Storage for "always allow" rules.
 
 use super::BoxFuture;
 use crate::policy::Layer;
 use crate::protocol::{GrantOption, GrantRule, GrantScope, ListedGrant, RulePlace};
 use jiff::Timestamp;
 
-/// Rules of a file after a rule was added or removed.
+/// State of a rule file after a rule was added or removed.
 #[derive(Debug, Clone)]
 pub(crate) struct SavedRules {
-    /// Rule names, as in verdicts: `mine-here:14`.
+    /// Rule names as shown in verdicts, such as `mine-here:14`.
     pub names: Vec<String>,
-    /// New state of the file; absent if it no longer exists.
+    /// New policy layer read from the file; `None` if the file no longer exists.
     pub layer: Option<Layer>,
 }
 
-/// The user's policy files.
+/// Access to the user's policy files.
 pub(crate) trait Rules: Send + Sync {
-    /// Returns the locations of an offer's rules, for display. Changes no file.
+    /// Returns where an offer's rules would be saved, for display. Does not change any file.
     fn rule_places(&self, offer: &GrantOption) -> Vec<RulePlace>;
-    /// Saves rules atomically in the file of a scope.
+    /// Atomically adds rules to the file for the given scope.
     fn save(
         &self,
         rules: Vec<GrantRule>,
         scope: GrantScope,
         until: Option<Timestamp>,
     ) -> BoxFuture<'_, Result<SavedRules, String>>;
-    /// Removes rules.
+    /// Removes rules from the file for the given scope.
     fn remove(&self, rules: Vec<GrantRule>, scope: GrantScope) -> BoxFuture<'_, Result<SavedRules, String>>;
-    /// Lists the saved rules for this project.
+    /// Lists the rules saved for this project.
     fn list(&self) -> BoxFuture<'_, Result<Vec<ListedGrant>, String>>;
-    /// Returns the last `most` judged commands in full and without duplicates.
+    /// Returns the last `most` commands judged by the policy, untruncated and without duplicates.
     fn recent_commands(&self, most: usize) -> BoxFuture<'_, Result<Vec<String>, String>>;
 }

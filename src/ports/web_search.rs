@@ -1,19 +1,19 @@
-//! Web search interface: sends one query and returns the pages that a service found.
+//! Web search interface for sending a query to a search service and receiving the pages found.
 
 use super::BoxFuture;
 use crate::protocol::{ModelUse, ToolError};
 
-/// Search request as the user approved it.
+/// Search request, as approved by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SearchRequest {
     pub query: String,
-    /// Domains that the results are limited to; empty for the whole web.
+    /// Domains to restrict the results to; empty to search the whole web.
     pub domains: Vec<String>,
-    /// Maximum number of pages.
+    /// Maximum number of pages to return.
     pub count: usize,
 }
 
-/// Page that a service found. Its text is untrusted and of any length.
+/// Page found by the service. Its text is untrusted and can be of any length.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SearchResult {
     pub title: String,
@@ -23,34 +23,35 @@ pub(crate) struct SearchResult {
     pub date: Option<String>,
 }
 
-/// Response of a service.
+/// Search service's response.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SearchAnswer {
     pub pages: Vec<SearchResult>,
-    /// Summary written by the provider's model.
+    /// Summary written by the provider's model, if any.
     pub summary: Option<String>,
-    /// Queries that were sent, if the service chooses and reports them.
+    /// Queries that were actually sent, if the service chooses its own queries and reports them.
     pub queries: Vec<String>,
-    /// Model usage, if the search is a request to a model.
+    /// Model usage, if the search runs as a request to a model.
     pub used: Option<ModelUse>,
 }
 
-/// Search service: a search endpoint, or the model's provider.
+/// Search service: either a dedicated search endpoint or the model's provider.
 pub(crate) trait SearchEngine: Send + Sync {
-    /// Returns the name for the user: `Brave`.
+    /// Returns the service name shown to the user, such as `Brave`.
     fn name(&self) -> &str;
-    /// Returns the host that receives the query, with its port if it is not the default.
+    /// Returns the host that receives the query, including the port unless it is the default.
     fn host(&self) -> &str;
-    /// Returns whether the address is known to be a search service: a configured one, or a provider at its own address.
+    /// Returns whether the address is known to be a search service, because it was configured as one or is a
+    /// provider's own address.
     fn is_certain(&self) -> bool;
-    /// Returns whether the service may reword the query.
+    /// Returns whether the service may reword the query before searching.
     fn rewrites_query(&self) -> bool;
-    /// Checks whether a request can be sent, without sending it.
+    /// Checks whether a request could be sent, without sending one.
     ///
     /// # Errors
     ///
-    /// Returns an error that names the missing part, such as an API key, and how to add it.
+    /// Returns an error that names what is missing, such as an API key, and says how to add it.
     fn check(&self) -> Result<(), ToolError>;
-    /// Sends one query. Dropping the future cancels the request.
+    /// Sends a query. Dropping the future cancels the request.
     fn search(&self, request: SearchRequest) -> BoxFuture<'static, Result<SearchAnswer, ToolError>>;
 }
