@@ -1,4 +1,4 @@
-//! Actions of a tool call, described so that a policy can judge them without reading the disk.
+//! Tool call actions, described so that a policy can judge them without reading the disk.
 
 use super::BACKEND_SERVER;
 use serde::{Deserialize, Serialize};
@@ -28,34 +28,34 @@ pub enum Action {
     Fetch {
         /// URL as the model wrote it. The policy and the tool parse it with the same parser.
         url: String,
-        /// HTTP method in upper case.
+        /// HTTP method, in upper case.
         method: String,
     },
     /// Send a query to a search service.
     Search {
         query: String,
-        /// Domains that the results are limited to; empty for the whole web.
+        /// Domains to which the results are restricted. If empty, the whole web is searched.
         domains: Vec<String>,
-        /// Search service: `Brave`. Empty if none is set up.
+        /// Name of the search service, such as `Brave`. Empty if no service is configured.
         service: String,
-        /// Host that receives the query. Empty if no service is set up.
+        /// Host that receives the query. Empty if no service is configured.
         host: String,
     },
-    /// Run a program that the policy names, with arguments of the kinds that it allows.
+    /// Run a program named in the policy, with arguments of the kinds that the policy allows.
     Named {
         name: String,
         argv: Vec<String>,
         cwd: Target,
-        /// Paths in its arguments that it may only read.
+        /// Paths in the arguments that the program can only read.
         inputs: Vec<Target>,
-        /// Paths in its arguments that it may read and write.
+        /// Paths in the arguments that the program can read and write.
         paths: Vec<Target>,
     },
     /// Open a file or directory with its default desktop application, outside the sandbox.
     Open {
         target: Target,
     },
-    /// Give the user a file with its current content.
+    /// Send the current content of a file to the user.
     Upload {
         target: Target,
     },
@@ -64,32 +64,33 @@ pub enum Action {
         name: String,
         argv: Vec<String>,
         cwd: Target,
-        /// Text on its standard input.
+        /// Text passed to the program's standard input.
         input: Option<String>,
-        /// Fingerprint of the manifest and of the programs that it runs. Any change of the tool changes it.
+        /// Fingerprint of the manifest and of the programs that it runs. Any change to the tool changes the
+        /// fingerprint.
         fingerprint: String,
-        /// Whether the tool is the user's own, or a project tool with exactly this content that the user has seen.
+        /// Whether this is one of the user's own tools, or a project tool whose exact content the user has seen.
         known: bool,
-        /// Whether the tool declares that it changes nothing and runs read-only.
+        /// Whether the tool declares that it changes nothing, so it runs with a read-only file system.
         reads_only: bool,
     },
     /// Call a tool of an MCP server.
     Invoke {
         server: String,
         tool: String,
-        /// Fingerprint of the description and schema. Any change of the tool changes it.
+        /// Fingerprint of the tool's description and schema. Any change to either changes the fingerprint.
         fingerprint: String,
-        /// Whether the definition differs from the last approved one.
+        /// Whether the tool definition differs from the last approved one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         changed: bool,
     },
 }
 
-/// Capability of commands that an entry of `[[named_commands]]` allows.
+/// Policy capability for commands allowed by an entry in `[[named_commands]]`.
 pub const NAMED: &str = "Command.Named";
 
 impl Action {
-    /// Returns whether the action runs a command: a line, a named command or a custom tool.
+    /// Returns whether the action runs a shell line, a named command or a custom tool.
     pub fn is_command(&self) -> bool {
         matches!(self, Self::Exec { .. } | Self::Named { .. } | Self::Custom { .. })
     }
@@ -112,13 +113,13 @@ impl Action {
     }
 }
 
-/// Path as requested and as resolved. `sys` creates it by resolving symlinks; `policy` judges it without reading the
+/// Path as requested and as resolved. `sys` resolves the symlinks, so `policy` can judge the path without reading the
 /// disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// Path as the model wrote it.
     pub given: String,
-    /// Absolute path without `.` or `..`, with symlinks in its existing part resolved.
+    /// Absolute path without `.` or `..`. Symlinks are resolved in the part that exists.
     pub real: PathBuf,
     pub place: Place,
 }
@@ -131,8 +132,8 @@ pub enum Place {
         bytes: u64,
     },
     Directory,
-    /// No file; the deepest existing ancestor was resolved.
+    /// No file exists at the path; the deepest existing ancestor was resolved.
     Missing,
-    /// Device, FIFO or socket; never opened.
+    /// Device, FIFO or socket, which is never opened.
     Special,
 }

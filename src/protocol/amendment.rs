@@ -1,4 +1,4 @@
-//! Amendments of a proposal by the user: selected hunks or edited text.
+//! User amendments to a proposal: selected hunks or edited text.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,31 +6,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Amendable {
-    /// Hunks of a file change, in the order of the diff.
+    /// Hunks of the proposed file change, in diff order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hunks: Vec<Hunk>,
-    /// Parts of a command's effects that can be left out.
+    /// Command effects that can be left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<EffectPart>,
-    /// Files whose whole text can be edited.
+    /// Files whose full text can be edited.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// Command line that can be edited, as the model wrote it.
+    /// Editable command line, as the model wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// First commands of the line, if they are less risky than the whole line.
+    /// Leading commands of the line, if running only these is less risky than running the whole line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<FirstParts>,
-    /// Whether approval grants network access that the command can do without.
+    /// Whether approval would grant network access that the command can run without.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub offline: bool,
-    /// Whether the command can run once outside the sandbox after another approval.
+    /// Whether the command can be run once outside the sandbox, after a further approval.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unsandboxed: bool,
     /// Whether the user has changed the model's proposal.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
-    /// Whether the change was planned again because its files had changed on disk.
+    /// Whether the change was replanned because its files had changed on disk.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub renewed: bool,
 }
@@ -41,37 +41,37 @@ impl Amendable {
     }
 }
 
-/// One hunk of a proposal.
+/// Hunk of a proposed change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hunk {
-    /// Index of the hunk's file in `Amendable::files`, if that file can be edited.
+    /// Index of the hunk's file in `Amendable::files`. Absent if that file cannot be edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<usize>,
-    /// Lines that the hunk replaces in the proposed file, counted from 0: the first one, and the one after the last.
+    /// Lines of the proposed file that the hunk replaces, as a half-open, 0-based range `first..end`.
     pub first: usize,
     pub end: usize,
-    /// Enclosing item of the source code: `greet()`.
+    /// Enclosing source code item, such as `greet()`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Reason why this hunk cannot be selected on its own; absent if it can.
+    /// Reason why this hunk cannot be selected on its own. Absent if it can be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed: Option<String>,
 }
 
-/// Part of a command's effects that can be left out: a path, or one of several hunks of a text file.
+/// Command effect that can be left out: a path, or one of several hunks in a text file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EffectPart {
     /// Path of a file or folder, as in `Effects`.
     pub path: String,
-    /// Index of the hunk in the file; absent if the part is the whole path.
+    /// Index of the hunk in the file. Absent if the effect is the whole path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hunk: Option<usize>,
-    /// Enclosing item of the source code: `greet()`.
+    /// Enclosing source code item, such as `greet()`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Range of the part's hunks in the diff of all files: the first hunk, and the one after the last.
+    /// Hunks of this effect in the combined diff of all files, as a half-open, 0-based range `first..end`.
     pub first: usize,
     pub end: usize,
 }
@@ -82,12 +82,12 @@ pub struct EffectPart {
 pub struct DiscardedEffect {
     /// Path of a file or folder, as in `Effects`.
     pub path: String,
-    /// Indexes of the hunks that are left out; empty if the whole path is.
+    /// Indexes of the hunks that were left out. Empty if the whole path was left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hunks: Vec<usize>,
 }
 
-/// First commands of a command line.
+/// Leading commands of a command line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FirstParts {
@@ -95,14 +95,14 @@ pub struct FirstParts {
     pub line: String,
 }
 
-/// Choice for one hunk.
+/// Choice made for one hunk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "choice", rename_all = "snake_case")]
 pub enum HunkChoice {
     Taken,
-    /// Leave the existing lines unchanged.
+    /// Keep the existing lines.
     Left,
-    /// Write these lines instead of the proposed ones, each ended by an LF.
+    /// Replace the proposed lines with these, each terminated by an LF.
     Edited {
         text: String,
     },
@@ -111,26 +111,27 @@ pub enum HunkChoice {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Amendment {
-    /// Approve a change with one choice for each hunk, in order.
+    /// Approve a change, with one choice per hunk in diff order.
     Hunks { hunks: Vec<HunkChoice> },
-    /// Approve the effects of a command except some of them. `digest`: the digest of all effects.
+    /// Approve the effects of a command except the discarded ones. `digest` is the digest of all effects.
     Effects { digest: String, discarded: Vec<DiscardedEffect> },
-    /// Edit the text of one file. The edit is shown for approval.
+    /// Replace the text of one file. The edited proposal is then shown for approval.
     File { file: usize, text: String },
-    /// Edit the command line. The new line is judged and shown for approval.
+    /// Replace the command line. The policy judges the new line, and the user is asked to approve it.
     Command { line: String },
-    /// Run only the first commands of a line. They are judged again.
+    /// Run only the leading commands of the line, after the policy has judged them again.
     First { line: String },
-    /// Approve a command without network access.
+    /// Approve the command, but run it without network access.
     Offline,
-    /// Run the command once outside the sandbox. It is shown for approval.
+    /// Run the command once outside the sandbox. The unsandboxed run is shown for approval first.
     Unsandboxed,
-    /// Run the command in the background, in the workspace instead of a copy. It is shown for approval.
+    /// Run the command in the background, directly in the workspace instead of in a copy. The run is shown for approval
+    /// first.
     Background,
 }
 
 impl Amendment {
-    /// Returns whether the amendment also approves its result, because the user has seen the whole result.
+    /// Returns whether the amendment is itself an approval, because the user has already seen the complete result.
     pub fn is_yes(&self) -> bool {
         match self {
             Self::Hunks { .. } | Self::Effects { .. } | Self::Offline => true,
@@ -138,12 +139,12 @@ impl Amendment {
         }
     }
 
-    /// Returns whether the amendment changes the command line that runs.
+    /// Returns whether a different command line will run.
     pub fn is_another_line(&self) -> bool {
         matches!(self, Self::Command { .. } | Self::First { .. })
     }
 
-    /// Returns whether the amendment requires approval even if a rule would allow the result.
+    /// Returns whether the user must approve the amended call even if a rule would allow it.
     pub fn needs_approval(&self) -> bool {
         matches!(self, Self::File { .. } | Self::Command { .. } | Self::Unsandboxed | Self::Background)
     }

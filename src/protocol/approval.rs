@@ -1,4 +1,4 @@
-//! Approval requests, with all information that the user needs to decide.
+//! Approval requests, with all the information that the user needs to decide.
 
 use super::{
     Amendable, Amendment, ApprovalId, CallId, Effects, GrantChoice, GrantOptions, PreviewOffer, Proposal, ProposedPlan,
@@ -25,7 +25,8 @@ impl Risk {
     }
 }
 
-/// Verdicts, from the mildest to the strictest. The verdict on a whole line is the strictest verdict on its parts.
+/// Policy verdicts, from the most lenient to the strictest. A command line gets the strictest verdict on any of its
+/// commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VerdictKind {
@@ -44,8 +45,8 @@ impl VerdictKind {
     }
 }
 
-/// Subject of an approval for a command without a matching rule: the command before it runs, or its effects after a run
-/// in a layer.
+/// What the user approves for a command that no rule matches: the command before it runs, or its effects after it has
+/// run in a copy-on-write layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Approve {
@@ -67,14 +68,14 @@ impl Approve {
     }
 }
 
-/// Time at which a command is approved.
+/// Point at which a command is approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApproveWhen {
-    /// The command, before it runs.
+    /// The command itself is approved, before it runs.
     #[default]
     Before,
-    /// The effects of the command, after it ran in a copy-on-write layer.
+    /// The command's effects are approved, after it has run in a copy-on-write layer.
     Effects,
 }
 
@@ -87,37 +88,37 @@ impl ApproveWhen {
     }
 }
 
-/// Part of an effect on files that remains possible in a sandbox with a writable workspace.
+/// Extent to which a sandbox with a writable workspace permits a command's file effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {
-    /// No access.
+    /// The sandbox blocks the effect entirely.
     Blocked,
-    /// Only effects on the workspace remain possible.
+    /// The sandbox permits the effect only inside the workspace.
     OnlyWorkspace,
 }
 
-/// One simple command of a shell line, as judged by the policy.
+/// Simple command in a shell line, as judged by the policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Part {
-    /// Command as written, including wrappers.
+    /// The command as written, including wrappers.
     pub text: String,
     pub verdict: VerdictKind,
-    /// Rule that decided: `built-in`, `user:31`, `session`.
+    /// Name of the rule that determined the verdict, such as `built-in`, `user:31` or `session`.
     pub rule: String,
     pub reason: String,
     pub risk: Risk,
     /// Whether the command runs unknown or downloaded code, or destroys data outside the workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
-    /// Most notable effect, as a verb with its object: `publishes commits to origin`.
+    /// The command's most notable effect, as a verb and its object: `publishes commits to origin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<String>,
-    /// Part of this effect that the sandbox permits, if known.
+    /// Extent to which the sandbox permits this effect, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<Containment>,
-    /// Index of the part whose output this part reads, counted from 0.
+    /// 0-based index of the command whose output this command reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_from: Option<usize>,
 }
@@ -129,13 +130,13 @@ impl Part {
     }
 }
 
-/// Agent whose call needs approval.
+/// Agent whose tool call needs approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AskingAgent {
     /// Name of the agent.
     pub name: String,
-    /// Session of the agent.
+    /// The agent's own session.
     pub agent_session_id: SessionId,
 }
 
@@ -146,64 +147,64 @@ pub struct Approval {
     pub approval_id: ApprovalId,
     pub tool_call_id: CallId,
     pub tool_name: String,
-    /// Title from the approval rule of the policy: `File change`.
+    /// Title given by the policy's approval rule, such as `File change`.
     pub title: String,
-    /// Text from the approval rule of the policy, shown to the user.
+    /// Text given by the policy's approval rule and shown to the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Summary of the action: `Edit src/main.rs`, `Run: cargo test`.
+    /// One-line summary of the action: `Edit src/main.rs`, `Run: cargo test`.
     pub action_summary: String,
     pub risk_level: Risk,
     /// Whether the command runs unknown or downloaded code, or destroys data outside the workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
-    /// Rule that requires the approval: `built-in`, `user:31`.
+    /// Name of the rule that requires approval, such as `built-in` or `user:31`.
     pub rule: String,
     /// Reason why approval is required.
     pub reason: String,
-    /// Agent that makes the call; absent for calls of the session itself.
+    /// Agent that made the call. Absent for calls made by the session itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AskingAgent>,
-    /// Whether no rule matches the action, so that the default of its capability applies.
+    /// Whether no rule matches the action, in which case the default for its capability applies.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_uncovered: bool,
-    /// Exact actions of the call.
+    /// The exact actions that the call would perform.
     #[serde(default)]
     pub details: Details,
-    /// Expected change; for an edit, the diff.
+    /// Expected change, including the diff if the call edits files.
     pub proposal: Proposal,
-    /// Command line, and where it would run.
+    /// Command line, with the directory and sandbox in which it would run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandLine>,
-    /// Simple commands of a shell line; empty for other tools.
+    /// Simple commands in the shell line; empty for other tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// Source text of the rules that apply, if they are in a file.
+    /// Source text of the applicable rules that come from files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<RuleOrigin>,
-    /// Rules that "always allow" offers. Not sent by `aye serve`, which has no method to save a rule.
+    /// Rules offered by "always allow". `aye serve` omits them, because it has no method that saves a rule.
     #[serde(default, skip_serializing_if = "is_default")]
     pub always: GrantOptions,
-    /// Whether the command can be previewed. Not sent by `aye serve`, which has no method to request a preview.
+    /// Whether the command can be previewed. `aye serve` omits this, because it has no method that requests a preview.
     #[serde(default, skip_serializing_if = "is_default")]
     pub preview: PreviewOffer,
-    /// Effects of the command in its preview. Approval applies them without running the command
-    /// again.
+    /// Effects that the command had in its preview. Approval applies them without running the command again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effects: Option<Box<Effects>>,
-    /// Access that the sandbox blocked in the first run. Approval grants it for one more run.
+    /// Access that the sandbox blocked during the first run. Approval grants this access for one more run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opens: Vec<SandboxAccess>,
-    /// Whether that run uses a fresh copy of the workspace, so that its changes need their own approval.
+    /// Whether that run uses a fresh copy of the workspace, in which case its changes need their own approval.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opens_in_copy: bool,
-    /// Plan for the task, with the effect of approving it.
+    /// Plan proposed for the task, including what approving it would allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Box<ProposedPlan>>,
-    /// Time in milliseconds after which an undecided call is denied. Absent if there is no limit.
+    /// Time limit in milliseconds, after which an undecided call is denied. Absent if there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Ways to change the proposal. Not sent by `aye serve`, which has no method to change one.
+    /// Ways in which the proposal can be changed. `aye serve` omits them, because it has no method that changes a
+    /// proposal.
     #[serde(default, skip_serializing_if = "Amendable::is_empty")]
     pub amendable: Amendable,
 }
@@ -213,14 +214,15 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Approval {
-    /// Removes the parts that are useless to a client that can only approve or deny.
+    /// Clears the fields that are useless to a client that can only approve or deny: saved rules, previews and
+    /// amendments.
     pub fn into_question(mut self) -> Self {
         (self.always, self.preview, self.amendable) = Default::default();
         self
     }
 
-    /// Describes the run that approval starts: `The command runs once more, in a fresh copy …`; `None` if nothing was
-    /// blocked.
+    /// Describes the run that approval would start: `The command runs once more with exactly that access …`. Returns
+    /// `None` if the sandbox blocked nothing.
     pub fn next_run(&self) -> Option<String> {
         if self.opens.is_empty() {
             return None;
@@ -240,43 +242,43 @@ impl Approval {
     }
 }
 
-/// Exact actions of a call, as the policy describes them.
+/// Exact actions of a tool call, as the policy describes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Details {
-    /// Capability: `Shell.Exec`, `File.Write`.
+    /// Policy capability, such as `Shell.Exec` or `File.Write`.
     pub tool_name: String,
-    /// Command line.
+    /// Command line that would run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Working directory of a command.
+    /// Working directory of the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Files and directories that would be read, written or deleted.
+    /// Files and directories that the call would read, write or delete.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
-    /// URL of a request.
+    /// Requested URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// HTTP method of a request.
+    /// HTTP method of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// Query of a web search.
+    /// Web search query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
 }
 
-/// Location and source text of a rule.
+/// Location and source text of a policy rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleOrigin {
-    /// Rule name, as in verdicts: `user:31`.
+    /// Rule name as used in verdicts, such as `user:31`.
     pub rule: String,
-    /// Location: `/home/me/.config/aye/policy.toml:31`
+    /// File and line, such as `/home/me/.config/aye/policy.toml:31`.
     pub place: String,
-    /// Number of the first line in `source`.
+    /// Line number of the first line in `source`.
     pub first: usize,
-    /// Source line of the rule, or the first lines of its table.
+    /// The rule's source line, or the first lines of its table.
     pub source: Vec<String>,
 }
 
@@ -288,7 +290,7 @@ pub struct CommandLine {
     pub timeout_seconds: u64,
     /// Description of the sandbox: `NONE on this kernel: the command has all your permissions`.
     pub sandbox: String,
-    /// Whether the sandbox differs from that of other commands in the session.
+    /// Whether this sandbox differs from the one that other commands in the session use.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_own_sandbox: bool,
 }
@@ -305,12 +307,12 @@ impl CommandLine {
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
     Approved,
-    /// Approved; earlier messages are no longer sent to the model. Applies to plans; for other calls the same as
-    /// `approved`.
+    /// Approved; the model no longer receives the messages before this point. Applies only to plans; for all other
+    /// calls, it is equivalent to `approved`.
     ApprovedInCleanContext,
-    /// Approved by the approval service that the user configured.
+    /// Approved by the approval service that the user has configured.
     ApprovedByService,
-    /// Approved, and a rule is saved that allows the same action without approval.
+    /// Approved; a saved rule allows the same action without approval from now on.
     #[serde(alias = "approved_for_session")]
     ApprovedAlways {
         #[serde(flatten)]
@@ -320,11 +322,11 @@ pub enum Decision {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Not decided: the command runs in a preview, whose effects are shown for approval.
+    /// Undecided: the command first runs in a preview, whose effects are then shown for approval.
     Previewed,
-    /// Not decided: the change is planned again for the current files and shown for approval.
+    /// Undecided: the change is replanned against the current files and shown for approval.
     Renewed,
-    /// Approved with changes. A result that the user has not seen is shown for approval first.
+    /// Approved with changes. If the user has not seen the amended result, it is shown for approval first.
     Amended {
         amendment: Amendment,
     },

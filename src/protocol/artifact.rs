@@ -1,43 +1,43 @@
-//! Artifacts: full content stored outside a thread that shows only part of it.
+//! Artifacts: full content that is stored outside a thread when the thread shows only part of it.
 
 use serde::{Deserialize, Serialize};
 
 /// Prefix of an artifact URI.
 pub const ARTIFACT_SCHEME: &str = "artifact:";
 
-/// Kind of content in an artifact.
+/// Kind of content stored in an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArtifactKind {
-    /// Complete output of a tool, such as the output of a command or the body of a response.
+    /// Complete tool output, such as the output of a command or the body of an HTTP response.
     ToolOutput,
     /// A unified diff.
     FileDiff,
     Image,
-    /// File that the model provided to the user.
+    /// File that the model sent to the user.
     File,
 }
 
-/// Stored artifact. The same content has the same URI.
+/// Stored artifact. Identical content has the same URI.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Artifact {
-    /// `artifact:` and the start of the content hash. ReadFile and Grep accept it as a path.
+    /// `artifact:` followed by the start of the content hash. ReadFile and Grep accept it as a path.
     pub uri: String,
     pub kind: ArtifactKind,
-    /// Display name: `output of cargo test`.
+    /// Display name, such as `output of cargo test`.
     pub name: String,
-    /// Media type: `text/plain`, `text/x-diff`, `image/png`.
+    /// Media type, such as `text/plain`, `text/x-diff` or `image/png`.
     pub content_type: String,
     pub bytes: u64,
 }
 
-/// Image in a tool result. The thread contains its name; its content is an artifact.
+/// Image in a tool result. The thread stores only its name; the image data is an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
     pub uri: String,
-    /// Media type: `image/png`.
+    /// Media type, such as `image/png`.
     pub media_type: String,
     /// Width in pixels.
     pub width: u32,

@@ -1,4 +1,4 @@
-//! Budgets of a session and a task.
+//! Session and task budgets.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,13 +12,13 @@ pub enum BudgetScope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetUnit {
-    /// Input and output tokens, including cached ones.
+    /// Input and output tokens, including cached tokens.
     Tokens,
     Steps,
     CostUsd,
 }
 
-/// Returns the configuration key of a limit.
+/// Returns the configuration key for a limit.
 pub fn budget_key(scope: BudgetScope, unit: BudgetUnit) -> &'static str {
     match (scope, unit) {
         (BudgetScope::Session, BudgetUnit::Tokens) => "budget.session_tokens",
@@ -30,7 +30,7 @@ pub fn budget_key(scope: BudgetScope, unit: BudgetUnit) -> &'static str {
     }
 }
 
-/// One limit and its usage.
+/// Budget limit and its current usage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Budget {
@@ -38,14 +38,14 @@ pub struct Budget {
     pub unit: BudgetUnit,
     pub limit: f64,
     pub used: f64,
-    /// Source of the limit: `policy.toml:12`, `--set budget.session_cost_usd`, `you`.
+    /// Where the limit was set: `policy.toml:12`, `--set budget.session_cost_usd`, or `you`.
     pub set_by: String,
-    /// Highest limit that the policy allows, if it sets one.
+    /// Highest limit that the policy permits, if it sets a maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
 }
 
-/// Limit that the user sets while the session runs. It replaces the current total.
+/// New limit set by the user while the session is running. It replaces the current limit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BudgetLimit {
     pub scope: BudgetScope,

@@ -1,24 +1,24 @@
-//! File changes of a session, compared with its start.
+//! Files that a session has changed since it started.
 
 use super::{FileDiffs, TaskId};
 use serde::{Deserialize, Serialize};
 
-/// Files changed since the start of a session or of one of its tasks. Also the result of `GetPatchPreview`.
+/// Files changed since the start of a session or of one of its tasks. Also returned by `GetPatchPreview`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedFiles {
     /// The changed files, ordered by path.
     pub files: Vec<ChangedFile>,
-    /// Number of added lines in all files.
+    /// Number of lines added across all files.
     pub added: u64,
     pub removed: u64,
-    /// Number of changed files that are not listed in `files`.
+    /// Number of further changed files, which are not listed in `files`.
     #[serde(default)]
     pub more_files: u64,
-    /// Notes, such as which files were not compared, and why.
+    /// Remarks on the comparison, such as which files were skipped, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Task whose start is the reference; absent if the whole session is compared.
+    /// Task since whose start the files are compared. Absent if they are compared with the start of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_task: Option<TaskId>,
 }
@@ -36,18 +36,18 @@ impl ChangedFiles {
     }
 }
 
-/// One changed path.
+/// Changed path, with the difference between its old and new state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedFile {
     /// Path, relative to the workspace if inside it.
     pub path: String,
     pub status: ChangeStatus,
-    /// Unified diff with secrets removed. If it is empty, `note` gives the reason.
+    /// Unified diff with secrets removed. If it is empty, `note` says why.
     pub diff: FileDiffs,
     pub added: u64,
     pub removed: u64,
-    /// Known sources of the change.
+    /// Known causes of the change.
     pub by: Vec<ChangedBy>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -61,12 +61,12 @@ pub enum ChangeStatus {
     Deleted,
     /// Only the permission bits changed.
     ModeChanged,
-    /// A file became a symlink, or a symlink a file.
+    /// A file was replaced by a symlink, or a symlink by a file.
     TypeChanged,
 }
 
 impl ChangeStatus {
-    /// Returns git's status letter: `A`, `M`, `D`, `T`.
+    /// Returns the status letter that git uses: `A`, `M`, `D` or `T`.
     pub fn status_char(self) -> char {
         match self {
             Self::Added => 'A',

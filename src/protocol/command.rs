@@ -1,4 +1,4 @@
-//! Commands that a front end sends to a session. The session processes them in order.
+//! Commands that a front end sends to a session, which processes them in order.
 
 use super::{
     ApprovalId, Approve, AssumedPrice, BudgetLimit, CallId, Decision, Effort, ElicitationAnswer, Goal, Mode, RewindScope,
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Command of a front end to its session.
+/// Command sent by a front end to its session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionCommand {
     Turn(Command),
@@ -27,18 +27,18 @@ impl From<HostCommand> for SessionCommand {
     }
 }
 
-/// Command for the services around the turn: the MCP servers, the journal and the policy.
+/// Command for the services that surround the turn: the MCP servers, the journal and the policy.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HostCommand {
-    /// Answer a request from an MCP server.
+    /// Answer an MCP server's input request.
     AnswerElicitation { elicitation_id: String, answer: ElicitationAnswer },
-    /// Close the connection to an MCP server and open a new one.
+    /// Reconnect to an MCP server.
     ReconnectServer { name: String },
-    /// Stop an agent. The call that started it fails, and the task continues.
+    /// Stop an agent. The call that started the agent fails, and the task continues.
     StopAgent { agent_session_id: SessionId },
-    /// Continue although saving fails. Unsaved records stay in memory until they can be saved; a crash loses them.
+    /// Continue although records cannot be saved. They stay in memory until saving succeeds; a crash loses them.
     GoOnUnsaved,
-    /// Reload the policy files, then continue the paused task under them.
+    /// Reload the policy files, then continue the paused task under the new policy.
     Resume,
 }
 
@@ -50,18 +50,18 @@ pub enum Command {
     Prompt {
         text: String,
     },
-    /// Send a message to the model together with the results of the running step; without a running
-    /// step, start a task.
+    /// Send a message to the model together with the results of the running step. If no step is running, start a task.
     Steer {
         text: String,
     },
-    /// Change a queued message, or remove it if the text is empty. Messages that were already delivered do not change.
+    /// Change a queued message, or remove it if `text` is empty. Messages that have already been delivered are not
+    /// affected.
     EditWaiting {
         id: u64,
         text: String,
     },
-    /// Run a user command in the same sandbox as the model's commands. `shared`: the model sees it with the
-    /// next message.
+    /// Run a command entered by the user, in the same sandbox as the model's commands. If `shared` is set, the model
+    /// sees the command and its output with the next message.
     Shell {
         line: String,
         shared: bool,
@@ -70,44 +70,44 @@ pub enum Command {
         approval_id: ApprovalId,
         decision: Decision,
     },
-    /// Run the command that waits for approval in a preview, and ask for approval of its effects.
+    /// Run the command that is waiting for approval in a preview, then ask for approval of its effects.
     Preview {
         approval_id: ApprovalId,
     },
-    /// Show the proposed text of a file, selected by its index in the approval.
+    /// Show the proposed text of a file. `file` is the file's index in the approval.
     ShowProposed {
         approval_id: ApprovalId,
         file: usize,
     },
-    /// Move a running command to the background; without an ID, the longest-running one.
+    /// Move a running command to the background. Without an ID, this is the command that has been running longest.
     Background {
         tool_call_id: Option<CallId>,
     },
-    /// End a background command or shell session, selected by the ID that the tools use.
+    /// Stop the background command or shell session with this ID, which the tools also use.
     Stop {
         id: String,
     },
-    /// Resolve a call whose outcome is unknown after a crash.
+    /// Decide what to do with a call whose outcome is unknown after a crash.
     Resolve {
         tool_call_id: CallId,
         resolution: Resolution,
     },
-    /// Check a rule that could be saved for this approval.
+    /// Check a rule that could be saved with this approval.
     AskRule {
         approval_id: ApprovalId,
         #[serde(flatten)]
         asked: RuleQuery,
     },
-    /// Remove the last rule that was saved in this session.
+    /// Remove the rule most recently saved in this session.
     UndoGrant,
     /// List the prompts to which the session can be rewound.
     ListRewindPoints,
-    /// Show the effects of a rewind.
+    /// Show what a rewind would do.
     PlanRewind {
         target: RewindTarget,
         scope: RewindScope,
     },
-    /// Rewind or redo. `overwrite`: files to restore although they changed outside aye.
+    /// Rewind or redo. `overwrite` lists files to restore even though they were changed outside aye.
     Rewind {
         target: RewindTarget,
         scope: RewindScope,
@@ -116,24 +116,24 @@ pub enum Command {
     },
     /// List the saved rules.
     ListGrants,
-    /// Interrupt the task: the model and running commands stop immediately, and no new work starts. File changes are
-    /// completed. The text of an interrupted response remains in the conversation.
+    /// Interrupt the task. The model and running commands stop immediately, and no new work starts, but file changes in
+    /// progress are completed. The text of an interrupted response stays in the conversation.
     Cancel,
     /// Interrupt the task, and kill all running processes.
     Kill,
-    /// Stop the model and start no more calls. The task ends when the running calls have ended.
+    /// Stop the model and start no further calls. The task ends once the running calls have finished.
     Finish,
     /// Continue a paused or interrupted task.
     Continue,
     /// Retry the pending request now.
     RetryNow,
-    /// Replace older messages with a summary. `focus`: information that the summary must preserve.
+    /// Replace older messages with a summary. `focus` describes the information that the summary must preserve.
     Compact {
         focus: Option<String>,
     },
     /// Undo the last compaction.
     UndoCompaction,
-    /// Show the usage of the context window.
+    /// Show how the context window is used.
     ShowContext,
     /// Show the budgets and their usage.
     ShowBudget,
@@ -141,37 +141,37 @@ pub enum Command {
     SetBudget {
         limit: BudgetLimit,
     },
-    /// Set the session's goal, and start a task with its text. A check after each task decides whether another task
+    /// Set the session's goal and start a task with its text. After each task, a check determines whether another task
     /// starts.
     SetGoal {
         goal: Goal,
     },
-    /// Replace the check of the goal. A paused goal continues with the new check.
+    /// Replace the goal's check. A paused goal resumes with the new check.
     SetGoalCheck {
         check: String,
     },
-    /// End the goal, and interrupt its running work.
+    /// End the goal and interrupt the task or check that is running for it.
     StopGoal,
-    /// Assume a price for the model in use, if its price is unknown.
+    /// Assume a price for the current model, if its actual price is unknown.
     AssumePrice {
         price: AssumedPrice,
     },
-    /// Use another model from now on: `provider/name`.
+    /// Switch to another model, given as `provider/name`.
     SetModel {
         name: String,
     },
-    /// Save an API key for the provider of this model, and use that model from now on. Front ends never accept this
-    /// command as text.
+    /// Save an API key for the provider of this model, then switch to the model. Front ends never accept this command
+    /// as text.
     #[serde(skip)]
     AddKey {
         name: String,
         key: SecretString,
     },
-    /// Set the reasoning effort; without a value, the model's default.
+    /// Set the reasoning effort. Without a value, the model's default is used.
     SetEffort {
         effort: Option<Effort>,
     },
-    /// List the models. `ask`: also query the providers.
+    /// List the models. If `ask` is set, also query the providers.
     ListModels {
         ask: bool,
     },
@@ -179,8 +179,8 @@ pub enum Command {
     SetMode {
         mode: Mode,
     },
-    /// Set whether commands without a rule need approval before they run, or for their effects, for the rest of this
-    /// run. A stricter policy takes precedence.
+    /// For the rest of this run, set whether commands that no rule matches need approval before they run, or only
+    /// approval of their effects. A stricter policy takes precedence.
     SetApprove {
         approve: Approve,
     },
@@ -188,7 +188,7 @@ pub enum Command {
     ListUnasked,
     /// Reload the policy files.
     ReloadPolicy,
-    /// Save the text of the composer.
+    /// Save the text in the composer.
     SaveDraft {
         text: String,
     },
@@ -197,7 +197,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Returns the approval that the command is about.
+    /// Returns the ID of the approval that the command concerns.
     pub fn approval_id(&self) -> Option<&ApprovalId> {
         match self {
             Self::Decide { approval_id, .. }
@@ -208,7 +208,7 @@ impl Command {
         }
     }
 
-    /// Returns the command for the approval with another ID.
+    /// Replaces the approval ID, if the command contains one.
     #[must_use]
     pub fn with_approval_id(mut self, id: ApprovalId) -> Self {
         match &mut self {
@@ -241,7 +241,7 @@ impl ExportForm {
         }
     }
 
-    /// Returns the format for a file extension; Markdown if the extension is unknown.
+    /// Returns the format indicated by the extension of a file name, or Markdown if the extension is unknown.
     pub fn from_file_name(name: &str) -> Self {
         name.rsplit_once('.').and_then(|(_, ending)| Self::from_name(ending)).unwrap_or(Self::Markdown)
     }
@@ -255,7 +255,7 @@ impl ExportForm {
     }
 }
 
-/// API key as typed. It is never printed or written.
+/// API key as typed by the user. It is never displayed or logged.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SecretString(pub String);
 
@@ -270,8 +270,8 @@ impl fmt::Debug for SecretString {
 pub enum Resolution {
     /// Ask for approval, then run the call again.
     Rerun,
-    /// Skip the call and tell the model.
+    /// Skip the call and inform the model.
     Skip,
-    /// Tell the model that the outcome is unknown and let it check.
+    /// Tell the model that the outcome is unknown, so it can check what happened.
     TellModel,
 }

@@ -1,8 +1,8 @@
-//! Custom slash commands: Markdown files whose text becomes a prompt.
+//! Custom slash commands: Markdown files whose text is used as a prompt.
 
 use serde::{Deserialize, Serialize};
 
-/// Highest numbered placeholder: `$1` to `$9`.
+/// Highest numbered placeholder: `$9`.
 const MAX_NUMBERED: usize = 9;
 
 /// Definitions of the built-in prompt commands, sorted by name.
@@ -11,16 +11,16 @@ const BUILT_IN_TEXTS: [&str; 1] = [include_str!("../../assets/commands/init.md")
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomCommand {
-    /// Name without the slash: `fix`, or `git:commit` for a file in a folder.
+    /// Name without the slash: `fix`, or `git:commit` for `commit` in the folder `git`.
     pub name: String,
     /// One-line description.
     pub description: String,
-    /// Hint for the arguments: `[file]`.
+    /// Hint that shows the expected arguments, such as `[file]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argument_hint: Option<String>,
-    /// Text without the front matter.
+    /// Prompt text without the front matter.
     pub text: String,
-    /// Source file, as shown to users.
+    /// Path of the source file, as shown to the user.
     pub source: String,
 }
 
@@ -28,13 +28,13 @@ impl CustomCommand {
     /// Names of the built-in commands that are prompts.
     pub const BUILT_IN_NAMES: [&str; 1] = ["init"];
 
-    /// Returns the built-in command with this name, if it is a prompt.
+    /// Returns the built-in command with this name, or `None` if it is not a prompt command.
     pub fn built_in(name: &str) -> Option<Self> {
         let position = Self::BUILT_IN_NAMES.iter().position(|known| *known == name)?;
         Some(Self::parse(name.to_owned(), "aye".to_owned(), BUILT_IN_TEXTS[position]).0)
     }
 
-    /// Parses a file. Errors in the front matter only produce notices.
+    /// Parses a command file. Returns the command and notices about errors in the front matter, which are not fatal.
     pub fn parse(name: String, source: String, content: &str) -> (Self, Vec<String>) {
         let content = content.strip_prefix('\u{feff}').unwrap_or(content);
         let (front, text) = front_matter(content);
@@ -72,18 +72,18 @@ impl CustomCommand {
         (Self { name, description, argument_hint, text, source }, notices)
     }
 
-    /// Returns whether the command needs arguments to have an effect.
+    /// Returns whether the command requires arguments, which is the case if its hint does not start with `[`.
     pub fn needs_arguments(&self) -> bool {
         self.argument_hint.as_ref().is_some_and(|hint| !hint.starts_with('['))
     }
 
-    /// Splits arguments like a shell.
+    /// Splits arguments into words as a shell does.
     pub fn split_arguments(arguments: &str) -> Vec<String> {
         split_quoted(arguments)
     }
 
-    /// Returns the prompt for these arguments. Arguments without a placeholder are appended; placeholders inside
-    /// arguments are not expanded.
+    /// Returns the prompt with the arguments filled in. If the text has no placeholder, the arguments are appended.
+    /// Placeholders inside arguments are not expanded.
     pub fn expand(&self, arguments: &str) -> String {
         let arguments = arguments.trim();
         let words = split_quoted(arguments);
@@ -112,12 +112,13 @@ impl CustomCommand {
     }
 }
 
-/// Returns whether the text continues an identifier.
+/// Returns whether the text starts with an identifier character, which would extend a preceding placeholder name.
 fn continues(behind: &str) -> bool {
     behind.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_')
 }
 
-/// Splits off the front matter, which two `---` lines enclose at the start; an error if the second line is missing.
+/// Splits the front matter, which is enclosed in `---` lines at the start, from the body. Returns an error if the
+/// closing line is missing.
 fn front_matter(content: &str) -> (Option<Result<&str, ()>>, &str) {
     let Some(rest) = content.strip_prefix("---").and_then(|rest| rest.trim_start_matches(['\r', ' ']).strip_prefix('\n')) else {
         return (None, content);
@@ -138,7 +139,7 @@ fn unquote(value: &str) -> String {
     inner.unwrap_or(value).trim().to_owned()
 }
 
-/// Splits arguments like a shell: quotes group words.
+/// Splits arguments into words as a shell does. Quotes group several words into one.
 fn split_quoted(arguments: &str) -> Vec<String> {
     let mut words = Vec::new();
     let (mut word, mut quote, mut open) = (String::new(), None, false);

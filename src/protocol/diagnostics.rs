@@ -1,4 +1,4 @@
-//! Diagnostics of language servers for changed files, and the state of the servers.
+//! Language server diagnostics for changed files, and the status of the language servers.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,24 +8,24 @@ use serde::{Deserialize, Serialize};
 pub struct FileDiagnostics {
     /// Path, relative to the workspace if inside it.
     pub path: String,
-    /// Name of the language server: `rust-analyzer`.
+    /// Name of the language server, such as `rust-analyzer`.
     pub server: String,
     pub errors_before: usize,
     pub errors_after: usize,
-    /// First errors that the change adds.
+    /// First errors introduced by the change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub new_errors: Vec<Diagnostic>,
-    /// Number of added errors that are not listed.
+    /// Number of further errors introduced by the change, which are not listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unlisted: usize,
 }
 
-/// Error in a file.
+/// Error reported for a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
-    /// Line number, counted from 1.
+    /// Line number, starting at 1.
     pub line: usize,
-    /// Message on one line, without control characters.
+    /// Error message on one line, without control characters.
     pub message: String,
 }
 
@@ -34,8 +34,8 @@ fn is_zero(count: &usize) -> bool {
 }
 
 impl FileDiagnostics {
-    /// Returns the rows for display: `0 → 2 errors, src/main.rs:14: expected an expression (rust-analyzer)`, and one
-    /// row for each other new error.
+    /// Returns the display rows: `0 → 2 errors, src/main.rs:14: expected an expression (rust-analyzer)`, followed by
+    /// one row for each further new error.
     pub fn rows(&self) -> Vec<String> {
         let Self { path, server, errors_before: before, errors_after: after, .. } = self;
         let noun = if *after == 1 { "error" } else { "errors" };
@@ -51,30 +51,30 @@ impl FileDiagnostics {
         rows
     }
 
-    /// Returns whether the change adds or removes errors, or the file still has errors.
+    /// Returns whether the file had errors before the change or has errors after it.
     pub fn is_worth_showing(&self) -> bool {
         self.errors_before > 0 || self.errors_after > 0
     }
 
-    /// Returns whether the change adds errors.
+    /// Returns whether the change introduces errors.
     pub fn has_new_errors(&self) -> bool {
         !self.new_errors.is_empty() || self.unlisted > 0
     }
 }
 
-/// State of a language server, for display.
+/// Status of a language server, for display.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LanguageServerStatus {
-    /// Language, as in `[lsp.rust]`.
+    /// Language, as in the table name `[lsp.rust]`.
     pub language: String,
-    /// Name of the server: `rust-analyzer`.
+    /// Name of the server, such as `rust-analyzer`.
     pub server: String,
-    /// Description of the state: `ready`, `off: not found in PATH`.
+    /// Description of the state, such as `ready` or `off: not found in PATH`.
     pub state: String,
 }
 
-/// Returns the list of language servers as text.
+/// Formats the list of language servers as text.
 pub(super) fn language_server_list(servers: &[LanguageServerStatus]) -> String {
     if servers.is_empty() {
         return "Language servers are off here. They need a trusted project, and `enabled` in `[lsp]`.".to_owned();

@@ -1,4 +1,4 @@
-//! Events: the single stream that a front end receives.
+//! Events that a session sends to its front end as a single stream.
 
 use super::{
     AgentEvent, Approval, ApprovalId, Artifact, Budget, CallArguments, CallId, ChangedFiles, Compaction, CompactionTrigger,
@@ -9,31 +9,31 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Text shown in place of a rule for a call that the user approved.
+/// Text shown in place of a rule name for a call that the user approved.
 pub const APPROVED_BY_YOU: &str = "approved by you";
 /// Rule name of effects that were applied without an approval.
 pub const APPLIED_UNASKED: &str = "effects";
-/// Reason for a denial without a user who can approve.
+/// Denial reason when no user is available to approve the call.
 pub const NO_USER: &str = "no user can approve this call";
-/// Start of the reason for a denial by the approval service.
+/// Prefix of the reason for a denial by the approval service.
 pub const DENIED_BY_SERVICE: &str = "denied by the approval service";
-/// Rule name of a call that the approval service approved.
+/// Rule name shown for a call that the approval service approved.
 pub const APPROVED_BY_SERVICE: &str = "approved by the approval service";
-/// Start of the notice about a rule that was saved to a file.
+/// Prefix of the notice about a rule saved to a file.
 pub const RULE_SAVED: &str = "always allowed ";
-/// Start of the notice about a rule that applies until aye exits.
+/// Prefix of the notice about a rule that applies only until aye exits.
 pub const RULE_UNTIL_QUIT: &str = "allowed until aye quits: ";
-/// Start of the notice about a compaction that did not take place.
+/// Prefix of the notice about a compaction that was not performed.
 pub const NOT_COMPACTED: &str = "not compacted";
-/// Start of a notice about a compaction that is still running.
+/// Prefix of a notice about a compaction in progress.
 pub const COMPACTION_IS: &str = "compaction is ";
-/// Rule name of a command that the user allowed to run outside the sandbox.
+/// Rule name shown for a command that the user allowed to run outside the sandbox.
 pub const APPROVED_UNSANDBOXED: &str = "approved by you, outside the sandbox";
 
-/// End of a command's summary, if the command ran outside the sandbox.
+/// Suffix of a command summary if the command ran outside the sandbox.
 pub const OUTSIDE_SANDBOX: &str = ", outside the sandbox";
 
-/// Event with its IDs.
+/// Session event with the IDs of the session, task and step that it concerns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
@@ -48,14 +48,14 @@ pub struct Event {
     pub kind: EventKind,
 }
 
-/// Failed request that is retried after a delay.
+/// Failed request that will be retried after a delay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FailedRequest {
     pub attempt: u32,
     pub max_attempts: u32,
     pub delay_ms: u64,
-    /// Delay that the provider requested, if any.
+    /// Delay requested by the provider, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_ms: Option<u64>,
     pub kind: FailureKind,
@@ -65,15 +65,15 @@ pub struct FailedRequest {
     pub usage: Option<Usage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Whether usage and cost are estimated from the received text because the provider did not report them.
+    /// Whether usage and cost are estimated from the text received, because the provider did not report them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// Request ID of the failed request at the provider.
+    /// ID that the provider assigned to the failed request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }
 
-/// Kind of event. Serialized as `eventType` and `payload`.
+/// Event type and payload, serialized as `eventType` and `payload`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "eventType", content = "payload", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum EventKind {
@@ -82,7 +82,7 @@ pub enum EventKind {
         mode: Mode,
         workspace: String,
         resumed: bool,
-        /// Known facts about the model.
+        /// What is known about the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         facts: Option<ModelFacts>,
     },
@@ -92,7 +92,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         task: Option<TaskState>,
     },
-    /// Text that was typed but not sent when the process ended.
+    /// Text that had been typed but not sent when an earlier process ended.
     DraftRestored {
         text: String,
     },
@@ -100,11 +100,11 @@ pub enum EventKind {
         prompt: String,
         max_steps: u32,
     },
-    /// All queued messages. Sent whenever the queue changes.
+    /// All queued messages, sent whenever the queue changes.
     QueueChanged {
         waiting: Vec<QueuedMessage>,
     },
-    /// Messages that were sent while the task was running and are now delivered to the model.
+    /// Messages that the user sent during the task are being delivered to the model.
     Steered {
         text: String,
     },
@@ -121,7 +121,7 @@ pub enum EventKind {
     ReasoningChunk {
         text: String,
     },
-    /// The arguments of a call are arriving. No call runs before the response is complete.
+    /// The arguments of a tool call are arriving. No call runs before the response is complete.
     ToolCallProgress {
         tool_name: String,
         bytes: u64,
@@ -132,35 +132,35 @@ pub enum EventKind {
         usage: Usage,
         latency_ms: u64,
         stop_reason: StopReason,
-        /// Cost in US dollars, if the price is known.
+        /// Cost in US dollars. Absent if the price is unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
-        /// Cost of the session so far, if all prices are known.
+        /// Cost of the session so far. Absent if any price is unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session_cost_usd: Option<f64>,
-        /// Whether tokens and cost are partly estimated, because the provider did not report all tokens.
+        /// Whether some of the tokens or the cost are estimated, because the provider did not report all token counts.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// A request by a review that runs alongside the session ended. It counts toward the totals of the session, but is
-    /// not part of its conversation.
+    /// A request made by a review that runs alongside the session ended. It counts toward the session totals but is not
+    /// part of the conversation.
     ReviewSpent {
         usage: Usage,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
-        /// Cost of the session so far, if all prices are known.
+        /// Cost of the session so far. Absent if any price is unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session_cost_usd: Option<f64>,
-        /// Whether tokens and cost are partly estimated.
+        /// Whether some of the tokens or the cost are estimated.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
     },
-    /// An agent started, started a call or ended, or one of its requests ended.
+    /// An agent started, made a tool call or ended, or one of its requests ended.
     Agent(AgentEvent),
-    /// The request is retried after a delay. A partial response, if any, is discarded.
+    /// A request failed and will be retried after a delay. Any partial response is discarded.
     LlmRetry(FailedRequest),
-    /// The response so far is discarded. It remains visible, marked as discarded. Not sent when the user interrupts a
-    /// response.
+    /// The response received so far is discarded. It remains visible but is marked as discarded. Not sent when the user
+    /// interrupts a response.
     AnswerDiscarded {
         reason: String,
     },
@@ -172,25 +172,26 @@ pub enum EventKind {
         /// One-line summary: `Read src/main.rs`, `$ cargo test`.
         summary: String,
     },
-    /// The user runs a command; the events of its call follow. `shared`: the model sees it with the next message.
+    /// The user runs a command, and the events of its call follow. If `shared` is set, the model sees the command with
+    /// the next message.
     OwnCommandStarted {
         tool_call_id: CallId,
         line: String,
         shared: bool,
-        /// Whether the command is the check of the goal.
+        /// Whether the command is the goal's check.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         check: bool,
     },
-    /// The user's command ended. `shared`: the model will see it, because it ran.
+    /// The user's command ended. If `shared` is set, the command ran and the model will see it.
     OwnCommandEnded {
         tool_call_id: CallId,
         shared: bool,
     },
     ApprovalRequested(Approval),
-    /// A command runs in a preview. An approval request follows if its effects need approval.
+    /// A command is running in a preview. An approval request follows if its effects need approval.
     PreviewStarted {
-        /// Approval that requested the preview; absent if the policy runs the preview before
-        /// asking.
+        /// Approval from which the preview was requested. Absent if the policy starts the preview before asking for
+        /// approval.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approval_id: Option<ApprovalId>,
         tool_call_id: CallId,
@@ -202,34 +203,34 @@ pub enum EventKind {
         decision: Decision,
         latency_ms: u64,
     },
-    /// The files of a pending approval no longer match the proposal (`outdated`), or match again. The files are checked
-    /// again before anything is written.
+    /// The files of a pending approval no longer match the proposal (`outdated`), or match it again. In either case,
+    /// they are checked once more before anything is written.
     ApprovalOutdated {
         approval_id: ApprovalId,
         tool_call_id: CallId,
         outdated: bool,
     },
-    /// The time limit passed without a decision. The call is denied.
+    /// An approval timed out without a decision, so the call is denied.
     ApprovalTimeout {
         approval_id: ApprovalId,
         tool_call_id: CallId,
     },
-    /// The call is running.
+    /// The tool call started running.
     ToolStarted {
         tool_call_id: CallId,
         rule: String,
-        /// Summary of the call that runs, if the user edited the command line.
+        /// Summary of the call that actually runs, if the user edited the command line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
-        /// Effects of a command that ran in a copy, if they are applied without approval. The command's output is not
-        /// included.
+        /// Effects of a command that ran in a copy of the workspace, if they are applied without approval. The
+        /// command's output is not included.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         effects: Option<Box<Effects>>,
-        /// Reason why the command needed no approval. Sent only for the first such command of a session.
+        /// Reason why the command needed no approval. Sent only for the first such command in a session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
-    /// Output of a running command, as it arrives. The front end must neutralize escape sequences.
+    /// Output of a running command, sent as it arrives. The front end must neutralize escape sequences.
     ToolOutputChunk {
         tool_call_id: CallId,
         text: String,
@@ -249,27 +250,28 @@ pub enum EventKind {
         latency_ms: u64,
         output_text: String,
         error: Option<ToolError>,
-        /// Applied change, for display in the transcript.
+        /// Change that was applied, for display in the transcript.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proposal: Option<Proposal>,
-        /// Parts of the output that were hidden from the model.
+        /// Secrets in the output that were hidden from the model.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         redactions: Vec<Redaction>,
-        /// Artifacts with the complete output.
+        /// Artifacts that contain the complete output.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         artifact_uris: Vec<String>,
     },
-    /// A crash left this call without an outcome. `aye serve` tells the model so; the UI asks the user how to resolve
-    /// it.
+    /// A crash left this call without a known outcome. `aye serve` informs the model about the crash; the terminal UI
+    /// asks the user what to do with the call.
     ToolInterrupted {
         tool_call_id: CallId,
         tool_name: String,
         summary: String,
         known: String,
-        /// Last saved output of the command.
+        /// Last output of the command that was saved before the crash.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_output: Option<String>,
-        /// Minimum run time of the command in milliseconds when that output was saved.
+        /// Time in milliseconds for which the command had been running when that output was saved; it may have run for
+        /// longer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ran_ms: Option<u64>,
     },
@@ -280,60 +282,60 @@ pub enum EventKind {
         step_count: u32,
         max_steps: u32,
     },
-    /// The list of steps of the task, as maintained by the model. Sent whenever it changes; empty once a new task
-    /// starts.
+    /// Planned steps of the task, as maintained by the model. Sent whenever they change. The list is empty when a new
+    /// task starts.
     PlannedStepsChanged {
         steps: Vec<PlannedStep>,
     },
-    /// The goal of the session was set, or its state changed.
+    /// The session's goal was set, or its state changed.
     GoalChanged(GoalState),
-    /// Policy bundles and tools in effect. Sent at the start and whenever they change.
+    /// Policy bundles and tools in effect. Sent when the session starts and whenever they change.
     PolicyInForce {
         layers: Vec<PolicyLayer>,
-        /// Name in the status row.
+        /// Policy name shown in the status row.
         name: String,
         /// Names of the tools offered to the model.
         #[serde(default)]
         tools: Vec<String>,
-        /// Description of the change; absent at the start of the session.
+        /// Description of the change. Absent when the session starts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// A changed policy file is invalid. The last valid version remains in effect.
+    /// A changed policy file is invalid, so its last valid version remains in effect.
     PolicyRejected {
         message: String,
     },
-    /// Sandbox for subsequent commands.
+    /// Sandbox that applies to subsequent commands.
     SandboxInForce {
         tier: SandboxTier,
-        /// Status row text: `sandbox on · net off`.
+        /// Text for the status row, such as `sandbox on · net off`.
         words: String,
-        /// Missing features of this system, if any, with instructions to install them.
+        /// Sandbox features that this system lacks, if any, with instructions to install them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         missing: Option<String>,
     },
-    /// All shell sessions and background commands. Sent whenever the list changes.
+    /// All shell sessions and background commands. Sent whenever one of them starts, ends or changes state.
     CommandsRunning {
         commands: Vec<RunningCommand>,
     },
-    /// State of all configured MCP servers. Sent whenever it changes.
+    /// States of all configured MCP servers. Sent whenever one of them changes.
     ServersChanged {
         servers: Vec<ServerStatus>,
     },
-    /// An MCP server requests input from the user, or the model asks a question. In `aye serve`, `AnswerQuestion`
-    /// answers questions from the model.
+    /// An MCP server requests input from the user, or the model asks a question. Clients of `aye serve` answer the
+    /// model's questions with `AnswerQuestion`.
     ElicitationRequested(Elicitation),
-    /// The input request was answered or withdrawn.
+    /// An input request was answered or withdrawn.
     ElicitationEnded {
         elicitation_id: String,
-        /// Outcome, without the entered values.
+        /// How the request ended, without the values entered.
         outcome: ElicitationOutcome,
     },
     /// Artifacts of this session, oldest first.
     ArtifactsListed {
         artifacts: Vec<Artifact>,
     },
-    /// Content of an artifact; start and end only if it is long.
+    /// Content of an artifact. If it is long, only the start and the end are included.
     ArtifactRead {
         artifact: Artifact,
         text: String,
@@ -344,9 +346,9 @@ pub enum EventKind {
         file: usize,
         text: String,
     },
-    /// Changed files. Sent on request, and at the end of a session whose front end does not request them.
+    /// Changed files. Sent on request, and also at the end of a session if its front end does not request them.
     ChangedFiles(ChangedFiles),
-    /// Prompts that can be rewound to, newest last.
+    /// Prompts to which the session can be rewound, newest last.
     RewindPointsListed {
         points: Vec<RewindPoint>,
         /// Whether the last rewind can be undone.
@@ -354,16 +356,16 @@ pub enum EventKind {
     },
     RewindPlanned(RewindPlan),
     Rewound(Rewound),
-    /// Older events of the session, which precede all events shown so far.
+    /// Older session events, which precede all events shown so far.
     HistoryLoaded {
         events: Vec<Event>,
-        /// Position of the first of these events; absent at the start of the session.
+        /// Journal position of the first of these events. Absent if the session has no earlier events.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         before: Option<i64>,
     },
     /// Result of a `HostRequest`.
     LookedUp(HostResponse),
-    /// Totals of a resumed session, including events that are not shown.
+    /// Totals of a resumed session, which include the events that are not shown.
     HistorySummed(HistorySum),
     PolicyExpired {
         message: String,
@@ -371,42 +373,42 @@ pub enum EventKind {
     ModeChanged {
         mode: Mode,
     },
-    /// Another model is in use, or aye has new information about the current one.
+    /// The session switched to another model, or aye has new information about the current one.
     ModelChanged {
         facts: ModelFacts,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         effort: Option<Effort>,
-        /// Sentence for the user.
+        /// Sentence describing the change for the user.
         message: String,
     },
     ModelsListed {
         models: Vec<ListedModel>,
-        /// Providers that could not be queried, each with the reason.
+        /// Providers that could not be queried, with the reason for each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notices: Vec<String>,
     },
-    /// aye requests a summary of the conversation from the model; the task continues afterwards.
+    /// aye asks the model to summarize the conversation. The task continues afterwards.
     CompactionStarted {
         trigger: CompactionTrigger,
         messages: u64,
         tokens: u64,
     },
     ContextCompacted(Compaction),
-    /// A summary was removed, and the messages that it replaced were restored.
+    /// A compaction was undone: its summary was removed, and the messages that it had replaced were restored.
     CompactionUndone {
         tokens: u64,
     },
-    /// The oldest messages are no longer sent, and no summary replaces them.
+    /// The oldest messages are no longer sent to the model, and no summary replaces them.
     ContextTruncated {
         removed: u64,
     },
     ContextShown(ContextUse),
     ListShown(RequestedList),
-    /// Budgets and their usage, on request and whenever one is set.
+    /// Budgets and their usage. Sent on request and whenever a budget is set.
     BudgetShown {
         budgets: Vec<Budget>,
     },
-    /// 80 % of a budget is used.
+    /// 80 % of a budget has been used.
     BudgetApproaching {
         budget: Budget,
     },
@@ -421,25 +423,27 @@ pub enum EventKind {
         failure: Failure,
         step_count: u32,
     },
-    /// A hook blocked the prompt: nothing was sent, and no task started. The prompt becomes the draft again.
+    /// A hook blocked the prompt, so nothing was sent and no task started. The prompt is restored as the draft.
     PromptBlocked {
-        /// The hook: its file, event and number.
+        /// The blocking hook, identified by its file, event and number.
         hook: String,
-        /// Reason given by the hook; empty if it gave none.
+        /// Reason given by the hook, or empty if it gave none.
         reason: String,
         #[serde(flatten)]
         failure: Failure,
     },
-    /// The user interrupted the task. The partial text of the last response remains in the conversation, and aye
-    /// informs the model about the interruption. The stop reason of that response is `cancelled`.
+    /// The user interrupted the task. The partial text of the last response, whose stop reason is `cancelled`, remains
+    /// in the conversation, and aye informs the model about the interruption.
     TaskCancelled {
         step_count: u32,
     },
-    /// The session is saved and idle until it is resumed. Also the last event of a session that ends with an open task.
+    /// The session is saved and idle until it is resumed. This is also the last event of a session that ends with an
+    /// open task.
     SessionPaused {
         failure: Failure,
     },
-    /// Saving failed, and the session continues although a crash would lose it; or everything is saved again.
+    /// Saving failed and the session continues with records that a crash would lose, or all records have been saved
+    /// again.
     SavingChanged {
         saved: bool,
         message: String,
@@ -450,33 +454,33 @@ pub enum EventKind {
         #[serde(flatten)]
         told: RuleInfo,
     },
-    /// Message for the user that belongs to no task. After `CreateSession` and `ResumeSession`, it reports findings
-    /// from opening the store, such as damage and recovered data.
+    /// Message for the user that is not associated with a task. After `CreateSession` and `ResumeSession`, it reports
+    /// problems found when the store was opened, such as damage and recovered data.
     Notice {
         message: String,
     },
-    /// The session has ended without an open task.
+    /// The session ended with no open task.
     SessionCompleted {
         task_count: u32,
         total_tokens: u64,
-        /// Cost of the whole session, if all prices are known.
+        /// Cost of the whole session. Absent if any price is unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
         duration_ms: u64,
-        /// Tool statistics of the whole session, including earlier processes.
+        /// Tool statistics for the whole session, including earlier processes.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tools: Vec<ToolUse>,
     },
 }
 
-/// Totals of a whole journal.
+/// Usage and cost totals of a whole journal.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HistorySum {
     pub usage: Usage,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Whether the totals are partly estimated.
+    /// Whether some of the totals are estimated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
     pub task_usage: Usage,
@@ -489,7 +493,7 @@ pub struct HistorySum {
 }
 
 impl EventKind {
-    /// Returns whether the task waits for the user.
+    /// Returns whether the event ends or pauses the task, after which the session waits for the user.
     pub fn is_over(&self) -> bool {
         matches!(
             self,
@@ -501,7 +505,7 @@ impl EventKind {
         )
     }
 
-    /// Returns the ID of the approval to which the event belongs.
+    /// Returns a mutable reference to the ID of the approval that the event concerns.
     pub fn approval_id_mut(&mut self) -> Option<&mut ApprovalId> {
         match self {
             Self::ApprovalRequested(approval) => Some(&mut approval.approval_id),

@@ -1,9 +1,9 @@
-//! Failures, described for the user.
+//! Failures that end or pause a task, described for the user.
 
 use super::{BudgetScope, BudgetUnit, Problem};
 use serde::{Deserialize, Serialize};
 
-/// Kinds of failure in `task_failed`. Front ends and exit codes depend on them.
+/// Kind of failure reported in `task_failed`. Front ends and exit codes depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -23,16 +23,15 @@ pub enum FailureKind {
     BudgetExceeded,
     MaxStepsExceeded,
     PolicyExpired,
-    /// The journal cannot be written. The session waits until it can be written, or until the user continues without
-    /// saving.
+    /// The journal cannot be written. The session waits until saving works again, or until the user chooses to continue
+    /// without saving.
     NotSaved,
-    /// Another process owns the session, or the session no longer exists. It cannot continue in
-    /// this process.
+    /// Another process owns the session, or the session no longer exists, so it cannot continue in this process.
     NotHeld,
     Internal,
 }
 
-/// Change that lets the task continue, in machine-readable form. Each front end chooses the wording for its users.
+/// Change that would let the task continue, in machine-readable form. Each front end words it for its own users.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Remedy {
@@ -47,31 +46,31 @@ pub enum Remedy {
     },
     /// Assume a price for the model, because its price is unknown, then continue the task.
     AssumePrice,
-    /// Change the policy that sets the limit, then continue the task; or start a new session.
+    /// Change the policy that sets the limit, then continue the task. Alternatively, start a new session.
     ChangePolicy,
     /// Save an API key, then continue the task.
     SaveKey,
 }
 
-/// A failure that ends or pauses a task.
+/// Failure that ends or pauses a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 #[error("{message}")]
 pub struct Failure {
     pub kind: FailureKind,
-    /// Cause of the failure; includes the provider's own message unchanged.
+    /// Cause of the failure, including the provider's own message verbatim.
     pub message: String,
-    /// Suggested action.
+    /// Suggested action for the user.
     pub hint: String,
-    /// Change that lets the task continue, if one is known.
+    /// Change that would let the task continue, if one is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
-    /// Whether a retry of the same request may succeed.
+    /// Whether retrying the same request may succeed.
     pub retryable: bool,
-    /// Request ID at the provider, for support requests.
+    /// Request ID assigned by the provider, for support requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// HTTP status of the response, if there was one.
+    /// HTTP status of the response, if a response was received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
 }
@@ -90,7 +89,7 @@ impl Failure {
         Self { kind, message: message.into(), hint: hint.into(), remedy: None, retryable, request_id: None, status: None }
     }
 
-    /// Creates a failure from the parts of an error.
+    /// Creates a failure from an error, whose hints are joined into a single hint.
     pub fn from_problem(kind: FailureKind, problem: &Problem) -> Self {
         Self::new(kind, problem.detailed_message(), problem.hints.join("; "))
     }
@@ -101,18 +100,18 @@ impl Failure {
         Self { remedy: Some(remedy), ..self }
     }
 
-    /// Returns the message without its machine-readable code prefix.
+    /// Returns the message without a leading `LLM_…` error code.
     pub fn text(&self) -> &str {
         let (code, text) = self.message.split_once(": ").unwrap_or(("", &self.message));
         if code.starts_with("LLM_") { text } else { &self.message }
     }
 
-    /// Returns the failure as an error for the user.
+    /// Returns the failure as a user-facing error.
     pub fn problem(&self) -> Problem {
         self.as_problem(self.text().to_owned())
     }
 
-    /// Returns the failure as an error that names the provider.
+    /// Returns the failure as a user-facing error that names the provider.
     pub fn to_provider_problem(&self, provider: &str) -> Problem {
         self.as_problem(self.with_provider(provider))
     }
@@ -122,7 +121,7 @@ impl Failure {
         Problem { hints: hint.into_iter().collect(), ..Problem::new(what) }
     }
 
-    /// Returns the message with the provider and the status, because a provider's message often lacks context.
+    /// Returns the message with the provider and HTTP status added, because provider messages often lack context.
     pub fn with_provider(&self, provider: &str) -> String {
         let Some(status) = self.status else { return self.text().to_owned() };
         let did = match self.kind {

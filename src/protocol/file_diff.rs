@@ -1,33 +1,33 @@
-//! Diff of one file: hunks and lines, and their form as a unified diff.
+//! Diff of a single file: its hunks and lines, and their representation as a unified diff.
 
 use serde::{Serialize, Serializer};
 use std::fmt::{self, Write as _};
 
-/// Name of the missing side of a created or deleted file.
+/// Name used for the missing side of a created or deleted file.
 const MISSING: &str = "/dev/null";
 const NO_NEWLINE: &str = "\\ No newline at end of file";
-/// Prefixes of git's header lines about the content of a file, which the hunks show.
+/// Prefixes of the git header lines that describe file content, which the hunks already show.
 const CONTENT_ROWS: [&str; 3] = ["index ", "similarity index ", "dissimilarity index "];
 
-/// The diff between the old and the new content of one file.
+/// Difference between the old and the new content of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileDiff {
-    /// Name in the diff: the new name, or the old one for a deleted file. `None` if the diff names no file.
+    /// File name in the diff: the new name, or the old name of a deleted file. `None` if the diff does not name a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub kind: FileDiffKind,
-    /// Rows before the first hunk, as written: names, modes and remarks.
+    /// Rows before the first hunk, exactly as in the diff: names, modes and remarks.
     #[serde(rename = "remarks", serialize_with = "only_remarks", skip_serializing_if = "has_no_remark")]
     head: Vec<HeadRow>,
     pub hunks: Vec<DiffHunk>,
 }
 
-/// Row of a diff before the first hunk.
+/// Row that precedes the first hunk of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct HeadRow {
     text: String,
-    /// Whether the row contains more than the file names and content hashes.
+    /// Whether the row contains information other than file names and content hashes.
     is_remark: bool,
 }
 
@@ -39,7 +39,7 @@ fn only_remarks<S: Serializer>(head: &[HeadRow], serializer: S) -> Result<S::Ok,
     serializer.collect_seq(head.iter().filter(|row| row.is_remark).map(|row| &row.text))
 }
 
-/// Kind of the change to a file.
+/// Kind of change made to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileDiffKind {
@@ -48,37 +48,38 @@ pub enum FileDiffKind {
     Added,
     Deleted,
     Renamed,
-    /// The content is not text, so there are no hunks.
+    /// Change to content that is not text, so there are no hunks.
     Binary,
 }
 
-/// Group of changed lines in a file, with the context lines around them.
+/// Group of changed lines, with the surrounding context lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiffHunk {
-    /// First line in the old file, counted from 1; for an empty side, the line before the hunk.
+    /// 1-based number of the first line in the old file. If the old side is empty, the number of the line before the
+    /// hunk.
     pub old_start: usize,
     pub new_start: usize,
-    /// Number of lines in the old file. Exceeds the lines in `lines` if the diff was cut.
+    /// Number of lines in the old file. It exceeds the number of old lines in `lines` if the diff was truncated.
     pub old_count: usize,
     pub new_count: usize,
-    /// Text after the ranges in the header, such as the name of the enclosing function.
+    /// Text that follows the line ranges in the hunk header, such as the name of the enclosing function.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub place: String,
     pub lines: Vec<DiffLine>,
-    /// Rows after the hunk without a file, such as a note about omitted lines.
+    /// Rows after the hunk that belong to no file, such as a note about omitted lines.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub remarks: String,
 }
 
-/// One line of a hunk.
+/// Line in a hunk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiffLine {
     pub side: DiffSide,
-    /// The line without its LF. A trailing CR is included.
+    /// Line text without the LF, but including a trailing CR.
     pub text: String,
-    /// Whether the line ends with an LF. Only the last line of a file may lack it.
+    /// Whether the line ends with an LF. Only the last line of a file can lack one.
     #[serde(skip_serializing_if = "is_ended")]
     pub has_newline: bool,
 }
@@ -87,7 +88,7 @@ fn is_ended(has_newline: &bool) -> bool {
     *has_newline
 }
 
-/// Side of the diff that contains a line: the old file, the new file or both.
+/// Side of a diff that contains a line: the old file, the new file, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DiffSide {
@@ -107,37 +108,37 @@ impl DiffSide {
 }
 
 impl FileDiff {
-    /// Creates the diff of a file with the names of both sides: `a/x` and `b/x`, or `/dev/null` for a missing file.
+    /// Creates a file diff with the given names of both sides: `a/x` and `b/x`, or `/dev/null` if the file does not
+    /// exist.
     pub fn new(old: &str, new: &str, hunks: Vec<DiffHunk>) -> Self {
         Self::default().with_hunks(old, new, hunks)
     }
 
-    /// Creates the diff of a file with git's first line, which names the file even if no line
-    /// changes.
+    /// Creates a file diff that starts with git's `diff --git` line, which names the file even if no line changes.
     pub fn with_title(old: &str, new: &str) -> Self {
         let file = Self { name: Some(new.to_owned()), ..Self::default() };
         file.with_row(format!("diff --git a/{old} b/{new}"), false)
     }
 
-    /// Marks the file as new, with its mode as git writes it: `100644`.
+    /// Marks the file as new, with its mode in git's notation, such as `100644`.
     #[must_use]
     pub fn created(self, mode: &str) -> Self {
         Self { kind: FileDiffKind::Added, ..self.with_row(format!("new file mode {mode}"), true) }
     }
 
-    /// Marks the file as deleted, with its former mode.
+    /// Marks the file as deleted, with the mode that it had.
     #[must_use]
     pub fn deleted(self, mode: &str) -> Self {
         Self { kind: FileDiffKind::Deleted, ..self.with_row(format!("deleted file mode {mode}"), true) }
     }
 
-    /// Adds the modes before and after the change.
+    /// Adds the file modes before and after the change.
     #[must_use]
     pub fn with_modes(self, old: &str, new: &str) -> Self {
         self.with_row(format!("old mode {old}"), true).with_row(format!("new mode {new}"), true)
     }
 
-    /// Adds the similarity of the content, in percent.
+    /// Adds the similarity between old and new content, in percent.
     #[must_use]
     pub fn with_similarity(self, percent: u32) -> Self {
         self.with_row(format!("similarity index {percent}%"), false)
@@ -150,14 +151,14 @@ impl FileDiff {
         Self { kind: FileDiffKind::Renamed, ..file }
     }
 
-    /// Marks a side as binary.
+    /// Marks the file as binary.
     #[must_use]
     pub fn binary(self, name: &str) -> Self {
         let file = self.with_row(format!("Binary files a/{name} and b/{name} differ"), true);
         Self { kind: FileDiffKind::Binary, ..file }
     }
 
-    /// Adds the hunks, and the names of both sides if there are hunks.
+    /// Adds the hunks. If there are any, also adds the names of both sides.
     #[must_use]
     pub fn with_hunks(mut self, old: &str, new: &str, hunks: Vec<DiffHunk>) -> Self {
         if !hunks.is_empty() {
@@ -168,17 +169,17 @@ impl FileDiff {
         self
     }
 
-    /// Returns the rows about the whole file: modes, names of a rename, and text that is not part of a header.
+    /// Returns the rows that concern the whole file: modes, rename information, and text outside the header.
     pub fn remarks(&self) -> impl Iterator<Item = &str> {
         self.head.iter().filter(|row| row.is_remark).map(|row| row.text.as_str())
     }
 
-    /// Returns whether the text form is empty.
+    /// Returns whether the diff has neither header rows nor hunks.
     pub fn is_empty(&self) -> bool {
         self.head.is_empty() && self.hunks.is_empty()
     }
 
-    /// Returns the number of bytes of the text form.
+    /// Returns the length of the unified diff in bytes.
     pub fn text_bytes(&self) -> usize {
         let mut length = ByteCounter(0);
         let _ = write!(length, "{self}");
@@ -190,7 +191,7 @@ impl FileDiff {
         self
     }
 
-    /// Sets the name and the kind from the names of both sides.
+    /// Sets the file name and the kind of change from the names of both sides.
     fn set_names(&mut self, old: &str, new: &str) {
         let (old, new) = (strip_name(old, "a/"), strip_name(new, "b/"));
         if old == MISSING {
@@ -202,7 +203,7 @@ impl FileDiff {
     }
 }
 
-/// Writer that only counts bytes.
+/// Writer that only counts the bytes written to it.
 struct ByteCounter(usize);
 
 impl fmt::Write for ByteCounter {
@@ -213,18 +214,18 @@ impl fmt::Write for ByteCounter {
 }
 
 impl DiffHunk {
-    /// Shifts the line numbers of a hunk on each side, to build the diff of a part of a file.
+    /// Shifts the hunk's line numbers on each side, so a diff of part of a file can be used for the whole file.
     pub fn move_down(&mut self, old_lines: u64, new_lines: u64) {
         let later = |start: usize, lines: u64| start.saturating_add(usize::try_from(lines).unwrap_or(usize::MAX));
         (self.old_start, self.new_start) = (later(self.old_start, old_lines), later(self.new_start, new_lines));
     }
 
-    /// Returns the lines of the old file, each with its line ending.
+    /// Returns the hunk's lines in the old file, including their line endings.
     pub fn old_lines(&self) -> impl Iterator<Item = String> {
         self.lines_without(DiffSide::Added)
     }
 
-    /// Returns the lines of the new file, each with its line ending.
+    /// Returns the hunk's lines in the new file, including their line endings.
     pub fn new_lines(&self) -> impl Iterator<Item = String> {
         self.lines_without(DiffSide::Removed)
     }
@@ -257,7 +258,7 @@ impl fmt::Display for DiffHunk {
     }
 }
 
-/// Parses a unified diff. Rows outside hunks and headers are preserved as remarks.
+/// Parses a unified diff. Rows that belong to no hunk or header are preserved as remarks.
 pub(super) fn read(unified: &str) -> Vec<FileDiff> {
     let mut reader = DiffReader::default();
     if unified.is_empty() {
@@ -274,12 +275,12 @@ pub(super) fn read(unified: &str) -> Vec<FileDiff> {
 #[derive(Default)]
 struct DiffReader {
     files: Vec<FileDiff>,
-    /// Number of lines that the current hunk still lacks on each side.
+    /// Number of old lines that the current hunk still lacks.
     old_left: usize,
     new_left: usize,
-    /// Whether the current file started with a `diff --git` row and has no names yet.
+    /// Whether the current file started with a `diff --git` row and its names have not been read yet.
     is_in_head: bool,
-    /// Whether the next row is the new name, because the previous one was the old name.
+    /// Whether the next row contains the new name, because the previous row contained the old one.
     is_new_name: bool,
 }
 
@@ -311,7 +312,7 @@ impl DiffReader {
         self.read_header_row(row, next);
     }
 
-    /// Parses a row outside a hunk.
+    /// Parses a row that does not belong to a hunk.
     fn read_header_row(&mut self, row: &str, next: &str) {
         (self.old_left, self.new_left) = (0, 0);
         if let Some(hunk) = header(row) {
@@ -358,7 +359,7 @@ impl DiffReader {
         self.file().head.push(HeadRow { text: row.to_owned(), is_remark: false });
     }
 
-    /// Returns the current file, or starts one without a name.
+    /// Returns the current file. If there is none, starts a file without a name.
     fn file(&mut self) -> &mut FileDiff {
         if self.files.is_empty() {
             self.files.push(FileDiff::default());
@@ -368,13 +369,13 @@ impl DiffReader {
     }
 }
 
-/// Returns a file name without side prefix, quotes and timestamp.
+/// Returns a file name without its side prefix, quotes and timestamp.
 fn strip_name(name: &str, prefix: &str) -> String {
     let name = name.split('\t').next().unwrap_or(name).trim_end().trim_matches('"');
     name.strip_prefix(prefix).unwrap_or(name).to_owned()
 }
 
-/// Parses `@@ -old,count +new,count @@ place`.
+/// Parses a hunk header: `@@ -old,count +new,count @@ place`.
 fn header(row: &str) -> Option<DiffHunk> {
     let (ranges, place) = row.strip_prefix("@@ -")?.split_once(" @@")?;
     let (old, new) = ranges.split_once(" +")?;

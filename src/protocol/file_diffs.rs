@@ -1,4 +1,4 @@
-//! File diffs as one value, which is stored and sent as the text of a unified diff.
+//! Diffs of several files as one value, which is stored and sent as a unified diff.
 
 use super::file_diff::{DiffHunk, DiffSide, FileDiff, read};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -6,17 +6,17 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// File diffs in order, none of them empty. Clones share the memory, because a proposal has several owners.
+/// Non-empty file diffs, in order. Clones share memory, because a proposal has several owners.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileDiffs(Arc<Vec<FileDiff>>);
 
 impl FileDiffs {
-    /// Parses a unified diff. Lines outside hunks and headers are preserved as remarks.
+    /// Parses a unified diff. Lines that belong to no hunk or header are preserved as remarks.
     pub fn read(unified: &str) -> Self {
         Self(Arc::new(read(unified)))
     }
 
-    /// Adds the diff of another file, unless it is empty.
+    /// Appends a file diff, unless it is empty.
     pub fn push(&mut self, file: FileDiff) {
         if !file.is_empty() {
             Arc::make_mut(&mut self.0).push(file);
@@ -28,17 +28,17 @@ impl FileDiffs {
         self.0.iter().flat_map(|file| &file.hunks)
     }
 
-    /// Returns mutable references to the hunks of all files, in this copy.
+    /// Returns mutable references to the hunks of all files. Clones of this value are not affected.
     pub fn hunks_mut(&mut self) -> impl Iterator<Item = &mut DiffHunk> {
         Arc::make_mut(&mut self.0).iter_mut().flat_map(|file| &mut file.hunks)
     }
 
-    /// Returns the number of added lines.
+    /// Returns the number of added lines in all files.
     pub fn added_lines(&self) -> usize {
         self.count(DiffSide::Added)
     }
 
-    /// Returns the number of removed lines.
+    /// Returns the number of removed lines in all files.
     pub fn removed_lines(&self) -> usize {
         self.count(DiffSide::Removed)
     }
@@ -47,7 +47,7 @@ impl FileDiffs {
         self.hunks().flat_map(|hunk| &hunk.lines).filter(|line| line.side == side).count()
     }
 
-    /// Returns the number of bytes of the text form.
+    /// Returns the length of the unified diff in bytes.
     pub fn text_bytes(&self) -> usize {
         self.0.iter().map(FileDiff::text_bytes).sum()
     }

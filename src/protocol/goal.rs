@@ -1,26 +1,26 @@
-//! Goals: the objective of a session, the check that decides whether it is reached, and its limits.
+//! Session goals: the objective, the check that determines whether it has been reached, and the limits.
 
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Default number of failed checks after which a goal ends; `--rounds` overrides it.
+/// Default number of failed checks after which a goal ends. `--rounds` overrides it.
 pub const GOAL_ROUNDS: u32 = 25;
-/// Maximum number of rounds that can be set.
+/// Maximum number of rounds that the user can set.
 const MAX_GOAL_ROUNDS: u32 = 1_000;
-/// Maximum time limit in milliseconds: 30 days.
+/// Maximum time limit for a goal, in milliseconds (30 days).
 const MAX_GOAL_MS: u64 = 30 * 24 * 3_600_000;
-/// Syntax of a goal, for error messages.
+/// Goal syntax, shown in error messages.
 pub const GOAL_FORM: &str = "/goal \"TEXT\" --until \"COMMAND\" [--budget 2usd] [--for 30m] [--rounds 25]";
 
-/// Goal as the user sets it.
+/// Goal as set by the user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Goal {
     /// Prompt for the model.
     pub text: String,
-    /// Check command. The goal is reached once it exits with 0.
+    /// Check command. The goal is reached when the command exits with 0.
     pub check: String,
-    /// Maximum cost in US dollars, from the moment the goal is set.
+    /// Maximum cost in US dollars, counted from when the goal is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
     /// Maximum time in milliseconds, excluding pauses.
@@ -43,7 +43,7 @@ impl Goal {
     /// Parses the arguments of `/goal`.
     ///
     /// # Errors
-    /// Returns a message that names the invalid word.
+    /// Returns a message that names the invalid part.
     pub fn parse(words: &str) -> Result<Self, String> {
         let (mut text, mut check) = (Vec::new(), None);
         let mut goal = Self::new("", "");
@@ -87,7 +87,7 @@ impl Goal {
         command
     }
 
-    /// Validates a goal that was not parsed from text.
+    /// Validates a goal that was not parsed from a slash command.
     ///
     /// # Errors
     /// Returns a message that names the invalid part.
@@ -110,7 +110,7 @@ impl Goal {
     }
 }
 
-/// Validates the check command of a goal.
+/// Validates a goal's check command.
 ///
 /// # Errors
 /// Returns the reason why the command is invalid.
@@ -122,7 +122,7 @@ pub fn validate_check(check: &str) -> Result<(), String> {
     }
 }
 
-/// Parses an amount in dollars: `2`, `2usd`, `$2.50`.
+/// Parses a dollar amount, such as `2`, `2usd` or `$2.50`.
 ///
 /// # Errors
 /// Returns the reason why the amount is invalid.
@@ -134,7 +134,7 @@ fn parse_dollars(text: &str) -> Result<f64, String> {
     dollars.ok_or_else(|| format!("`{text}` is not an amount of dollars (example: 2usd)"))
 }
 
-/// Parses a duration into milliseconds: `90s`, `30m`, `1h30m`, `2d`. A bare number is in minutes.
+/// Parses a duration, such as `90s`, `30m`, `1h30m` or `2d`, into milliseconds. A number without a unit means minutes.
 ///
 /// # Errors
 /// Returns the reason why the duration is invalid.
@@ -172,7 +172,7 @@ pub fn parse_time(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Parses a number of rounds.
+/// Parses the maximum number of rounds.
 ///
 /// # Errors
 /// Returns the reason why the number is invalid.
@@ -181,7 +181,7 @@ pub fn parse_rounds(text: &str) -> Result<u32, String> {
     rounds.ok_or_else(|| format!("`{text}` is not a number of rounds between 1 and {MAX_GOAL_ROUNDS}"))
 }
 
-/// Formats a duration in its two largest units: `1 h 30 min`, `45 s`.
+/// Formats a duration using its two largest units: `1 h 30 min`, `45 s`.
 pub fn time_text(ms: u64) -> String {
     let seconds = ms / 1_000;
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
@@ -191,20 +191,20 @@ pub fn time_text(ms: u64) -> String {
     shown.map(|(count, unit)| format!("{count} {unit}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Word of a command line.
+/// Word in the arguments of `/goal`.
 struct CommandWord {
     text: String,
     is_quoted: bool,
 }
 
 impl CommandWord {
-    /// Returns the name of an option, and its value after `=`.
+    /// Returns the name of a `--` option, including any `=` and value that follow.
     fn option(&self) -> Option<&str> {
         self.text.strip_prefix("--").filter(|name| !self.is_quoted && name.starts_with(|c: char| c.is_ascii_alphabetic()))
     }
 }
 
-/// Splits words at spaces. Text in single, double or typographic quotes is one word.
+/// Splits text into words at spaces. Text in single, double or typographic quotes forms one word.
 fn split(text: &str) -> Result<Vec<CommandWord>, String> {
     let mut words = Vec::new();
     let mut rest = text.trim_start().chars().peekable();
@@ -245,7 +245,7 @@ fn closing_quote(c: char) -> Option<char> {
     }
 }
 
-/// Current activity of a goal.
+/// Current phase of a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GoalStatus {
@@ -253,26 +253,26 @@ pub enum GoalStatus {
     Working,
     /// The check is running.
     Checking,
-    /// The goal waits for the user.
+    /// The goal is waiting for the user.
     Paused,
     Reached,
-    /// The goal ended without being reached.
+    /// The goal ended without having been reached.
     Ended,
 }
 
-/// Reason why a goal is paused or ended.
+/// Reason why a goal was paused or ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GoalReason {
     /// The check exited with 0.
     CheckPassed,
-    /// The check failed several times in a row with the same result, and no file changed.
+    /// The check failed several times in a row with the same result while no file changed.
     Blocked,
     /// The check did not run: it was denied, its program is missing, or it timed out.
     CheckDidNotRun,
-    /// The user stopped the task or the check.
+    /// The user interrupted the task or the check.
     Interrupted,
-    /// The task failed or is paused.
+    /// The task failed or was paused.
     TaskFailed,
     /// The process ended.
     SessionEnded,
@@ -281,11 +281,11 @@ pub enum GoalReason {
     RoundsUsedUp,
     /// The user ended the goal.
     Stopped,
-    /// The goal was not set.
+    /// The goal was rejected and therefore not set.
     Rejected,
 }
 
-/// Goal of the session, as shown by front ends.
+/// The session's goal, as shown by front ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GoalState {
@@ -293,18 +293,18 @@ pub struct GoalState {
     pub status: GoalStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<GoalReason>,
-    /// Number of the current round, counted from 1. A round is a task and the check that follows it.
+    /// Number of the current round, starting at 1. A round is a task followed by the check.
     pub round: u32,
-    /// Cost in US dollars since the goal was set, if known.
+    /// Cost in US dollars since the goal was set. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Time in milliseconds since the goal was set, excluding pauses.
+    /// Time in milliseconds since the goal was set, not counting pauses.
     pub elapsed_ms: u64,
-    /// Files that the check may read and that changed since the goal was set: tests, configuration files, and files
-    /// that the check names.
+    /// Files that the check may read and that have changed since the goal was set: tests, configuration files, and
+    /// files named in the check command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_check_files: Vec<String>,
-    /// Message for the user about a change; absent if only numbers changed.
+    /// Message for the user about the change. Absent if only the numbers changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -315,12 +315,12 @@ impl GoalState {
         !matches!(self.status, GoalStatus::Reached | GoalStatus::Ended)
     }
 
-    /// Returns whether the goal continues without the user.
+    /// Returns whether the goal makes progress without user input.
     pub fn is_running(&self) -> bool {
         matches!(self.status, GoalStatus::Working | GoalStatus::Checking)
     }
 
-    /// Returns the progress as one line: `goal: round 2 of 25 · $0.12 of $2.00 · 28 min left`.
+    /// Formats the progress as one line: `goal: round 2 of 25 · $0.12 of $2.00 · 28 min left`.
     pub fn progress(&self, dot: &str) -> String {
         let status = match self.status {
             GoalStatus::Working => "",

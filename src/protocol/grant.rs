@@ -1,46 +1,45 @@
-//! "Always allow": rules that can be saved for an approval, their location, and the user's choice.
+//! "Always allow": the rules that can be saved with an approval, their locations, and the user's choice.
 
 use super::FileDiffs;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Maximum length of a rule written by the user, in bytes.
+/// Maximum length in bytes of a rule written by the user.
 const LINE_BYTES: usize = 4096;
 
-/// Rule that allows actions, in the form used in policy files.
+/// Rule that allows actions, as it appears in policy files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum GrantRule {
     /// A simple command.
     Command(CommandRule),
-    /// A custom tool with exactly this content.
+    /// A custom tool, with exactly this content.
     Tool { name: String, fingerprint: String },
-    /// A tool of an MCP server, `SERVER/TOOL`, with exactly this description and schema.
+    /// An MCP server tool, named `SERVER/TOOL`, with exactly this description and schema.
     ServerTool { name: String, fingerprint: String },
-    /// A back-end tool by its name, with exactly this description and schema.
+    /// A back-end tool with exactly this description and schema.
     BackendTool { name: String, fingerprint: String },
     /// Writing to paths that match these patterns.
     Write { paths: Vec<String> },
-    /// Directory outside the workspace that sandboxed commands of a project may read.
+    /// Directory outside the workspace that the project's sandboxed commands may read.
     Readable { path: String },
 }
 
-/// A rule about a simple command, in the form used in policy files.
+/// Rule for a simple command, as it appears in policy files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CommandRule {
     /// Program and arguments.
     pub words: Vec<String>,
-    /// Whether the rule matches exactly these words, instead of every command that begins with
-    /// them.
+    /// Whether the rule matches only exactly these words. Otherwise, it matches every command that begins with them.
     pub exact: bool,
-    /// Whether the command runs without a prompt only in a copy of the workspace.
+    /// Whether the rule waives approval only if the command runs in a copy of the workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sandboxed: bool,
-    /// Whether the rule allows `git commit` with any message after these words, and no other argument.
+    /// Whether the rule allows `git commit` with any message after these words, but with no other arguments.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub message: bool,
-    /// Hosts that the command may reach in its copy without approval: `index.example.com:443`.
+    /// Hosts that the command may contact without approval when it runs in a copy, such as `index.example.com:443`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
 }
@@ -65,8 +64,8 @@ impl CommandRule {
         keys
     }
 
-    /// Returns examples for a saved rule: commands that it matches, and commands that it does not match. A rule for
-    /// exact words has none, because the words are their own example.
+    /// Returns examples to save with the rule: commands that it matches, and commands that it does not. Both lists are
+    /// empty for a rule with exact words, because the words are already the example.
     pub fn examples(&self) -> (Vec<String>, Vec<String>) {
         let plain =
             |word: &String| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte));
@@ -92,7 +91,7 @@ fn list(words: &[String]) -> String {
 }
 
 impl GrantRule {
-    /// Returns the capability of the rule.
+    /// Returns the policy capability to which the rule applies.
     pub fn capability(&self) -> &'static str {
         match self {
             Self::Command(_) | Self::Readable { .. } => "Shell.Exec",
@@ -103,7 +102,7 @@ impl GrantRule {
         }
     }
 
-    /// Returns the keys that define the scope of the rule, as written in a policy file.
+    /// Returns the key-value pairs that define what the rule matches, as written in a policy file.
     pub fn keys(&self) -> Vec<String> {
         match self {
             Self::Command(rule) => rule.keys(),
@@ -154,7 +153,8 @@ impl GrantRule {
 }
 
 impl GrantRule {
-    /// Parses rules from one line: `command = ["cargo", "test"], exact = true`, separated by `;`.
+    /// Parses rules from a single line, such as `command = ["cargo", "test"], exact = true`. Several rules are
+    /// separated by `;`.
     pub fn parse_line(line: &str) -> Result<Vec<Self>, String> {
         if line.len() > LINE_BYTES || line.chars().any(char::is_control) {
             return Err("a rule must be one short line".to_owned());
@@ -203,7 +203,7 @@ impl GrantRule {
     }
 }
 
-/// Splits a line at each `;` outside quotes.
+/// Splits a line at every `;` that is not inside quotes.
 fn pieces(line: &str) -> Vec<&str> {
     let (mut pieces, mut from, mut quote, mut escaped) = (Vec::new(), 0, None, false);
     for (at, letter) in line.char_indices() {
@@ -233,7 +233,7 @@ impl fmt::Display for GrantRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrantScope {
-    /// Until aye exits; stored in memory only.
+    /// Until aye exits. The rule is stored in memory only.
     #[default]
     Session,
     /// For this user, in this project.
@@ -242,22 +242,22 @@ pub enum GrantScope {
     Everywhere,
 }
 
-/// Rules that "always allow" offers for an approval.
+/// Rules that "always allow" offers with an approval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantOptions {
-    /// Offers from the narrowest to the widest; empty if no rule may be saved.
+    /// Offers, ordered from the narrowest to the broadest. Empty if no rule may be saved.
     pub offers: Vec<GrantOption>,
-    /// Reasons why no rule may be saved, one for each part of the command: `rm -rf x deletes`.
+    /// Reasons why no rule may be saved, one for each affected command: `rm -rf x deletes`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub never: Vec<String>,
-    /// Choices for the expiry: a number of days, and the resulting time.
+    /// Available expiry choices, each as a number of days and the resulting time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<(u32, Timestamp)>,
 }
 
 impl GrantOptions {
-    /// Removes the offers that a file cannot represent, and marks the remaining ones.
+    /// Removes the offers that cannot be saved to a file, and marks the remaining offers as file-only.
     #[must_use]
     pub fn only_in_files(mut self) -> Self {
         self.offers.retain(|offer| offer.memory_only.is_none());
@@ -265,7 +265,8 @@ impl GrantOptions {
         self
     }
 
-    /// Removes the offers whose rule applies only in a copy of the workspace, if copies are not possible.
+    /// If copies of the workspace are unavailable, removes the offers whose rule applies only in such a copy. `reason`
+    /// explains to the user why copies are unavailable.
     #[must_use]
     pub fn without_copies(mut self, reason: &str) -> Self {
         let needs_copy =
@@ -280,33 +281,35 @@ impl GrantOptions {
     }
 }
 
-/// One offer: a rule for each part that requires approval.
+/// Single offer, with one rule for each command that requires approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantOption {
-    /// Rules for this run and for this project.
+    /// Rules to save for this run or for this project.
     pub rules: Vec<GrantRule>,
-    /// Rules for all projects.
+    /// Rules to save for all projects.
     pub everywhere: Vec<GrantRule>,
-    /// Whether the user wrote the rule.
+    /// Whether the user wrote the rules.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub written: bool,
-    /// Reason why the rule cannot be saved to a file.
+    /// Reason why the rules cannot be saved to a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_only: Option<String>,
-    /// Whether the rule can be saved only to a file, because the call comes from an agent, which has its own session.
+    /// Whether the rules can be saved only to a file. This applies to calls made by an agent, which has its own
+    /// session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub file_only: bool,
-    /// Scopes in which aye still asks, because this system has no sandbox.
+    /// Scopes in which approval is still required, because this system has no sandbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asks_still: Vec<GrantScope>,
-    /// Locations in policy files; filled in by the owner of the files.
+    /// Locations in policy files at which the rules would be saved. Filled in before the offer is sent to the front
+    /// end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<RulePlace>,
 }
 
 impl GrantOption {
-    /// Returns the reason why a scope is not offered, independent of the files.
+    /// Returns the reason why this offer cannot be saved with a scope, other than problems with the policy files.
     pub fn refuses(&self, scope: GrantScope) -> Option<&'static str> {
         if self.file_only && scope == GrantScope::Session {
             return Some("a rule for an agent's call can only be saved for this project or for all projects");
@@ -324,56 +327,56 @@ impl GrantOption {
     }
 }
 
-/// Location of a rule in a policy file.
+/// Location at which a rule would be saved in a policy file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RulePlace {
     pub scope: GrantScope,
-    /// Path as shown to users: `~/.config/aye/policy.toml`.
+    /// Path as shown to the user: `~/.config/aye/policy.toml`.
     pub file: String,
     pub line: usize,
-    /// Diff of the policy file.
+    /// Diff that saving the rule would apply to the policy file.
     pub diff: FileDiffs,
-    /// Note for the user, for example that the file is new.
+    /// Note for the user, such as that the file is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Reason why no rule can be saved in this file.
+    /// Reason why no rule can be saved to this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
-/// The user's choice.
+/// The user's choice for "always allow".
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantChoice {
     #[serde(default)]
     pub scope: GrantScope,
-    /// Index of the chosen offer.
+    /// Index of the offer that the user chose.
     #[serde(default)]
     pub offer: usize,
-    /// Expiry time; never expires if absent.
+    /// Expiry time. If absent, the rule never expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
 
-/// Request about a rule before it is saved.
+/// Query about a rule that has not been saved yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum RuleQuery {
-    /// Whether a rule that the user wrote on one line may be saved.
+    /// Check whether a rule that the user wrote may be saved.
     Written { rule: String },
-    /// Which recent commands the offer would have allowed.
+    /// List recent commands that the offer would have allowed.
     Reach { offer: usize },
 }
 
-/// Reply to a request about a rule.
+/// Response to a query about a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "snake_case")]
 pub enum RuleInfo {
-    /// The rule may be saved. It is added to the offers at this index.
+    /// The rule may be saved. It is inserted into the offers at index `at`.
     Offered { offer: GrantOption, at: usize },
-    /// The rule may not be saved, and why.
+    /// The rule may not be saved. `message` gives the reason.
     Refused { message: String },
-    /// Recent commands that the offer would have allowed, out of this number.
+    /// Recent commands that the offer would have allowed. `of` is the number of commands that were checked.
     Reaches { offer: usize, of: usize, lines: Vec<String> },
 }

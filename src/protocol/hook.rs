@@ -1,10 +1,10 @@
-//! Hooks: programs, from the user or a trusted project, that aye runs at certain events.
+//! Hooks: programs supplied by the user or by a trusted project that aye runs on certain events.
 
 use super::CallArguments;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
-/// Event at which hooks run.
+/// Event that triggers hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum HookEvent {
     PreToolUse,
@@ -19,7 +19,7 @@ pub enum HookEvent {
 }
 
 impl HookEvent {
-    /// All events, in the order of the documentation.
+    /// All events, in the order in which the documentation lists them.
     pub const ALL: [Self; 9] = [
         Self::PreToolUse,
         Self::PostToolUse,
@@ -46,13 +46,13 @@ impl HookEvent {
         }
     }
 
-    /// Returns the event with this name.
+    /// Returns the event with this name, or `None` if the name is unknown.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|event| event.as_str() == name)
     }
 }
 
-/// Set of events that have hooks.
+/// Set of events for which hooks are configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HookEvents(u16);
 
@@ -68,11 +68,11 @@ impl FromIterator<HookEvent> for HookEvents {
     }
 }
 
-/// Decision of a hook about a call. Hooks cannot allow calls.
+/// A hook's decision about a tool call. Hooks cannot allow calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookDecision {
-    /// The hook leaves the decision to the policy.
+    /// The decision is left to the policy.
     #[default]
     None,
     /// The call requires approval.
@@ -80,20 +80,20 @@ pub enum HookDecision {
     Deny,
 }
 
-/// Outcome of one hook.
+/// Outcome of running one hook.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HookRun {
-    /// File, event and number of the hook: `.claude/settings.json PreToolUse 1`.
+    /// The hook's file, event and number: `.claude/settings.json PreToolUse 1`.
     pub hook: String,
     #[serde(default)]
     pub decision: HookDecision,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Text for the model.
+    /// Text to add to the model's context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// Files of the call that the hook changed before they were written, in display form.
+    /// Files affected by the call that the hook changed before they were written, as shown to the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
     /// Whether the hook rewrote the arguments of the call.
@@ -109,24 +109,24 @@ impl HookRun {
     }
 }
 
-/// Outcome of the hooks before a call.
+/// Outcome of the hooks that ran for a tool call.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallHooks {
     pub runs: Vec<HookRun>,
-    /// Rewritten arguments, with which the call is judged and run; absent if no hook rewrote them.
+    /// Rewritten arguments, which the policy judges and the tool receives. Absent if no hook rewrote the arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<CallArguments>,
 }
 
 impl CallHooks {
-    /// Returns the first hook that denies the call, and its reason.
+    /// Returns the first hook that denied the call, and its reason. Returns `None` if no hook denied it.
     pub fn denial(&self) -> Option<(&str, &str)> {
         let run = self.runs.iter().find(|run| run.decision == HookDecision::Deny)?;
         Some((&run.hook, run.reason.as_deref().unwrap_or("no reason given")))
     }
 
-    /// Returns the reason why a hook requires approval of the call, if one does.
+    /// Returns the reasons why hooks require approval of the call, or `None` if no hook does.
     pub fn question(&self) -> Option<String> {
         let asks = self.runs.iter().filter(|run| run.decision == HookDecision::Ask);
         let asks: Vec<String> = asks
@@ -138,32 +138,32 @@ impl CallHooks {
         (!asks.is_empty()).then(|| asks.join("; "))
     }
 
-    /// Returns a note for the user about a rewritten call: `rewritten by the hook …`.
+    /// Returns a note telling the user which hooks rewrote the call: `rewritten by the hook …`.
     pub fn rewriting(&self) -> Option<String> {
         self.arguments.as_ref()?;
         let hooks: Vec<&str> = self.runs.iter().filter(|run| run.rewrote).map(|run| run.hook.as_str()).collect();
         Some(format!("rewritten by the hook {}", hooks.join(" and the hook ")))
     }
 
-    /// Returns a note for the user about files that hooks changed before they were written.
+    /// Returns a note telling the user which files hooks changed before they were written.
     pub fn changes(&self) -> Option<String> {
         let words = |run: &HookRun| format!("the hook {} changed {}", run.hook, run.changed.join(", "));
         let changes: Vec<String> = self.runs.iter().filter(|run| !run.changed.is_empty()).map(words).collect();
         (!changes.is_empty()).then(|| changes.join("; "))
     }
 
-    /// Replaces the runs of the hooks after the call.
+    /// Replaces the recorded runs of `PostToolUse` hooks.
     pub fn add_runs_after(&mut self, runs: Vec<HookRun>) {
         self.runs.retain(|run| !run.is_after());
         self.runs.extend(runs);
     }
 
-    /// Returns whether there are runs of hooks after the call.
+    /// Returns whether any `PostToolUse` hook runs are recorded.
     pub fn has_runs_after(&self) -> bool {
         self.runs.iter().any(HookRun::is_after)
     }
 
-    /// Returns the notes for the model: the rewritten arguments, and the context that hooks add.
+    /// Returns the notes for the model: the rewritten arguments, and context added by hooks.
     pub fn note(&self) -> Option<String> {
         let mut note = String::new();
         if let (Some(words), Some(CallArguments::Object(arguments))) = (self.rewriting(), &self.arguments) {
@@ -180,14 +180,14 @@ impl CallHooks {
     }
 }
 
-/// Outcome of the hooks for an event without a call.
+/// Outcome of the hooks for an event that is not tied to a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventHooks {
-    /// Hook that blocks the prompt or makes the model continue, and its reason.
+    /// Hook that blocked the prompt or makes the model continue, and its reason.
     pub block: Option<(String, String)>,
-    /// Messages for the model, each with the name of its hook.
+    /// Messages for the model, each preceded by the name of its hook.
     pub context: Vec<(String, String)>,
-    /// Failures and messages for the user.
+    /// Hook failures and messages for the user.
     pub notices: Vec<String>,
 }
 

@@ -6,28 +6,28 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Look-up, or an action on another session. The model does not see the request or its result.
+/// Look-up, or action on another session. The model sees neither the request nor its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum HostRequest {
-    /// Files and folders that match the text; for an empty text, the most recently changed ones.
+    /// Files and folders that match the search words. Without words, the most recently changed ones.
     Files {
         words: String,
     },
-    /// Symbols declared in the workspace: `#name`, or `src/main.rs#name` in one file.
+    /// Symbols declared in the workspace. The search text is `#name`, or `src/main.rs#name` to search a single file.
     Symbols {
         words: String,
     },
-    /// Files that a pasted text names, in the first interpretation for which all files exist.
+    /// Files named in pasted text. Of several ways to read the text, the first one in which every file exists is used.
     Dropped {
         pasted: String,
         readings: Vec<Vec<String>>,
     },
-    /// Content of the desktop clipboard. An image is stored as an artifact.
+    /// Content of the desktop clipboard. Images are stored as artifacts.
     Clipboard,
-    /// The user's commands, and the project's commands if it is trusted.
+    /// The user's custom commands and, if the project is trusted, the project's custom commands.
     Commands,
-    /// Sessions whose title or messages match some text or a `/REGEX/`.
+    /// Sessions whose title or messages match the search words or a `/REGEX/`.
     Sessions {
         words: String,
         /// Whether to search all projects.
@@ -36,11 +36,11 @@ pub enum HostRequest {
         #[serde(default)]
         archived: bool,
     },
-    /// Last messages of a session.
+    /// Most recent messages of a session.
     Session {
         session_id: SessionId,
     },
-    /// Whole conversation of a session, as Markdown.
+    /// Complete conversation of a session, as Markdown.
     Transcript {
         session_id: SessionId,
     },
@@ -57,31 +57,31 @@ pub enum HostRequest {
         session_id: SessionId,
         archived: bool,
     },
-    /// Fork this session with all or the first part of its conversation.
+    /// Fork this session with its whole conversation or only the first part.
     Fork {
         session_id: SessionId,
         #[serde(default)]
         until: ForkUntil,
     },
-    /// This session with its forks and ancestors.
+    /// This session together with its forks and ancestors.
     Branches {
         session_id: SessionId,
     },
-    /// File locations.
+    /// Locations of aye's files.
     Places,
-    /// Save this theme in the user's settings.
+    /// Save this theme in the user's configuration.
     KeepTheme {
         name: String,
     },
-    /// State of the workspace for the status row.
+    /// Workspace state for the status row.
     Worktree,
-    /// Tasks in copies of the workspace. Sent now and whenever a task changes its state.
+    /// Tasks that run in copies of the workspace. The response is sent now and again whenever a task changes state.
     Tasks,
-    /// Start a task in a copy of the workspace. It ends with this process.
+    /// Start a task in a copy of the workspace. The task stops when this process exits.
     StartTask {
         prompt: String,
     },
-    /// Continue a stopped or interrupted task. It ends with this process.
+    /// Resume a stopped or interrupted task. The task stops when this process exits.
     ResumeTask {
         id: String,
     },
@@ -93,15 +93,15 @@ pub enum HostRequest {
     Memory(MemoryRequest),
 }
 
-/// First part of a session that a fork contains.
+/// Portion of a session, from its start, that a fork contains.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "until", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ForkUntil {
     #[default]
     End,
-    /// This number of records.
+    /// The first `count` records.
     Records { count: u64 },
-    /// All messages before this prompt, which becomes the draft of the fork.
+    /// All messages before this prompt, whose text becomes the fork's draft.
     Prompt { task_id: TaskId },
 }
 
@@ -109,17 +109,17 @@ pub enum ForkUntil {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum HostResponse {
-    /// Best matches first.
+    /// Matching files, best matches first.
     Files {
         words: String,
         files: Vec<FoundFile>,
     },
-    /// Best matches first.
+    /// Matching symbols, best matches first.
     Symbols {
         words: String,
         symbols: Vec<FoundSymbol>,
     },
-    /// Dropped files; empty if the text names no files.
+    /// Dropped files. Empty if the pasted text does not name files.
     Dropped {
         pasted: String,
         files: Vec<DroppedFile>,
@@ -127,7 +127,7 @@ pub enum HostResponse {
     Clipboard(ClipboardData),
     Commands {
         commands: Vec<CustomCommand>,
-        /// Problems with some of the entries, without duplicates.
+        /// Problems with individual entries, without duplicates.
         notices: Vec<String>,
     },
     Resources {
@@ -137,7 +137,7 @@ pub enum HostResponse {
     Prompts {
         prompts: Vec<ServerPrompt>,
     },
-    /// Text of the server prompt, or the reason why it is unavailable.
+    /// Text of the MCP server's prompt, or the reason why it is unavailable.
     Prompt {
         server: String,
         name: String,
@@ -149,10 +149,10 @@ pub enum HostResponse {
         #[serde(default)]
         archived: bool,
         sessions: Vec<ListedSession>,
-        /// Number of sessions in this project, and in all projects.
+        /// Number of sessions in this project.
         here: u64,
         everywhere: u64,
-        /// Whether more results will follow.
+        /// Whether the search is still running, so more results will follow.
         looks_on: bool,
     },
     Session(SessionPreview),
@@ -172,67 +172,66 @@ pub enum HostResponse {
         session_id: SessionId,
         archived: bool,
     },
-    /// Sessions, each after its parent.
+    /// Sessions in tree order, each listed after its parent.
     Branches {
         branches: Vec<Branch>,
     },
-    /// The new session.
+    /// Session created by the fork.
     Forked {
         session_id: SessionId,
     },
     Places {
         rows: Vec<(String, String)>,
     },
-    /// Content of the user's keymap file, or the reason why it cannot be read; absent without such
-    /// a file.
+    /// Content of the user's keymap file, or the reason why the file cannot be read. `None` if it does not exist.
     Keys {
         path: String,
         text: Option<Result<String, String>>,
     },
-    /// File in which the theme was saved, or the reason for a failure.
+    /// File to which the theme was saved, or the reason why it could not be saved.
     ThemeKept {
         name: String,
         kept: Result<String, String>,
     },
     Worktree {
-        /// Checked-out branch.
+        /// Branch that is checked out.
         branch: Option<String>,
         /// Number of files that differ from the git index, if known.
         changed: Option<u64>,
-        /// Whether further files were not counted.
+        /// Whether there are further changed files that were not counted.
         more: bool,
-        /// Output of the user's status command.
+        /// Output of the status command that the user configured.
         line: Option<String>,
     },
-    /// Tasks in copies of the workspace, latest first.
+    /// Tasks that run in copies of the workspace, most recent first.
     Tasks {
         tasks: Vec<ListedTask>,
     },
-    /// Open proposals for instruction files, oldest first.
+    /// Pending proposals for instruction files, oldest first.
     Memory {
         proposals: Vec<MemoryProposal>,
-        /// The result of the request, as a sentence.
+        /// Sentence describing the result of the request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notice: Option<String>,
-        /// Reason for a failure of the request.
+        /// Error, if the request failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed: Option<Problem>,
     },
     Setup(SetupEvent),
     Review(ReviewUpdate),
-    /// The look-up failed.
+    /// The request failed.
     Failed {
         problem: Problem,
     },
 }
 
-/// File or folder of the workspace.
+/// File or folder in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FoundFile {
-    /// Path relative to the workspace; ends with `/` for a folder.
+    /// Path relative to the workspace. Folder paths end with `/`.
     pub path: String,
-    /// Estimated tokens of its content, based on its size.
+    /// Estimated number of tokens in the file, based on its size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
 }
@@ -241,24 +240,24 @@ pub struct FoundFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FoundSymbol {
-    /// Name: `greet`
+    /// Symbol name, such as `greet`.
     pub name: String,
-    /// Keyword of the language: `fn`, `class`.
+    /// Keyword that declares the symbol, such as `fn` or `class`.
     pub kind: String,
     /// Path relative to the workspace.
     pub path: String,
-    /// First and last line, counted from 1.
+    /// First line of the declaration, starting at 1.
     pub first: u32,
     pub last: u32,
-    /// Estimated tokens of these lines, based on their size.
+    /// Estimated number of tokens in the declaration, based on its size.
     pub tokens: u64,
 }
 
-/// File dropped on the terminal.
+/// File dropped onto the terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DroppedFile {
-    /// Path, relative to the workspace if inside it; ends with `/` for a folder.
+    /// Path, relative to the workspace if inside it. Folder paths end with `/`.
     pub path: String,
     /// Whether the file is outside the workspace.
     pub outside: bool,
@@ -267,11 +266,11 @@ pub struct DroppedFile {
     pub tokens: Option<u64>,
 }
 
-/// Content of the clipboard.
+/// Clipboard content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "holds", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ClipboardData {
-    /// Image, stored as an artifact.
+    /// Image, which is stored as an artifact.
     Image {
         image: Image,
         by: String,
@@ -279,19 +278,19 @@ pub enum ClipboardData {
     Text {
         text: String,
     },
-    /// Reason why there is nothing to paste, as a sentence.
+    /// There is nothing to paste. The reason is given as a sentence.
     Nothing {
         why: String,
     },
 }
 
-/// State of a session in a list.
+/// State of a listed session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ListedState {
-    /// An approval or question is open.
+    /// The session is waiting for an approval or for the answer to a question.
     Waits,
-    /// The process ended during a task.
+    /// The process ended while a task was running.
     Interrupted,
     Paused,
     /// Another process owns the session.
@@ -299,35 +298,35 @@ pub enum ListedState {
     Done,
 }
 
-/// Task in a copy of the workspace, in a list.
+/// Listed task that runs in a copy of the workspace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedTask {
     pub id: String,
     pub state: ListedTaskState,
     pub prompt: String,
-    /// Time since its start: `2 h`, `3 d`.
+    /// Time since the task started: `2 h`, `3 d`.
     pub age: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// Number of changed files, if they can be read.
+    /// Number of files that the task changed, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_files: Option<u64>,
-    /// Number of these files that also changed in the workspace.
+    /// Number of these files that have also changed in the workspace.
     #[serde(default)]
     pub conflicts: u64,
     /// Number of actions since the last prompt that were denied.
     #[serde(default)]
     pub denied: u64,
-    /// Result of the check command.
+    /// Result of the check command, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
-    /// Call that waits for approval.
+    /// Tool call that is waiting for approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<String>,
-    /// Branch of its worktree, if it has one.
+    /// Branch of the task's worktree, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
 }
@@ -339,20 +338,20 @@ impl ListedTask {
     }
 }
 
-/// State of a task in a copy of the workspace.
+/// State of a task that runs in a copy of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ListedTaskState {
     Running,
-    /// Open in another front end.
+    /// The task's session is open in another front end.
     Open,
-    /// An approval or another decision of the user is pending, and no process waits for it.
+    /// The task needs an approval or another decision from the user, and no process is waiting for it.
     NeedsYou,
     Done,
     Failed,
-    /// Stopped by the user. The task can be resumed.
+    /// Stopped by the user. It can be resumed.
     Stopped,
-    /// The process ended before the task did. The task can be resumed.
+    /// The process ended before the task did. It can be resumed.
     Interrupted,
 }
 
@@ -377,76 +376,77 @@ impl ListedTaskState {
         }
     }
 
-    /// Returns whether a process is working on the task.
+    /// Returns whether a process is currently working on the task.
     pub fn is_active(self) -> bool {
         matches!(self, Self::Running | Self::Open)
     }
 }
 
-/// Session in a list.
+/// Listed session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedSession {
     pub session_id: SessionId,
     pub title: Option<String>,
     pub state: ListedState,
-    /// Directory of the session for display, if it is another one.
+    /// Session directory as shown to the user, if it differs from the current directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,
     /// Time of the last message.
     pub updated: jiff::Timestamp,
     pub created: jiff::Timestamp,
-    /// Age: `2 h`, `3 d`.
+    /// Time since the last message or, for an undone part, since the rewind: `2 h`, `3 d`.
     pub age: String,
     pub model: String,
-    /// Branch checked out at that time, if known.
+    /// Branch checked out at the time of the last message, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// Reason why the session cannot be opened.
+    /// Reason why the session cannot be opened, if it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
-    /// Line that matches the search.
+    /// Line that matches the search, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hit: Option<String>,
 }
 
-/// Session in a tree of forks, or an undone part of one.
+/// Session in a tree of forks, or a part of a session that was undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Branch {
     pub session_id: SessionId,
-    /// For an undone part: the number of records of the session to fork with.
+    /// For an undone part, the number of session records that a fork restoring it would contain. Absent for a whole
+    /// session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<u64>,
-    /// Depth in the tree.
+    /// Nesting depth in the tree.
     pub depth: u32,
     pub title: Option<String>,
     /// Number of prompts.
     pub prompts: u64,
-    /// Number of prompts before the fork.
+    /// Number of prompts that precede the fork point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
-    /// Age: `2 h`, `3 d`.
+    /// Time since the last message or, for an undone part, since the rewind: `2 h`, `3 d`.
     pub age: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
 }
 
-/// Last part of a session, for a preview before it is opened.
+/// End of a session's conversation, previewed before the session is opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionPreview {
     pub session_id: SessionId,
     pub lines: Vec<PreviewLine>,
-    /// Facts such as `14 steps · 76k tokens`, and changes since then.
+    /// Facts such as `14 steps · 76k tokens`, and notes about what has changed since the last message.
     pub facts: Vec<String>,
 }
 
-/// One line of a session preview.
+/// Line in a session preview.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewLine {

@@ -1,19 +1,19 @@
-//! Policy layers, as shown to users and recorded in journals.
+//! Policy layers (bundles in effect), as shown to users and recorded in journals.
 
 use serde::{Deserialize, Serialize};
 
-/// One policy bundle in effect.
+/// Policy bundle that is in effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyLayer {
-    /// `built-in`, `user`, `policy`, `managed`, `project`.
+    /// Origin of the bundle: `built-in`, `user`, `policy`, `managed` or `project`.
     pub scope: String,
-    /// Version of the bundle, as set by its author.
+    /// Version that the bundle's author assigned, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle_version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<jiff::Timestamp>,
-    /// Maximum input tokens of a request, if limited.
+    /// Maximum number of input tokens per request, if limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_input_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -21,7 +21,7 @@ pub struct PolicyLayer {
 }
 
 impl PolicyLayer {
-    /// Returns the combined version of these layers: the version of the first bundle that has one.
+    /// Returns the version of the policy as a whole, which is that of the first bundle with a version.
     pub fn combined_version(layers: &[Self]) -> Option<String> {
         layers.iter().find_map(|layer| layer.bundle_version.clone())
     }

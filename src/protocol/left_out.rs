@@ -1,4 +1,4 @@
-//! Omissions in an output, with counts that stay correct when the output is shortened again.
+//! Records of what was omitted from tool output. The counts stay correct when the output is shortened again.
 
 use super::truncate::{cut_position_before, gap, middle, truncate_with_gap};
 use serde::{Deserialize, Serialize};
@@ -6,37 +6,36 @@ use serde::{Deserialize, Serialize};
 /// Prefix of redaction markers. Text is never cut inside a marker.
 const MARKER: &str = "[redacted:";
 
-/// Omitted parts of an output.
+/// What was omitted from an output.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeftOut {
-    /// Number of omitted bytes for each marker `[... truncated N bytes ...]` in the output, in
-    /// order.
+    /// Number of omitted bytes for each `[... truncated N bytes ...]` marker in the output, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<u64>,
-    /// Continuation of the output by another call, if the output is a run of items.
+    /// How another call can continue the output, if the output is a sequence of items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
 }
 
-/// Run of items (lines of a file, or matches) that another call can continue.
+/// Sequence of items, such as file lines or matches, that another call can continue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
-    /// Length of the output in bytes, up to the end of the last item.
+    /// Length in bytes of the output up to the end of the last item.
     pub body_bytes: usize,
-    /// Length in bytes of the note after the items. A cut replaces this note.
+    /// Length in bytes of the note after the items, which is replaced when the output is cut.
     pub note_bytes: usize,
-    /// Number of the first item, as counted by the argument that continues the output.
+    /// Number of the first item, counted in the same way as in the argument that continues the output.
     pub first: u64,
     pub items: Items,
-    /// Note after a cut. `{last}` is the last item shown, `{next}` the next one, and `{missing}` the number of omitted
-    /// bytes.
+    /// Note to insert after a cut. `{last}` is replaced with the last item shown, `{next}` with the item after it, and
+    /// `{missing}` with the number of omitted bytes.
     pub note: String,
-    /// Continuation of a cut inside the first line; absent if no call can continue there.
+    /// How to continue if the output is cut inside its first line. Absent if no call can continue from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Within>,
-    /// Number of bytes in items that earlier cuts omitted.
+    /// Number of item bytes that earlier cuts omitted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missing: u64,
 }
@@ -46,14 +45,14 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Continuation of a cut line.
+/// How to continue a line that was cut.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Within {
     /// Column of the first character shown.
     pub column: u64,
-    /// Note after a cut. `{last}` is the last column shown, `{next}` the next one, and `{missing}` the number of
-    /// omitted bytes.
+    /// Note to insert after the cut. `{last}` is replaced with the last column shown, `{next}` with the column after
+    /// it, and `{missing}` with the number of omitted bytes.
     pub note: String,
 }
 
@@ -61,20 +60,21 @@ pub struct Within {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Items {
-    /// Each line is an item. `folded`: lines of the output that represent several items, each with the number of
-    /// additional items.
+    /// Each line is an item. `folded` lists output lines that represent several items: the line number, and the number
+    /// of items beyond the first.
     Lines { folded: Vec<(u64, u64)> },
-    /// Output lines, counted from 0, at which the items start.
+    /// Output lines at which items start, numbered from 0.
     Starts { lines: Vec<u64> },
 }
 
 impl LeftOut {
-    /// Creates the record of omissions; `None` if there are none.
+    /// Creates a record of omissions. Returns `None` if nothing was omitted and no call can continue the output.
     pub fn from_gaps(gaps: Vec<u64>, run: Option<Run>) -> Option<Box<Self>> {
         (!gaps.is_empty() || run.is_some()).then(|| Box::new(Self { gaps, run }))
     }
 
-    /// Adjusts the positions after the ranges `hidden` of `before` were replaced by text without line breaks.
+    /// Adjusts the recorded positions after `hidden`, ranges of `before`, were replaced with text that contains no line
+    /// breaks.
     pub fn after_hiding(mut self, before: &str, after: &str, hidden: &[std::ops::Range<usize>]) -> Option<Box<Self>> {
         self.run = self.run.and_then(|run| run.after_hiding(before, after, hidden));
         Self::from_gaps(self.gaps, self.run)
@@ -103,7 +103,7 @@ impl Run {
                     }
                     folded.push((line - gone, more));
                 }
-                // The items of the lines can no longer be determined.
+                // Which items the remaining lines belong to can no longer be determined.
                 Items::Starts { .. } => return None,
             }
             line += more;
@@ -112,8 +112,8 @@ impl Run {
         Some(self)
     }
 
-    /// Shortens the output to about `max_bytes` of items, followed by the remaining text, and returns it with its
-    /// omissions; `None` if it is short enough.
+    /// Shortens the items to about `max_bytes`, keeping the text that follows them, and returns the output with its
+    /// omissions. Returns `None` if the output is short enough already.
     pub fn truncate(&self, output: &str, max_bytes: usize) -> Option<(String, LeftOut)> {
         let (body, rest) = (output.get(..self.body_bytes)?, output.get(self.body_bytes..)?);
         let (note, tail) = (rest.get(..self.note_bytes)?, rest.get(self.note_bytes..)?);
@@ -132,7 +132,7 @@ impl Run {
         Some((format!("{kept}{gap}{note}{tail}"), left_out))
     }
 
-    /// Returns the run for a shortened output that consists of its first items.
+    /// Returns the description of an output that has been cut after the items in `kept`.
     fn shortened(&self, kept: &str, note_bytes: usize, missing: usize) -> Self {
         let lines = breaks(kept);
         let items = match &self.items {
@@ -146,7 +146,8 @@ impl Run {
         Self { body_bytes: kept.len(), note_bytes, items, missing: self.missing + missing as u64, ..self.clone() }
     }
 
-    /// Returns the first items, the note after them, and the number of bytes omitted inside the first item.
+    /// Returns as many leading items as fit, the note to put after them, and the number of bytes omitted inside the
+    /// first item if it had to be cut in the middle.
     fn head(&self, body: &str, max_bytes: usize) -> (String, String, Option<u64>) {
         let filled = |note: &str, last: u64, next: u64, kept: usize| {
             let missing = (self.missing + (body.len() - kept) as u64).to_string();
@@ -177,7 +178,8 @@ impl Run {
         (kept, filled(&self.note, next - 1, next, first.len()), gap)
     }
 
-    /// Returns the last end of an item up to `max_bytes`, and the number of items that end there.
+    /// Returns the position of the last item end at or before `max_bytes`, and the number of items before that
+    /// position.
     fn whole_items(&self, body: &str, max_bytes: usize) -> (usize, u64) {
         let within = &body.as_bytes()[..max_bytes.min(body.len())];
         match &self.items {
@@ -205,7 +207,7 @@ impl Run {
         }
     }
 
-    /// Returns the first item and the number of the following one.
+    /// Returns the first item, and the number of the item that follows it.
     fn first_item<'a>(&self, body: &'a str) -> (&'a str, u64) {
         let (lines, more): (u64, u64) = match &self.items {
             Items::Lines { folded } => (1, folded.iter().filter(|(line, _)| *line == 0).map(|(_, more)| more).sum()),
@@ -221,8 +223,8 @@ fn breaks(text: &str) -> u64 {
     text.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
 
-/// Shortens an output that already omits `gaps` to about `max_bytes`, and returns it with the new gaps, which include
-/// the earlier ones.
+/// Shortens an output from which `gaps` bytes were already omitted to about `max_bytes`. Returns the shortened output
+/// with its new gaps, which include the earlier ones, or `None` if it is short enough already.
 pub fn truncate_again(text: &str, max_bytes: usize, gaps: &[u64]) -> Option<(String, Vec<u64>)> {
     if text.len() <= max_bytes {
         return None;

@@ -1,19 +1,19 @@
-//! Memory: proposals for instruction files, which change nothing until the user applies them.
+//! Memory: proposed additions to instruction files, which have no effect until the user applies them.
 
 use serde::{Deserialize, Serialize};
 
-/// Name of the tool that the model uses for a proposal.
+/// Name of the tool with which the model makes a proposal.
 pub const SUGGEST_MEMORY: &str = "SuggestMemory";
 
 /// Instruction file that a proposal would change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryTarget {
-    /// The instruction file in the workspace, shared by everyone who works on the project.
+    /// Instruction file in the workspace, shared by everyone who works on the project.
     Project,
-    /// The user's own file for this workspace, stored outside the workspace.
+    /// The user's own instruction file for this workspace, stored outside it.
     Personal,
-    /// The user's file for all projects.
+    /// The user's instruction file for all projects.
     Global,
 }
 
@@ -32,7 +32,7 @@ impl MemoryTarget {
         Self::ALL.into_iter().find(|target| target.as_str() == name)
     }
 
-    /// Returns the next target in the list of all targets; after the last one, the first.
+    /// Returns the next target in the list of all targets, wrapping around at the end.
     #[must_use]
     pub fn next(self) -> Self {
         match self {
@@ -43,15 +43,15 @@ impl MemoryTarget {
     }
 }
 
-/// Source of a proposal.
+/// Origin of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemorySource {
-    /// The model suggested it.
+    /// Suggested by the model.
     Model,
-    /// The user repeated the instruction in several tasks.
+    /// Instruction that the user repeated in several tasks.
     Repeated,
-    /// The user added it.
+    /// Added by the user.
     User,
 }
 
@@ -65,7 +65,7 @@ impl MemorySource {
     }
 }
 
-/// Sentence from a prompt, with the time of the prompt.
+/// Sentence quoted from a prompt, with the time of that prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryQuote {
@@ -73,41 +73,41 @@ pub struct MemoryQuote {
     pub text: String,
 }
 
-/// Proposal as the user sees it: the change to a file, and the source of the instruction.
+/// Proposal as shown to the user: the change to an instruction file, and where the instruction came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryProposal {
-    /// ID: 8 hexadecimal digits, always the same for an instruction and its target.
+    /// 8-digit hexadecimal ID, which is always the same for a given instruction and target.
     pub id: String,
-    /// The instruction, on one line.
+    /// Text of the instruction, on one line.
     pub text: String,
     pub target: MemoryTarget,
-    /// File that would change, as displayed to users.
+    /// File that would change, as shown to the user.
     pub file: String,
     pub source: MemorySource,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Prompts that contain the instruction.
+    /// Sentences from prompts in which the user gave the instruction.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<MemoryQuote>,
     pub created: jiff::Timestamp,
     /// Unified diff that adds the instruction to the current file.
     pub diff: String,
-    /// Digest of the file before and after the change. Applying the proposal requires the digest of the diff that was
-    /// shown.
+    /// Digest of the path and of the content before and after the change. A request to apply the proposal must include
+    /// the digest of the diff that the user saw.
     pub digest: String,
-    /// Reason why the proposal cannot be applied now.
+    /// Reason why the proposal currently cannot be applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// Request about the proposals of the workspace. The response always lists them.
+/// Request concerning the workspace's proposals. Every response lists them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum MemoryRequest {
-    /// List the proposals, after a search for instructions that the user repeats.
+    /// List the proposals after searching for instructions that the user repeats.
     List,
-    /// Apply a proposal. `digest`: the digest of the diff that the user saw.
+    /// Apply a proposal. `digest` is the digest of the diff that the user saw.
     Apply { id: String, digest: String },
     Edit {
         id: String,
@@ -116,8 +116,8 @@ pub enum MemoryRequest {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<MemoryTarget>,
     },
-    /// Drop a proposal permanently.
+    /// Discard a proposal permanently.
     Drop { id: String },
-    /// Add a proposal by the user.
+    /// Add a proposal on behalf of the user.
     Add { text: String, target: MemoryTarget },
 }

@@ -1,4 +1,4 @@
-//! Thread: the messages from the user, the model and the tools.
+//! Threads, which consist of messages from the user, the model and tools.
 
 use super::{CallId, Image, MessageId, StepId, TaskId, ToolResult};
 use serde::{Deserialize, Serialize};
@@ -12,14 +12,14 @@ pub enum Role {
     Tool,
 }
 
-/// One message of the thread.
+/// Message in a thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Message {
     pub message_id: MessageId,
     pub role: Role,
     pub content: Vec<Part>,
-    /// Estimated tokens; the provider's count corrects the total.
+    /// Estimated number of tokens. The total is corrected with the provider's count.
     pub token_count: u64,
     pub task_id: TaskId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Returns the text parts, joined.
+    /// Returns the message's text parts, joined together.
     pub fn text(&self) -> String {
         self.content
             .iter()
@@ -39,7 +39,7 @@ impl Message {
             .collect()
     }
 
-    /// Returns the text that the user typed, without attachments.
+    /// Returns the text that the user typed, excluding attachments.
     pub fn typed_text(&self) -> &str {
         match self.content.first() {
             Some(Part::Text { text }) => text,
@@ -47,7 +47,7 @@ impl Message {
         }
     }
 
-    /// Returns the images of the message, including those in tool results.
+    /// Returns the message's images, including those in tool results.
     pub fn images(&self) -> impl DoubleEndedIterator<Item = &Image> {
         self.content.iter().flat_map(|part| match part {
             Part::Image(image) => std::slice::from_ref(image),
@@ -71,8 +71,8 @@ pub enum Part {
     Text {
         text: String,
     },
-    /// Reasoning. `opaque` is the provider's own block, including its signature; it is sent back to that provider
-    /// unchanged.
+    /// Model reasoning. `opaque` is the provider's own block, including its signature, which is returned to that
+    /// provider unchanged.
     Reasoning {
         text: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,11 +80,11 @@ pub enum Part {
     },
     ToolCall(ToolCall),
     ToolResult(ToolResult),
-    /// Image from the user; its content is an artifact.
+    /// Image supplied by the user. Its data is stored as an artifact.
     Image(Image),
 }
 
-/// Tool call by the model.
+/// Tool call made by the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
@@ -94,24 +94,24 @@ pub struct ToolCall {
     pub arguments: CallArguments,
 }
 
-/// Arguments as the model wrote them: an object, or text that is not an object.
+/// Arguments as the model wrote them: an object, or any other text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum CallArguments {
     Object(Map<String, Value>),
-    /// Text that is not a JSON object, stored for the error message. A call with such arguments never
-    /// runs.
+    /// Text that is not a JSON object, retained for the error message. A call with such arguments is never run.
     Malformed(String),
 }
 
-/// Maximum size in bytes of one call's arguments.
+/// Maximum size in bytes of a single call's arguments.
 pub const ARGUMENT_BYTES: usize = 1 << 20;
-/// Maximum number of values in the JSON arguments of one call. A parsed value needs many times the memory of its text.
+/// Maximum number of values in a single call's JSON arguments. Limited because parsed values take many times the memory
+/// of their text.
 const ARGUMENT_VALUES: usize = 20_000;
-/// Separator between the start of arguments that exceed a limit and the description of the limit.
+/// Separator between the beginning of oversized arguments and the description of the limit that they exceed.
 const OVER_LIMIT: &str = "… [over a limit: ";
 
-/// Reason why the arguments of a call prevent it from running.
+/// Reason why a call's arguments prevent it from running.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArgumentFault {
     NotAnObject,
@@ -122,12 +122,13 @@ pub enum ArgumentFault {
 }
 
 impl CallArguments {
-    /// Creates arguments that contain only the beginning of the original text.
+    /// Creates malformed arguments that retain only `head`, the beginning of the original text, with a description of
+    /// the limit that it exceeded.
     pub fn over_limit(head: &str, limit: &str) -> Self {
         Self::Malformed(format!("{head}{OVER_LIMIT}{limit}]"))
     }
 
-    /// Returns a description of the limit that this JSON text exceeds, if any.
+    /// Returns a description of the limit that this JSON text exceeds, or `None` if it is within all limits.
     pub fn describe_exceeded_limit(text: &str) -> Option<String> {
         if text.len() > ARGUMENT_BYTES {
             return Some(format!("{} bytes; a call may have at most {ARGUMENT_BYTES}", text.len()));
@@ -135,7 +136,7 @@ impl CallArguments {
         (value_count(text.as_bytes()) > ARGUMENT_VALUES).then(|| format!("more than {ARGUMENT_VALUES} values"))
     }
 
-    /// Returns the reason why the call cannot run, if any.
+    /// Returns the reason why the call cannot run, or `None` if its arguments are valid.
     pub fn fault(&self) -> Option<ArgumentFault> {
         let Self::Malformed(text) = self else { return None };
         let limit = text.strip_suffix(']').and_then(|text| text.rsplit_once(OVER_LIMIT));
@@ -146,8 +147,8 @@ impl CallArguments {
         })
     }
 
-    /// Parses arguments. Empty text counts as an empty object, because several servers send no text for a call without
-    /// arguments.
+    /// Parses arguments. Empty text is treated as an empty object, because several providers send no text for a call
+    /// without arguments.
     pub fn parse(text: &str) -> Self {
         if text.trim().is_empty() {
             return Self::Object(Map::new());
@@ -159,7 +160,7 @@ impl CallArguments {
     }
 }
 
-/// Returns the number of values in a JSON text, estimated from its separators.
+/// Estimates the number of values in a JSON text from its separators.
 pub fn value_count(json: &[u8]) -> usize {
     let (mut count, mut in_text, mut escaped) = (0, false, false);
     for &byte in json {

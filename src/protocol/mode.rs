@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Modes, ordered from the strictest to the most permissive.
+/// Approval modes, ordered from the strictest to the most permissive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// No tool may write; the shell is read-only.
+    /// Tools cannot write, and the shell is read-only.
     Plan,
-    /// The policy decides.
+    /// The policy decides which actions need approval.
     #[default]
     Ask,
-    /// Writes in the workspace that would require approval are allowed.
+    /// Workspace writes that would require approval are allowed.
     AutoEdit,
-    /// Actions of low or medium risk that would require approval are allowed.
+    /// Low- and medium-risk actions that would require approval are allowed.
     Auto,
 }
 

@@ -5,35 +5,35 @@ use serde::{Deserialize, Serialize};
 
 const MILLION: f64 = 1_000_000.0;
 
-/// Model of a provider.
+/// Information about a provider's model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelFacts {
-    /// Name: `anthropic/claude-sonnet-5`.
+    /// Full name, such as `anthropic/claude-sonnet-5`.
     pub name: String,
-    /// Context window in tokens, for a request and its response.
+    /// Context window in tokens, shared by a request and its response.
     pub context_window: u64,
-    /// Maximum output in tokens; absent if unknown.
+    /// Maximum number of output tokens. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// Whether the price is the user's assumption, because the real one is unknown.
+    /// Whether the price is one that the user assumed, because the actual price is unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub price_is_assumed: bool,
-    /// Price of the same model at another provider, if the price is unknown.
+    /// Price of the same model at another provider, given if this provider's price is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_elsewhere: Option<PriceElsewhere>,
     /// Whether the model accepts images.
     #[serde(default)]
     pub images: bool,
-    /// Whether the model calls tools; absent if unknown.
+    /// Whether the model can call tools. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<bool>,
-    /// Whether the model has a configurable reasoning effort.
+    /// Whether the model's reasoning effort is configurable.
     #[serde(default)]
     pub reasoning: bool,
-    /// Reasoning efforts that the model supports, in ascending order; empty if they are unknown, or if it has none.
+    /// Supported reasoning efforts, in ascending order. Empty if they are unknown or the model has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub efforts: Vec<Effort>,
 }
@@ -42,27 +42,27 @@ pub struct ModelFacts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PriceElsewhere {
-    /// Name of the model at that provider: `anthropic/claude-sonnet-5`.
+    /// Name of the model at that provider, such as `anthropic/claude-sonnet-5`.
     pub model: String,
     pub price: Price,
 }
 
-/// Use of a model by a tool.
+/// A tool's own use of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelUse {
     pub model: ModelFacts,
     pub usage: Usage,
-    /// Fee in US dollars in addition to the price of the tokens, for example per search.
+    /// Fee in US dollars charged in addition to the token price, such as a fee per search.
     pub fee_usd: f64,
 }
 
-/// Price in US dollars per million tokens.
+/// Prices in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Price {
     pub input: f64,
     pub output: f64,
-    /// Price of cached tokens. Also accepted as `cache_read`, the name in the catalogue.
+    /// Price of cached tokens. Also accepted as `cache_read`, the name used in the catalogue.
     #[serde(alias = "cache_read")]
     pub cache_read: f64,
     #[serde(alias = "cache_write")]
@@ -90,15 +90,15 @@ pub struct AssumedPrice {
 }
 
 impl AssumedPrice {
-    /// Maximum price in dollars per million tokens; a higher value is treated as a typing error.
+    /// Highest accepted price in US dollars per million tokens. A higher value is treated as a typing error.
     const MOST: f64 = 100_000.0;
 
-    /// Returns the price, in which cached tokens cost as much as uncached ones.
+    /// Returns the full price, at which cached tokens cost as much as uncached input.
     pub fn price(self) -> Price {
         Price { input: self.input, output: self.output, cache_read: self.input, cache_write: self.input }
     }
 
-    /// Parses two amounts, separated by a comma or a space: `3,15`, `$0.50 $1.50`.
+    /// Parses an input and an output price, separated by a comma or a space: `3,15`, `$0.50 $1.50`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut amounts = text.split([',', ' ']).filter(|word| !word.is_empty()).map(|word| {
             let digits = word.strip_prefix('$').unwrap_or(word);
@@ -118,7 +118,7 @@ impl AssumedPrice {
 }
 
 impl ModelFacts {
-    /// Returns a model of which only these facts are known.
+    /// Creates a description of a model about which nothing else is known.
     pub fn new(name: &str, context_window: u64, price: Option<Price>) -> Self {
         Self {
             name: name.to_owned(),
@@ -134,18 +134,19 @@ impl ModelFacts {
         }
     }
 
-    /// Returns a model for tests.
+    /// Creates a model description for tests.
     #[cfg(test)]
     pub fn for_test(name: &str, context_window: u64, price: Option<Price>) -> Self {
         Self::new(name, context_window, price)
     }
 
-    /// Returns the cost of this usage in US dollars; `None` if the price is unknown.
+    /// Returns the cost of this usage in US dollars, or `None` if the price is unknown.
     pub fn cost_usd(&self, usage: &Usage) -> Option<f64> {
         self.price.map(|price| price.cost_usd(usage))
     }
 
-    /// Returns the efforts that can be chosen. If they are unknown, returns the levels of most models.
+    /// Returns the efforts that can be chosen. If the model's efforts are unknown, returns those that most models
+    /// support.
     pub fn supported_efforts(&self) -> &[Effort] {
         match (self.reasoning, self.efforts.as_slice()) {
             (false, _) => &[],
@@ -154,8 +155,9 @@ impl ModelFacts {
         }
     }
 
-    /// Returns the nearest supported effort; `None` if the effort is not configurable. Reasoning is turned off only if
-    /// `wanted` is `Off`. Of two equally near efforts, the lower one is chosen, because it costs less.
+    /// Returns the supported effort nearest to `wanted`, or `None` if the effort is not configurable. Reasoning is
+    /// turned off only if `wanted` is `Off`. If two efforts are equally near, the lower one is returned because it
+    /// costs less.
     pub fn nearest_effort(&self, wanted: Effort) -> Option<Effort> {
         let supported = self.supported_efforts().iter().copied();
         let others = supported.clone().filter(|effort| *effort != Effort::Off || wanted == Effort::Off);
@@ -164,11 +166,11 @@ impl ModelFacts {
     }
 }
 
-/// Reasoning effort of a model, from none to the maximum.
+/// Reasoning effort of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effort {
-    /// No reasoning, if the model supports that. Also accepted as `none`, the name that providers use.
+    /// No reasoning, if the model supports turning it off. Also accepted as `none`, the name that providers use.
     #[serde(alias = "none")]
     Off,
     Minimal,
@@ -182,7 +184,7 @@ pub enum Effort {
 impl Effort {
     /// All efforts, in ascending order.
     pub const ALL: [Self; 7] = [Self::Off, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
-    /// Default efforts of a model with a configurable effort.
+    /// Efforts assumed for a model whose configurable efforts are unknown.
     const USUAL: [Self; 4] = [Self::Off, Self::Low, Self::Medium, Self::High];
 
     pub fn as_str(self) -> &'static str {
@@ -197,7 +199,7 @@ impl Effort {
         }
     }
 
-    /// Returns the effort with this name; `none` is an alias of `off`.
+    /// Returns the effort with this name, or `None` if the name is unknown. `none` is an alias for `off`.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "none" => Some(Self::Off),
@@ -205,30 +207,30 @@ impl Effort {
         }
     }
 
-    /// Returns the names of these efforts, separated by commas.
+    /// Returns the names of the given efforts, separated by commas.
     pub fn names(efforts: &[Self]) -> String {
         efforts.iter().map(|effort| effort.as_str()).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Model in the list of available models.
+/// Entry in the list of available models.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedModel {
     #[serde(flatten)]
     pub facts: ModelFacts,
-    /// Reason why it cannot be used now: `set ANTHROPIC_API_KEY or aye auth login anthropic`.
+    /// Reason why the model cannot currently be used, such as `set ANTHROPIC_API_KEY or aye auth login anthropic`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
-    /// Provider of the model, if only its API key is missing.
+    /// The model's provider, if a missing API key is the only thing that prevents its use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_of: Option<String>,
-    /// Source of the entry: `catalogue`, `config.toml`, `listed by http://localhost:11434/v1`.
+    /// Where the entry comes from: `catalogue`, `config.toml`, `listed by http://localhost:11434/v1`.
     pub source: String,
-    /// Documentation of the provider, or the list from which the catalogue took the entry.
+    /// URL of the provider's documentation, or of the list from which the catalogue entry was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documentation: Option<String>,
-    /// Day on which the entry was checked against the provider's documentation: `2026-11-29`; absent if it was not
+    /// Date on which the entry was checked against the provider's documentation: `2026-11-29`. Absent if it was never
     /// checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<String>,

@@ -1,38 +1,38 @@
-//! States of paths before and after a call, predicted before it runs. After a crash, they show whether the call ran.
+//! Path states before and after a tool call, predicted before it runs. After a crash, they show whether the call ran.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// State of one path before and after a call.
+/// State of a single path before and after a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlaceChange {
     pub path: PathBuf,
     pub before: PathState,
-    /// `None` if the state is only known after the call.
+    /// State after the call, or `None` if it cannot be predicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<PathState>,
 }
 
-/// State of a path, without its mode: no file tool changes the mode of an existing file.
+/// State of a path. The file mode is not included, because no file tool changes the mode of an existing file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum PathState {
     Nothing,
-    /// File with this content.
+    /// File with the content that has this hash.
     Content {
         hash: String,
     },
-    /// Directory with any content.
+    /// Directory, regardless of its content.
     Directory,
-    /// File, symlink or tree, identified by its number of entries and bytes.
+    /// File, symlink or directory tree, identified only by its number of entries and its size in bytes.
     Entry {
         files: u64,
         directories: u64,
         links: u64,
         bytes: u64,
     },
-    /// The record was written by another version of aye.
+    /// State recorded by another version of aye in a form that this version does not know.
     #[serde(other)]
     Unreadable,
 }

@@ -1,17 +1,17 @@
-//! Delimiters of piped input in a prompt.
+//! Delimiters around piped input in a prompt.
 
-/// Line before the input.
+/// Line that precedes the piped input.
 const BEGIN: &str = "<stdin>";
-/// Line after the input.
+/// Line that follows the piped input.
 const END: &str = "</stdin>";
 
-/// Returns the prompt followed by the input between the delimiters.
+/// Returns the prompt, followed by the piped input between its delimiters.
 pub fn with_input(prompt: &str, input: &str) -> String {
     let (prompt, input) = (prompt.trim_end(), input.strip_suffix('\n').unwrap_or(input));
     format!("{prompt}\n\n{BEGIN}\n{input}\n{END}")
 }
 
-/// Returns the part of a prompt that the user wrote, without piped input.
+/// Returns the text that the user wrote, without the piped input that follows it.
 pub fn without_input(prompt: &str) -> &str {
     let is_attached = prompt.ends_with(&format!("\n{END}"));
     let begin = prompt.find(&format!("\n{BEGIN}\n")).filter(|_| is_attached);

@@ -1,17 +1,17 @@
-//! Planned steps: the list in which the model tracks its progress on a task.
+//! Planned steps, which the model uses to track its progress on a task.
 
 use super::{ToolResult, ToolStatus};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Name of the tool that replaces the list.
+/// Name of the tool that replaces the entire list of planned steps.
 pub const UPDATE_STEPS: &str = "UpdateSteps";
 
-/// One step of the list, as written by the model; aye only shows it.
+/// Planned step, as written by the model. aye displays it but does not act on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedStep {
-    /// Description on one line.
+    /// Step description, on one line.
     pub text: String,
     pub status: StepStatus,
 }
@@ -27,7 +27,7 @@ pub enum StepStatus {
 impl StepStatus {
     const ALL: [Self; 3] = [Self::Pending, Self::InProgress, Self::Done];
 
-    /// Returns the symbol before the text of a step.
+    /// Returns the symbol displayed before the step's text.
     pub fn mark(self) -> &'static str {
         match self {
             Self::Pending => "[ ]",
@@ -36,7 +36,7 @@ impl StepStatus {
         }
     }
 
-    /// Returns the status in words, for the user.
+    /// Returns the status name shown to the user.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -47,8 +47,8 @@ impl StepStatus {
 }
 
 impl PlannedStep {
-    /// Returns the list that a call set; `None` if the call set no list. The result of such a call contains the list,
-    /// one step per line, so that the journal needs no other record of it.
+    /// Returns the steps set by a tool call, or `None` if the call set none. The call's result lists all steps, one per
+    /// line, so the journal does not need to record them separately.
     pub fn list_in(result: &ToolResult) -> Option<Vec<Self>> {
         let sets = result.tool_name == UPDATE_STEPS && result.status == ToolStatus::Succeeded;
         sets.then(|| result.output_text.lines().filter_map(Self::from_line).collect())
@@ -67,13 +67,13 @@ impl PlannedStep {
         steps.iter().filter(|step| step.status == StepStatus::Done).count()
     }
 
-    /// Returns the model's current step, or else the next one; `None` if all are done.
+    /// Returns the step in progress, or otherwise the first pending step. Returns `None` if all steps are done.
     pub fn current(steps: &[Self]) -> Option<&Self> {
         let with = |status| steps.iter().find(|step| step.status == status);
         with(StepStatus::InProgress).or_else(|| with(StepStatus::Pending))
     }
 
-    /// Returns the progress on one line: `2 of 5 steps done: Run the tests`.
+    /// Formats the progress as one line: `2 of 5 steps done: Run the tests`.
     pub fn progress(steps: &[Self]) -> String {
         let (done, count) = (Self::count_done(steps), steps.len());
         let noun = if count == 1 { "step" } else { "steps" };

@@ -1,31 +1,31 @@
-//! User-facing errors as data: the failure, its cause, and hints.
+//! User-facing errors as structured data: what failed, why, and hints.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Label of the first line of an error.
+/// Label at the start of an error.
 const ERROR: &str = "error: ";
-/// Label of a hint.
+/// Label at the start of a hint.
 pub const HINT: &str = "hint: ";
 
-/// Error for the user. Library code fills in the parts; front ends lay them out with [`Problem::lines`].
+/// Error to show to the user. Library code fills in the fields, and front ends lay them out with [`Problem::lines`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// Failed action, with the value: ``cannot write `/etc/x` ``.
+    /// Action that failed, including the value involved: ``cannot write `/etc/x` ``.
     pub what: String,
-    /// Cause: `permission denied`.
+    /// Reason for the failure, such as `permission denied`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Lines that show the location of the error, such as a numbered line of a file.
+    /// Lines that show where the error is, such as a numbered line from a file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excerpt: Vec<String>,
-    /// Actions that solve the problem, one per hint.
+    /// Actions that would solve the problem, one per hint.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
 }
 
-/// Kind of a line in the error.
+/// Kind of a line in a displayed error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProblemLine {
     Message,
@@ -38,26 +38,26 @@ impl Problem {
         Self { what: what.into(), why: None, excerpt: Vec::new(), hints: Vec::new() }
     }
 
-    /// Adds the cause.
+    /// Adds the reason for the failure.
     #[must_use]
     pub fn because(self, why: impl fmt::Display) -> Self {
         Self { why: Some(why.to_string()), ..self }
     }
 
-    /// Adds an action for the user.
+    /// Adds an action that the user can take.
     #[must_use]
     pub fn hint(mut self, action: impl Into<String>) -> Self {
         self.hints.push(action.into());
         self
     }
 
-    /// Prepends the location of the error to the message: ``/etc/x line 3: …``.
+    /// Prepends a location to the message: ``/etc/x line 3: …``.
     #[must_use]
     pub fn with_location(self, place: impl fmt::Display) -> Self {
         Self { what: format!("{place}: {}", self.what), ..self }
     }
 
-    /// Merges several errors into the first one, whose excerpt lists the others.
+    /// Merges several errors into the first one, appending the others to its excerpt.
     pub fn joined(problems: Vec<Self>) -> Self {
         let mut problems = problems.into_iter();
         let mut first = problems.next().unwrap_or_else(|| Self::new("unknown error"));
@@ -65,7 +65,7 @@ impl Problem {
         first
     }
 
-    /// Returns the error with its hints as a single line.
+    /// Returns the message and the hints on a single line.
     pub fn one_line(&self) -> String {
         let mut line = self.to_string();
         for hint in &self.hints {
@@ -75,12 +75,12 @@ impl Problem {
         line
     }
 
-    /// Returns the message and the excerpt, without labels and hints.
+    /// Returns the message followed by the excerpt, without labels or hints.
     pub fn detailed_message(&self) -> String {
         self.excerpt.iter().fold(self.to_string(), |text, line| format!("{text}\n{line}"))
     }
 
-    /// Returns the lines for a screen: the message, the excerpt, and each hint, with their labels.
+    /// Returns the labelled lines to display: the message, the excerpt, and each hint.
     pub fn lines(&self) -> Vec<(ProblemLine, String)> {
         let message = (ProblemLine::Message, format!("{ERROR}{self}"));
         let excerpt = self.excerpt.iter().map(|line| (ProblemLine::Excerpt, line.clone()));
@@ -88,7 +88,7 @@ impl Problem {
         [message].into_iter().chain(excerpt).chain(hints).collect()
     }
 
-    /// Returns the lines as text, without a line break at the end.
+    /// Returns the displayed lines as text, without a trailing line break.
     pub fn text(&self) -> String {
         let lines: Vec<String> = self.lines().into_iter().map(|(_, line)| line).collect();
         lines.join("\n")

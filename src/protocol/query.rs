@@ -1,4 +1,5 @@
-//! Queries: requests from a front end outside the session. They never reach or delay the turn machine.
+//! Queries: requests from a front end about something outside the turn. The turn never receives them, and they never
+//! delay it.
 
 use super::{ExportForm, HostRequest, ReviewQuery, SetupRequest, TaskId};
 use std::collections::BTreeMap;
@@ -6,41 +7,41 @@ use std::path::PathBuf;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Query {
-    /// Data outside the session: files, custom commands, other sessions.
+    /// Data from outside the session: files, custom commands, other sessions.
     LookUp(HostRequest),
     /// Data for first-time setup.
     Setup(SetupRequest),
-    /// Review of changes, independent of the running task.
+    /// Review of changes that runs independently of the current task.
     Review(ReviewQuery),
-    /// Events before this position of the journal.
+    /// Session events that precede this journal position.
     LoadHistory { before: i64 },
-    /// Export the session to a file; without a path, to a new file in the workspace.
+    /// Export the session to `path` or, without a path, to a new file in the workspace.
     Export { form: ExportForm, path: Option<PathBuf> },
     /// Query that requires a running session.
     Session(SessionQuery),
 }
 
-/// Query about the tools and servers of a running session.
+/// Query about a running session's tools and servers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionQuery {
-    /// Files changed since the session started, or since this task first changed them.
+    /// Files changed since the session started or, with a task, since that task first changed them.
     ListChanges {
         task_id: Option<TaskId>,
     },
-    /// Language servers of the session, and their state.
+    /// The session's language servers and their status.
     ListLanguageServers,
-    /// Artifacts of the session.
+    /// The session's artifacts.
     ListArtifacts,
     ReadArtifact {
         uri: String,
     },
-    /// Resources of connected MCP servers: `@server:uri`.
+    /// Resources offered by connected MCP servers, addressed as `@server:uri`.
     ServerResources {
         words: String,
     },
-    /// Prompts of connected MCP servers: `/server:prompt`.
+    /// Prompts offered by connected MCP servers, invoked as `/server:prompt`.
     ServerPrompts,
-    /// Text of one server prompt.
+    /// Text of a single MCP server prompt.
     ServerPrompt {
         server: String,
         name: String,

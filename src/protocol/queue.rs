@@ -1,19 +1,19 @@
-//! Queued messages: typed while the agent works, stored until they are delivered.
+//! Queued messages, which the user typed while the agent was working and which are stored until delivery.
 
 use serde::{Deserialize, Serialize};
 
-/// Queued message. It can be edited or removed until it is delivered.
+/// Message waiting for delivery. Until then, it can be edited or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", from = "StoredMessage")]
 pub struct QueuedMessage {
-    /// ID, counted from 1 within a session and never reused.
+    /// ID that is unique within the session. IDs start at 1 and are never reused.
     pub id: u64,
     pub text: String,
-    /// Whether the message is delivered with the next step of the running task, instead of starting a new task.
+    /// Whether to deliver the message with the next step of the running task instead of starting a new task with it.
     pub steer: bool,
 }
 
-/// Stored form of a message. Older versions stored only the text.
+/// Stored form of a queued message. Older versions stored only its text.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum StoredMessage {

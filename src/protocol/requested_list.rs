@@ -1,51 +1,51 @@
-//! Lists about the session that the user requested.
+//! Lists about a session, shown at the user's request.
 
 use super::diagnostics::{LanguageServerStatus, language_server_list};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// List about the session.
+/// List of runs, grants or language servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", rename_all_fields = "camelCase", tag = "subject")]
 pub enum RequestedList {
-    /// Commands that ran without approval since aye started, oldest first.
+    /// Commands run without approval since aye started, oldest first.
     UnaskedRuns {
         runs: Vec<ListedRun>,
-        /// Number of earlier commands that are not listed.
+        /// Number of earlier commands that are not included.
         earlier: u64,
     },
-    /// Rules that the user saved with "always allow", and actions of an approved plan.
+    /// Rules that the user saved with "always allow", and actions allowed by an approved plan.
     Grants { grants: Vec<ListedGrant> },
-    /// Language servers with their state.
+    /// Language servers and their status.
     LanguageServers { servers: Vec<LanguageServerStatus> },
 }
 
-/// Command that ran without approval.
+/// Command that was run without approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedRun {
-    /// Command line, as on its card: `$ cargo test`.
+    /// Command line as displayed in the transcript: `$ cargo test`.
     pub command: String,
-    /// Outcome: `exit 0`, or `running`.
+    /// Outcome, such as `exit 0` or `running`.
     pub outcome: String,
-    /// Reason why no approval was needed, with the applied changes.
+    /// Reason why no approval was needed, including any changes that were applied.
     pub reason: String,
 }
 
-/// Saved rule, or an action that stays allowed for some time.
+/// Saved rule, or action that is allowed for a limited time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedGrant {
-    /// Name of a saved rule, or the time until which the action is allowed: `until aye quits`.
+    /// Name of a saved rule or, for an action, how long it is allowed: `until aye quits`.
     pub name: String,
-    /// Allowed calls, as text.
+    /// Description of the calls that are allowed.
     pub rule: String,
-    /// Times of saving, use and expiry; empty for an action that is not saved as a rule.
+    /// When the rule was saved, when it was last used, and when it expires. Empty for an action without a saved rule.
     pub times: String,
 }
 
 impl RequestedList {
-    /// Returns the list as text, one line per row.
+    /// Formats the list as text, with one row per line.
     pub fn to_text(&self) -> String {
         match self {
             Self::UnaskedRuns { runs, .. } if runs.is_empty() => {
@@ -67,7 +67,7 @@ impl RequestedList {
         }
     }
 
-    /// Returns whether the list has no rows.
+    /// Returns whether the list is empty.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::UnaskedRuns { runs, .. } => runs.is_empty(),

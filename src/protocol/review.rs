@@ -1,22 +1,23 @@
-//! Reviews of changes: the subject, the findings, and the requests and results of a review alongside a session.
+//! Reviews of changes: what to review, the findings, and the requests and updates for a review that runs alongside a
+//! session.
 
 use super::{Effort, FileDiff, FileDiffs, Problem, format_count};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Options that select the changes to review, with the placeholders of their values.
+/// Options that select the changes to review, each with the placeholder for its value.
 const BASE: (&str, &str) = ("--base", "BRANCH");
 const COMMIT: (&str, &str) = ("--commit", "COMMIT");
 const STAGED: &str = "--staged";
 
-/// Maximum number of paths in a note; it counts the remaining ones.
+/// Maximum number of paths to name in a note. Any further paths are only counted.
 const NAMES: usize = 20;
 
-/// The changes to review.
+/// Changes to be reviewed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "subject", content = "name", rename_all = "snake_case")]
 pub enum ReviewSubject {
-    /// The uncommitted changes, or else the changes since the default branch.
+    /// Uncommitted changes or, if there are none, the changes since the default branch.
     Default,
     Staged,
     Base(String),
@@ -24,11 +25,11 @@ pub enum ReviewSubject {
 }
 
 impl ReviewSubject {
-    /// Parses the arguments of `/review`, which are the same as for `aye review`.
+    /// Parses the arguments of `/review`, which are the same as those of `aye review`.
     ///
     /// # Errors
-    /// Returns an error if an argument is unknown, lacks its value, has an invalid value, or
-    /// excludes another one.
+    /// Returns an error if an argument is unknown, lacks its value, has an invalid value, or conflicts with another
+    /// argument.
     pub fn parse(arguments: &str) -> Result<Self, Problem> {
         let mut words = arguments.split_whitespace();
         let mut chosen: Option<(String, Self)> = None;
@@ -58,17 +59,17 @@ impl ReviewSubject {
     }
 }
 
-/// Validates the name of a revision, so that git cannot mistake it for an option.
+/// Validates a revision name, ensuring that git cannot mistake it for an option.
 ///
 /// # Errors
-/// Returns a description of a valid name.
+/// If the name is invalid, returns a description of what is valid.
 pub fn revision(given: &str) -> Result<String, String> {
     let is_name = |letter: char| letter.is_alphanumeric() || "._/@^~{}+-".contains(letter);
     let is_valid = !given.is_empty() && !given.starts_with('-') && !given.contains("..") && given.chars().all(is_name);
     if is_valid { Ok(given.to_owned()) } else { Err("must be a branch, tag or commit".to_owned()) }
 }
 
-/// Severity of a finding, ordered from the strongest.
+/// Severity of a finding, ordered from the most severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -112,9 +113,9 @@ impl Confidence {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Path as in the diff.
+    /// File path as it appears in the diff.
     pub file: String,
-    /// Line of the new file.
+    /// Line number in the new file.
     pub line: usize,
     pub severity: Severity,
     pub confidence: Confidence,
@@ -123,37 +124,37 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns the location of the finding: `src/main.rs:12`.
+    /// Returns the finding's location, such as `src/main.rs:12`.
     pub fn location(&self) -> String {
         format!("{}:{}", self.file, self.line)
     }
 
-    /// Returns whether the line of the finding is on the new side of the diff.
+    /// Returns whether the new side of the diff contains the finding's line.
     pub fn is_in(&self, diff: &FileDiff) -> bool {
         let is_in = |start: usize, count: usize| self.line >= start && self.line - start < count;
         diff.name.as_deref() == Some(self.file.as_str()) && diff.hunks.iter().any(|hunk| is_in(hunk.new_start, hunk.new_count))
     }
 }
 
-/// Changes under review: the diffs, and the omitted files.
+/// Changes under review: the diffs, and the files omitted from them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewedChanges {
-    /// Name of the changes: `uncommitted changes`.
+    /// Description of the changes, such as `uncommitted changes`.
     pub title: String,
     pub diffs: FileDiffs,
-    /// Changed files that are missing from the diffs.
+    /// Changed files that the diffs omit.
     pub left_out: Vec<String>,
 }
 
 impl ReviewedChanges {
-    /// Returns the title with the number of files and lines: `staged changes: 2 files (+3 −1)`.
+    /// Returns the title and the number of changed files and lines: `staged changes: 2 files (+3 −1)`.
     pub fn summary(&self) -> String {
         let files = format_count(self.diffs.len() as u64, "file", "files");
         format!("{}: {files} (+{} −{})", self.title, self.diffs.added_lines(), self.diffs.removed_lines())
     }
 
-    /// Returns the message for a review without changes.
+    /// Returns the message to show if there are no changes to review.
     pub fn no_changes_note(&self) -> String {
         match self.left_out_names() {
             Some(names) => format!("nothing to review in the {}: these files are not text, or too large: {names}", self.title),
@@ -162,7 +163,8 @@ impl ReviewedChanges {
         }
     }
 
-    /// Returns the names of the omitted files; if there are many, only the first ones.
+    /// Returns the names of the omitted files, or `None` if there are none. If there are many, only the first ones are
+    /// named.
     pub fn left_out_names(&self) -> Option<String> {
         let named: Vec<_> = self.left_out.iter().take(NAMES).map(String::as_str).collect();
         let more = self.left_out.len().saturating_sub(NAMES);
@@ -171,26 +173,25 @@ impl ReviewedChanges {
     }
 }
 
-/// Result of a review. Its findings refer to lines of the diffs.
+/// Result of a review. Findings refer to lines in the diffs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Review {
     pub changes: ReviewedChanges,
-    /// One or two sentences about the changes as a whole.
+    /// Assessment of the changes as a whole, in one or two sentences.
     pub summary: String,
-    /// Findings, the most severe ones first.
+    /// Findings, most severe first.
     pub findings: Vec<Finding>,
-    /// Number of findings about files or lines that are not in the diffs.
+    /// Number of findings that were dropped because they concern files or lines outside the diffs.
     pub dropped: usize,
 }
 
 impl Review {
-    /// Returns whether a finding is high or critical.
+    /// Returns whether any finding is of high or critical severity.
     pub fn is_severe(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity <= Severity::High)
     }
 
-    /// Returns the total number of findings, and the number for each severity: `3 findings (1 high,
-    /// 2 low)`.
+    /// Returns the number of findings, in total and by severity: `3 findings (1 high, 2 low)`.
     pub fn summary(&self) -> String {
         let count = |severity| self.findings.iter().filter(|finding| finding.severity == severity).count();
         let of = |severity: Severity| format!("{} {}", count(severity), severity.as_str());
@@ -199,13 +200,13 @@ impl Review {
         if parts.is_empty() { all } else { format!("{all} ({})", parts.join(", ")) }
     }
 
-    /// Returns the sentence about findings that were dropped, if there are any.
+    /// Returns a note about dropped findings, or `None` if none were dropped.
     pub fn dropped_note(&self) -> Option<String> {
         let count = format_count(self.dropped as u64, "finding", "findings");
         (self.dropped > 0).then(|| format!("dropped: {count} about lines that are not in the diff"))
     }
 
-    /// Returns the findings as text.
+    /// Formats the findings as text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for finding in &self.findings {
@@ -227,11 +228,10 @@ impl Review {
     }
 }
 
-/// Request about a review that runs independently of the session's task. Only one review runs at a
-/// time.
+/// Request concerning a review that runs independently of the session's task. Only one review can run at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReviewQuery {
-    /// Start a review with this model and effort; the settings provide the defaults.
+    /// Start a review. The model and effort default to the configured values.
     Start {
         subject: ReviewSubject,
         model: Option<String>,
@@ -240,15 +240,15 @@ pub enum ReviewQuery {
     Stop,
 }
 
-/// Progress and result of a review.
+/// Progress update or result of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "told", content = "content", rename_all = "snake_case")]
 pub enum ReviewUpdate {
-    /// The changes were read, and the model starts the review. Contains their summary.
+    /// The changes were read, and the model is starting the review. Contains a summary of the changes.
     Started(String),
-    /// The model's current step: `Read src/main.rs`.
+    /// What the model is currently doing: `Read src/main.rs`.
     Step(String),
-    /// The review ended. Without changes, no request was sent to the model.
+    /// The review ended. If there were no changes, no request was sent to the model.
     Ended(Box<Review>),
     Stopped,
     Failed(Problem),

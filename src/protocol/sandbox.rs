@@ -1,21 +1,21 @@
-//! Sandbox reports: restrictions of a command, blocked access, and effects of a preview.
+//! Sandbox reports: how a command is restricted, which access was blocked, and what a preview changed.
 
 use super::{CallId, format_count};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Sandbox strength on this system, from none to support for previews.
+/// Level of sandboxing that this system supports, from none to previews.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxTier {
-    /// No sandbox: the command can do what the user can do.
+    /// No sandbox. Commands can do whatever the user can do.
     #[default]
     Bare,
     /// Landlock and seccomp, without namespaces.
     LandlockOnly,
-    /// Namespaces: protected paths are inaccessible. Writes take effect immediately.
+    /// Namespaces, which make protected paths inaccessible. Writes take effect immediately.
     Guarded,
-    /// Namespaces, as in `Guarded`. Writes can also go to a copy first.
+    /// Namespaces, as in `Guarded`, with the additional option of directing writes to a copy first.
     Preview,
 }
 
@@ -29,28 +29,28 @@ impl SandboxTier {
         }
     }
 
-    /// Returns whether policy rules that allow commands may rely on the sandbox.
+    /// Returns whether the sandbox is strong enough for policy rules to allow commands on the strength of it.
     pub fn is_enforcing(self) -> bool {
         self >= Self::Guarded
     }
 }
 
-/// Access outside the sandbox: either blocked, or granted by an approval for one run.
+/// Access to something outside the sandbox that was either blocked, or granted by an approval for a single run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SandboxAccess {
-    /// Host, reachable through aye's proxy.
+    /// Connection to a host through aye's proxy.
     Host { host: String, port: u16 },
     /// Network access to an unknown host.
     Network,
-    /// Write access to this path and all paths below it.
+    /// Write access to this path and everything below it.
     Write { path: String },
-    /// Read access to this path and all paths below it.
+    /// Read access to this path and everything below it.
     Read { path: String },
 }
 
 impl SandboxAccess {
-    /// Returns whether the access is to the network.
+    /// Returns whether this is network access.
     pub fn is_network(&self) -> bool {
         match self {
             Self::Host { .. } | Self::Network => true,
@@ -78,72 +78,73 @@ pub enum PreviewOffer {
     #[default]
     None,
     Possible,
-    /// A preview is impossible for this reason.
+    /// The command cannot be previewed, for this reason.
     Impossible {
         reason: String,
     },
 }
 
-/// Effects of a command in its copy-on-write layer. They are not applied yet.
+/// Effects of a command that ran in a copy-on-write layer. They have not been applied yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Effects {
-    /// How the command ended: `exit 0`, `killed after 300 s`.
+    /// How the command ended, such as `exit 0` or `killed after 300 s`.
     pub ended: String,
-    /// Output, as the model will see it after approval.
+    /// Output as the model will see it after approval.
     pub output: String,
-    /// Affected files: changed, linked and deleted ones before created ones.
+    /// Affected files: first changed, linked and deleted files, then created ones.
     pub files: Vec<FileEffect>,
-    /// Folders with many new files; each lists its files.
+    /// Folders that contain many new files, which are listed per folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<CreatedFiles>,
-    /// Number of paths beyond the listing limit. If it is not 0, the effects cannot be approved.
+    /// Number of further paths that exceed the listing limit. If it is not 0, the effects cannot be approved.
     pub more_files: u64,
-    /// Directories with build output. Their changes are applied without approval, or were written
+    /// Directories that contain build output. Changes in them are applied without approval, or the command wrote them
     /// directly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counted: Vec<CountedEffects>,
-    /// Effects that are never applied, regardless of the decision.
+    /// Effects that are never applied, whatever the decision.
     pub refused: Vec<RefusedEffect>,
     /// Access that the sandbox blocked.
     pub denied: Vec<SandboxAccess>,
-    /// Digest of all effects and the output, as hexadecimal digits.
+    /// Hexadecimal digest of all effects and the output.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
-    /// Reason why these effects cannot be applied: files changed after the command ran. It can only run again.
+    /// Reason why these effects cannot be applied: files were changed after the command ran, so it must be run again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<String>,
 }
 
 impl Effects {
-    /// Returns whether approval would change no files.
+    /// Returns whether approval would leave all files unchanged.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.groups.is_empty() && self.counted.is_empty() && self.more_files == 0
     }
 
-    /// Returns whether only build output would change.
+    /// Returns whether approval would change nothing other than build output.
     pub fn is_build_output(&self) -> bool {
         self.files.is_empty() && self.groups.is_empty() && self.more_files == 0
     }
 
-    /// Returns the reason why the effects cannot be approved, if some effects are not listed.
+    /// Returns the reason why incompletely listed effects cannot be approved, or `None` if the list is complete.
     pub fn unlisted_reason(&self) -> Option<String> {
         let more = self.more_files;
         (more > 0)
             .then(|| format!("{more} more changed paths are not listed, so the changes cannot be applied; split up the command"))
     }
 
-    /// Returns the reason why the effects cannot be approved: a conflict, or an incomplete list.
+    /// Returns the reason why the effects cannot be approved, which is either a conflict or an incomplete list. Returns
+    /// `None` if they can be.
     pub fn approval_obstacle(&self) -> Option<String> {
         self.conflict.clone().or_else(|| self.unlisted_reason())
     }
 
-    /// Returns the listed paths that can be left out: first files, then folders.
+    /// Returns the listed paths that can be left out: files first, followed by folders.
     pub fn listed_paths(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(|file| file.path.as_str()).chain(self.groups.iter().map(|group| group.folder.as_str()))
     }
 
-    /// Returns the changed paths on one line: `created a.rs, deleted b.rs and 3 more; build output in target/: 12
+    /// Summarizes the changed paths on one line, such as `created a.rs, deleted b.rs; build output in target/: 12
     /// files`.
     pub fn summary(&self) -> String {
         const MAX_NAMED: usize = 3;
@@ -161,7 +162,7 @@ impl Effects {
         parts.collect::<Vec<_>>().join("; ")
     }
 
-    /// Returns the number of changed paths, including unlisted ones.
+    /// Returns the number of changed paths, including those that are not listed.
     pub fn paths(&self) -> u64 {
         let grouped: u64 = self.groups.iter().map(|group| group.files.len() as u64).sum();
         let counted: u64 = self.counted.iter().map(|one| one.created + one.changed + one.deleted).sum();
@@ -173,14 +174,14 @@ fn file_count(files: u64) -> String {
     format_count(files, "file", "files")
 }
 
-/// Effect on one path.
+/// Effect of a command on a single path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileEffect {
     /// Path, relative to the workspace if inside it.
     pub path: String,
     pub kind: EffectKind,
-    /// Details that the diff does not show: `set-uid bit dropped`, `hard link to a`.
+    /// Details that are not visible in the diff, such as `set-uid bit dropped` or `hard link to a`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -201,29 +202,29 @@ pub enum EffectKind {
         bytes: u64,
         binary: bool,
     },
-    /// Moved, possibly with changed content.
+    /// Moved, possibly with changes to its content.
     Renamed {
         from: String,
         changed: bool,
     },
-    /// Only the permission bits changed, to this mode: `0644` as a number.
+    /// Only the permission bits changed. The new mode is a number, such as the value of octal 0644.
     ModeChanged {
         from: u32,
         to: u32,
     },
     DirectoryCreated,
-    /// Directory deleted with all its content.
+    /// Directory that was deleted together with its content.
     DirectoryDeleted {
         files: u64,
     },
-    /// Symlink, new or with a new target.
+    /// Symlink that was created or given a new target.
     Linked {
         to: String,
     },
 }
 
 impl EffectKind {
-    /// Returns the verb: `created`, `deleted`.
+    /// Returns the verb that describes the effect, such as `created` or `deleted`.
     pub fn verb(&self) -> &'static str {
         match self {
             Self::Created { .. } | Self::DirectoryCreated => "created",
@@ -237,14 +238,14 @@ impl EffectKind {
     }
 }
 
-/// New regular files in one folder. Files that are links, have notes, or run code when the folder is opened are listed
-/// separately.
+/// New regular files in a single folder. Files are listed separately instead if they are links, have notes, or run code
+/// when the folder is opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreatedFiles {
-    /// Folder: `node_modules/`
+    /// Folder path, such as `node_modules/`.
     pub folder: String,
-    /// Paths of the files below the folder.
+    /// Paths of the new files in the folder.
     pub files: Vec<String>,
     pub bytes: u64,
     /// Whether git ignores the folder.
@@ -252,7 +253,7 @@ pub struct CreatedFiles {
     pub ignored: bool,
 }
 
-/// Changes in a directory with build output. In journals of earlier versions: in a directory that git ignores.
+/// Changes in a directory that contains build output or, in journals written by earlier versions, that git ignores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CountedEffects {
@@ -260,14 +261,14 @@ pub struct CountedEffects {
     pub created: u64,
     pub changed: u64,
     pub deleted: u64,
-    /// Total size in bytes of new and changed files.
+    /// Total size in bytes of the new and changed files.
     pub bytes: u64,
-    /// Whether the command wrote to the directory itself. Such changes remain, regardless of the decision.
+    /// Whether the command wrote to the directory directly. These changes remain, whatever the decision.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
 }
 
-/// Effect that is not applied, with the reason.
+/// Effect that will not be applied, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RefusedEffect {
@@ -275,19 +276,19 @@ pub struct RefusedEffect {
     pub reason: String,
 }
 
-/// Command that runs while the agent works: a shell session, or a background command.
+/// Command that runs while the agent works: a shell session or a background command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunningCommand {
-    /// ID used by the tools: `s1`.
+    /// ID that the tools use for the command, such as `s1`.
     pub id: String,
     pub line: String,
-    /// Call that started it.
+    /// Tool call that started the command.
     pub tool_call_id: Option<CallId>,
     pub state: RunningState,
-    /// Start time.
+    /// Time at which the command started.
     pub since: jiff::Timestamp,
-    /// Last line of its output.
+    /// Last line that the command printed.
     pub last_line: String,
 }
 
@@ -295,7 +296,7 @@ pub struct RunningCommand {
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum RunningState {
     Running,
-    /// Exit status: `exit 0`, `killed by SIGKILL`.
+    /// The command exited with this status, such as `exit 0` or `killed by SIGKILL`.
     Ended {
         how: String,
     },

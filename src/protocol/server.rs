@@ -1,30 +1,30 @@
-//! MCP servers as a front end sees them: their states, and their requests to the user.
+//! MCP servers as a front end sees them: their states and their requests for user input.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Name of the server that offers the back-end tools.
+/// Name of the server that provides the back-end tools.
 pub const BACKEND_SERVER: &str = "backend-tools";
 
 /// Server named by the records about requests of agents. No MCP server may have this name.
 pub(crate) const SAMPLED_BY_AGENT: &str = "Agent";
 
-/// State of a configured server.
+/// State of a configured MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerStatus {
     pub name: String,
-    /// Command or URL of the server: `npx -y server`, `https://example.org/mcp`.
+    /// Server command or URL: `npx -y server`, `https://example.org/mcp`.
     pub reached_by: String,
     #[serde(flatten)]
     pub state: ServerState,
-    /// Number of tools that the policy lists.
+    /// Number of the server's tools that the policy lists.
     pub tools: u64,
     pub offered: u64,
-    /// Whether the server is configured by the project.
+    /// Whether the project configures the server.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub of_project: bool,
-    /// Notes: ignored tools with the reasons, or a deprecated protocol version.
+    /// Notes about the server, such as tools that are ignored and why, or a deprecated protocol version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -32,24 +32,24 @@ pub struct ServerStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ServerState {
-    /// Not started yet; the tools are known from an earlier run.
+    /// Not started yet. Its tools are known from an earlier run.
     Asleep,
     Starting,
     Ready,
-    /// Sign-in required: `aye mcp login NAME`.
+    /// The user must sign in with `aye mcp login NAME`.
     NeedsLogin,
-    /// Not responding; the next call tries again.
+    /// Not responding. The next call tries to connect again.
     Unreachable {
         why: String,
     },
-    /// Disabled by the settings, the policy or a missing approval.
+    /// Disabled in the configuration, by the policy, or because it has not been approved.
     Off {
         why: String,
     },
 }
 
 impl ServerStatus {
-    /// Returns a message if the user must act, or if the tools of the server are unavailable.
+    /// Returns a message if the server requires sign-in or is unreachable, which makes its tools unavailable.
     pub fn problem(&self) -> Option<String> {
         let Self { name, tools, .. } = self;
         let out = match tools {
@@ -73,7 +73,8 @@ impl ServerStatus {
         matches!(self.state, ServerState::Unreachable { .. } | ServerState::NeedsLogin)
     }
 
-    /// Returns messages about changed servers: one when a server gets worse, and one when it recovers.
+    /// Returns messages about servers whose state changed: one for each server that stopped working, and one for each
+    /// that recovered.
     pub fn changes(before: &[Self], now: &[Self]) -> Vec<String> {
         let said = |status: &Self| {
             let before = before.iter().find(|before| before.name == status.name);
@@ -90,22 +91,22 @@ impl ServerStatus {
     }
 }
 
-/// Key of the answer to a question from the model, in the content of `ElicitationAnswer::Accept`.
+/// Key under which `ElicitationAnswer::Accept` stores the user's answer to a question from the model.
 pub const QUESTION_ANSWER: &str = "answer";
 
-/// Request for user input during a call: a request from a server or a question from the model.
+/// Request for user input during a tool call, made by an MCP server or by the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Elicitation {
     pub elicitation_id: String,
-    /// Name of the server; empty for a question from the model.
+    /// Name of the requesting server, or empty if the model asks the question.
     pub server: String,
     pub message: String,
     pub wanted: ElicitationKind,
 }
 
 impl Elicitation {
-    /// Returns whether the request is a question from the model.
+    /// Returns whether the model asks a question, as opposed to a request by a server.
     pub fn is_question(&self) -> bool {
         matches!(self.wanted, ElicitationKind::Question { .. })
     }
@@ -121,29 +122,29 @@ pub enum ElicitationKind {
     Visit {
         url: String,
     },
-    /// Question from the model, with options. The user can also enter other text.
+    /// Question from the model, with options to choose from. The user can also type a different answer.
     #[serde(rename_all = "camelCase")]
     Question {
         options: Vec<QuestionOption>,
-        /// Number of the question in the call, counted from 1. `count` is the number of questions.
+        /// Number of this question within the call, starting at 1. `count` is the total number of questions.
         number: usize,
         count: usize,
     },
 }
 
-/// Answer that the user can choose.
+/// Answer that the user can choose for a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionOption {
     pub label: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Code or a sketch that shows the result.
+    /// Code or a sketch that illustrates the outcome of choosing this option.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
 }
 
-/// Field of a form, as MCP defines it; fields are never nested.
+/// Form field as defined by MCP. Fields are never nested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FormField {
@@ -166,7 +167,7 @@ pub enum FieldKind {
         min_length: Option<u64>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_length: Option<u64>,
-        /// Format: `email`, `uri`, `date`, `date-time`.
+        /// Required format: `email`, `uri`, `date` or `date-time`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         format: Option<String>,
     },
@@ -178,11 +179,11 @@ pub enum FieldKind {
         maximum: Option<f64>,
     },
     Flag,
-    /// One of these choices: pairs of a value and its label.
+    /// Exactly one of these choices, which are pairs of a value and its label.
     Choice {
         choices: Vec<(String, String)>,
     },
-    /// Several of these choices: pairs of a value and its label.
+    /// Any number of these choices, which are pairs of a value and its label.
     Choices {
         choices: Vec<(String, String)>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,7 +193,7 @@ pub enum FieldKind {
     },
 }
 
-/// The user's answer.
+/// The user's response to an input request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum ElicitationAnswer {
@@ -200,12 +201,12 @@ pub enum ElicitationAnswer {
         content: Map<String, Value>,
     },
     Decline,
-    /// Neither accepted nor declined: the user closed the request.
+    /// The user closed the request without accepting or declining it.
     Cancel,
 }
 
 impl ElicitationAnswer {
-    /// Creates the answer to a question from the model.
+    /// Creates an answer to a question from the model.
     pub fn to_question(answer: String) -> Self {
         Self::Accept { content: Map::from_iter([(QUESTION_ANSWER.to_owned(), Value::String(answer))]) }
     }
@@ -226,11 +227,11 @@ pub enum ElicitationOutcome {
     Accepted,
     Declined,
     Cancelled,
-    /// The server no longer waits for an answer, because its call has ended.
+    /// The server is no longer waiting for an answer, because its call has ended.
     Withdrawn,
 }
 
-/// Resource of a server: `@server:uri`.
+/// Resource offered by an MCP server, addressed as `@server:uri`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerResource {
@@ -241,12 +242,12 @@ pub struct ServerResource {
     pub description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// Whether the URI is a template with `{names}` as placeholders.
+    /// Whether the URI is a template that contains placeholders such as `{name}`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_template: bool,
 }
 
-/// Prompt of a server: `/server:prompt`.
+/// Prompt offered by an MCP server, invoked as `/server:prompt`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerPrompt {
@@ -254,7 +255,7 @@ pub struct ServerPrompt {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Arguments, and whether each is required.
+    /// Argument names, each with whether the argument is required.
     pub arguments: Vec<(String, bool)>,
 }
 

@@ -1,4 +1,4 @@
-//! States of a session and its task, as other programs see them.
+//! Session and task states as exposed to other programs.
 
 use super::TaskId;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub enum SessionStatus {
     Cancelled,
 }
 
-/// State of a task in a running session.
+/// Status of a task in a running session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum TaskStatus {
@@ -35,7 +35,7 @@ pub enum TaskStatus {
     TaskCancelled,
 }
 
-/// State of a task.
+/// State of a task, including its progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskState {
@@ -45,12 +45,12 @@ pub struct TaskState {
     pub max_steps: u32,
 }
 
-/// State of a session and its task, as returned by `GetSessionState`.
+/// State of a session and its task, returned by `GetSessionState`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionSnapshot {
     pub session_status: SessionStatus,
-    /// Current task, or the last one.
+    /// Current task, or the most recent one if no task is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskState>,
 }

@@ -1,35 +1,35 @@
-//! Plans that the model proposes for a task, and the effects of approving them.
+//! Plans that the model proposes for a task, and what approving them allows.
 
 use super::Action;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Name of the tool that proposes a plan.
+/// Name of the tool with which the model proposes a plan.
 pub const PROPOSE_PLAN: &str = "ProposePlan";
 
 /// Headings of the lists at the end of a plan: files, commands and hosts.
 pub const PLAN_LISTS: [&str; 3] = ["## Files to change", "## Commands to run", "## Hosts to read from"];
 
-/// Plan as it is shown, stored and approved.
+/// Plan in the form in which it is shown, stored and approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskPlan {
-    /// Whole document, in Markdown.
+    /// Complete plan document, in Markdown.
     pub text: String,
-    /// Digest of the document, to which an approval is bound.
+    /// Digest of the document. An approval applies only to a document with this digest.
     pub digest: String,
-    /// Files, commands and hosts that the document names, in order.
+    /// Files, commands and hosts named in the document, in order of appearance.
     pub lines: Vec<PlanLine>,
 }
 
-/// File, command or host of a plan.
+/// File, command or host named in a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanLine {
     pub subject: PlanSubject,
-    /// The action, or the reason why the line has none.
+    /// Action that the line describes, or the reason why it describes none.
     pub action: Result<Action, String>,
 }
 
-/// File, command or host, as written in the plan.
+/// File, command or host, as written in a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "name", rename_all = "snake_case")]
 pub enum PlanSubject {
@@ -57,21 +57,21 @@ impl fmt::Display for PlanSubject {
     }
 }
 
-/// Effect of approving a plan on one of its lines.
+/// Effect that approving a plan has on one of its lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "coverage", rename_all = "snake_case")]
 pub enum Coverage {
-    /// Allowed until the task ends, without another approval.
+    /// Allowed without further approval until the task ends.
     Covered,
-    /// Already allowed by this rule.
+    /// Already allowed by this rule, even without the plan.
     Allowed { rule: String },
-    /// Needs its own approval in any case.
+    /// Still needs its own approval.
     Asks { reason: String },
-    /// Denied, with or without the plan.
+    /// Denied, whether or not the plan is approved.
     Denied { reason: String },
 }
 
-/// Line of a plan, with the effect that approving the plan has on it.
+/// Plan line, with the effect that approving the plan has on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JudgedLine {
@@ -81,15 +81,15 @@ pub struct JudgedLine {
     pub coverage: Coverage,
 }
 
-/// Proposed plan in an approval.
+/// Plan proposed in an approval request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProposedPlan {
-    /// Whole document, in Markdown.
+    /// Complete plan document, in Markdown.
     pub text: String,
-    /// Digest of the document, to which an approval is bound.
+    /// Digest of the document. An approval applies only to a document with this digest.
     pub digest: String,
-    /// Files, commands and hosts that the document names, each with the effect of approval.
+    /// Files, commands and hosts named in the document, each with the effect of approving the plan.
     pub lines: Vec<JudgedLine>,
     /// Whether approval ends plan mode.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -97,13 +97,13 @@ pub struct ProposedPlan {
 }
 
 impl ProposedPlan {
-    /// Returns the actions that approval allows until the task ends.
+    /// Returns the actions that would be allowed until the task ends.
     pub fn allows(&self) -> Vec<String> {
         let covered = self.lines.iter().filter(|line| line.coverage == Coverage::Covered);
         covered.map(|line| line.subject.to_string()).collect()
     }
 
-    /// Returns the actions of the plan that approval does not allow, with the reasons.
+    /// Returns the actions that would still need approval or be denied, with the reasons.
     pub fn will_ask(&self) -> Vec<String> {
         let line = |line: &JudgedLine| match &line.coverage {
             Coverage::Covered | Coverage::Allowed { .. } => None,
@@ -132,7 +132,7 @@ impl ProposedPlan {
         if self.text[start..].lines().all(is_listed) { &self.text[..start] } else { &self.text }
     }
 
-    /// Returns a description of the effect of approval, in sections.
+    /// Describes the effect of approving the plan, in sections.
     pub fn effect_of_approval(&self) -> String {
         let mut text = String::new();
         let section = |text: &mut String, title: &str, lines: &[String]| {

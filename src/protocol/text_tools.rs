@@ -1,10 +1,10 @@
-//! Settings of the text tools, in addition to the policy.
+//! Text tool settings, which apply in addition to the policy.
 
-/// Settings of the text tools.
+/// Restrictions on the text tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextTools {
     pub enabled: bool,
-    /// Allowed extensions in lower case without dots; empty allows all.
+    /// Permitted file extensions, in lower case and without dots. If empty, all extensions are permitted.
     pub allowed_extensions: Vec<String>,
     pub max_file_size: Option<u64>,
     pub allow_create: bool,
@@ -12,7 +12,7 @@ pub struct TextTools {
 }
 
 impl Default for TextTools {
-    /// No restrictions beyond the policy.
+    /// Returns settings that add no restrictions to those of the policy.
     fn default() -> Self {
         Self { enabled: true, allowed_extensions: Vec::new(), max_file_size: None, allow_create: true, allow_delete: true }
     }

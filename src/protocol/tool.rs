@@ -1,4 +1,4 @@
-//! Tools: definitions, proposals and results.
+//! Tool definitions, proposals and results.
 
 use super::left_out::{LeftOut, truncate_again};
 use super::{ARTIFACT_SCHEME, CallId, FileDiagnostics, FileDiffs, Image, ModelUse, SandboxAccess};
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Tool definition for the model.
+/// Tool definition sent to the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolDefinition {
     pub tool_name: String,
     pub description: String,
-    /// JSON Schema of the arguments.
+    /// JSON Schema for the arguments.
     pub input_schema: Value,
 }
 
@@ -22,25 +22,26 @@ pub struct ToolDefinition {
 pub struct Proposal {
     /// One-line summary: `Edit src/main.rs +6 −5`.
     pub summary: String,
-    /// Unified diff; empty if there are no changes or the change is unknown.
+    /// Unified diff. Empty if nothing changes or the change cannot be predicted.
     pub diff: FileDiffs,
     /// All affected paths.
     pub paths: Vec<PathBuf>,
-    /// Number of bytes that would be written.
+    /// Number of bytes to be written.
     pub bytes: u64,
-    /// Details that the diff cannot show: `creates the file`, `line endings stay CRLF`.
+    /// Details that are not visible in the diff: `creates the file`, `line endings stay CRLF`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Number of leading notes that are the same for every command in this session, such as the shell and environment.
+    /// Number of leading notes that are the same for every command in the session, such as those about the shell and
+    /// environment.
     #[serde(default, skip_serializing_if = "is_none_usual")]
     pub usual_notes: usize,
     /// Note that only estimates the effects of a command. It is obsolete once they are known.
     #[serde(skip)]
     pub estimate: Option<String>,
-    /// Changed files that other programs execute, or from which they read instructions.
+    /// Changed files that other programs execute or read instructions from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs_code: Vec<RunsCode>,
-    /// Errors that language servers report before and after the change; the notes contain them as text.
+    /// Errors that language servers report before and after the change. The notes contain the same errors as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<FileDiagnostics>,
 }
@@ -55,7 +56,7 @@ impl Proposal {
         self.notes.iter().filter(|note| Some(*note) != self.estimate.as_ref()).cloned().collect()
     }
 
-    /// Returns the notes that are specific to this call.
+    /// Returns the notes that are specific to this call, without those shared by all commands.
     pub fn own_notes(&self) -> &[String] {
         self.notes.get(self.usual_notes..).unwrap_or_default()
     }
@@ -66,24 +67,24 @@ impl Proposal {
     }
 }
 
-/// File that other programs execute, or that determines which code they execute.
+/// File that other programs execute, or that determines what they execute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunsCode {
     /// Path, relative to the workspace if inside it.
     pub path: String,
     pub when: RunsWhen,
-    /// Programs that read it: `npm, yarn, pnpm, Bun and Node.js`.
+    /// Programs that read the file: `npm, yarn, pnpm, Bun and Node.js`.
     pub readers: String,
 }
 
-/// Time at which the content of a file is executed.
+/// Occasion on which a file's content is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunsWhen {
-    /// When the folder is opened, or when a program starts in it.
+    /// When the folder is opened or a program is started in it.
     Opened,
-    /// In a build, test or deployment that the user starts.
+    /// During a build, test or deployment started by the user.
     Built,
 }
 
@@ -95,7 +96,7 @@ pub enum ToolStatus {
     Denied,
 }
 
-/// Error codes for the model.
+/// Error codes reported to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ErrorCode {
@@ -108,7 +109,7 @@ pub enum ErrorCode {
     ToolExecutionTimeout,
     PolicyDenied,
     UserDenied,
-    /// The approval timed out without a decision.
+    /// The approval timed out before a decision was made.
     ApprovalTimeout,
     NoApprover,
     Conflict,
@@ -116,7 +117,7 @@ pub enum ErrorCode {
     OutcomeUnknown,
 }
 
-/// Reason why a call failed; the message includes the next step.
+/// Error of a failed call. The message includes what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolError {
@@ -130,16 +131,17 @@ impl ToolError {
     }
 }
 
-/// Secrets of one kind that were hidden in the text.
+/// Secrets of a single kind that were hidden in a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Redaction {
-    /// Kind, as in the marker: `github-token`.
+    /// Kind of secret, as named in the redaction marker: `github-token`.
     pub kind: String,
     pub count: usize,
 }
 
-/// Returns `2 secrets hidden from the model (github-token, password)`; `None` if no secrets were hidden.
+/// Returns a summary such as `2 secrets hidden from the model (github-token, password)`, or `None` if nothing was
+/// hidden.
 pub fn redaction_summary(redactions: &[Redaction]) -> Option<String> {
     let count: usize = redactions.iter().map(|redaction| redaction.count).sum();
     let kinds: Vec<&str> = redactions.iter().map(|redaction| redaction.kind.as_str()).collect();
@@ -147,35 +149,35 @@ pub fn redaction_summary(redactions: &[Redaction]) -> Option<String> {
     (count > 0).then(|| format!("{count} {noun} hidden from the model ({})", kinds.join(", ")))
 }
 
-/// Result of a call.
+/// Result of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
     pub tool_call_id: CallId,
     pub tool_name: String,
     pub status: ToolStatus,
-    /// Output for the model.
+    /// Output text for the model.
     pub output_text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifact_uris: Vec<String>,
-    /// Images for models that support them.
+    /// Images for the model, if it supports them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
-    /// Secrets hidden in the output.
+    /// Secrets that were hidden in the output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redactions: Vec<Redaction>,
-    /// Access that the sandbox blocked, if that is why the command failed.
+    /// Access that the sandbox blocked, if this made the command fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<SandboxAccess>,
-    /// Workspace changes made by a command, for display.
+    /// Changes that a command made to the workspace, for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Box<Proposal>>,
-    /// Parts omitted from the output.
+    /// What was omitted from the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<Box<LeftOut>>,
-    /// Usage of a model by the tool. It is counted immediately and not stored with the result.
+    /// The tool's own use of a model. It is added to the totals immediately and is not stored with the result.
     #[serde(skip)]
     pub used: Option<Box<ModelUse>>,
 }
@@ -198,7 +200,8 @@ impl ToolResult {
         }
     }
 
-    /// Creates a failed result: `denied` for codes that mean a refusal by the user or a rule, `failed` for all others.
+    /// Creates a failed result. Its status is `denied` if the error code means that the user, a rule or a missing
+    /// approval prevented the call, and `failed` otherwise.
     pub fn from_error(id: CallId, tool: impl Into<String>, error: ToolError) -> Self {
         let status = match error.code {
             ErrorCode::PolicyDenied | ErrorCode::UserDenied | ErrorCode::ApprovalTimeout | ErrorCode::NoApprover => {
@@ -231,11 +234,11 @@ impl ToolResult {
         }
     }
 
-    /// Shortens the result to the form stored in the thread: about `max_bytes` of output, without the parts for the
-    /// user.
+    /// Reduces the result to the form stored in the thread: the output is shortened to about `max_bytes`, and the
+    /// workspace changes, which are only for display, are dropped.
     ///
-    /// An output of lines or matches is cut at the end, with a note about the argument that continues it. Other outputs
-    /// are cut in the middle, with the number of omitted bytes.
+    /// If the output is a sequence of lines or matches, its end is cut off, and a note names the argument with which to
+    /// continue. Any other output is cut in the middle, with a note of how many bytes were omitted.
     pub fn truncate_to(mut self, max_bytes: usize) -> Self {
         self.changed = None;
         if self.output_text.len() <= max_bytes {
@@ -256,7 +259,8 @@ impl ToolResult {
         self
     }
 
-    /// Returns the note after an output that was cut in the middle, with the location of the full text.
+    /// Returns the note appended to an output that was cut in the middle, which tells the model where to find the full
+    /// text.
     fn rest_note(&self) -> String {
         // Tools read the artifact itself. Copies in an object store are for other programs.
         let here: Vec<&str> =
@@ -268,7 +272,7 @@ impl ToolResult {
         format!("\n[truncated to fit the conversation; {rest}]")
     }
 
-    /// Returns the text for the model: the error code and message, followed by the output.
+    /// Returns the text sent to the model: the error code and message, if any, followed by the output.
     pub fn text_for_model(&self) -> String {
         match (&self.error, self.output_text.is_empty()) {
             (None, _) => self.output_text.clone(),

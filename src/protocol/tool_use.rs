@@ -4,12 +4,12 @@ use super::ToolStatus;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Maximum number of tool names that are counted separately, because a model can invent names.
+/// Maximum number of tool names to count separately. Limited because a model can invent names.
 const NAMES: usize = 200;
-/// Name under which all other tools are counted.
+/// Name under which calls to all other tools are counted.
 const OTHERS: &str = "others";
 
-/// Statistics for one tool in a session.
+/// Usage statistics for one tool in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolUse {
@@ -17,9 +17,9 @@ pub struct ToolUse {
     pub calls: u64,
     /// Number of failed calls.
     pub failed: u64,
-    /// Number of calls denied by a rule or by the user.
+    /// Number of calls that a rule or the user denied.
     pub denied: u64,
-    /// Total duration in milliseconds, without the time spent waiting for approval.
+    /// Total duration of all calls in milliseconds, excluding time spent waiting for approval.
     pub total_ms: u64,
     pub longest_ms: u64,
 }
@@ -31,7 +31,7 @@ impl ToolUse {
     }
 }
 
-/// Statistics for all tools.
+/// Usage statistics for all tools in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolUses(BTreeMap<String, ToolUse>);
 
@@ -42,7 +42,7 @@ impl From<Vec<ToolUse>> for ToolUses {
 }
 
 impl ToolUses {
-    /// Counts one completed call.
+    /// Adds a completed call to the statistics.
     pub fn note(&mut self, tool_name: &str, status: ToolStatus, latency_ms: u64) {
         let name = if self.0.len() < NAMES || self.0.contains_key(tool_name) { tool_name } else { OTHERS };
         let one = self.0.entry(name.to_owned()).or_insert_with(|| ToolUse { tool_name: name.to_owned(), ..ToolUse::default() });
@@ -53,7 +53,7 @@ impl ToolUses {
         one.longest_ms = one.longest_ms.max(latency_ms);
     }
 
-    /// Returns the statistics, most used tools first.
+    /// Returns the statistics for each tool, most frequently called first.
     pub fn list(&self) -> Vec<ToolUse> {
         let mut uses: Vec<ToolUse> = self.0.values().cloned().collect();
         uses.sort_by(|one, other| other.calls.cmp(&one.calls).then_with(|| one.tool_name.cmp(&other.tool_name)));

@@ -1,16 +1,17 @@
-//! Truncation of text to a number of bytes at character boundaries, and of lists to a number of items.
+//! Truncation of text to a maximum number of bytes without splitting characters, and formatting of sizes and counts.
 
 use std::borrow::Cow;
 
-/// Share of the limit for the start of a long text, in percent; the rest is for its end.
+/// Percentage of the size limit used for the beginning of a truncated text. The rest is used for the end.
 const HEAD_PERCENT: usize = 80;
 
-/// Shortens text to about `max_bytes`: its start, a marker with the number of omitted bytes, and its end.
+/// Shortens a long text to about `max_bytes` by replacing its middle with a marker that gives the number of omitted
+/// bytes.
 pub fn truncate(text: &str, max_bytes: usize) -> Cow<'_, str> {
     truncate_with_gap(text, max_bytes).0
 }
 
-/// Shortens text like `truncate`. Also returns the number of omitted bytes, if any.
+/// Shortens a text like `truncate`, and also returns the number of omitted bytes, if any.
 pub fn truncate_with_gap(text: &str, max_bytes: usize) -> (Cow<'_, str>, Option<u64>) {
     if text.len() <= max_bytes {
         return (Cow::Borrowed(text), None);
@@ -20,18 +21,18 @@ pub fn truncate_with_gap(text: &str, max_bytes: usize) -> (Cow<'_, str>, Option<
     (Cow::Owned(format!("{}{}{}", &text[..start], gap(missing), &text[end..])), Some(missing))
 }
 
-/// Returns the range to omit so that about `max_bytes` remain.
+/// Returns the byte range to omit from the middle of a text so that about `max_bytes` remain.
 pub(super) fn middle(text: &str, max_bytes: usize) -> (usize, usize) {
     let head = max_bytes / 100 * HEAD_PERCENT + max_bytes % 100 * HEAD_PERCENT / 100;
     (cut_position_before(text, head), cut_position_after(text, text.len() - (max_bytes - head)))
 }
 
-/// Returns the marker for omitted bytes.
+/// Returns the marker that replaces this number of omitted bytes.
 pub(super) fn gap(bytes: u64) -> String {
     format!("\n[... truncated {bytes} bytes ...]\n")
 }
 
-/// Formats a size in units of 1024: `812 bytes`, `10.0 KB`, `2.3 MB`, `1.5 GB`.
+/// Formats a size, using units of 1024: `812 bytes`, `10.0 KB`, `2.3 MB`, `1.5 GB`.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => format_count(bytes, "byte", "bytes"),
@@ -41,7 +42,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// Formats a count: `1 entry`, `3 entries`.
+/// Formats a count with the singular or plural noun: `1 entry`, `3 entries`.
 pub fn format_count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
@@ -59,7 +60,7 @@ pub fn group_digits(number: u64) -> String {
     grouped
 }
 
-/// Formats a time limit, in minutes if it is a whole number of them: `5 min`, `90 s`.
+/// Formats a time limit, in minutes if it is a multiple of 60 seconds: `5 min`, `90 s`.
 pub fn format_seconds(seconds: u64) -> String {
     match seconds {
         60.. if seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
@@ -67,13 +68,13 @@ pub fn format_seconds(seconds: u64) -> String {
     }
 }
 
-/// Returns the last position up to `at` at which the text can be cut. (`str::floor_char_boundary` needs a newer Rust
-/// version.)
+/// Returns the last character boundary at or before `at`. `str::floor_char_boundary` would require a newer Rust
+/// version.
 pub fn cut_position_before(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// Returns the first position from `at` on at which the text can be cut.
+/// Returns the first character boundary at or after `at`.
 pub fn cut_position_after(text: &str, at: usize) -> usize {
     (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }

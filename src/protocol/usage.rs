@@ -1,4 +1,4 @@
-//! Token usage of a request.
+//! Token usage of model requests.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
-    /// Number of prompt tokens, including cached tokens.
+    /// Number of prompt tokens, including those read from or written to the cache.
     pub input_tokens: u64,
     pub cache_read_tokens: u64,
     pub cache_write_tokens: u64,
