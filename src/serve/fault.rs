@@ -1,9 +1,9 @@
-//! Errors of requests, with numeric codes.
+//! Errors that requests return, with numeric codes.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// The error codes of JSON-RPC 2.0 and of this host. They are stable.
+/// Error codes, both those defined by JSON-RPC 2.0 and those specific to this host. They do not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub(crate) enum FaultCode {
@@ -46,7 +46,7 @@ impl FaultCode {
         self as i32
     }
 
-    /// Returns the description for the protocol documentation.
+    /// Returns a description for use in the protocol documentation.
     #[cfg(test)]
     pub(crate) fn meaning(self) -> &'static str {
         match self {
@@ -76,11 +76,11 @@ impl Serialize for FaultCode {
     }
 }
 
-/// The `error` of a response.
+/// The `error` member of a response.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct RpcError {
     pub code: FaultCode,
-    /// The problem and its solution, as text.
+    /// Describes the problem and how to solve it.
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,

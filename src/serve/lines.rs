@@ -1,12 +1,12 @@
-//! Line splitter: the input of a client as messages of limited size.
+//! Splitting of a client's input into messages of limited size, one per line.
 
 pub(crate) use crate::text::BoundedLine;
 use crate::text::LineSplitter;
 
-/// Maximum size in bytes of a message; a longer one is discarded.
+/// Maximum size of a message in bytes. Longer messages are discarded.
 pub(crate) const LINE_BYTES: usize = 16 << 20;
 
-/// The current, incomplete line.
+/// Line splitter, which buffers the current, incomplete line.
 #[derive(Debug)]
 pub(crate) struct Lines(LineSplitter);
 
@@ -17,7 +17,7 @@ impl Default for Lines {
 }
 
 impl Lines {
-    /// Returns the lines that these bytes complete, without empty ones.
+    /// Adds input. Returns the lines that it completes, without any empty ones.
     pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Vec<BoundedLine> {
         let mut lines = Vec::new();
         while !bytes.is_empty() {
@@ -26,7 +26,7 @@ impl Lines {
         lines
     }
 
-    /// Ends the input. Returns the rest as a line, whose parse error reports the incomplete message.
+    /// Ends the input. Any incomplete message is returned as a line, which then leads to a parse error.
     pub(crate) fn end(&mut self) -> Option<BoundedLine> {
         self.0.finish().filter(is_message)
     }

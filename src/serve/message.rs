@@ -1,4 +1,4 @@
-//! Requests and responses of JSON-RPC 2.0.
+//! JSON-RPC 2.0 requests and responses.
 
 use super::fault::{FaultCode, RpcError};
 use crate::protocol::Event;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 /// Maximum number of requests in a batch.
 const BATCH_MAX: usize = 1_000;
 
-/// An ID, exactly as the client wrote it.
+/// Request ID, exactly as the client wrote it.
 #[derive(Debug, Clone)]
 pub(crate) struct Id(Box<RawValue>);
 
@@ -18,7 +18,7 @@ impl Id {
         Self(raw.to_owned())
     }
 
-    /// Returns the ID for responses to messages whose ID cannot be read.
+    /// Returns the ID to use in a response to a message whose ID could not be read.
     pub(crate) fn null() -> Self {
         Self(RawValue::NULL.to_owned())
     }
@@ -30,7 +30,7 @@ impl Serialize for Id {
     }
 }
 
-/// A request. Without an ID it is a notification and gets no response.
+/// Request, or a notification if it has no ID. Notifications receive no response.
 #[derive(Debug)]
 pub(crate) struct RpcRequest {
     pub id: Option<Id>,
@@ -38,14 +38,14 @@ pub(crate) struct RpcRequest {
     pub params: Map<String, Value>,
 }
 
-/// An error, and the ID of its request.
+/// Error in a request, with the ID of that request.
 #[derive(Debug)]
 pub(crate) struct RequestError {
     pub id: Id,
     pub fault: RpcError,
 }
 
-/// The content of an input line.
+/// Content of a line of input.
 #[derive(Debug)]
 pub(crate) enum IncomingLine {
     One(Result<RpcRequest, RequestError>),
@@ -84,7 +84,7 @@ impl IncomingLine {
     }
 }
 
-/// The members of a request before they are parsed.
+/// Members of a request that have not been parsed yet.
 #[derive(Deserialize)]
 struct RequestMembers<'a> {
     #[serde(borrow, default, deserialize_with = "read_optional")]
@@ -97,7 +97,7 @@ struct RequestMembers<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// Reads an optional member; `null` counts as present.
+/// Deserializes an optional member. Unlike for an ordinary `Option`, `null` is treated as present.
 fn read_optional<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -140,7 +140,7 @@ impl RpcRequest {
     }
 }
 
-/// The response to a request.
+/// Response to a request.
 #[derive(Debug)]
 pub(crate) struct RpcResponse {
     pub id: Id,
@@ -163,24 +163,24 @@ impl Serialize for RpcResponse {
     }
 }
 
-/// A line sent to the client.
+/// Line to be sent to the client.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
     Answer(RpcResponse),
     Batch(Vec<RpcResponse>),
-    /// The notification `SessionEvent`.
+    /// `SessionEvent` notification.
     Event(Box<Event>),
-    /// An event with a name that only this host uses.
+    /// Event sent under a different name, which only this host uses.
     Named {
         name: &'static str,
-        /// An additional member of the payload.
+        /// Additional member of the event's payload, if any.
         reason: Option<String>,
         event: Box<Event>,
     },
 }
 
 impl Outgoing {
-    /// Returns the response to a message that contains no readable request.
+    /// Creates the response to a message that does not contain a readable request.
     pub(crate) fn refusal(fault: RpcError) -> Self {
         Self::Answer(RpcResponse { id: Id::null(), outcome: Err(fault) })
     }

@@ -40,8 +40,8 @@ pub(crate) struct CreateSession {
     pub protocol_version: Option<Value>,
 }
 
-/// Resumes a stored session and continues unfinished work of its previous process. If the session of this process is
-/// paused, reads the policy again and continues that session. The result names the policy and the tools in effect.
+/// Resumes a stored session and continues work that its previous process left unfinished. If this process's own session
+/// is paused, rereads the policy and continues it. The result names the policy and the tools in effect.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ResumeSession {
@@ -239,7 +239,7 @@ pub(crate) struct SessionResumed {
     pub ready: SessionReady,
     /// The task that continues, or the last task.
     pub task: Option<TaskState>,
-    /// The last completed step.
+    /// Last completed step.
     pub step_cursor: Option<StepId>,
     /// Calls that were running when the process ended and whose outcome is unknown. aye informs the model; they are not
     /// run again.
@@ -325,7 +325,7 @@ pub(crate) enum PatchStatus {
     Deleted,
     /// Only the permissions were changed.
     ModeChanged,
-    /// A file became a symlink, or a symlink a file.
+    /// A file was replaced by a symlink, or a symlink by a file.
     TypeChanged,
 }
 

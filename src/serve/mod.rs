@@ -1,4 +1,4 @@
-//! The protocol of `aye serve`: JSON-RPC 2.0, one message per line, without any I/O.
+//! Protocol of `aye serve`, which is JSON-RPC 2.0 with one message per line. This module performs no I/O.
 
 mod connection;
 mod fault;
@@ -15,5 +15,5 @@ pub(crate) use lines::{BoundedLine, LINE_BYTES, Lines};
 pub(crate) use message::Outgoing;
 pub(crate) use methods::{CreateSession, ResumeSession};
 
-/// The protocol version, which a client can require with `protocolVersion`.
+/// Protocol version, which clients can require by sending `protocolVersion`.
 pub(crate) const PROTOCOL_VERSION: &str = "1";

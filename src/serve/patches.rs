@@ -1,10 +1,10 @@
-//! Applied and pending changes, file by file.
+//! Applied and pending changes, listed by file.
 
 use super::methods::{Patch, PatchPreview, PatchStatus};
 use crate::protocol::{Approval, ChangeStatus, ChangedFiles, FileDiff};
 use std::path::Path;
 
-/// Returns the changes, pending ones first.
+/// Returns the changes by file, with the pending ones first.
 pub(crate) fn preview<'a>(pending: impl Iterator<Item = &'a Approval>, changed: ChangedFiles, workspace: &Path) -> PatchPreview {
     let mut files: Vec<Patch> = pending.flat_map(|approval| split_proposal(approval, workspace)).collect();
     files.extend(changed.files.into_iter().map(|file| Patch {
@@ -27,7 +27,7 @@ pub(crate) fn preview<'a>(pending: impl Iterator<Item = &'a Approval>, changed: 
     PatchPreview { files, notes }
 }
 
-/// Splits a proposal into its files, with one diff for each if they can be separated.
+/// Splits a proposal by file. Each file gets a diff of its own, if the diffs can be separated.
 fn split_proposal(approval: &Approval, workspace: &Path) -> Vec<Patch> {
     let proposal = &approval.proposal;
     let patch = |path: String, diff: String| Patch {
@@ -42,7 +42,8 @@ fn split_proposal(approval: &Approval, workspace: &Path) -> Vec<Patch> {
     if diffs.len() == proposal.paths.len() {
         return diffs.iter().enumerate().filter_map(|(at, diff)| Some(patch(name(at)?, diff.to_string()))).collect();
     }
-    // If the number of diffs differs from the number of files (as for a move), the first path gets the whole diff.
+    // If the number of diffs differs from the number of files (as for a move), the whole diff belongs to the first
+    // path.
     let whole = |at: usize| if at == 0 { proposal.diff.to_string() } else { String::new() };
     (0..proposal.paths.len()).filter_map(|at| Some(patch(name(at)?, whole(at)))).collect()
 }

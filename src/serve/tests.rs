@@ -1,4 +1,4 @@
-//! Tests of the state machine of the host, without a session.
+//! Tests of the host's state machine, which do not need a session.
 
 mod page;
 
@@ -16,7 +16,7 @@ fn line(text: &str) -> BoundedLine {
     BoundedLine::Whole(text.as_bytes().to_vec())
 }
 
-/// Returns the messages as the client receives them.
+/// Returns the messages that the client would receive.
 fn sent(acts: &[ConnectionAction]) -> Vec<Value> {
     let message = |act: &ConnectionAction| match act {
         ConnectionAction::Send(message) => Some(serde_json::from_str(&serde_json::to_string(message).unwrap()).unwrap()),
@@ -65,7 +65,7 @@ fn mark() -> Event {
     event(EventKind::BudgetShown { budgets: Vec::new() })
 }
 
-/// Returns a connection with a running session.
+/// Returns a connection to a running session.
 fn live() -> ClientConnection {
     let mut desk = ClientConnection::default();
     assert!(matches!(&desk.line(line(HELLO))[..], [ConnectionAction::Open(_)]));

@@ -1,8 +1,8 @@
-//! Pending responses: their recipients and conditions.
+//! Responses that are pending: who receives them, and what they are waiting for.
 
 use crate::serve::message::{Id, RpcResponse};
 
-/// The recipient of a response.
+/// Recipient of a response.
 #[derive(Debug, Default)]
 pub(super) enum Recipient {
     #[default]
@@ -14,22 +14,22 @@ pub(super) enum Recipient {
     },
 }
 
-/// The responses of a batch, until all are complete.
+/// Responses to a batch of requests, collected until all of them are available.
 #[derive(Debug)]
 pub(super) struct ResponseBatch {
     pub left: usize,
     pub answers: Vec<RpcResponse>,
 }
 
-/// The condition of a pending response.
+/// What a pending response is waiting for.
 #[derive(Debug)]
 pub(super) enum WaitCondition {
-    /// The start of the next task.
+    /// The next task starts.
     Begin,
     /// The decision is recorded in the journal.
     Decided { approval_id: String },
-    /// The list of changes has arrived.
+    /// The list of changes arrives.
     Changes,
-    /// The proposals of the memory inbox.
+    /// The proposals in the memory inbox arrive.
     Memory,
 }

@@ -1,4 +1,4 @@
-//! Reactions of the host to events of the session.
+//! How the host reacts to events from the session.
 
 use super::answers::WaitCondition;
 use super::live::LiveSession;
@@ -14,7 +14,7 @@ use crate::serve::patches;
 use serde_json::Value;
 
 impl ClientConnection {
-    /// Handles an event of the session.
+    /// Handles a session event. Returns the actions to be performed.
     pub(crate) fn event(&mut self, mut event: Event) -> Vec<ConnectionAction> {
         event.kind = match event.kind {
             EventKind::ApprovalRequested(approval) => EventKind::ApprovalRequested(approval.into_question()),
@@ -65,7 +65,7 @@ impl ClientConnection {
         std::mem::take(&mut self.acts)
     }
 
-    /// Marks a session as cancelled instead of completed if a task was cancelled when it ended.
+    /// If ending the session cancelled a task, changes the session's final status to cancelled.
     fn mark_cancelled_end(&self, mut event: Event) -> Event {
         if let (EventKind::StateChanged { session_status, .. }, ConnectionStage::Live(live)) = (&mut event.kind, &self.stage)
             && *session_status == SessionStatus::Completed
@@ -76,7 +76,7 @@ impl ClientConnection {
         event
     }
 
-    /// Updates the state and reacts to an event. Returns true if the event is forwarded to the client unchanged.
+    /// Updates the state and reacts to an event. Returns whether the event should be forwarded to the client.
     fn learn(&mut self, kind: &EventKind) -> bool {
         let ConnectionStage::Live(live) = &mut self.stage else { return true };
         live.learn(kind);
@@ -86,7 +86,7 @@ impl ClientConnection {
             {
                 live.quit(&mut self.acts);
             }
-            // No method of this protocol can answer a form. It is declined, so that the server does not wait.
+            // No method of this protocol can answer a form. aye declines it, so that the server does not wait.
             EventKind::ElicitationRequested(asked) if !asked.is_question() => {
                 let (elicitation_id, answer) = (asked.elicitation_id.clone(), ElicitationAnswer::Decline);
                 self.acts.push(ConnectionAction::DoInHost(HostCommand::AnswerElicitation { elicitation_id, answer }));
@@ -124,7 +124,7 @@ impl ClientConnection {
             EventKind::BudgetShown { .. } => return !self.consume_mark(),
             // The task continues before the session is ready, so the client need not react.
             EventKind::SessionPaused { .. } => return !live.continues_soon(),
-            // If nothing can be saved, there is no mark; the notice text is kept as the reason.
+            // If saving fails, the mark does not arrive. The notice is sent as the reason.
             EventKind::Notice { .. } if live.status == SessionStatus::Paused => {
                 self.consume_mark();
             }
@@ -133,7 +133,7 @@ impl ClientConnection {
         true
     }
 
-    /// Sends the responses that wait for the decision of an approval.
+    /// Sends all responses that are waiting for a decision on this approval.
     fn settle_approval(&mut self, id: &ApprovalId, outcome: impl Fn() -> Result<Value, RpcError>) {
         self.respond_waiting(
             |wait| matches!(wait, WaitCondition::Decided { approval_id } if approval_id == id.as_str()),
@@ -141,7 +141,8 @@ impl ClientConnection {
         );
     }
 
-    /// Consumes a mark of the host. Returns true if the event was one.
+    /// Handles the response to one of the host's marks. Returns whether there was a mark, in which case the event is
+    /// not forwarded.
     fn consume_mark(&mut self) -> bool {
         let ConnectionStage::Live(live) = &mut self.stage else { return false };
         if live.marks == 0 {
@@ -168,7 +169,7 @@ impl ClientConnection {
         true
     }
 
-    /// Handles the end of the session, after all its events.
+    /// Handles the end of the session, after all of its events have been handled.
     pub(crate) fn on_session_end(&mut self) -> Vec<ConnectionAction> {
         let ConnectionStage::Live(live) = std::mem::take(&mut self.stage) else { return Vec::new() };
         let LiveSession { status, cancelled, ready, .. } = *live;

@@ -1,4 +1,4 @@
-//! The session of this process, reconstructed from its events.
+//! The session that this process is running, as reconstructed from its events.
 
 use super::answers::Recipient;
 use super::{ConnectionAction, OpenedSession, value};
@@ -10,39 +10,40 @@ use crate::serve::fault::{FaultCode, RpcError};
 use crate::serve::methods::{Interrupted, SessionReady, SessionResumed};
 use serde_json::{Value, json};
 
-/// The session of this process.
+/// State of the session that this process is running.
 #[derive(Debug)]
 pub(super) struct LiveSession {
     pub opened: OpenedSession,
     pub status: SessionStatus,
     pub task: Option<TaskState>,
-    /// The reason for the last pause.
+    /// Reason why the session was last paused.
     pub paused_for: Option<FailureKind>,
     pub approvals: Vec<Approval>,
-    /// Open questions from the model.
+    /// Questions from the model that have not been answered yet.
     pub questions: Vec<Elicitation>,
     pub planned_steps: Vec<PlannedStep>,
-    /// Sessions of the agents that are working.
+    /// Sessions of agents that are currently working.
     pub agents: Vec<SessionId>,
-    /// The active goal.
+    /// Goal that is currently active, if any.
     pub goal: Option<GoalState>,
     pub interrupted: Vec<Interrupted>,
-    /// The step limit of the current task.
+    /// Step limit that applies to the current task.
     pub steps: u32,
-    /// The pending response to `CreateSession` or `ResumeSession`, sent at the next mark.
+    /// Recipient of the response to `CreateSession` or `ResumeSession`, which is sent once the next mark is reached.
     pub ready: Option<Recipient>,
-    /// The number of pending marks. A mark is a query whose response shows that all earlier events
+    /// Number of marks that have not been reached yet. A mark is a query whose response shows that all earlier events
     /// have arrived.
     pub marks: u32,
-    /// True if a client asked to continue an open task.
+    /// Whether an unfinished task has already been told to continue.
     pub went_on: bool,
-    /// The reason why the session would fail if it ended now: the cause of the pause, or a failure to save.
+    /// Reason why the session would be considered failed if it ended now, which is either why it is paused or why
+    /// saving failed.
     pub failed_by: Option<String>,
-    /// True if a task was cancelled because the session ends.
+    /// Whether a task was cancelled because the session is ending.
     pub cancelled: bool,
-    /// True while the task is being cancelled and therefore cannot be resumed.
+    /// Whether the task is being cancelled, in which case it cannot be resumed.
     pub cancels_task: bool,
-    /// True if a client asked to end the session.
+    /// Whether the session has been asked to end.
     pub quits: bool,
 }
 
@@ -52,7 +53,7 @@ impl LiveSession {
         self.task.as_ref().is_some_and(|task| !over.contains(&task.status))
     }
 
-    /// Updates the state from an event before the client sees the event.
+    /// Updates the state from an event. This is done before the client receives the event.
     pub(super) fn learn(&mut self, kind: &EventKind) {
         match kind {
             EventKind::StateChanged { session_status, task } => {
@@ -74,7 +75,7 @@ impl LiveSession {
                 self.paused_for = Some(failure.kind);
                 self.failed_by = Some(failure.message.clone());
             }
-            // A client that resumes the session receives the policy in effect.
+            // A client that resumes the session receives the policy that is in effect.
             EventKind::PolicyInForce { layers, name, tools, .. } => {
                 self.opened.policy_bundle_version = PolicyLayer::combined_version(layers).unwrap_or_else(|| name.clone());
                 self.opened.available_tools.clone_from(tools);
@@ -115,26 +116,27 @@ impl LiveSession {
         }
     }
 
-    /// Sets the status of the task; a later event announces the change.
+    /// Sets the status of the current task. The session announces the change with a later event.
     pub(super) fn is_now(&mut self, status: TaskStatus) {
         if let Some(task) = &mut self.task {
             task.status = status;
         }
     }
 
-    /// Returns true if an open task is about to continue automatically, because the session was opened to resume it.
+    /// Returns whether an unfinished task is about to be continued automatically, because the session was opened to
+    /// resume it.
     pub(super) fn continues_soon(&self) -> bool {
         self.ready.is_some() && self.opened.resumed && !self.went_on
     }
 
-    /// Returns true if the session has a task with this ID. Tasks are numbered from 1.
+    /// Returns whether the session has a task with this ID. Tasks are numbered, starting at 1.
     pub(super) fn knows_task(&self, id: &str) -> bool {
         let number = |id: &str| id.strip_prefix("task_").and_then(|digits| digits.parse::<u64>().ok());
         let last = self.task.as_ref().and_then(|task| number(task.task_id.as_str()));
         number(id).zip(last).is_some_and(|(asked, last)| (1..=last).contains(&asked))
     }
 
-    /// Returns the error for a task that cannot start because the session is paused.
+    /// Creates the error for a task that cannot be started because the session is paused.
     pub(super) fn is_paused(&self) -> RpcError {
         let why = match self.paused_for {
             Some(FailureKind::PolicyExpired) => {
@@ -151,7 +153,7 @@ impl LiveSession {
         })
     }
 
-    /// Returns the error for a task that did not start because the session was paused. Its prompt is preserved.
+    /// Creates the error for a task that was not started because the session was paused first. The prompt is kept.
     pub(super) fn pause_before_start_fault(&self, failure: &Failure) -> RpcError {
         let reason = &failure.message;
         self.pause_fault(format!("the session was paused before the task started: {reason} Call `ResumeSession` to start it."))
@@ -165,20 +167,21 @@ impl LiveSession {
         RpcError::new(code, message).with_data(json!({"reason": reason}))
     }
 
-    /// Sends a query whose response arrives after all events so far.
+    /// Sends a query whose response arrives only after all events up to now.
     pub(super) fn mark(&mut self, acts: &mut Vec<ConnectionAction>) {
         self.marks += 1;
         acts.push(ConnectionAction::Do(Command::ShowBudget));
     }
 
-    /// Asks the session to end. A second call has no effect, because it would not wait for running tools.
+    /// Asks the session to end. Only the first call has an effect, because a repeated request would not wait for
+    /// running tools.
     pub(super) fn quit(&mut self, acts: &mut Vec<ConnectionAction>) {
         if !std::mem::replace(&mut self.quits, true) {
             acts.push(ConnectionAction::Do(Command::Quit));
         }
     }
 
-    /// Resumes a paused session under the current policy.
+    /// Resumes a paused session under the policy that is then in effect.
     pub(super) fn resume(&mut self, slot: Recipient, acts: &mut Vec<ConnectionAction>) {
         acts.push(ConnectionAction::DoInHost(HostCommand::Resume));
         (self.ready, self.opened.resumed, self.went_on) = (Some(slot), true, true);

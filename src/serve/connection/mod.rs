@@ -1,4 +1,4 @@
-//! The state machine of the host: turns requests and events into actions and responses.
+//! State machine of the host, which converts requests and session events to actions and responses.
 
 mod answers;
 mod events;
@@ -21,32 +21,32 @@ use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 
-/// Maximum number of requests that wait for the session.
+/// Maximum number of requests that can be waiting for the session.
 const MAX_WAITING: usize = 64;
 
-/// Actions for the owner of the session and the connection, in order.
+/// Action to be performed, in order, by the owner of the session and the connection.
 #[derive(Debug)]
 pub(crate) enum ConnectionAction {
     Send(Outgoing),
-    /// Opens a session; its outcome is passed to `ClientConnection::on_opened`.
+    /// Open a session. The outcome must be passed to `ClientConnection::on_opened`.
     Open(Box<OpeningRequest>),
     Do(Command),
     DoInHost(HostCommand),
     Ask(SessionQuery),
-    /// A query outside the session; its response is a `looked_up` event.
+    /// Look up data outside the session. The result arrives as a `looked_up` event.
     LookUp(HostRequest),
-    /// End the process after its session, because the client no longer needs it.
+    /// End the process once the session has ended, because the client no longer needs it.
     End,
 }
 
-/// The requested session.
+/// Session that the client wants to open.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum OpeningRequest {
     New(CreateSession),
     Resume(ResumeSession),
 }
 
-/// A session that was opened and is running.
+/// Session that has been opened and is now running.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OpenedSession {
     pub session_id: SessionId,
@@ -55,13 +55,14 @@ pub(crate) struct OpenedSession {
     pub available_tools: Vec<String>,
     pub workspace: PathBuf,
     pub step_cursor: Option<StepId>,
-    /// The last task of a resumed session.
+    /// Most recent task of a resumed session.
     pub last_task: Option<TaskState>,
-    /// Step limit of a task, unless the client sets one.
+    /// Step limit of tasks for which the client sets none.
     pub max_steps: u32,
-    /// True if the session existed before.
+    /// Whether the session already existed.
     pub resumed: bool,
-    /// Notices about the opening, such as a damaged database; sent after the response.
+    /// Notices that arose when the session was opened, such as about a damaged database. They are sent after the
+    /// response.
     pub notices: Vec<Event>,
 }
 
@@ -75,33 +76,33 @@ enum ConnectionStage {
     Live(Box<LiveSession>),
 }
 
-/// The state of the connection to the client.
+/// State of the connection to the client.
 #[derive(Debug, Default)]
 pub(crate) struct ClientConnection {
     stage: ConnectionStage,
     waiting: Vec<(Recipient, WaitCondition)>,
-    /// Memory requests, each of which waits for the response to the previous one.
+    /// Memory requests that are waiting until the previous one has been answered.
     look_ups: VecDeque<HostRequest>,
     batches: HashMap<u64, ResponseBatch>,
     count: u64,
-    /// The pending response to `Shutdown`.
+    /// Recipient of the response to `Shutdown`, if it was called.
     leaving: Option<Recipient>,
     acts: Vec<ConnectionAction>,
 }
 
 impl ClientConnection {
-    /// Returns true if the next line may be handled; the number of pending responses is limited.
+    /// Returns whether the next line of input can be handled now. The number of pending responses is limited.
     pub(crate) fn can_take_line(&self) -> bool {
         !matches!(self.stage, ConnectionStage::Opening { .. }) && self.waiting.len() < MAX_WAITING && !self.is_getting_ready()
     }
 
-    /// Returns true if a response must be sent first, because the next request from the client relies on the state
-    /// after it.
+    /// Returns whether there are pending responses. They should be sent before another request is handled, because that
+    /// request may depend on the state that they lead to.
     pub(crate) fn is_answer_due(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Returns true if a task is running.
+    /// Returns whether a task is running.
     pub(crate) fn is_running(&self) -> bool {
         matches!(&self.stage, ConnectionStage::Live(live) if live.is_running())
     }
@@ -221,7 +222,7 @@ impl ClientConnection {
         }
     }
 
-    /// Handles the outcome of `ConnectionAction::Open`.
+    /// Handles the outcome of `ConnectionAction::Open`. Returns the actions to be performed.
     pub(crate) fn on_opened(&mut self, outcome: Result<OpenedSession, RpcError>) -> Vec<ConnectionAction> {
         if let ConnectionStage::Opening { slot } = std::mem::take(&mut self.stage) {
             match outcome {
@@ -277,7 +278,7 @@ impl ClientConnection {
             }
         }
     }
-    /// Sends all responses that wait for this condition.
+    /// Sends all responses whose wait condition `is` accepts.
     fn respond_waiting(
         &mut self,
         is: impl Fn(&WaitCondition) -> bool,
@@ -291,7 +292,7 @@ impl ClientConnection {
         }
     }
 
-    /// Sends the oldest response that waits for this condition. Returns false if there is none.
+    /// Sends the oldest response whose wait condition `is` accepts. Returns whether there was one.
     fn settle_first(&mut self, is: impl Fn(&WaitCondition) -> bool, outcome: Result<Value, RpcError>) -> bool {
         let first = self.waiting.iter().position(|(_, wait)| is(wait));
         if let Some(at) = first {
@@ -301,8 +302,8 @@ impl ClientConnection {
         first.is_some()
     }
 
-    /// Sends the response to the running request about memory, and runs the next one. Returns false if none was
-    /// running.
+    /// Sends the response to the memory request in progress, and starts the next one. Returns whether a memory request
+    /// was in progress.
     fn settle_memory(&mut self, outcome: Result<Value, RpcError>) -> bool {
         let is_settled = self.settle_first(|wait| matches!(wait, WaitCondition::Memory), outcome);
         if is_settled && let Some(next) = self.look_ups.pop_front() {
@@ -332,7 +333,7 @@ impl ClientConnection {
         self.acts.push(ConnectionAction::Send(outgoing));
     }
 
-    /// Ends the process if no session is open and `Shutdown` was called.
+    /// Ends the process. If `Shutdown` was called, its response is sent first.
     fn exit_if_idle(&mut self) {
         if let Some(slot) = self.leaving.take() {
             self.answer(slot, Ok(value(&ShutdownResult { status: SessionStatus::Completed })));

@@ -1,4 +1,4 @@
-//! Handlers of the requests to an open session.
+//! Handling of requests that concern an open session.
 
 use super::answers::{Recipient, WaitCondition};
 use super::{ClientConnection, ConnectionAction, ConnectionStage, unknown_approval, value};
@@ -199,7 +199,7 @@ impl ClientConnection {
         match request.and_then(|request| self.live_session().map(|_| request)) {
             Ok(request) => {
                 let request = HostRequest::Memory(request);
-                // A response does not name its request, so that only one runs at a time.
+                // A response does not name its request, so only one request runs at a time.
                 if self.waiting.iter().any(|(_, wait)| matches!(wait, WaitCondition::Memory)) {
                     self.look_ups.push_back(request);
                 } else {
@@ -217,8 +217,7 @@ impl ClientConnection {
             Err(fault) => return self.answer(slot, Err(fault)),
         };
         if let Some(first) = self.leaving.take() {
-            // Another request to end answers the first one, because the client may have become
-            // impatient.
+            // A repeated request answers the first one, because the client may have become impatient.
             self.answer(first, Err(RpcError::new(FaultCode::Internal, "requested again")));
         }
         self.leaving = Some(slot);
@@ -240,7 +239,7 @@ impl ClientConnection {
     }
 }
 
-/// Returns the decision for a client's answer, if the approval allows it.
+/// Returns the decision that a client made. Returns an error if the approval does not permit it.
 fn decision(approval: &Approval, asked: &ApproveAction) -> Result<Decision, String> {
     let effects = approval.effects.as_deref();
     if let Some(digest) = &asked.digest
@@ -265,7 +264,7 @@ fn decision(approval: &Approval, asked: &ApproveAction) -> Result<Decision, Stri
     }
 }
 
-/// Returns the decision to apply only these paths of a command's effects.
+/// Returns a decision that applies only these paths from among a command's effects.
 fn select_effects(effects: Option<&Effects>, paths: &[String], digest: Option<&str>) -> Result<Decision, String> {
     let effects = effects.ok_or("`paths` is valid only for the effects of a command")?;
     let digest = digest.ok_or("`paths` requires `digest`, the digest of the effects")?;
@@ -283,7 +282,7 @@ fn select_effects(effects: Option<&Effects>, paths: &[String], digest: Option<&s
     Ok(Decision::Amended { amendment: Amendment::Effects { digest: digest.to_owned(), discarded } })
 }
 
-/// Returns the goal for a prompt.
+/// Creates a goal from a prompt and the goal parameters of the request. Returns an error if the goal is invalid.
 fn goal_of(prompt: &str, asked: TaskGoal) -> Result<Goal, RpcError> {
     let TaskGoal { check, budget_usd, time_ms, max_rounds } = asked;
     let goal = Goal { budget_usd, time_ms, max_rounds: max_rounds.unwrap_or(GOAL_ROUNDS), ..Goal::new(prompt, check) };

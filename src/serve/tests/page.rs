@@ -1,4 +1,5 @@
-//! Generates `docs/PROTOCOL.md` from the types; `UPDATE=1 cargo test --lib serve::tests::page` rewrites it.
+//! Generates `docs/PROTOCOL.md` from the message types. `UPDATE=1 cargo test --lib serve::tests::page` updates the
+//! file.
 
 use crate::serve::FaultCode;
 use std::fmt::Write;
@@ -9,7 +10,7 @@ const HEAD: &str = include_str!("page_head.md");
 const TRANSCRIPT: &str = include_str!("transcript.txt");
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/PROTOCOL.md");
 
-/// The source files of the types in messages.
+/// Source files of the types used in messages, with the names of these types.
 const TYPES: &[(&str, &[&str])] = &[
     (include_str!("../../protocol/state.rs"), &["SessionStatus", "TaskStatus", "TaskState"]),
     (include_str!("../../protocol/approval.rs"), &["Approval", "Details", "CommandLine", "Part", "Risk", "VerdictKind"]),
@@ -45,7 +46,7 @@ const TYPES: &[(&str, &[&str])] = &[
     (include_str!("../../protocol/goal.rs"), &["GoalState", "Goal", "GoalStatus", "GoalReason"]),
 ];
 
-/// The methods in page order, with their parameters and results.
+/// Methods in the order in which the page lists them, with their parameters and results.
 const PAIRS: &[(&str, Option<&str>, &str)] = &[
     ("CreateSession", Some("CreateSession"), "SessionReady"),
     ("StartTask", Some("StartTask"), "TaskBegun"),
@@ -61,7 +62,7 @@ const PAIRS: &[(&str, Option<&str>, &str)] = &[
     ("DecideMemory", Some("DecideMemory"), "MemoryListed"),
     ("Shutdown", Some("Shutdown"), "ShutdownResult"),
 ];
-/// The methods without parameters, and what they do.
+/// Methods without parameters, with their descriptions.
 const WITHOUT_PARAMETERS: &[(&str, &str)] = &[
     ("GetSessionState", "Returns the state of the session and its task."),
     (
@@ -70,7 +71,7 @@ const WITHOUT_PARAMETERS: &[(&str, &str)] = &[
          until the user decides.",
     ),
 ];
-/// Types of parameters and results that have their own table.
+/// Types used in parameters and results that are documented in a table of their own.
 const PARTS: &[&str] = &[
     "ClientInfo",
     "TaskOptions",
@@ -83,7 +84,7 @@ const PARTS: &[&str] = &[
     "PatchStatus",
 ];
 
-/// Events that only a screen requests, so that clients of this host never receive them.
+/// Events that are sent only at the request of a user interface. Clients of this host never receive them.
 const OF_SCREENS: &[&str] = &[
     "ArtifactsListed",
     "ArtifactRead",
@@ -103,18 +104,18 @@ const OF_SCREENS: &[&str] = &[
     "OwnCommandEnded",
 ];
 
-/// A member of a type, or a variant.
+/// Field of a type, or one of its variants.
 struct Member {
     name: String,
     of: String,
     doc: String,
-    /// True if the member may be absent.
+    /// Whether the field may be absent.
     optional: bool,
-    /// True if its members are inlined.
+    /// Whether the fields of this field's type are inlined.
     flat: bool,
 }
 
-/// A struct or an enum in its source.
+/// Definition of a struct or enum in the source.
 struct Definition {
     doc: String,
     is_enum: bool,
@@ -145,7 +146,7 @@ fn without_visibility(line: &str) -> &str {
     ["pub(crate) ", "pub "].iter().find_map(|visibility| line.strip_prefix(visibility)).unwrap_or(line)
 }
 
-/// Parses the members of a body, with their comments and attributes.
+/// Parses the fields in the body of a type, with their comments and attributes.
 fn members(body: &str, indent: usize) -> Vec<Member> {
     let mut found = Vec::new();
     let (mut doc, mut attributes) = (Vec::new(), String::new());
@@ -173,12 +174,12 @@ fn members(body: &str, indent: usize) -> Vec<Member> {
     found
 }
 
-/// Returns the value of `key = "…"` in the attributes.
+/// Returns the value of `key = "…"` in the attributes of a type, if it is set.
 fn said<'a>(definition: &'a Definition, key: &str) -> Option<&'a str> {
     definition.attributes.split(&format!("{key} = \"")).nth(1)?.split('"').next()
 }
 
-/// Describes an enum whose variants have members; a tag selects the variant.
+/// Describes an enum whose variants have fields. A tag says which variant is present.
 fn variants(page: &mut String, definition: &Definition, tag: &str) {
     writeln!(page, "`{tag}` selects the variant, and with it the other members:\n").unwrap();
     page.push_str("| variant | member | type | description |\n|---|---|---|---|\n");
@@ -192,7 +193,7 @@ fn variants(page: &mut String, definition: &Definition, tag: &str) {
     page.push('\n');
 }
 
-/// Returns the variants of an enum without fields, by their serialized names.
+/// Returns the serialized name and the comment of each variant of an enum without fields.
 fn words(definition: &Definition) -> Vec<(String, String)> {
     let (mut found, mut doc, mut renamed) = (Vec::new(), Vec::new(), None);
     for line in definition.body.lines().map(str::trim) {
@@ -232,7 +233,7 @@ fn snake(name: &str) -> String {
     out
 }
 
-/// Returns the JSON type of a Rust type.
+/// Returns the JSON type that corresponds to a Rust type.
 fn json_type(of: &str) -> String {
     if let Some(inner) = of.strip_prefix("Vec<").and_then(|of| of.strip_suffix('>')) {
         return format!("array of {}", json_type(inner));
@@ -259,7 +260,7 @@ fn json_type(of: &str) -> String {
     }
 }
 
-/// Adds one row for each member, with flattened members inlined.
+/// Adds a table with one row for each field. Flattened fields are inlined.
 fn table(page: &mut String, rows: Vec<Member>) {
     if rows.is_empty() {
         return page.push_str("No members.\n\n");
@@ -292,14 +293,14 @@ fn describe(page: &mut String, source: &str, name: &str) {
     }
 }
 
-/// Returns the variants of `EventKind`: name, comment, members.
+/// Returns the variants of `EventKind` that clients can receive, each with its name, comment and fields.
 fn events() -> Vec<(String, String, Vec<Member>)> {
     let mut found = variants_of(&definition(EVENTS, "EventKind").body);
     found.retain(|(name, ..)| !OF_SCREENS.iter().any(|one| snake(one) == *name));
     found
 }
 
-/// Returns the variants of any enum.
+/// Returns the name, comment and fields of each variant of an enum.
 fn variants_of(body: &str) -> Vec<(String, String, Vec<Member>)> {
     let mut found = Vec::new();
     let (mut doc, mut lines) = (Vec::new(), body.lines().peekable());
