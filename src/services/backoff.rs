@@ -1,34 +1,34 @@
-//! Delays between attempts, doubled after each failure, with jitter and a limit.
+//! Delays between attempts, which double after each failure up to a maximum, with jitter.
 
 use std::time::Duration;
 
-/// Maximum delay that a service may request.
+/// Longest delay that a service can request.
 const MAX_REQUESTED: Duration = Duration::from_secs(3600);
-/// Highest exponent of the doubled delay.
+/// Maximum number of times to double a delay.
 const MAX_DOUBLINGS: u32 = 16;
 
-/// Delays of one kind of attempts.
+/// Backoff parameters for one kind of attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Backoff {
-    /// Delay after the first failure, without jitter.
+    /// Delay after the first failure, before jitter is applied.
     pub first: Duration,
-    /// Maximum delay, unless the service requests a longer one.
+    /// Maximum delay, which is exceeded only if the service requests a longer one.
     pub max: Duration,
 }
 
 impl Backoff {
-    /// Delays of the outbox and of questions.
+    /// Parameters used for outbox deliveries and for questions to services.
     pub(super) const DEFAULT: Self = Self { first: Duration::from_secs(1), max: Duration::from_secs(300) };
 
-    /// Returns the delay after this number of failures, or a longer one that the service requested.
+    /// Returns the delay after this number of failures. If the service requested a longer delay, returns that one.
     pub(crate) fn delay(self, failures: u32, requested: Option<Duration>) -> Duration {
-        // Use the last digits of a random UUID, of which only the distribution matters.
+        // Use the last bits of a random UUID. Only their distribution matters.
         let jitter = uuid::Uuid::new_v4().as_u128() as u16;
         self.delay_with(failures, requested, f64::from(jitter) / f64::from(u16::MAX))
     }
 
-    /// Returns the delay for a `jitter` from 0 to 1. It is at least half of the full delay, so that it
-    /// still grows.
+    /// Returns the delay for a `jitter` between 0 and 1. At least half of the full delay always remains, so delays
+    /// still grow.
     fn delay_with(self, failures: u32, requested: Option<Duration>, jitter: f64) -> Duration {
         let full = self.first.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1).min(MAX_DOUBLINGS))).min(self.max);
         full.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0).max(requested.unwrap_or_default().min(MAX_REQUESTED))

@@ -1,5 +1,5 @@
-//! Services beyond this machine: receivers of records, an object store, and tools. They are optional, and off unless
-//! configured.
+//! Services on other machines: receivers of records, an object store, and tools. All of them are optional and disabled
+//! by default.
 
 pub(crate) mod approvals;
 mod audit;
@@ -32,48 +32,48 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum time that the end of a session waits for the session service.
+/// Maximum time to wait for the session service when a session ends.
 const LAST_WAIT: Duration = Duration::from_millis(200);
-/// Maximum time that the start of a session waits for the delivery of earlier ends.
+/// Maximum time to wait, when a session starts, for the ends of earlier sessions to be delivered.
 const ENDS_WAIT: Duration = Duration::from_secs(2);
 
-/// Session whose records are sent.
+/// Details of the session whose records are sent.
 #[derive(Clone)]
 pub(crate) struct SessionFacts {
     pub session_id: SessionId,
     pub workspace_id: WorkspaceId,
-    /// Canonical path of the workspace.
+    /// Canonical workspace path.
     pub workspace: String,
-    /// Name of the agent, if this is an agent's session.
+    /// Agent name, if this is an agent's session.
     pub agent: Option<String>,
-    /// Provider of the model at the start; absent if unknown.
+    /// Provider of the model with which the session started. Absent if unknown.
     pub provider: Option<String>,
-    /// Session of the session service, if it is registered.
+    /// Registration with the session service, if this session is registered.
     pub service_session: Option<Arc<ServiceSession>>,
 }
 
-/// Configured services. Cheap to clone; nothing runs before [`Services::start`].
+/// The configured services. Cheap to clone; nothing runs until [`Services::start`] is called.
 #[derive(Clone)]
 pub(crate) struct Services(Arc<Inner>);
 
 struct Inner {
     approvals: Option<ApprovalService>,
-    /// Whether audit records have content; `None` if there are no audit records.
+    /// Whether audit records include content. `None` if no audit records are sent.
     audit_content: Option<bool>,
-    /// Whether traces have content; `None` if there are no traces.
+    /// Whether traces include content. `None` if no traces are sent.
     telemetry_content: Option<bool>,
     sessions: Option<SessionService>,
     receivers: Vec<Arc<dyn Receiver>>,
     limit: OutboxLimit,
-    /// Number of commits with rows. A change wakes the delivery.
+    /// Number of commits that added rows. Delivery wakes up whenever it changes.
     commits: watch::Sender<u64>,
-    /// Whether some records did not fit in the outbox.
+    /// Whether any records could not be stored because the outbox was full.
     losses: watch::Sender<bool>,
 }
 
 impl Services {
-    /// Creates the configured services; `None` if there are none. Reads no secrets and opens no connections.
-    /// `pushes_sessions`: whether an object store for sessions is configured.
+    /// Creates the configured services, or returns `None` if there are none. Neither reads secrets nor opens
+    /// connections. `pushes_sessions` is whether an object store for sessions is configured.
     pub(crate) fn new(
         settings: &ServiceSettings,
         pushes_sessions: bool,
@@ -118,8 +118,8 @@ impl Services {
         self.0.sessions.as_ref()
     }
 
-    /// Notifies the session service that a session has ended. The exit waits for it briefly; if that is not long
-    /// enough, the next process notifies the service.
+    /// Notifies the session service that a session has ended, waiting only briefly. If that is not long enough, the
+    /// next aye process delivers the notification.
     pub(crate) async fn end_session(&self, store: &Store, session: &ServiceSession, reason: ServiceEndReason) {
         let (queue, entry, limit) = (store.clone(), sessions::end_entry(session, reason), self.0.limit);
         let queued = tokio::task::spawn_blocking(move || queue.enqueue(vec![entry], limit)).await;
@@ -133,8 +133,8 @@ impl Services {
         }
     }
 
-    /// Delivers the ends of sessions that are still in the outbox, for a limited time. Returns true if the end of this
-    /// session may still be there: the service would then end the session after it was resumed.
+    /// Delivers queued session ends, for a limited time. Returns whether the end of this session may still be in the
+    /// outbox, in which case the service could receive it after the session was resumed.
     pub(crate) async fn has_queued_end(&self, store: &Store, session: &ServiceSession) -> bool {
         let own = self.0.receivers.iter().filter(|receiver| receiver.sink() == OutboxSink::Sessions);
         for receiver in own {
@@ -147,7 +147,7 @@ impl Services {
         tokio::task::spawn_blocking(move || sessions::is_end_queued(&queue, &session)).await.unwrap_or(true)
     }
 
-    /// Returns the limit of the outbox, and the action when it is reached.
+    /// Returns the outbox limit, including what happens when it is reached.
     pub(crate) fn limit(&self) -> OutboxLimit {
         self.0.limit
     }
@@ -157,7 +157,7 @@ impl Services {
         self.0.receivers.iter().map(|receiver| receiver.sink()).collect()
     }
 
-    /// Returns the outbox of a session's journal.
+    /// Returns the outbox to be used by a session's journal.
     pub(crate) fn session_outbox(&self, facts: SessionFacts, redact: RedactText) -> SessionOutbox {
         let mut feeds: Vec<Box<dyn OutboxFeed>> = Vec::new();
         if self.0.approvals.is_some() {
@@ -177,7 +177,7 @@ impl Services {
         SessionOutbox { feed: Arc::new(Feeds(feeds)), limit: self.0.limit, committed }
     }
 
-    /// Waits until records no longer fit in the outbox, then returns a warning for the user.
+    /// Waits until the outbox is too full for new records, and then returns a warning for the user.
     pub(crate) async fn warning(&self) -> String {
         let mut losses = self.0.losses.subscribe();
         // `self` contains the sender, so the channel is open.
@@ -189,20 +189,20 @@ impl Services {
         )
     }
 
-    /// Starts a task that delivers the rows of a store, until the returned handle is dropped.
+    /// Starts a task that delivers a store's rows until the returned handle is dropped.
     pub(crate) fn start(&self, store: &Store) -> DeliveryTask {
         DeliveryTask::start(store, &self.0.receivers, &self.0.commits)
     }
 
-    /// Delivers all rows of a store now, even if the next attempt is not due. Stops at the first failure of each
-    /// service.
+    /// Delivers all rows in a store immediately, even if the next attempt is not due yet. Delivery to a service stops
+    /// after its first failure.
     pub(crate) async fn drain(&self, store: &Store) -> Vec<DrainResult> {
         let stop = CancellationToken::new();
         futures_util::future::join_all(self.0.receivers.iter().map(|receiver| drain(store, receiver, true, &stop))).await
     }
 }
 
-/// Returns the limit of the outbox for these sinks.
+/// Returns the outbox limit that applies to these sinks.
 fn outbox_limit(settings: &ServiceSettings, sinks: &[OutboxSink]) -> OutboxLimit {
     OutboxLimit {
         bytes: settings.outbox_bytes,
@@ -211,13 +211,12 @@ fn outbox_limit(settings: &ServiceSettings, sinks: &[OutboxSink]) -> OutboxLimit
     }
 }
 
-/// Returns the limit of the outbox if there are only sessions to push.
+/// Returns the outbox limit for a run that only pushes sessions and uses no other service.
 pub(crate) fn push_limit(settings: &ServiceSettings) -> OutboxLimit {
     OutboxLimit { pauses: false, ..outbox_limit(settings, &[OutboxSink::Workspace]) }
 }
 
-/// Combines two outboxes into one with the rows of both. The outbox of the services determines the
-/// limit.
+/// Combines two outboxes into one that stores the rows of both, with the limit of the services' outbox.
 pub(crate) fn join_outboxes(services: Option<SessionOutbox>, other: Option<SessionOutbox>) -> Option<SessionOutbox> {
     let (services, other) = match (services, other) {
         (Some(services), Some(other)) => (services, other),
@@ -231,13 +230,13 @@ pub(crate) fn join_outboxes(services: Option<SessionOutbox>, other: Option<Sessi
     SessionOutbox { feed: Arc::new(BothFeeds(services.feed, other.feed)), limit: services.limit, committed }.into()
 }
 
-/// Pushes the sessions in the queue to the object store now, even if the next attempt is not due.
+/// Pushes all queued sessions to the object store immediately, even if the next attempt is not due yet.
 pub(crate) async fn push_waiting(store: &Store, queue: workspace::PushQueue) -> DrainResult {
     let receiver: Arc<dyn Receiver> = Arc::new(queue);
     drain(store, &receiver, true, &CancellationToken::new()).await
 }
 
-/// Two feeds, one after the other.
+/// Two outbox feeds, called in order.
 struct BothFeeds(Arc<dyn OutboxFeed>, Arc<dyn OutboxFeed>);
 
 impl OutboxFeed for BothFeeds {
@@ -250,7 +249,7 @@ impl OutboxFeed for BothFeeds {
     }
 }
 
-/// Feeds of all services, one after the other.
+/// Outbox feeds of all services, called in order.
 struct Feeds(Vec<Box<dyn OutboxFeed>>);
 
 impl OutboxFeed for Feeds {

@@ -1,21 +1,21 @@
-//! Redaction of all data that is sent to a service.
+//! Redaction of all data that is sent to services.
 
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Function that replaces the secrets in text.
+/// Function that redacts the secrets in a text.
 pub(crate) type RedactText = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// Returns a value as redacted JSON. Strings are redacted before encoding, because JSON escapes quotation marks and
-/// line breaks in a secret.
+/// Returns a value as redacted JSON. Strings are redacted before they are encoded, because JSON would escape quotation
+/// marks and line breaks inside a secret.
 pub(super) fn redacted_json(value: &impl Serialize, redact: &RedactText) -> String {
     let Ok(mut value) = serde_json::to_value(value) else { return String::new() };
     redact_value(&mut value, redact);
     value.to_string()
 }
 
-/// Redacts all strings of a value.
+/// Redacts every string in a value.
 pub(super) fn redact_value(value: &mut Value, redact: &RedactText) {
     match value {
         Value::String(text) => {

@@ -1,13 +1,14 @@
-//! Secrets of services, read from the environment, from the saved keys or from a program when they are needed.
+//! Service secrets, which are read on demand from the environment, from saved keys, or from a program.
 
 use crate::config::{ApiKey, Credentials, Environment, KeyCommand, SecretReference};
 use std::sync::Arc;
 
-/// Runs a program of the user that prints the secret with this name, unless its last secret is still valid. The last argument is a
-/// secret that the service rejected. May wait a minute.
+/// Function that runs a program configured by the user, which prints the secret with the given name. The program is not
+/// run again while the last secret it printed is still valid. The last argument is a secret that the service has
+/// rejected, if any. The call may wait up to a minute.
 pub(crate) type SecretProgram = Arc<dyn Fn(&str, &KeyCommand, Option<&str>) -> Result<ApiKey, String> + Send + Sync>;
 
-/// Sources of the secrets. Cheap to clone.
+/// Sources from which secrets can be read. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct SecretSources {
     pub environment: Environment,
@@ -16,11 +17,11 @@ pub(crate) struct SecretSources {
 }
 
 impl SecretSources {
-    /// Returns the secret of a service. May wait a few seconds for the keyring, or a minute for a program. `rejected`: a secret that
-    /// the service rejected, so that a program runs again.
+    /// Returns a service's secret. May wait several seconds for the keyring, or up to a minute for a program.
+    /// `rejected` is a secret that the service has rejected; it makes a program run again.
     ///
     /// # Errors
-    /// The secret is not set or not saved, or the program failed.
+    /// Returns an error if the secret is neither set nor saved, or if the program failed.
     pub(super) async fn read(
         &self,
         service: &str,

@@ -1,4 +1,4 @@
-//! Client of the approval service, which sends signed messages over HTTP.
+//! Approval service client, which sends signed messages over HTTP.
 
 use super::signature::Signer;
 use crate::config::ApprovalServiceSettings;
@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Maximum time to wait for the response to a decision record.
+/// Maximum time to wait for the service to respond to a decision record.
 const RECORD_TIME: Duration = Duration::from_secs(15);
-/// Maximum time for which a request for a decision stays open. The service responds once a decision is made.
+/// Maximum time for which a request for a decision stays open. The service responds once it has reached a decision.
 pub(super) const QUESTION_TIME: Duration = Duration::from_secs(60);
 const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// Maximum size of a response, in bytes.
+/// Maximum size of a response in bytes.
 pub(super) const RESPONSE_BYTES: usize = 64 << 10;
-/// Maximum number and size of the decisions that are read together. Each one is sent separately.
+/// Maximum number and total size in bytes of decisions to read at a time. Each decision is sent in a separate message.
 const BATCH: (usize, usize) = (128, 1 << 20);
 
-/// Configured approval service. Cheap to clone.
+/// The configured approval service. It is cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ApprovalService(pub(super) Arc<Inner>);
 
@@ -33,7 +33,7 @@ pub(super) struct Inner {
     questions: OnceLock<HttpServer>,
 }
 
-/// Message to the service, with the parts that its signature covers.
+/// Message to the service: the ID and body, which the signature covers, and a time limit.
 pub(super) struct ServiceMessage<'a> {
     pub id: &'a str,
     pub body: Bytes,
@@ -47,23 +47,23 @@ impl ApprovalService {
         Self(Arc::new(Inner { settings, secrets, records, questions }))
     }
 
-    /// Returns true if aye asks the service for decisions.
+    /// Returns whether aye asks the service to make decisions.
     pub(crate) fn decides(&self) -> bool {
         self.0.settings.ask
     }
 
-    /// Returns the host of the service, for messages.
+    /// Returns the host name of the service, for use in messages.
     pub(crate) fn host(&self) -> String {
         url::Url::parse(&self.0.settings.url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
     }
 
-    /// Returns the signing key. May wait several seconds for the keyring.
+    /// Returns the signing key. This may wait several seconds for the keyring, or up to a minute for a program.
     pub(super) async fn signer(&self) -> Result<Signer, String> {
         let secret = self.0.secrets.read("approvals", &self.0.settings.secret, None).await?;
         Signer::new(&secret).map_err(str::to_owned)
     }
 
-    /// Sends a signed message, and waits for the response headers.
+    /// Sends a signed message and returns the response as soon as its headers have arrived.
     pub(super) async fn post(&self, signer: &Signer, message: ServiceMessage<'_>, is_question: bool) -> Result<Reply, String> {
         let slot = if is_question { &self.0.questions } else { &self.0.records };
         let server = if let Some(server) = slot.get() {
@@ -92,7 +92,7 @@ impl ApprovalService {
         let message = ServiceMessage { id: &format!("msg_{}", row.id), body: body.into(), patience: RECORD_TIME };
         let reply = self.post(signer, message, false).await.map_err(SendFailure::new)?;
         let (status, line, retry_after) = (reply.status(), reply.status_line(), reply.retry_after());
-        // Read to the end, so that the connection can be reused.
+        // Read the whole body, so that the connection can be reused.
         let _ = tokio::time::timeout(RECORD_TIME, reply.into_body(RESPONSE_BYTES)).await;
         if (200..300).contains(&status) {
             return Ok(());
@@ -101,7 +101,7 @@ impl ApprovalService {
     }
 }
 
-/// Returns the message about decisions that are missing, because the outbox was full.
+/// Returns the body of a message that reports decisions missing because the outbox was full.
 fn gap_body(row: &OutboxRow) -> Vec<u8> {
     let gap: Value = serde_json::from_slice(&row.body).unwrap_or_default();
     json!({"type": "approval.gap", "timestamp": row.time.to_string(), "data": gap}).to_string().into_bytes()

@@ -1,5 +1,4 @@
-//! Approval service, which receives each decision as a signed webhook and can be asked for
-//! decisions.
+//! Approval service, which is sent each decision as a signed webhook and, if so configured, makes decisions itself.
 
 mod client;
 mod question;

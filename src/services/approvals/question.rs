@@ -1,4 +1,4 @@
-//! Questions to the approval service. An answer is valid only if it is signed and bound to exactly this question.
+//! Questions to the approval service. An answer is accepted only if it is signed and refers to exactly this question.
 
 use super::client::{ApprovalService, QUESTION_TIME, RESPONSE_BYTES, ServiceMessage};
 use super::record::shown_request;
@@ -13,35 +13,35 @@ use sha2::{Digest, Sha256};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Type of the message that asks for a decision.
+/// Message type of a question.
 const REQUESTED: &str = "approval.requested";
-/// Type of the answer.
+/// Message type of an answer.
 const ANSWERED: &str = "approval.answered";
-/// Delay before aye asks the service again, if the service has no decision yet and requests no delay.
+/// Delay before the question is sent again if the service has no decision yet and does not specify a delay.
 const LATER: Duration = Duration::from_secs(2);
 const MIN_LATER: Duration = Duration::from_secs(1);
 
-/// Decision of the service.
+/// Decision made by the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ApprovalAnswer {
     Approved,
-    /// Denied, with the reason for the model: `denied by the approval service: not today`.
+    /// Denied. The reason is passed on to the model: `denied by the approval service: not today`.
     Denied {
         reason: String,
     },
 }
 
-/// Question, with the values that an answer must repeat.
+/// Question, with the values that a valid answer must repeat.
 struct Question {
     id: String,
     approval_id: String,
     nonce: String,
-    /// Hash of the request as sent: `sha256:…`.
+    /// Hash of the question as it was sent: `sha256:…`.
     digest: String,
     body: Vec<u8>,
 }
 
-/// Body of an answer.
+/// Message body of an answer.
 #[derive(Deserialize)]
 struct Answer {
     #[serde(rename = "type")]
@@ -60,20 +60,20 @@ struct AnswerData {
     reason: Option<String>,
 }
 
-/// Result of one request.
+/// Outcome of a single request.
 #[derive(Debug)]
 enum Attempt {
     Answer(ApprovalAnswer),
-    /// The service has no decision yet.
+    /// The service has no decision yet, and should be asked again after this delay.
     Later(Duration),
 }
 
 impl ApprovalService {
-    /// Requests a decision until a valid answer arrives, or returns `None` once the time limit has passed by the wall
-    /// clock. Invalid answers are ignored, so the caller must also limit the time.
+    /// Asks the service for a decision until a valid answer arrives. Returns `None` once the time limit has passed
+    /// according to the wall clock. The last wait may extend past the time limit, so the caller must also enforce it.
     ///
     /// # Errors
-    /// Returns an error if no request can be sent to the service.
+    /// Returns an error if a request cannot be signed or created.
     pub(crate) async fn decide(
         &self,
         facts: &SessionFacts,
@@ -141,7 +141,7 @@ impl Question {
         redact_value(&mut request, redact);
         let shown = serde_json::value::to_raw_value(&request).map_err(|error| error.to_string())?;
         let digest = format!("sha256:{}", crate::text::hex(&Sha256::digest(shown.get().as_bytes())));
-        // The key stays the same for all attempts, so that the service can recognize them.
+        // The key is the same for all attempts, so that the service can recognize them.
         let (id, nonce) = (format!("ask_{}", random()), format!("{}{}", random(), random()));
         let now = jiff::Timestamp::now();
         let mut data = json!({
@@ -154,13 +154,13 @@ impl Question {
             "expiresInSeconds": time.as_secs(),
         })
         .to_string();
-        // The request is the last member, byte for byte as it was hashed.
+        // The request is the last member, byte for byte as hashed.
         data.truncate(data.len() - 1);
         let body = format!(r#"{{"type":"{REQUESTED}","timestamp":"{now}","data":{data},"request":{}}}}}"#, shown.get());
         Ok(Self { id, approval_id: approval.approval_id.to_string(), nonce, digest, body: body.into_bytes() })
     }
 
-    /// Returns the decision in an answer with a valid signature.
+    /// Validates the content of an answer whose signature has been verified, and returns the decision.
     ///
     /// # Errors
     /// Returns an error if the answer does not match this question.
@@ -190,7 +190,8 @@ impl Question {
     }
 }
 
-/// Returns true if the time limit of a question has passed. The time during which the process or the machine is suspended counts.
+/// Returns whether the time limit of a question has passed, including any time for which the process or the machine was
+/// suspended.
 fn is_expired(asked: jiff::Timestamp, now: jiff::Timestamp, time: Duration) -> bool {
     now.duration_since(asked) >= jiff::SignedDuration::try_from(time).unwrap_or(jiff::SignedDuration::MAX)
 }

@@ -1,4 +1,4 @@
-//! Approval records: decisions with the requests to which they belong.
+//! Approval records, which consist of a decision and the request that it answers.
 
 use crate::protocol::{Approval, CallId, DENIED_BY_SERVICE, Decision, NO_USER, StepId, TaskId};
 use crate::services::SessionFacts;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Kind of a row with a decision, also used as the type of its message.
+/// Kind of an outbox row that contains a decision. Also the type of the resulting message.
 const DECIDED: &str = "approval.decided";
-/// Maximum size of a request in a record, in bytes. A larger request is sent without its changes.
+/// Maximum size in bytes of the request in a record. Changes, effects and plans are removed from a larger request.
 const MAX_REQUEST_BYTES: usize = 512 << 10;
-/// Maximum number of calls that are stored; a step has fewer.
+/// Maximum number of calls to keep track of. A step never has that many.
 const MAX_CALLS: usize = 1024;
 
-/// Conversion of decisions to signed messages.
+/// Converts decisions to messages for the approval service.
 pub(in super::super) struct ApprovalFeed {
     facts: SessionFacts,
     redact: RedactText,
@@ -30,7 +30,7 @@ struct State {
     calls: BTreeMap<CallId, Request>,
 }
 
-/// Request for a decision, or only the call if nobody could be asked.
+/// Approval request for a call, or just the call if its approval was not requested.
 #[derive(Default)]
 struct Request {
     tool_name: String,
@@ -73,7 +73,7 @@ impl ApprovalFeed {
     }
 }
 
-/// Returns the request as a front end shows it, without the parts that only a front end needs.
+/// Returns the request as front ends display it, without the fields that only front ends need.
 pub(super) fn shown_request(approval: &Approval) -> Value {
     let mut request = serde_json::to_value(approval.clone().into_question()).unwrap_or_default();
     if request.to_string().len() > MAX_REQUEST_BYTES
@@ -85,7 +85,7 @@ pub(super) fn shown_request(approval: &Approval) -> Value {
     request
 }
 
-/// Returns the decider: the user, the approval service, or the reason why neither decided.
+/// Returns who made a decision: the user, the approval service, or otherwise the reason why neither did.
 fn decider(decision: &Decision) -> &'static str {
     match decision {
         Decision::ApprovedByService => "service",
@@ -108,7 +108,7 @@ impl OutboxFeed for ApprovalFeed {
             match change {
                 Change::TaskStarted { prompt, .. } => state.task_id = Some(prompt.task_id.clone()),
                 Change::StepStarted { task_id, step_id, .. } => {
-                    // The calls of earlier steps are over.
+                    // The calls of earlier steps have ended.
                     state.calls.clear();
                     (state.task_id, state.step_id) = (Some((*task_id).clone()), Some((*step_id).clone()));
                 }

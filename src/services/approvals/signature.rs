@@ -1,18 +1,18 @@
-//! Signatures of messages according to Standard Webhooks: HMAC-SHA256 over ID, timestamp and body.
+//! Message signatures as specified by Standard Webhooks: HMAC-SHA256 over the ID, the timestamp and the body.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 use std::fmt;
 
-/// Prefix of a secret in base64.
+/// Prefix of a base64-encoded secret.
 const PREFIX: &str = "whsec_";
 /// Version prefix of a symmetric signature.
 const VERSION: &str = "v1,";
-/// Minimum length of a secret, in bytes.
+/// Minimum length of a secret in bytes.
 const MIN_BYTES: usize = 16;
 
-/// Key that signs and verifies messages.
+/// Key with which messages are signed and verified.
 pub(super) struct Signer(hmac::Key);
 
 impl fmt::Debug for Signer {
@@ -22,7 +22,8 @@ impl fmt::Debug for Signer {
 }
 
 impl Signer {
-    /// Parses a secret: `whsec_` with base64, or any other text unchanged. Errors never repeat it.
+    /// Parses a secret, which is either `whsec_` followed by base64, or any other text as is. Errors never repeat the
+    /// secret.
     pub(super) fn new(secret: &str) -> Result<Self, &'static str> {
         let bytes = match secret.trim().strip_prefix(PREFIX) {
             Some(encoded) => STANDARD.decode(encoded).map_err(|_| "the secret after `whsec_` is not base64")?,
@@ -34,12 +35,12 @@ impl Signer {
         Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &bytes)))
     }
 
-    /// Returns the value of the header `webhook-signature`.
+    /// Returns the value of the `webhook-signature` header.
     pub(super) fn sign(&self, id: &str, timestamp: &str, body: &[u8]) -> String {
         format!("{VERSION}{}", STANDARD.encode(hmac::sign(&self.0, &signed_content(id, timestamp, body))))
     }
 
-    /// Returns true if one of the signatures in a header is valid. The comparison takes constant time.
+    /// Returns whether any of the signatures in a header is valid. The comparison takes constant time.
     pub(super) fn verify(&self, id: &str, timestamp: &str, body: &[u8], header: &str) -> bool {
         let content = signed_content(id, timestamp, body);
         let signatures = header.split(' ').filter_map(|signature| STANDARD.decode(signature.strip_prefix(VERSION)?).ok());

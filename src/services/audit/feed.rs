@@ -1,4 +1,4 @@
-//! Conversion of a session's changes and decisions to audit records.
+//! Conversion of session changes and decisions to audit records.
 
 use crate::ports::TaskEnd;
 use crate::protocol::{CallId, Decision, StepId, TaskId, ToolStatus};
@@ -10,25 +10,25 @@ use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxSink};
 use serde_json::json;
 use std::sync::{Mutex, PoisonError};
 
-/// Kind of a row with a log record.
+/// Kind of an outbox row that contains a log record.
 const RECORD: &str = "record";
 
 pub(in super::super) struct AuditFeed {
     facts: SessionFacts,
     redact: RedactText,
-    /// True if prompts, responses, arguments and results are included.
+    /// Whether to include prompts, responses, arguments and results.
     content: bool,
     position: Mutex<Position>,
 }
 
-/// The running task and step.
+/// Current task and step.
 #[derive(Default, Clone)]
 struct Position {
     task_id: Option<TaskId>,
     step_id: Option<StepId>,
 }
 
-/// Log record under construction.
+/// Log record that is being built.
 struct Draft {
     event: &'static str,
     body: String,
@@ -64,7 +64,7 @@ impl AuditFeed {
         OutboxEntry { sink: OutboxSink::Audit, kind: RECORD, body: record.to_string().into_bytes() }
     }
 
-    /// Adds a redacted attribute with content, if content is sent.
+    /// Adds `content` to the record as a redacted attribute, if sending content is enabled.
     fn add_content(&self, draft: &mut Draft, key: &str, content: impl FnOnce() -> String) {
         if self.content {
             draft.attributes.text(key, Some(&(self.redact)(&content())));

@@ -1,4 +1,4 @@
-//! Audit: log records from the journal and the decision log of every session, delivered at least once.
+//! Audit: log records created from every session's journal and decision log, and delivered at least once.
 
 mod feed;
 
@@ -11,10 +11,10 @@ use crate::ports::BoxFuture;
 use crate::store::{GAP, OutboxRow, OutboxSink};
 use serde_json::{Value, json};
 
-/// Maximum number and size of records in a request.
+/// Maximum number and total size in bytes of the records in a request.
 const BATCH: (usize, usize) = (256, 256 << 10);
 
-/// Receiver of audit records.
+/// Receiver that exports audit records over OTLP.
 pub(super) struct AuditReceiver(Exporter);
 
 impl AuditReceiver {
@@ -37,7 +37,7 @@ impl Receiver for AuditReceiver {
     }
 }
 
-/// Returns the log record of a row, with its idempotency key.
+/// Returns the log record contained in a row, with the row's idempotency key added.
 fn record(row: &OutboxRow) -> Value {
     let mut record = if row.kind == GAP { gap(row) } else { serde_json::from_slice(&row.body).unwrap_or_default() };
     if let Some(attributes) = record.get_mut("attributes").and_then(Value::as_array_mut) {
@@ -46,7 +46,7 @@ fn record(row: &OutboxRow) -> Value {
     record
 }
 
-/// Returns the log record about records that are missing, because the outbox was full or its rows were deleted.
+/// Returns a log record that reports records missing because the outbox was full or their rows were deleted.
 fn gap(row: &OutboxRow) -> Value {
     let gap: Value = serde_json::from_slice(&row.body).unwrap_or_default();
     let mut attributes = Attributes::default();

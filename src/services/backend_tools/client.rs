@@ -1,4 +1,4 @@
-//! Calls of back-end tools, each with one POST that is never repeated.
+//! Calls to back-end tools. Each call is a single POST request, which is never retried.
 
 use crate::ports::{RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult};
 use crate::protocol::Problem;
@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
 
-/// Maximum size of a response, in bytes.
+/// Maximum size of a response in bytes.
 const RESPONSE_BYTES: usize = 8 << 20;
-/// Maximum size of an error that is shown, in bytes.
+/// Maximum number of bytes of an error to show.
 const ERROR_BYTES: usize = 2_000;
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Result of a tool, as the service returns it.
+/// Tool result as returned by the service.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Response {
@@ -35,7 +35,7 @@ struct ResponseError {
     message: Option<String>,
 }
 
-/// Sends a call, and waits for its result or the timeout.
+/// Sends a call, and waits for its result until the timeout expires.
 pub(super) async fn call(
     url: &str,
     token: Option<String>,
@@ -68,7 +68,7 @@ pub(super) async fn call(
     }
 }
 
-/// Converts the error of a request. Without a connection, nothing was sent; otherwise the tool may have run.
+/// Converts a request error. If no connection was made, nothing was sent. Otherwise, the tool may have run.
 fn to_error(error: &HttpError) -> RemoteError {
     let message = error.to_string();
     match error {

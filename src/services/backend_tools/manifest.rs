@@ -1,4 +1,4 @@
-//! Manifest of back-end tools: the address of the service, and its tools with their schemas.
+//! Manifest that describes a back-end tool service: its address, and its tools with their schemas.
 
 use crate::config::check_tool_service_url;
 use crate::ports::{MAX_SCHEMA_BYTES, RemoteTool};
@@ -9,26 +9,26 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-/// Maximum size of a manifest, in bytes.
+/// Maximum size of a manifest in bytes.
 const MANIFEST_BYTES: u64 = 1 << 20;
 const MAX_TOOLS: usize = 200;
-/// Maximum length of a tool name, in characters.
+/// Maximum length of a tool name in characters.
 const NAME_CHARS: usize = 64;
 const DEFAULT_SECONDS: u64 = 120;
 const MAX_SECONDS: u64 = 3_600;
 
-/// Location of the token, never the token itself.
+/// Where to find the token. It never contains the token itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TokenReference {
-    /// Environment variable.
+    /// Environment variable with this name.
     Variable(String),
-    /// Key that `aye auth login NAME` saved.
+    /// Key saved by `aye auth login NAME`.
     Saved(String),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BackendManifest {
-    /// Base URL without a trailing slash.
+    /// Base URL, without a trailing slash.
     pub url: String,
     pub token: Option<TokenReference>,
     pub tools: Vec<BackendTool>,
@@ -66,7 +66,7 @@ struct ToolEntry {
 }
 
 impl BackendManifest {
-    /// Reads a manifest.
+    /// Reads and validates a manifest file.
     pub(crate) fn read(path: &Path) -> Result<Self, Problem> {
         let failed = |why: String| {
             let problem = Problem::new(format!("cannot use the back-end tool manifest `{}`", path.display())).because(why);
@@ -77,7 +77,7 @@ impl BackendManifest {
         Self::parse(&text).map_err(failed)
     }
 
-    /// Returns the environment variable with the token, if the token is in one.
+    /// Returns the name of the environment variable that contains the token, if it comes from one.
     pub(crate) fn token_variable(&self) -> Option<&str> {
         match &self.token {
             Some(TokenReference::Variable(name)) => Some(name),
@@ -107,8 +107,7 @@ impl BackendManifest {
     }
 }
 
-/// Parses `env:NAME` or `keyring:NAME`. Errors never repeat the text, which may be the secret
-/// itself.
+/// Parses `env:NAME` or `keyring:NAME`. Errors never repeat the text, which could be the secret itself.
 fn parse_token(text: &str) -> Result<TokenReference, String> {
     let wrong = "`auth` is not a reference to a secret; expected `env:NAME` or `keyring:NAME`";
     let (kind, name) = text.split_once(':').ok_or(wrong)?;

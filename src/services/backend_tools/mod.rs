@@ -1,4 +1,5 @@
-//! Back-end tools: tools of an HTTP service that a manifest describes. aye treats them as tools of another server.
+//! Back-end tools, which are provided by an HTTP service described in a manifest. To the rest of aye, they look like
+//! the tools of one more MCP server.
 
 mod client;
 mod manifest;

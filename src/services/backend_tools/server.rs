@@ -1,4 +1,4 @@
-//! Back-end tools as an additional server, next to the MCP servers of a session.
+//! Adapter that presents back-end tools as an additional server, alongside a session's MCP servers.
 
 use super::client;
 use super::manifest::{BackendManifest, BackendTool, TokenReference};
@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// MCP servers of a session, together with the back-end tools.
+/// A session's MCP servers combined with the back-end tools.
 pub(crate) struct WithBackendTools {
     port: Arc<dyn RemoteServers>,
     manifest: BackendManifest,
     environment: Environment,
     credentials: Credentials,
-    /// Reason why the policy lists none of the tools.
+    /// Reason why the back-end tools are unavailable, if the policy lists none of them.
     off: Mutex<Option<String>>,
 }
 
@@ -30,7 +30,7 @@ impl WithBackendTools {
         Self { port, manifest, environment, credentials, off: Mutex::default() }
     }
 
-    /// Returns the longest timeout of a tool.
+    /// Returns the longest timeout of any tool in the manifest.
     pub(crate) fn timeout(manifest: &BackendManifest) -> Duration {
         manifest.tools.iter().map(|tool| tool.timeout).max().unwrap_or_default()
     }

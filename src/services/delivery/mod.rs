@@ -1,4 +1,4 @@
-//! Delivery of the outbox by a task that sleeps until rows are committed or an attempt is due.
+//! Outbox delivery, performed by a task that sleeps until rows are committed or an attempt is due.
 
 mod task;
 #[cfg(test)]
@@ -13,34 +13,34 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Service that receives the rows of a sink.
+/// Service to which a sink's rows are delivered.
 pub(crate) trait Receiver: Send + Sync {
     fn sink(&self) -> OutboxSink;
 
-    /// Returns the maximum number of rows and bytes for one request.
+    /// Returns the maximum number of rows, and their maximum total size in bytes, per request.
     fn batch(&self) -> (usize, usize);
 
-    /// Sends rows in order. After a failure, the same rows are passed again.
+    /// Sends rows in order. After a failure, the rows that were not sent are passed in again.
     fn send<'a>(&'a self, rows: &'a [OutboxRow]) -> BoxFuture<'a, SendResult>;
 }
 
-/// Result of sending rows.
+/// Outcome of sending rows.
 #[derive(Debug, Default)]
 pub(crate) struct SendResult {
-    /// Number of leading rows that the service has received and that are not sent again.
+    /// Number of rows, counted from the first one, that the service has received and that must not be sent again.
     pub done: usize,
-    /// Number of records among them that the service permanently rejected.
+    /// Number of records that the service permanently rejected.
     pub rejected: u64,
     pub failure: Option<SendFailure>,
 }
 
-/// Failure of a request to a service.
+/// Failed request to a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SendFailure {
     pub message: String,
-    /// Delay that the service requested.
+    /// Delay requested by the service, if any.
     pub retry_after: Option<Duration>,
-    /// True if a request with fewer rows may succeed.
+    /// Whether the request was too large, so that one with fewer rows may succeed.
     pub is_too_large: bool,
 }
 
@@ -50,33 +50,33 @@ impl SendFailure {
     }
 }
 
-/// Result of delivering a sink.
+/// Outcome of delivering a sink's rows.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DrainResult {
     pub sink: OutboxSink,
-    /// Number of acknowledged rows.
+    /// Number of rows that were acknowledged.
     pub delivered: u64,
     pub end: DrainEnd,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DrainEnd {
-    /// No rows remain.
+    /// There are no more rows.
     Empty,
-    /// Another running process delivers the remaining rows.
+    /// The running process with this ID is delivering the rows.
     HeldBy(u32),
-    /// The last attempt failed, and the next one is due at this time.
+    /// The last attempt failed, and the next one is due at time `next`.
     Failed { message: String, next: jiff::Timestamp },
-    /// The next attempt is not due before this time.
+    /// The next attempt is not due until this time.
     NotBefore(jiff::Timestamp),
-    /// The store cannot be read or written.
+    /// The store could not be read or written.
     Unreadable(String),
-    /// The delivery is stopping.
+    /// Delivery is being stopped.
     Stopped,
 }
 
-/// Delivers the rows of a sink until none remain or an attempt fails. `at_once`: deliver even if the next attempt is
-/// not due.
+/// Delivers a sink's rows until there are none left or an attempt fails. With `at_once`, starts even if the next
+/// attempt is not due yet.
 pub(super) async fn drain(store: &Store, receiver: &Arc<dyn Receiver>, at_once: bool, stop: &CancellationToken) -> DrainResult {
     let sink = receiver.sink();
     let mut delivered = 0;
@@ -135,7 +135,7 @@ async fn drain_rows(
     }
 }
 
-/// Records a failed attempt, and returns the time of the next one.
+/// Records a failed attempt, and returns the time at which the next one is due.
 async fn note_failure(claim: &Arc<OutboxClaim>, failure: &SendFailure) -> Result<jiff::Timestamp, StoreError> {
     let (writer, message, requested) = (claim.clone(), failure.message.clone(), failure.retry_after);
     blocking(move || {
@@ -147,7 +147,7 @@ async fn note_failure(claim: &Arc<OutboxClaim>, failure: &SendFailure) -> Result
     .await
 }
 
-/// Releases a claim. Returns the claim instead if rows are due.
+/// Releases a claim. If rows are due, the claim is returned instead.
 async fn release(claim: Arc<OutboxClaim>) -> Result<Option<OutboxClaim>, StoreError> {
     match Arc::try_unwrap(claim) {
         Ok(claim) => blocking(move || claim.release_if_idle()).await,
@@ -156,12 +156,12 @@ async fn release(claim: Arc<OutboxClaim>) -> Result<Option<OutboxClaim>, StoreEr
     }
 }
 
-/// Runs a call of the store on a thread that may block.
+/// Runs a store call on a thread that may block.
 async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T, StoreError> + Send + 'static) -> Result<T, StoreError> {
     match tokio::task::spawn_blocking(call).await {
         Ok(result) => result,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        // The runtime is ending, so this task ends too.
+        // The runtime is shutting down, so this task ends too.
         Err(_) => std::future::pending().await,
     }
 }

@@ -8,14 +8,16 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Interval at which rows that another process delivers are checked again, because that process may have ended.
+/// How often to check again for rows that another process is delivering, because that process may have ended.
 const OTHER_OWNER: Duration = Duration::from_secs(30);
-/// Maximum time to wait at the end for the response to a request, so that its records are not sent again.
+/// Maximum time to wait on exit for an outstanding response, without which the same records would have to be sent
+/// again.
 const GRACE: Duration = Duration::from_millis(200);
-/// Delay before access to an unusable store is retried.
+/// Delay before accessing an unusable store again.
 const STORE_ERROR: Duration = Duration::from_secs(60);
 
-/// Running delivery, which ends when this is dropped. Rows that are not acknowledged by then remain in the outbox.
+/// Handle to a running delivery, which stops when the handle is dropped. Rows that have not been acknowledged by then
+/// stay in the outbox.
 pub(crate) struct DeliveryTask {
     task: JoinHandle<()>,
     stop: CancellationToken,
@@ -32,7 +34,7 @@ impl DeliveryTask {
         Self { task, stop }
     }
 
-    /// Ends the delivery. Waits for the request in progress, if its response arrives soon.
+    /// Stops the delivery, waiting briefly for the request in progress to complete.
     pub(crate) async fn end(mut self) {
         self.stop.cancel();
         if tokio::time::timeout(GRACE, &mut self.task).await.is_err() {
@@ -48,7 +50,8 @@ impl Drop for DeliveryTask {
     }
 }
 
-/// Delivers one sink until `stop`. A slow or unavailable service does not delay other sinks.
+/// Delivers the rows of a single sink until `stop` is cancelled. A slow or unavailable service does not hold up other
+/// sinks.
 async fn deliver(store: Store, receiver: Arc<dyn Receiver>, mut commits: watch::Receiver<u64>, stop: CancellationToken) {
     loop {
         commits.borrow_and_update();
@@ -56,7 +59,7 @@ async fn deliver(store: Store, receiver: Arc<dyn Receiver>, mut commits: watch::
         let next = async {
             match result.end {
                 DrainEnd::Empty => {
-                    // Without a sender, no more rows can arrive.
+                    // Without a sender, no further rows can arrive.
                     if commits.changed().await.is_err() {
                         std::future::pending::<()>().await;
                     }
@@ -70,7 +73,7 @@ async fn deliver(store: Store, receiver: Arc<dyn Receiver>, mut commits: watch::
                     };
                     let _ = tokio::time::timeout(OTHER_OWNER, changed).await;
                 }
-                // Rows that are committed before the next attempt also wait for it.
+                // Rows that are committed before the next attempt also wait for that attempt.
                 DrainEnd::Failed { message, next } => {
                     tracing::warn!(sink = result.sink.as_str(), message, "cannot deliver records");
                     tokio::time::sleep(until(next)).await;

@@ -1,4 +1,4 @@
-//! Delivery over a long outage, and its memory.
+//! Tests of delivery during a long outage, and of its memory usage.
 
 use super::*;
 use crate::config::{AuditSettings, Environment, OtlpEndpoint};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const LIMIT: OutboxLimit = OutboxLimit { bytes: 1 << 30, sinks: SinkSet::ALL, pauses: false };
 
-/// Receiver that is down at first, and then loses one response.
+/// Receiver that is unavailable at first and later loses one response.
 struct Unreliable {
     is_down: AtomicBool,
     loses_response: AtomicBool,
@@ -58,7 +58,7 @@ async fn after_a_long_outage_every_record_arrives_in_order_with_its_key() {
         received: Mutex::default(),
     });
     let (receiver, stop): (Arc<dyn Receiver>, _) = (service.clone(), CancellationToken::new());
-    // As many attempts as a day has with the longest delay.
+    // This is the number of attempts in a day with the longest delay.
     for attempt in 1..=300_u64 {
         let result = drain(&store, &receiver, true, &stop).await;
         let DrainEnd::Failed { next, .. } = result.end else { panic!("{attempt}: {result:?}") };
@@ -80,7 +80,7 @@ async fn after_a_long_outage_every_record_arrives_in_order_with_its_key() {
     assert_eq!((state.pending, state.attempts, state.error), (0, 0, None));
 }
 
-/// Starts a receiver that accepts every request, and returns its address.
+/// Starts a server that accepts every request, and returns its address.
 fn accepting() -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -121,7 +121,7 @@ fn resident_kib() -> u64 {
     line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).unwrap()
 }
 
-/// Delivers 10,000 records to a local receiver, and checks that this needs only the memory of a few batches.
+/// Delivers 10,000 records to a local server, and checks that this takes no more memory than a few batches.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "measures the memory of the process; run it alone: --ignored delivery_needs_the_memory_of_a_few_batches"]
 async fn delivery_needs_the_memory_of_a_few_batches() {

@@ -1,4 +1,4 @@
-//! Exporter that sends records of one signal to an OTLP receiver.
+//! Exporter that sends the records of one signal to an OTLP receiver.
 
 use super::settings::{ExportSettings, Signal, resource_attributes};
 use super::transcode::{rejected_count, to_protobuf};
@@ -12,19 +12,19 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::sync::OnceLock;
 
-/// Maximum size of a response, in bytes.
+/// Maximum size of a response in bytes.
 const RESPONSE_BYTES: usize = 64 << 10;
 
-/// Handling of a request that the receiver permanently rejects.
+/// What to do with records that the receiver permanently rejects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Loss {
-    /// The records are dropped and counted.
+    /// Drop the records and count them.
     Drops,
-    /// The records are sent again later.
+    /// Retry the records later.
     Retries,
 }
 
-/// Exporter of one signal.
+/// Exporter for one signal.
 pub(in super::super) struct Exporter {
     endpoint: OtlpEndpoint,
     signal: Signal,
@@ -44,7 +44,7 @@ impl Exporter {
         Self { endpoint, signal, environment, loss, connection: OnceLock::new() }
     }
 
-    /// Returns whether there is an address for the signal.
+    /// Returns whether an address for this signal is configured.
     pub(in super::super) fn has_address(&self) -> bool {
         ExportSettings::has_address(&self.endpoint, self.signal, &self.environment)
     }
@@ -63,7 +63,7 @@ impl Exporter {
         self.connection.get_or_init(open).as_ref().map_err(Clone::clone)
     }
 
-    /// Sends these records, which must belong to the signal of this exporter.
+    /// Sends records, which must all belong to this exporter's signal.
     pub(in super::super) async fn send(&self, records: Vec<Value>) -> SendResult {
         let count = records.len();
         let failed = |failure| SendResult { failure: Some(failure), ..SendResult::default() };
@@ -140,7 +140,7 @@ fn compress(body: &[u8]) -> std::io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Returns the number of rejected records according to a response, in either encoding.
+/// Returns the number of rejected records reported by a response in either encoding.
 fn rejected(body: &[u8]) -> u64 {
     let Ok(response) = serde_json::from_slice::<Value>(body) else { return rejected_count(body) };
     let partial = &response["partialSuccess"];

@@ -1,4 +1,4 @@
-//! OTLP over HTTP: settings from the `OTEL_*` variables, requests in protobuf or JSON, and their responses.
+//! OTLP over HTTP: settings from `OTEL_*` variables, requests in protobuf or JSON, and responses.
 
 mod exporter;
 mod settings;
@@ -10,13 +10,13 @@ pub(super) use settings::Signal;
 use crate::ports::ServiceSession;
 use serde_json::{Value, json};
 
-/// Version of the semantic conventions for all attributes: the version of the GenAI conventions with
+/// Semantic conventions version to which all attributes conform. It includes the GenAI attribute
 /// `gen_ai.provider.name`.
 const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.37.0";
-/// Maximum length of a string in an attribute, in characters.
+/// Maximum length in characters of a string attribute.
 const ATTRIBUTE_CHARS: usize = 64 << 10;
 
-/// Attributes of a record, span or data point. Absent values are omitted.
+/// Attributes of a record, span or data point. Attributes without a value are omitted.
 #[derive(Default)]
 pub(super) struct Attributes(Vec<Value>);
 
@@ -48,7 +48,7 @@ impl Attributes {
     }
 }
 
-/// Adds the tenant, the user and the IDs of the session service.
+/// Adds the tenant, the user and the IDs assigned by the session service.
 pub(super) fn add_identity(attributes: &mut Attributes, session: &ServiceSession) {
     attributes.text("aye.service.session.id", Some(&session.session_id));
     attributes.text("aye.service.workspace.id", session.workspace_id.as_deref());
@@ -56,7 +56,7 @@ pub(super) fn add_identity(attributes: &mut Attributes, session: &ServiceSession
     attributes.text("user.id", session.user_id.as_deref());
 }
 
-/// Formats a time in nanoseconds for JSON.
+/// Formats a time as nanoseconds, in the form used in JSON.
 pub(super) fn nanos(time: jiff::Timestamp) -> String {
     time.as_nanosecond().max(0).to_string()
 }

@@ -1,13 +1,13 @@
-//! Settings of an exporter: the configured address, and the standard `OTEL_*` variables.
+//! Exporter settings, taken from the configured address and the standard `OTEL_*` variables.
 
 use crate::config::{Environment, OtlpEndpoint, check_service_url};
 use crate::sys::http::Headers;
 use std::time::Duration;
 
-/// Timeout of a request, unless a variable sets one.
+/// Request timeout if no variable sets one.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Kind of data, each with its own path.
+/// Kind of telemetry data, each of which has a URL path of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Signal {
     Logs,
@@ -33,10 +33,10 @@ impl Signal {
     }
 }
 
-/// Settings of the requests for one signal.
+/// Settings for sending one signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ExportSettings {
-    /// Complete address.
+    /// Complete URL, including the signal's path.
     pub url: String,
     pub headers: Headers,
     pub timeout: Duration,
@@ -45,14 +45,14 @@ pub(super) struct ExportSettings {
 }
 
 impl ExportSettings {
-    /// Returns whether there is an address for a signal.
+    /// Returns whether an address for this signal is configured.
     pub(super) fn has_address(endpoint: &OtlpEndpoint, signal: Signal, environment: &Environment) -> bool {
         let own = format!("OTEL_EXPORTER_OTLP_{}_ENDPOINT", signal.variable());
         let is_set = |name: &str| environment.get(name).is_some();
         matches!(endpoint, OtlpEndpoint::Url(_)) || is_set(&own) || is_set("OTEL_EXPORTER_OTLP_ENDPOINT")
     }
 
-    /// Returns the settings, or the reason why one of the variables is invalid.
+    /// Reads the settings. Returns the reason if a variable is invalid.
     pub(super) fn read(endpoint: &OtlpEndpoint, signal: Signal, environment: &Environment) -> Result<Self, String> {
         let own = |name: &str| environment.get(&format!("OTEL_EXPORTER_OTLP_{}_{name}", signal.variable()));
         let any = |name: &str| own(name).or_else(|| environment.get(&format!("OTEL_EXPORTER_OTLP_{name}")));
@@ -60,7 +60,7 @@ impl ExportSettings {
         let url = match endpoint {
             OtlpEndpoint::Url(url) => format!("{url}{}", signal.path()),
             OtlpEndpoint::Environment => match (own("ENDPOINT"), environment.get("OTEL_EXPORTER_OTLP_ENDPOINT")) {
-                // An address for a single signal is complete.
+                // An address for a single signal is a complete URL.
                 (Some(url), _) => checked(url)?,
                 (None, Some(base)) => format!("{}{}", checked(base)?, signal.path()),
                 (None, None) => return Err("`OTEL_EXPORTER_OTLP_ENDPOINT` is not set".to_owned()),
@@ -91,8 +91,7 @@ impl ExportSettings {
     }
 }
 
-/// Returns the attributes of the resource: those in the standard variables, then those that aye
-/// adds.
+/// Returns the resource attributes: first those from the standard variables, then those that aye adds.
 pub(super) fn resource_attributes(environment: &Environment) -> Vec<(String, String)> {
     let mut attributes = environment.get("OTEL_RESOURCE_ATTRIBUTES").map(pairs).unwrap_or_default();
     let service = environment.get("OTEL_SERVICE_NAME").map(str::to_owned);
@@ -103,11 +102,11 @@ pub(super) fn resource_attributes(environment: &Environment) -> Vec<(String, Str
     attributes
 }
 
-/// Parses `name=value,name=value`; values are percent-encoded.
+/// Parses a list in the form `name=value,name=value`, in which values are percent-encoded.
 fn pairs(text: &str) -> Vec<(String, String)> {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=')?;
-        // Form decoding converts `+` to a space, which this format does not.
+        // Form decoding converts `+` to a space, but this format does not.
         let form = format!("v={}", value.trim().replace('+', "%2B").replace('&', "%26"));
         let value = url::form_urlencoded::parse(form.as_bytes()).next()?.1.into_owned();
         Some((name.trim().to_owned(), value)).filter(|(name, _)| !name.is_empty())

@@ -1,28 +1,28 @@
-//! Conversion of OTLP messages from JSON to protobuf, with a table of the fields that aye sends.
+//! Conversion of OTLP messages from JSON to protobuf, using a table of the fields that aye sends.
 
 use serde_json::Value;
 
-/// Type of a field on the wire.
+/// Protobuf type of a field.
 #[derive(Clone, Copy)]
 enum Kind {
     Text,
-    /// Bytes, written as hexadecimal digits in JSON.
+    /// Bytes, represented as hexadecimal digits in JSON.
     Hex,
     Bool,
-    /// Unsigned or enumerated number, as a varint.
+    /// Unsigned or enumerated number, encoded as a varint.
     Varint,
-    /// Signed number, as a varint of its two's complement.
+    /// Signed number, encoded as a varint of its two's complement.
     Int,
-    /// 64-bit number of fixed length.
+    /// Fixed-length 64-bit number.
     Fixed64,
     Double,
-    /// Packed 64-bit numbers of fixed length.
+    /// Packed sequence of fixed-length 64-bit numbers.
     PackedFixed64,
     PackedDouble,
     Message(&'static Schema),
 }
 
-/// Fields of a message: JSON name, number, type.
+/// Fields of a message, each with its JSON name, field number and type.
 struct Schema(&'static [(&'static str, u32, Kind)]);
 
 macro_rules! schema {
@@ -67,12 +67,12 @@ schema!(RESOURCE_METRICS:
     ("resource", 1, Kind::Message(&RESOURCE)), ("scopeMetrics", 2, Kind::Message(&SCOPE_METRICS)), ("schemaUrl", 3, Kind::Text));
 schema!(METRICS: ("resourceMetrics", 1, Kind::Message(&RESOURCE_METRICS)));
 
-/// Protobuf wire types.
+/// Protobuf wire type of a varint.
 const VARINT: u32 = 0;
 const FIXED64: u32 = 1;
 const BYTES: u32 = 2;
 
-/// Returns the protobuf form of a request with logs, spans or metrics.
+/// Converts a request that contains logs, spans or metrics to protobuf.
 pub(super) fn to_protobuf(request: &Value) -> Vec<u8> {
     let schema = if request.get("resourceLogs").is_some() {
         &LOGS
@@ -129,7 +129,7 @@ fn field(bytes: &mut Vec<u8>, number: u32, kind: Kind, value: &Value) {
             bytes.extend(double(value).to_le_bytes());
         }
         Kind::Message(schema) => delimited(bytes, number, &message(schema, value)),
-        // Encode the list as a whole.
+        // The list is encoded as a whole elsewhere.
         Kind::PackedFixed64 | Kind::PackedDouble => {}
     }
 }
@@ -152,7 +152,7 @@ fn varint(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Parses a number that JSON contains as a number or, for 64 bits, as a string.
+/// Parses a number. In JSON, 64-bit numbers may be represented as strings.
 fn unsigned(value: &Value) -> u64 {
     value.as_u64().or_else(|| value.as_str()?.parse().ok()).unwrap_or_default()
 }
@@ -170,12 +170,12 @@ fn from_hex(text: &str) -> Vec<u8> {
     text.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | pair.get(1).map_or(0, |low| digit(*low))).collect()
 }
 
-/// Returns the number of rejected records in a protobuf response: field 1 of its field 1.
+/// Returns the number of rejected records in a protobuf response, which is field 1 of the message in field 1.
 pub(super) fn rejected_count(response: &[u8]) -> u64 {
     first_field(response, BYTES).and_then(|(partial, _)| first_field(partial, VARINT)).map_or(0, |(_, number)| number)
 }
 
-/// Returns field 1 of a message, either its content or its number.
+/// Returns field 1 of a message if it has this wire type: its bytes and its value as a number.
 fn first_field(message: &[u8], wire: u32) -> Option<(&[u8], u64)> {
     let mut rest = message;
     if read_varint(&mut rest)? != u64::from(1 << 3 | wire) {

@@ -1,29 +1,29 @@
-//! Reader of a policy bundle, which is a gzip-compressed tar archive. It enforces limits and writes
-//! nothing.
+//! Reader for policy bundles, which are gzip-compressed tar archives. It enforces limits and writes no files.
 
 use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// Maximum uncompressed size of all files together, in bytes.
+/// Maximum total uncompressed size of the files in bytes.
 const TOTAL_BYTES: u64 = 8 << 20;
-/// Maximum number of entries.
+/// Maximum number of archive entries.
 const ENTRIES: usize = 1_000;
-/// Block size of a tar archive, in bytes.
+/// Block size of a tar archive in bytes.
 const BLOCK: usize = 512;
-/// Maximum size of a long name, in bytes.
+/// Maximum length of a long file name in bytes.
 const NAME_BYTES: u64 = 4_096;
 
-/// Files of an archive, by their names without a leading `/` or `./`.
+/// Files in an archive, by name without a leading `/` or `./`.
 pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
-/// Reads an archive.
+/// Reads the files in a compressed archive.
 ///
 /// # Errors
-/// Returns an error if the archive is damaged or too large, or has links, other special files, or names outside its
-/// directory.
+/// Returns an error if the archive is damaged or too large, or if it contains links, other special files, or names that
+/// lead outside the archive.
 pub(super) fn read(compressed: &[u8]) -> Result<Files, String> {
-    // Read one more byte, to distinguish a larger archive from one at the limit. Headers count too.
+    // Read one byte more than the limit, to distinguish a larger archive from one at the limit. The limit includes
+    // headers.
     let most = TOTAL_BYTES + (ENTRIES * 2 * BLOCK) as u64;
     let mut tar = Vec::new();
     GzDecoder::new(compressed)
@@ -59,7 +59,7 @@ pub(super) fn read(compressed: &[u8]) -> Result<Files, String> {
             b'L' if header.size <= NAME_BYTES => {
                 long_name = Some(String::from_utf8_lossy(content).trim_end_matches('\0').to_owned());
             }
-            // Attributes of the next entry, of which only a long name is relevant.
+            // Attributes of the next entry. Only a long name is relevant.
             b'x' => long_name = pax_path(content).or(long_name),
             b'g' => {}
             _ => return Err(format!("`{}` is not a regular file", header.name.escape_debug())),
@@ -92,8 +92,7 @@ impl TarHeader {
     }
 }
 
-/// Returns the `path` in extended attributes: `30 path=a/b
-/// `.
+/// Returns the `path` given in extended header attributes, which have the form `30 path=a/b`.
 fn pax_path(content: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(content);
     text.lines().find_map(|line| line.split_once(' ')?.1.strip_prefix("path=").map(str::to_owned))
@@ -114,7 +113,7 @@ pub(super) mod tests {
     use flate2::{Compression, write::GzEncoder};
     use std::io::Write;
 
-    /// Returns an archive of these entries: name, kind and content.
+    /// Creates an archive from entries that consist of a name, a type and the content.
     pub(in super::super) fn archive(entries: &[(&str, u8, &[u8])]) -> Vec<u8> {
         let mut tar = Vec::new();
         for (name, kind, content) in entries {

@@ -1,4 +1,4 @@
-//! Request of a policy bundle, with the checks before it replaces the last valid one.
+//! Requests for policy bundles, and the checks made before a bundle replaces the last valid policy.
 
 use super::archive;
 use super::cache::{CacheState, PolicyCache};
@@ -12,21 +12,21 @@ use crate::transfer::format::one_line;
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// Maximum size of a bundle, compressed, in bytes.
+/// Maximum size of a compressed bundle in bytes.
 const BUNDLE_BYTES: usize = 4 << 20;
-/// Name of the policy in the bundle.
+/// File name of the policy in the bundle.
 const POLICY: &str = "policy.toml";
 const MANIFEST: &str = ".manifest";
 /// Time limits of a request.
 const TIMEOUTS: Timeouts = Timeouts { connect: Duration::from_secs(3), idle: Duration::from_secs(5) };
-/// Maximum length of a revision and of an ETag, in characters.
+/// Maximum length in characters of a revision or an ETag.
 const TEXT_CHARS: usize = 200;
 
-/// Received bundle; `None` if the last one is current.
+/// Bundle that was received, with its ETag. `None` if the cached policy is up to date.
 type Received = Option<(Vec<u8>, Option<String>)>;
 
-/// Requests the policy, and replaces the last valid one if it has changed and is valid. `source`: the identity to which
-/// the cached policy must belong.
+/// Requests the policy. If it is valid and differs from the last valid policy, it replaces that policy in the cache.
+/// `source` identifies the policy's source and key, for which the cached policy must have been stored.
 pub(crate) async fn refresh(
     (service, source): (&PolicyService, String),
     key: Option<&VerificationKey>,
@@ -59,7 +59,8 @@ pub(crate) async fn refresh(
     cache.store(Some(&policy).filter(|_| !is_same).map(Vec::as_slice), &state)
 }
 
-/// Returns notices about a new policy, and about its entries that would loosen restrictions.
+/// Returns notices about a newly loaded policy, including those of its entries that are ignored because they would
+/// loosen restrictions.
 fn notices(service: &PolicyService, revision: Option<&str>, bundle: &Bundle) -> Vec<String> {
     let revision = revision.map(|revision| format!(", revision {revision}")).unwrap_or_default();
     let mut notices = vec![format!("loaded the policy from `{}`{revision}", service.url)];
@@ -70,7 +71,7 @@ fn notices(service: &PolicyService, revision: Option<&str>, bundle: &Bundle) -> 
     notices
 }
 
-/// Returns the policy in a bundle and its revision, if its files and its signature are valid.
+/// Verifies the files and the signature of a bundle. Returns the policy and its revision, if it has one.
 fn check(bytes: &[u8], key: Option<&VerificationKey>) -> Result<(Vec<u8>, Option<String>), String> {
     let mut files = archive::read(bytes)?;
     if let Some(key) = key {

@@ -1,5 +1,6 @@
-//! Policy bundles from a URL, in the format of Open Policy Agent: a gzip-compressed tar archive with `policy.toml` and
-//! an optional signature. The last valid policy is stored in a file and applies until it expires.
+//! Policy bundles loaded from a URL. They use Open Policy Agent's format: a gzip-compressed tar archive that contains
+//! `policy.toml` and, optionally, a signature. The last valid policy is stored in a file and stays in effect until it
+//! expires.
 
 mod archive;
 mod cache;

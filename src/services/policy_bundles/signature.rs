@@ -1,5 +1,5 @@
-//! Signature of a policy bundle in the format of Open Policy Agent: `.signatures.json` contains a JSON Web Token that
-//! lists every other file with its digest.
+//! Signatures of policy bundles in Open Policy Agent's format: the file `.signatures.json` contains a JSON Web Token
+//! that lists every other file with its digest.
 
 use super::archive::Files;
 use base64::Engine as _;
@@ -18,22 +18,23 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Name of the file with the signature.
+/// Name of the signature file.
 pub(super) const SIGNATURES: &str = ".signatures.json";
-/// Object identifiers of `rsaEncryption` and `id-ecPublicKey`.
+/// Object identifier of `rsaEncryption`.
 const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
 const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
-/// Lengths of points, uncompressed.
+/// Length in bytes of an uncompressed P-256 point.
 const P256_BYTES: usize = 65;
 const P384_BYTES: usize = 97;
-/// Minimum length of a shared secret, in bytes.
+/// Minimum length of a shared secret in bytes.
 const MIN_SECRET_BYTES: usize = 16;
 
-/// Key that signatures of bundles are verified with: a public key, or a shared secret.
+/// Key for verifying bundle signatures, which is either a public key or a shared secret.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct VerificationKey {
     kind: KeyKind,
-    /// RSA: `RSAPublicKey` in DER; P-256 and P-384: the uncompressed point; otherwise, the secret.
+    /// The key itself: an `RSAPublicKey` in DER for RSA, the uncompressed point for P-256 and P-384, and otherwise the
+    /// secret.
     bytes: Vec<u8>,
 }
 
@@ -52,7 +53,7 @@ enum KeyKind {
 }
 
 impl VerificationKey {
-    /// Parses a PEM file with `-----BEGIN PUBLIC KEY-----`.
+    /// Parses a PEM file that begins with `-----BEGIN PUBLIC KEY-----`.
     pub(crate) fn parse(pem: &[u8]) -> Result<Self, String> {
         let der = SubjectPublicKeyInfoDer::from_pem_slice(pem).map_err(|error| format!("not a public key in PEM: {error}"))?;
         let wrong = "not an RSA, P-256 or P-384 public key";
@@ -69,7 +70,7 @@ impl VerificationKey {
         }
     }
 
-    /// Returns the key for a shared secret.
+    /// Creates a verification key from a shared secret.
     pub(crate) fn from_secret(secret: &str) -> Result<Self, String> {
         if secret.len() < MIN_SECRET_BYTES {
             return Err(format!("the secret is too short; it needs at least {MIN_SECRET_BYTES} bytes"));
@@ -109,7 +110,7 @@ impl VerificationKey {
 }
 
 impl KeyKind {
-    /// Returns the kind of key and its algorithms, for errors.
+    /// Returns the kind of key and its algorithms, for use in errors.
     fn describe(self) -> &'static str {
         match self {
             Self::Rsa => "the key, which is for RS256, RS384, RS512, PS256, PS384 and PS512",
@@ -120,7 +121,7 @@ impl KeyKind {
     }
 }
 
-/// Returns the content of a DER element with this tag, and the bytes after it.
+/// Splits off a DER element with this tag. Returns its content and the bytes that follow it.
 fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&[found, first], rest) =
         der.split_at_checked(2).and_then(|(head, rest)| Some((<&[u8; 2]>::try_from(head).ok()?, rest)))?;
@@ -156,7 +157,7 @@ struct SignedFile {
     algorithm: Option<String>,
 }
 
-/// Checks that a bundle contains exactly the files that its signature lists.
+/// Verifies the signature of a bundle, and that the bundle contains exactly the files that the signature lists.
 pub(super) fn verify(files: &Files, key: &VerificationKey) -> Result<(), String> {
     let text = files.get(SIGNATURES).ok_or_else(|| format!("the bundle is not signed: `{SIGNATURES}` is missing"))?;
     let signatures: Signatures = serde_json::from_slice(text).map_err(|error| format!("`{SIGNATURES}` is invalid: {error}"))?;
@@ -193,7 +194,7 @@ fn verified_payload(token: &str, key: &VerificationKey) -> Result<Payload, Strin
     serde_json::from_slice(&decode(payload)?).map_err(|error| format!("the signature lists no files: {error}"))
 }
 
-/// Returns the digest of a file. Documents are hashed by value, so that white space does not matter.
+/// Returns the digest of a file. JSON documents are hashed by value, so white space in them makes no difference.
 fn digest(name: &str, content: &[u8]) -> Result<String, String> {
     let base = name.rsplit('/').next().unwrap_or_default();
     let bytes = if matches!(base, "data.json" | ".manifest") {
@@ -207,7 +208,7 @@ fn digest(name: &str, content: &[u8]) -> Result<String, String> {
     Ok(crate::text::hex(&Sha256::digest(&bytes)))
 }
 
-/// Writes a value without white space, with sorted members.
+/// Appends a JSON value without white space and with its members sorted.
 fn write_canonical(value: &Value, text: &mut String) {
     match value {
         Value::Object(members) => {
@@ -329,7 +330,7 @@ mod tests {
             verify(&sign(name, algorithm, SECRET.as_bytes()), &key).unwrap();
             let other = verify(&sign(name, algorithm, b"another secret of some length"), &key).unwrap_err();
             assert!(other.contains("is invalid"), "{name}: {other}");
-            // The public key is known to everybody, so it must not work as a secret.
+            // A public key is known to everyone, so it must not work as a secret.
             let public = Signer::new().key();
             let confused = verify(&sign(name, algorithm, &public.bytes), &public).unwrap_err();
             assert!(confused.contains("does not match the key, which is for ES256"), "{name}: {confused}");

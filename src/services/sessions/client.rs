@@ -1,4 +1,4 @@
-//! Client of the session service: the requests of the handshake, with a few attempts and a time limit.
+//! Session service client, which sends handshake requests with a limited number of attempts and a time limit.
 
 use super::end::cancel_request;
 use super::policy::CAPABILITIES;
@@ -17,21 +17,21 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Maximum time of a handshake with all attempts.
+/// Maximum total duration of a handshake, including all attempts.
 const TOTAL_TIME: Duration = Duration::from_secs(8);
 /// Time limits of a request.
 const TIMEOUTS: Timeouts = Timeouts { connect: Duration::from_secs(3), idle: Duration::from_secs(5) };
-/// Maximum time of a request with its response.
+/// Maximum duration of a request, including its response.
 const REQUEST_TIME: Duration = Duration::from_secs(5);
-/// Number of attempts, and the delays between them.
+/// Maximum number of attempts per request.
 const ATTEMPTS: u32 = 3;
 const DELAYS: Backoff = Backoff { first: Duration::from_millis(400), max: Duration::from_secs(2) };
-/// Maximum size of a response, in bytes.
+/// Maximum size of a response in bytes.
 const RESPONSE_BYTES: usize = 4 << 20;
-/// Maximum number and size of rows that are read at once. Each row is sent separately.
+/// Maximum number and total size in bytes of rows to read at a time. Each row is sent in a separate request.
 const BATCH: (usize, usize) = (64, 64 << 10);
 
-/// The configured session service. Cheap to clone.
+/// The configured session service. It is cheap to clone.
 #[derive(Clone)]
 pub(crate) struct SessionService(Arc<Inner>);
 
@@ -40,20 +40,20 @@ struct Inner {
     secrets: SecretSources,
 }
 
-/// Session to register or to resume.
+/// Session that is about to be registered or resumed.
 pub(crate) struct SessionOpening {
     pub session_id: SessionId,
-    /// Directory of the session.
+    /// Session directory.
     pub workspace: String,
-    /// Earlier registration with this service, which is resumed.
+    /// Earlier registration with this service that should be resumed.
     pub earlier: Option<ServiceSession>,
-    /// Earlier registration with this service that this session continues under a new one.
+    /// Earlier registration with this service that a new registration of this session replaces.
     pub replaced: Option<ServiceSession>,
-    /// Last completed step.
+    /// The last step that was completed.
     pub step_cursor: Option<StepId>,
 }
 
-/// Result of one attempt.
+/// Outcome of a single attempt.
 enum RequestAttempt {
     Done(ParsedHandshake),
     Retry { why: String, after: Option<Duration> },
@@ -65,7 +65,7 @@ impl SessionService {
         Self(Arc::new(Inner { settings, secrets }))
     }
 
-    /// Returns true if no session starts without the service.
+    /// Returns whether sessions must not start without the service.
     pub(crate) fn is_required(&self) -> bool {
         self.0.settings.required
     }
@@ -74,9 +74,10 @@ impl SessionService {
         &self.0.settings.url
     }
 
-    /// Registers a session, or resumes it if this service knows it. A session that has ended there is registered again.
+    /// Registers a session, or resumes it if it is already registered with this service. If the service has ended the
+    /// session in the meantime, it is registered again.
     pub(crate) async fn open(&self, opening: &SessionOpening) -> Result<Handshake, HandshakeError> {
-        // A program that prints the token may ask the user something, so its time is not part of the handshake.
+        // A program that prints the token may prompt the user, so its time does not count toward the handshake.
         self.token(None).await?;
         let end = Instant::now() + TOTAL_TIME;
         let Some(earlier) = self.earlier(opening) else {
@@ -84,7 +85,7 @@ impl SessionService {
         };
         match self.request_resume(opening, earlier, end).await? {
             ParsedHandshake::Ended => {
-                // A program that printed another token may have taken longer than the handshake.
+                // A program that printed a new token may have taken longer than the handshake.
                 let end = end.max(Instant::now() + TOTAL_TIME);
                 let mut handshake = self.register(opening, Some(earlier), end).await?;
                 let (old, new) = (&earlier.session_id, &handshake.session.session_id);
@@ -97,7 +98,7 @@ impl SessionService {
         }
     }
 
-    /// Resumes a session, so that its policy is renewed. Returns `None` if the session has ended.
+    /// Resumes a session in order to renew its policy. Returns `None` if the session has ended.
     pub(crate) async fn resume(&self, opening: &SessionOpening) -> Result<Option<Handshake>, HandshakeError> {
         let Some(earlier) = self.earlier(opening) else {
             return Err(self.refused("the session is not registered", "start aye again"));
@@ -109,7 +110,7 @@ impl SessionService {
         }
     }
 
-    /// Returns the earlier registration, if it is one with this service.
+    /// Returns the earlier registration, unless it is with a different service.
     pub(crate) fn earlier<'a>(&self, opening: &'a SessionOpening) -> Option<&'a ServiceSession> {
         opening.earlier.as_ref().filter(|earlier| earlier.url == self.url())
     }
@@ -130,7 +131,8 @@ impl SessionService {
         self.request(&path, &body, (opening, Some(earlier)), end).await
     }
 
-    /// Registers a session. `ended`: its registration that has ended at the service, whose tenant and user stay the same.
+    /// Registers a session. `ended` is an earlier registration that has ended, whose tenant and user the new one must
+    /// share.
     async fn register(
         &self,
         opening: &SessionOpening,
@@ -166,8 +168,8 @@ impl SessionService {
         Problem::new(format!("cannot open a session with the session service `{}`", self.url())).because(why)
     }
 
-    /// Sends a request with the token. If the service rejects a token that a program printed, the program runs again, and the request
-    /// is repeated once.
+    /// Sends a request with the token. If the service rejects a token that a program printed, the program is run again,
+    /// and the request is repeated once.
     async fn request(
         &self,
         path: &str,
@@ -185,7 +187,8 @@ impl SessionService {
         self.try_request(path, &headers(&key, Some(&token)), body, session, Instant::now() + TOTAL_TIME).await
     }
 
-    /// Sends a request until there is a complete response, no attempt is left, or the time is up.
+    /// Sends a request repeatedly until a complete response arrives, the attempts are used up, or the time limit has
+    /// passed.
     async fn try_request(
         &self,
         path: &str,
@@ -260,7 +263,7 @@ impl SessionService {
         }
     }
 
-    /// Returns the token; `None` if the service needs none. `rejected`: a token that the service rejected.
+    /// Returns the token, or `None` if the service needs none. `rejected` is a token that the service has rejected.
     async fn token(&self, rejected: Option<&str>) -> Result<Option<String>, HandshakeError> {
         let Some(reference) = &self.0.settings.token else { return Ok(None) };
         let hint = match reference {
@@ -273,7 +276,7 @@ impl SessionService {
         read.map(Some).map_err(|why| HandshakeError::Unauthorized(self.problem(&why).hint(hint)))
     }
 
-    /// Returns another token, if a program can print one.
+    /// Returns a new token if a program prints one that differs from the rejected token.
     async fn replacement(&self, rejected: Option<&str>) -> Result<Option<String>, HandshakeError> {
         match &self.0.settings.token {
             Some(SecretReference::Program(_)) => Ok(self.token(rejected).await?.filter(|token| Some(token.as_str()) != rejected)),
@@ -286,8 +289,8 @@ impl SessionService {
         server.post_as("application/json", headers, body.to_string().into()).await.map_err(|error| error.to_string())
     }
 
-    /// Sends the end of a session, and returns the number of ends that the service permanently rejected. A service that
-    /// does not know the session needs no notification.
+    /// Notifies the service that a session has ended. Returns how many notifications the service permanently rejected:
+    /// 0 or 1. A service that does not know the session counts as notified.
     async fn send_end(&self, row: &OutboxRow) -> Result<u64, SendFailure> {
         let Some((url, path, body)) = cancel_request(&row.body).filter(|(url, ..)| url == self.url()) else { return Ok(0) };
         let unreadable = |error: HandshakeError| SendFailure::new(error.one_line());
@@ -310,7 +313,8 @@ impl SessionService {
         }
     }
 
-    /// Sends the end of a session. Returns the status, as a number and as text, and the requested delay.
+    /// Sends the notification that a session has ended. Returns the response status as a number and as text, and the
+    /// delay that the service requested.
     async fn post_end(
         &self,
         path: &str,
@@ -327,7 +331,8 @@ impl SessionService {
     }
 }
 
-/// Returns the headers of a request. All attempts have the same key, so that the service registers only one session.
+/// Returns the headers of a request. All attempts use the same idempotency key, which ensures that the service
+/// registers the session only once.
 fn headers(key: &str, token: Option<&str>) -> Headers {
     let mut headers: Headers = vec![("accept".into(), "application/json".to_owned()), ("idempotency-key".into(), key.to_owned())];
     headers.extend(token.map(|token| ("authorization".into(), format!("Bearer {token}"))));

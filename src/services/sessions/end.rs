@@ -1,25 +1,25 @@
-//! Ends of sessions: rows of the outbox, so that a service that is down learns of them later.
+//! Ends of sessions, which are stored as outbox rows so that an unavailable service can be notified later.
 
 use crate::ports::ServiceSession;
 use crate::session::SessionActivity;
 use crate::store::{ClaimResult, OutboxEntry, OutboxSink, Store};
 use serde_json::{Value, json};
 
-/// Kind of a row with the end of a session.
+/// Kind of an outbox row that reports the end of a session.
 const END: &str = "end";
-/// Maximum number and size of rows that are read at once.
+/// Maximum number and total size in bytes of rows to read at a time.
 const BATCH: (usize, usize) = (64, 64 << 10);
 
-/// Reason for the end of a session.
+/// Reason why a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServiceEndReason {
     Completed,
-    /// A task was not over.
+    /// The session ended with an unfinished task.
     Cancelled,
 }
 
 impl ServiceEndReason {
-    /// Returns the reason for a session with this status.
+    /// Returns the reason that corresponds to the status with which a session ended.
     pub(crate) fn for_status(status: Option<SessionActivity>) -> Self {
         match status {
             Some(SessionActivity::Idle) | None => Self::Completed,
@@ -35,13 +35,14 @@ impl ServiceEndReason {
     }
 }
 
-/// Returns the row for the end of a session.
+/// Returns an outbox entry that reports the end of a session.
 pub(in super::super) fn end_entry(session: &ServiceSession, reason: ServiceEndReason) -> OutboxEntry {
     let body = json!({"url": session.url, "sessionId": session.session_id, "reason": reason.as_str()});
     OutboxEntry { sink: OutboxSink::Sessions, kind: END, body: body.to_string().into_bytes() }
 }
 
-/// Returns true if the outbox has the end of a session, or if that cannot be determined now.
+/// Returns whether the outbox contains the end of this session. Also returns `true` if this cannot currently be
+/// determined.
 pub(in super::super) fn is_end_queued(store: &Store, session: &ServiceSession) -> bool {
     let claim = match store.claim_sink(OutboxSink::Sessions, true) {
         Ok(ClaimResult::Taken(claim)) => claim,
@@ -65,7 +66,8 @@ fn cancel_path(id: &str) -> String {
     format!("/sessions/{id}/cancel")
 }
 
-/// Returns the address of the service, the path and the body of the request for a row. `None` for any other row.
+/// Returns the service address, and the path and body of the request that a row describes. Returns `None` for any other
+/// row.
 pub(super) fn cancel_request(row: &[u8]) -> Option<(String, String, Value)> {
     let row: Value = serde_json::from_slice(row).ok()?;
     let text = |name: &str| Some(row.get(name)?.as_str()?.to_owned());

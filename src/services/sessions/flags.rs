@@ -1,13 +1,14 @@
-//! Feature flags that aye knows. A flag can only switch something off.
+//! Feature flags supported by aye. A flag can only disable a feature.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Flags, and the tools that each of them switches off. All other flags are recorded and shown, and have no effect.
+/// Supported flags, each with the tools that it disables. Any other flags are recorded and displayed but have no
+/// effect.
 const KNOWN: [(&str, &str); 4] =
     [("agents", "Agent"), ("httpRequests", "HttpRequest"), ("mcpServers", "Mcp.*"), ("webSearch", "WebSearch")];
 
-/// Returns the tools that are switched off: by each known flag with the value `false`.
+/// Returns the tools that are disabled because a supported flag is `false`.
 pub(super) fn disabled_tools(flags: &BTreeMap<String, Value>) -> Vec<&'static str> {
     let is_off = |name: &str| flags.get(name) == Some(&Value::Bool(false));
     KNOWN.iter().filter(|(name, _)| is_off(name)).map(|(_, tools)| *tools).collect()

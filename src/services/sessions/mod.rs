@@ -1,4 +1,4 @@
-//! Session service: it registers each session of an organisation, and sends its policy and its feature flags.
+//! An organisation's session service, which registers each session and supplies its policy and feature flags.
 
 mod client;
 mod end;

@@ -1,4 +1,4 @@
-//! Conversion of a policy bundle of the session service to a policy of aye, which can only tighten.
+//! Conversion of the session service's policy bundle to an aye policy, which can only tighten restrictions.
 
 use super::flags::disabled_tools;
 use crate::policy::Bundle;
@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use toml::Value as Toml;
 
-/// Name of the policy in errors.
+/// Name by which errors refer to the policy.
 const NAME: &str = "policyBundle";
-/// Capability without which no request may be sent to a model.
+/// Capability that a bundle must grant, because no model can be called without it.
 const MODEL: &str = "LLM.Call";
-/// Capabilities that aye knows.
+/// Capabilities supported by aye.
 pub(super) const CAPABILITIES: [&str; 11] = [
     "BackendTool.Invoke",
     "File.Delete",
@@ -25,29 +25,29 @@ pub(super) const CAPABILITIES: [&str; 11] = [
     "Tool.Custom",
     "Workspace.Upload",
 ];
-/// Members that describe the bundle and its owner, and have no effect.
+/// Members that describe the bundle and its owner and otherwise have no effect.
 const DESCRIPTIONS: [&str; 7] = ["bundleId", "createdAt", "issuedAt", "policyBundleId", "tenantId", "userId", "workspaceId"];
-/// Supported version of the schema: `1`, `\"1\"` or `\"1.0\"`.
+/// Supported major version of the bundle schema, which is given as `1`, `"1"` or `"1.0"`.
 const SCHEMA: &str = "1";
-/// Maximum depth of a bundle.
+/// Maximum nesting depth of a bundle.
 const DEPTH: usize = 8;
 
-/// Policy of a session, as it is stored.
+/// Session policy in the form in which it is stored.
 #[derive(Debug)]
 pub(super) struct SessionPolicy {
     pub text: String,
     pub version: Option<String>,
     pub expires_at: Timestamp,
-    /// Entries that would loosen the policy, which have no effect.
+    /// Entries that are ignored because they would loosen the policy.
     pub ignored: Vec<String>,
 }
 
 impl SessionPolicy {
-    /// Converts the bundle of a session.
+    /// Converts the policy bundle of a session.
     ///
     /// # Errors
-    /// Returns an error if aye does not understand a part of the bundle, or if the bundle belongs to another session or
-    /// has expired.
+    /// Returns an error if the bundle contains anything that aye does not support, belongs to another session, or has
+    /// expired.
     pub(super) fn new(bundle: &Value, session_id: &str, flags: &BTreeMap<String, Value>, now: Timestamp) -> Result<Self, String> {
         let members = bundle.as_object().ok_or("`policyBundle` is not an object")?;
         check_schema(members.get("schemaVersion"))?;
@@ -105,7 +105,7 @@ fn to_policy(
             "capabilities" => drop(policy.insert(name.clone(), Toml::Table(capabilities(value)?))),
             "llmPolicy" => drop(policy.insert("llm".to_owned(), models(value)?)),
             "approvalRules" => drop(policy.insert("approval_rules".to_owned(), Toml::Table(approval_rules(value)?))),
-            // States which flags apply; the response contains them too.
+            // The flags that apply. The response also contains them.
             "featureFlags" => {}
             other if DESCRIPTIONS.contains(&other) => {}
             other => return Err(format!("aye does not know `{}`", crate::text::clean_line(other))),
@@ -119,7 +119,7 @@ fn to_policy(
     Ok(policy)
 }
 
-/// Converts the capabilities: an object by their names, or an array of objects with `name`.
+/// Converts the capabilities, which are given as an object keyed by name or as an array of objects with a `name`.
 fn capabilities(value: &Value) -> Result<toml::Table, String> {
     let mut capabilities = toml::Table::new();
     let mut calls_models = false;
@@ -131,7 +131,7 @@ fn capabilities(value: &Value) -> Result<toml::Table, String> {
             calls_models = true;
             check_model_members(&members)?;
         }
-        // Granting something that aye does not have has no effect.
+        // Granting a capability that aye does not have has no effect.
         if name == MODEL || !CAPABILITIES.contains(&name.as_str()) {
             continue;
         }
@@ -139,7 +139,7 @@ fn capabilities(value: &Value) -> Result<toml::Table, String> {
         for (key, value) in members.iter().filter(|(_, value)| !value.is_null()) {
             let key = match key.as_str() {
                 "approvalRuleId" => "approval_rule".to_owned(),
-                // The default of a policy that only tightens.
+                // This is the default of a policy that only tightens.
                 "requiresApproval" if *value == Value::Bool(false) => continue,
                 other => snake_case(other),
             };
@@ -153,7 +153,7 @@ fn capabilities(value: &Value) -> Result<toml::Table, String> {
     Err(format!("the bundle does not grant `{MODEL}`, so no model may be called"))
 }
 
-/// Rejects the members of the capability that would limit something: the limits on models are in `llmPolicy`.
+/// Rejects members of the model capability that would impose a limit, because model limits belong in `llmPolicy`.
 fn check_model_members(members: &Map<String, Value>) -> Result<(), String> {
     let limits = |key: &str, value: &Value| match key {
         "name" | "approvalRuleId" => false,
@@ -166,7 +166,7 @@ fn check_model_members(members: &Map<String, Value>) -> Result<(), String> {
     }
 }
 
-/// Converts `llmPolicy`. A model without a provider may be of any.
+/// Converts `llmPolicy`. A model name without a provider is made to match any provider.
 fn models(value: &Value) -> Result<Toml, String> {
     let mut limits = to_toml(value, DEPTH)?;
     if let Some(Toml::Array(models)) = limits.get_mut("allowed_models") {
@@ -191,10 +191,11 @@ fn approval_rules(value: &Value) -> Result<toml::Table, String> {
     Ok(rules.into_iter().map(rule).collect())
 }
 
-/// Objects with their names.
+/// Objects, each preceded by its name.
 type NamedObjects = Vec<(String, Map<String, Value>)>;
 
-/// Returns the members of an object by name, or of an array whose elements have their names in one of `keys`.
+/// Returns the members of an object with their names, or the elements of an array with the names found under one of
+/// `keys`.
 fn named(value: &Value, keys: &[&str], title: &str) -> Result<NamedObjects, String> {
     let wrong = || format!("`{title}` is neither an object of objects nor an array of objects with `{}`", keys.join("` or `"));
     match value {
@@ -214,7 +215,7 @@ fn named(value: &Value, keys: &[&str], title: &str) -> Result<NamedObjects, Stri
     }
 }
 
-/// Converts a value to TOML, and its keys from `camelCase` to `snake_case`.
+/// Converts a value to TOML, changing its keys from `camelCase` to `snake_case`.
 fn to_toml(value: &Value, depth: usize) -> Result<Toml, String> {
     if depth == 0 {
         return Err("the bundle is nested too deeply".to_owned());
@@ -237,7 +238,7 @@ fn to_toml(value: &Value, depth: usize) -> Result<Toml, String> {
     })
 }
 
-/// Returns `allowed_paths` for `allowedPaths`.
+/// Converts a name from `camelCase` to `snake_case`: `allowedPaths` becomes `allowed_paths`.
 fn snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
     for character in name.chars() {

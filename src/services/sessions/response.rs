@@ -1,4 +1,4 @@
-//! Responses of the session service, and their checks.
+//! Responses from the session service, and their validation.
 
 use super::policy::SessionPolicy;
 use crate::ports::ServiceSession;
@@ -8,20 +8,20 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Maximum length of text from the service, in characters.
+/// Maximum length in characters of a text from the service.
 const TEXT_CHARS: usize = 200;
 /// Maximum number of feature flags.
 const MAX_FLAGS: usize = 200;
-/// Maximum size of a flag's value as JSON, in bytes.
+/// Maximum size in bytes of a flag value when encoded as JSON.
 const FLAG_BYTES: usize = 1_000;
-/// States of a session that has ended.
+/// Status values of a session that has ended.
 const ENDED: [&str; 4] = ["SESSION_CANCELLED", "SESSION_COMPLETED", "SESSION_EXPIRED", "SESSION_FAILED"];
 
-/// A session that the service accepted.
+/// Session that the service has accepted.
 #[derive(Debug)]
 pub(crate) struct Handshake {
     pub session: ServiceSession,
-    /// Policy of the session, as TOML.
+    /// Session policy in TOML.
     pub policy: String,
     pub expires_at: Timestamp,
     pub notices: Vec<String>,
@@ -30,16 +30,16 @@ pub(crate) struct Handshake {
 /// Reason why the handshake with the session service failed.
 #[derive(Debug)]
 pub(crate) enum HandshakeError {
-    /// The service cannot be reached, or sent no complete response.
+    /// The service could not be reached, or its response was incomplete.
     NoAnswer(String),
-    /// The service rejected the token, or none is set.
+    /// The service rejected the token, or no token is set.
     Unauthorized(Problem),
-    /// The service rejected the session, or its response cannot be used.
+    /// The service rejected the session, or its response was unusable.
     Refused(Problem),
 }
 
 impl HandshakeError {
-    /// Returns the error on one line.
+    /// Returns the error message on one line.
     pub(crate) fn one_line(&self) -> String {
         match self {
             Self::NoAnswer(why) => why.clone(),
@@ -48,17 +48,17 @@ impl HandshakeError {
     }
 }
 
-/// Result of reading a response.
+/// Outcome of reading a response.
 #[derive(Debug)]
 pub(super) enum ParsedHandshake {
     Accepted(Box<Handshake>),
-    /// The session to resume has ended.
+    /// The session to be resumed has already ended.
     Ended,
-    /// Reason why the response cannot be used, with advice.
+    /// The response is unusable. Contains the reason and what to do about it.
     Rejected(String, &'static str),
 }
 
-/// Reads the body of a successful response. `resumed`: ID of the session that was resumed.
+/// Reads the body of a successful response. `resumed` is the session that was resumed, if any.
 pub(super) fn read(body: &[u8], url: &str, own: &SessionId, resumed: Option<&ServiceSession>, now: Timestamp) -> ParsedHandshake {
     const INVALID: &str = "ask the owner of the session service to correct it";
     let parsed: Result<Value, _> = serde_json::from_slice(body);
@@ -111,7 +111,7 @@ fn accept(
             return Err(format!("the service resumed session `{id}` instead of `{}`", resumed.session_id));
         }
         (Some(id), _) => id,
-        // A service may repeat only what has changed.
+        // When a session is resumed, the service may send only members that have changed.
         (None, Some(resumed)) => resumed.session_id.clone(),
         (None, None) => return Err("the response has no `sessionId`".to_owned()),
     };
@@ -147,13 +147,14 @@ fn accept(
     Ok(Handshake { session, policy: policy.text, expires_at: policy.expires_at, notices })
 }
 
-/// Returns an error if a session belongs to another tenant or user than the one that it continues.
+/// Returns an error if a session has a different tenant or user from the session that it continues.
 pub(super) fn check_owner(earlier: &ServiceSession, new: &ServiceSession) -> Result<(), String> {
     unchanged("tenantId", earlier.tenant_id.as_ref(), new.tenant_id.clone())?;
     unchanged("userId", earlier.user_id.as_ref(), new.user_id.clone()).map(drop)
 }
 
-/// Returns a member of a resumed session, or an error if the response changes it: the session would belong to somebody else.
+/// Returns a member of a resumed session. Returns an error if the response gives it a different value, because the
+/// session would then belong to a different tenant or user.
 fn unchanged(name: &str, old: Option<&String>, new: Option<String>) -> Result<Option<String>, String> {
     match old {
         Some(old) if new.as_ref() != Some(old) => {
@@ -163,18 +164,18 @@ fn unchanged(name: &str, old: Option<&String>, new: Option<String>) -> Result<Op
     }
 }
 
-/// Returns true for an ID that can be part of a URL as it is.
+/// Returns whether an ID can be used in a URL without being escaped.
 fn is_id(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     !text.is_empty() && text.bytes().all(is_plain) && text.bytes().any(|byte| byte != b'.')
 }
 
-/// Returns the status of the session, if the response has one.
+/// Returns the session status given in the response, if any.
 fn status(members: &Map<String, Value>) -> Result<Option<String>, String> {
     Ok(text(members, "sessionStatus")?.or(text(members, "status")?))
 }
 
-/// Returns a string member without control characters, or an error for a member of another type.
+/// Returns a string member with control characters removed. Returns an error if the member is not a string.
 fn text(members: &Map<String, Value>, name: &str) -> Result<Option<String>, String> {
     match members.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -186,7 +187,7 @@ fn text(members: &Map<String, Value>, name: &str) -> Result<Option<String>, Stri
     }
 }
 
-/// Returns the flags; `None` if the response has none.
+/// Returns the feature flags, or `None` if the response contains none.
 fn flags(value: Option<&Value>) -> Result<Option<BTreeMap<String, Value>>, String> {
     let members = match value {
         None | Some(Value::Null) => return Ok(None),
@@ -206,7 +207,7 @@ fn flags(value: Option<&Value>) -> Result<Option<BTreeMap<String, Value>>, Strin
     Ok(Some(flags))
 }
 
-/// Returns the message of an error response, if it has one.
+/// Returns the message contained in an error response, if any.
 pub(super) fn error_message(body: &[u8]) -> Option<String> {
     let value: Value = serde_json::from_slice(body).ok()?;
     let error = value.get("error").filter(|error| error.is_object()).unwrap_or(&value);

@@ -1,4 +1,4 @@
-//! Conversion of a session's changes to spans and metrics: a trace for each task, with its requests and calls.
+//! Conversion of session changes to spans and metrics. Each task has a trace that contains its requests and calls.
 
 use super::metric::{RequestFacts, metrics};
 use super::{METRIC, SPAN};
@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// OTLP span kinds.
+/// OTLP span kind of an internal operation.
 const INTERNAL: u8 = 1;
 const CLIENT: u8 = 3;
-/// Status of a span that failed.
+/// OTLP status code of a failed span.
 const ERROR: u8 = 2;
-/// Maximum number of calls whose arguments are stored.
+/// Maximum number of calls whose arguments are kept in memory.
 const MAX_CALLS: usize = 256;
 
 pub(in super::super) struct TelemetryFeed {
@@ -32,9 +32,9 @@ pub(in super::super) struct TelemetryFeed {
 struct State {
     task: Option<TaskTrace>,
     steps: u64,
-    /// Provider of the chosen model.
+    /// Provider of the current model.
     provider: Option<String>,
-    /// Arguments of the calls of this step, if content is sent.
+    /// Arguments of the calls in the current step, if sending content is enabled.
     arguments: BTreeMap<CallId, String>,
 }
 
@@ -44,7 +44,7 @@ struct TaskTrace {
     prompt: Option<String>,
 }
 
-/// Span under construction.
+/// Span that is being built.
 struct SpanDraft {
     id: String,
     parent: Option<String>,
@@ -52,7 +52,7 @@ struct SpanDraft {
     kind: u8,
     start: jiff::Timestamp,
     attributes: Attributes,
-    /// Reason for a failure, as a status message.
+    /// Status message of a failed span, which gives the reason.
     failure: Option<String>,
 }
 
@@ -61,7 +61,7 @@ impl TelemetryFeed {
         Self { facts, redact, content, state: Mutex::default() }
     }
 
-    /// Returns a stable ID of this many bytes, so that a span that is sent twice has the same ID.
+    /// Returns a stable ID of this length in bytes. A span that is sent twice therefore has the same ID.
     fn id(&self, bytes: usize, parts: &[&str]) -> String {
         let mut hasher = blake3::Hasher::new();
         for part in [self.facts.session_id.as_str()].iter().chain(parts) {
@@ -92,7 +92,7 @@ impl TelemetryFeed {
         entry(SPAN, &span)
     }
 
-    /// Returns a redacted message in the form of the conventions.
+    /// Returns a redacted message in the format specified by the conventions.
     fn message(&self, role: &str, text: &str) -> String {
         json!([{"role": role, "parts": [{"type": "text", "content": (self.redact)(text)}]}]).to_string()
     }
@@ -168,7 +168,7 @@ impl TelemetryFeed {
     }
 
     fn ended(&self, state: &mut State, end: &TaskEnd, now: jiff::Timestamp) -> Option<OutboxEntry> {
-        // The same changes come again after a failed commit, so keep the task.
+        // After a failed commit, the same changes come again, so the task must remain.
         let task = state.task.as_ref()?;
         let mut attributes = Attributes::default();
         attributes.text("gen_ai.operation.name", Some("invoke_agent"));
@@ -200,7 +200,7 @@ impl TelemetryFeed {
     }
 }
 
-/// Response of a model, from its change.
+/// A model's response, as recorded by a change.
 struct Answer<'a> {
     message: &'a Message,
     stop_reason: StopReason,
@@ -258,7 +258,7 @@ fn earlier(time: jiff::Timestamp, ms: u64) -> jiff::Timestamp {
     time.checked_sub(jiff::SignedDuration::from_millis(i64::try_from(ms).unwrap_or(i64::MAX))).unwrap_or(time)
 }
 
-/// Returns the provider name that the conventions define.
+/// Returns the name that the conventions specify for a provider.
 fn provider_name(provider: &str) -> &str {
     match provider {
         "gemini" | "google" => "gcp.gemini",

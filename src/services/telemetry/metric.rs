@@ -1,9 +1,9 @@
-//! Metrics of model requests: tokens and duration, as histograms with delta temporality.
+//! Model request metrics: token counts and durations, reported as histograms with delta temporality.
 
 use crate::services::otlp::{Attributes, nanos};
 use serde_json::{Value, json};
 
-/// Bucket bounds that the conventions recommend.
+/// Bucket bounds for token counts, as recommended by the conventions.
 const TOKEN_BOUNDS: [f64; 14] = [
     1.0,
     4.0,
@@ -21,10 +21,10 @@ const TOKEN_BOUNDS: [f64; 14] = [
     67_108_864.0,
 ];
 const SECOND_BOUNDS: [f64; 14] = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
-/// Aggregation temporality of values since the previous ones.
+/// Aggregation temporality of values that are counted since the previous report.
 const DELTA: u8 = 1;
 
-/// Request to a model.
+/// Details of a model request.
 pub(super) struct RequestFacts<'a> {
     pub provider: &'a str,
     pub model: &'a str,
@@ -35,7 +35,7 @@ pub(super) struct RequestFacts<'a> {
     pub seconds: f64,
 }
 
-/// Returns the metrics of one request.
+/// Returns the metrics for a single request.
 pub(super) fn metrics(request: &RequestFacts<'_>) -> [Value; 2] {
     let tokens = [
         point(request, Some("input"), request.input_tokens as f64, &TOKEN_BOUNDS),
@@ -69,7 +69,7 @@ fn point(request: &RequestFacts<'_>, token_type: Option<&str>, value: f64, bound
     })
 }
 
-/// Merges metrics of the same name into one with all their data points.
+/// Merges metrics with the same name into a single metric that contains all their data points.
 pub(super) fn merge(metrics: Vec<Value>) -> Vec<Value> {
     let mut merged: Vec<Value> = Vec::new();
     for mut metric in metrics {

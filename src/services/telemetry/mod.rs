@@ -1,4 +1,4 @@
-//! Telemetry: spans and metrics of sessions, according to the semantic conventions for GenAI. Telemetry may be dropped.
+//! Telemetry: session spans and metrics that follow the GenAI semantic conventions. Telemetry data may be dropped.
 
 mod feed;
 mod metric;
@@ -14,27 +14,28 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Kinds of rows.
+/// Kind of an outbox row that contains a span.
 const SPAN: &str = "span";
 const METRIC: &str = "metric";
-/// Maximum number and size of spans and metrics in a request.
+/// Maximum number and total size in bytes of the spans and metrics in a request.
 const BATCH: (usize, usize) = (256, 256 << 10);
-/// Maximum number of rows that are stored because they are done before earlier ones.
+/// Maximum number of delivered rows to remember while earlier rows have not been delivered.
 const MAX_AHEAD: usize = 4 * BATCH.0;
 
-/// Receiver of spans and metrics. If sending the spans or the metrics fails, the part that succeeded is not sent again.
+/// Receiver for spans and metrics, which are sent in separate requests. If only one request fails, the data of the
+/// other is not sent again.
 pub(super) struct TelemetryReceiver {
     spans: Exporter,
     metrics: Exporter,
     ahead: Mutex<FinishedRows>,
 }
 
-/// Finished rows that follow unfinished ones.
+/// Rows that have been delivered although earlier rows have not.
 #[derive(Default)]
 struct FinishedRows {
-    /// IDs of the rows.
+    /// IDs of the delivered rows.
     rows: HashSet<String>,
-    /// Number of records among them that were rejected or dropped.
+    /// Number of records in these rows that were rejected or dropped.
     rejected: u64,
 }
 
@@ -48,7 +49,7 @@ impl TelemetryReceiver {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends the unfinished rows of one kind.
+    /// Sends those rows of one kind that have not been delivered yet. Returns the failure, if there is one.
     async fn send_kind(&self, kind: &str, rows: &[OutboxRow]) -> Option<SendFailure> {
         let rows: Vec<&OutboxRow> = {
             let ahead = self.ahead();
@@ -61,7 +62,7 @@ impl TelemetryReceiver {
         };
         let mut rejected = 0;
         if !exporter.has_address() && other.has_address() {
-            // The variables configure a receiver only for the other kind.
+            // The variables configure a receiver only for data of the other kind.
             rejected = rows.len() as u64;
         } else if !records.is_empty() {
             let sent = exporter.send(records).await;
@@ -122,21 +123,21 @@ mod tests {
         OutboxRow { key: 1, id: id.to_owned(), time: jiff::Timestamp::UNIX_EPOCH, kind: kind.to_owned(), body }
     }
 
-    /// Returns a receiver for the addresses in these variables.
+    /// Returns a receiver for the addresses that these variables contain.
     fn receiver(variables: &[(&str, String)]) -> TelemetryReceiver {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         let settings = TelemetrySettings { endpoint: OtlpEndpoint::Environment, content: false };
         TelemetryReceiver::new(&settings, &Environment::from_pairs(variables))
     }
 
-    /// Starts a server that accepts every request and counts them.
+    /// Starts a server that accepts all requests. Returns its address and the number of requests received so far.
     fn accepting() -> (String, Arc<AtomicUsize>) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let url = format!("http://{}/v1/any", listener.local_addr().unwrap());
         let count = Arc::<AtomicUsize>::default();
         let counted = count.clone();
         std::thread::spawn(move || {
-            // A connection that is closed before its request was read ends with an error.
+            // If a connection closes before its request is read, reading ends with an error.
             let mut open = Vec::new();
             for mut stream in listener.incoming().flatten() {
                 let mut request = vec![0; 64 << 10];

@@ -1,4 +1,4 @@
-//! Bucket: the objects below a prefix of an object store, with limits on reads and with conditional replacement.
+//! Objects below a prefix of an object store, with size-limited reads and conditional replacement.
 
 use super::error::{WorkspaceError, WorkspaceProblem};
 use crate::protocol::Problem;
@@ -11,16 +11,16 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Size in bytes of the parts of a large object, and maximum size that is sent in one request.
+/// Part size in bytes for large objects. Smaller objects are sent in a single request.
 const PART_BYTES: usize = 5 << 20;
-/// Name of the file that locks a directory while a head is replaced.
+/// Name of the file used to lock a directory while a head is being replaced.
 const LOCK: &str = ".aye-lock";
 
-/// Version of an object, so that exactly this one is replaced.
+/// Version of an object, used to replace the object only if it has not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ObjectVersion(UpdateVersion);
 
-/// Result of a conditional replacement.
+/// Outcome of a conditional replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Replaced {
     Yes,
@@ -28,23 +28,24 @@ pub(super) enum Replaced {
     No,
 }
 
-/// Object in a list.
+/// Object in a folder listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ListedObject {
-    /// Last part of the name.
+    /// Last component of the object's name.
     pub file_name: String,
-    /// Modification time by the clock of the store, in milliseconds.
+    /// Modification time in milliseconds, according to the store's clock.
     pub modified_ms: i64,
 }
 
-/// Objects below a prefix of an object store.
+/// The objects below a prefix in an object store.
 #[derive(Clone)]
 pub(crate) struct Bucket {
     objects: Arc<dyn ObjectStore>,
     /// URL of the prefix, without a trailing slash.
     url: String,
     prefix: String,
-    /// Path of the store, if it is a directory. The library cannot replace files conditionally.
+    /// Path of the store, if it is a local directory. It is needed for locking, because the library cannot replace
+    /// files conditionally.
     directory: Option<PathBuf>,
 }
 
@@ -59,7 +60,7 @@ impl Bucket {
     }
 
     fn path(&self, name: &str) -> ObjectPath {
-        // Names consist of validated parts, and the prefix was validated with the settings.
+        // Names consist of validated parts, and the prefix was validated together with the settings.
         ObjectPath::from(if self.prefix.is_empty() { name.to_owned() } else { format!("{}/{name}", self.prefix) })
     }
 
@@ -67,7 +68,7 @@ impl Bucket {
         WorkspaceError::from_library(format!("cannot {action} `{}`", self.uri(name)), error)
     }
 
-    /// Reads an object of limited size; `None` if it does not exist.
+    /// Reads an object of at most `max_bytes`. Returns `None` if the object does not exist.
     pub(super) async fn read(&self, name: &str, max_bytes: u64) -> Result<Option<(Vec<u8>, ObjectVersion)>, WorkspaceError> {
         let failed = |error: &object_store::Error| self.error("read", name, error);
         let found = match self.objects.get_opts(&self.path(name), GetOptions::default()).await {
@@ -95,12 +96,12 @@ impl Bucket {
         Ok(Some((content, version)))
     }
 
-    /// Reads an object that does not belong to a session.
+    /// Reads an object like `read`, but returns it without its version.
     pub(crate) async fn read_object(&self, name: &str, max_bytes: u64) -> Result<Option<Vec<u8>>, WorkspaceError> {
         Ok(self.read(name, max_bytes).await?.map(|(content, _)| content))
     }
 
-    /// Downloads an object of known size and digest into a file.
+    /// Downloads an object to a file. Fails if its size or digest differs from the expected one.
     pub(super) async fn download(
         &self,
         name: &str,
@@ -140,13 +141,13 @@ impl Bucket {
         WorkspaceError::damaged(&self.uri(name), format!("truncated: {count} of {bytes} bytes"))
     }
 
-    /// Returns the error for an object that must exist.
+    /// Returns the error for a missing object that should exist.
     pub(super) fn missing(&self, name: &str) -> WorkspaceError {
         let error = WorkspaceError::damaged(&self.uri(name), "the object does not exist");
         WorkspaceError { kind: WorkspaceProblem::Missing, ..error }
     }
 
-    /// Returns true if there is an object of this size.
+    /// Returns whether an object with this name and size exists.
     pub(super) async fn has(&self, name: &str, bytes: u64) -> Result<bool, WorkspaceError> {
         match self.objects.head(&self.path(name)).await {
             Ok(found) => Ok(found.size == bytes),
@@ -155,7 +156,8 @@ impl Bucket {
         }
     }
 
-    /// Writes the content of a file under a name derived from the content. An existing object of the same size is kept.
+    /// Uploads a file under a name derived from its content. If an object with the same name and size already exists,
+    /// it is kept.
     pub(super) async fn upload(&self, name: &str, bytes: u64, content: File) -> Result<(), WorkspaceError> {
         let failed = |error: &object_store::Error| self.error("write", name, error);
         let path = self.path(name);
@@ -178,7 +180,7 @@ impl Bucket {
         upload.finish().await.map(drop).map_err(|error| failed(&error))
     }
 
-    /// Reads the next part of a file; empty at its end.
+    /// Reads the next part of a file. The part is empty at the end of the file.
     async fn part(&self, name: &str, content: &Arc<File>) -> Result<Bytes, WorkspaceError> {
         let content = content.clone();
         let read = tokio::task::spawn_blocking(move || {
@@ -192,7 +194,8 @@ impl Bucket {
         }
     }
 
-    /// Writes an object if its version is the expected one, or if it does not exist and none is expected.
+    /// Writes an object if its current version is `expected`. If `expected` is `None`, writes it only if it does not
+    /// exist yet.
     pub(super) async fn replace(
         &self,
         name: &str,
@@ -216,7 +219,7 @@ impl Bucket {
         }
     }
 
-    /// Locks a directory against other processes until the file is dropped.
+    /// Locks a store that is a directory against other processes until the returned file is dropped.
     async fn lock(&self) -> Result<Option<File>, WorkspaceError> {
         let Some(directory) = &self.directory else { return Ok(None) };
         let path = directory.join(LOCK);
@@ -248,7 +251,7 @@ impl Bucket {
         listed.try_collect().await.map_err(|error| failed(&error))
     }
 
-    /// Deletes an object that is no longer referenced. On failure, the object remains.
+    /// Deletes an object to which nothing refers any more. If this fails, the object is left in place.
     pub(super) async fn discard(&self, name: &str) {
         if let Err(error) = self.objects.delete(&self.path(name)).await {
             tracing::debug!(name, %error, "cannot delete an unused object");
@@ -256,7 +259,8 @@ impl Bucket {
     }
 }
 
-/// Creates the folders of a directory, readable only by their owner. Returns an error unless the directory exists.
+/// Creates the folders inside a directory, accessible only to their owner. Returns an error if the directory itself
+/// does not exist.
 pub(super) fn prepare_directory(directory: &Path, folders: &[&str]) -> Result<(), WorkspaceError> {
     use std::os::unix::fs::DirBuilderExt;
     let wrong = |path: &Path, why: String| {

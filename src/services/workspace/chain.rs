@@ -1,9 +1,9 @@
-//! Digest of the records in a history, to compare the start of one history with another.
+//! Digests of the records in a history, which show whether one history is the start of another.
 
 use crate::ports::Record;
 use jiff::Timestamp;
 
-/// Digest of the records so far.
+/// Digest of all records added so far.
 #[derive(Clone, Default)]
 pub(super) struct RecordChain {
     hasher: blake3::Hasher,
@@ -12,7 +12,7 @@ pub(super) struct RecordChain {
 
 impl RecordChain {
     pub(super) fn add(&mut self, time: Timestamp, record: &Record) {
-        // Stores have a resolution of milliseconds.
+        // Stores have a time resolution of milliseconds.
         self.hasher.update(&time.as_millisecond().to_le_bytes());
         // Writing to a hasher cannot fail, and every record can be encoded.
         let _ = serde_json::to_writer(&mut self.hasher, record);
@@ -29,16 +29,16 @@ impl RecordChain {
     }
 }
 
-/// Digests of a history and of its start.
+/// Digests of a complete history and of its start.
 pub(super) struct ChainScan {
     chain: RecordChain,
-    /// Number of records in the start.
+    /// Number of records that make up the start of the history.
     at: u64,
     start: Option<String>,
 }
 
 impl ChainScan {
-    /// Creates a scan that also computes the digest of the first `at` records.
+    /// Creates a scan that, in addition to the whole history, computes the digest of its first `at` records.
     pub(super) fn new(at: u64) -> Self {
         let chain = RecordChain::default();
         let start = (at == 0).then(|| chain.digest());
@@ -60,7 +60,7 @@ impl ChainScan {
         self.chain.digest()
     }
 
-    /// Returns the digest of the first records; `None` if there are fewer.
+    /// Returns the digest of the first `at` records, or `None` if the history has fewer records.
     pub(super) fn start(&self) -> Option<&str> {
         self.start.as_deref()
     }

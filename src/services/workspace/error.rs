@@ -1,24 +1,24 @@
-//! Errors of the object store, classified by their solution.
+//! Object store errors, classified by how they can be resolved.
 
 use crate::protocol::Problem;
 use crate::store::StoreError;
 use crate::transfer::error::TransferError;
 use crate::transfer::format::one_line;
 
-/// Kind of an object store error, by its solution.
+/// Kind of object store error, which determines how it can be resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WorkspaceProblem {
-    /// The store cannot be reached, or is overloaded. The same request may succeed later.
+    /// The store is unreachable or overloaded. The same request may succeed later.
     Temporary,
-    /// The settings or the credentials are wrong.
+    /// The settings or credentials are wrong.
     Settings,
-    /// Another machine owns the session, or its history is different.
+    /// Another machine owns the session, or the histories have diverged.
     Conflict,
-    /// An object is damaged, or has an unknown format.
+    /// An object is damaged or has an unknown format.
     Damaged,
-    /// An object to which a head refers does not exist.
+    /// An object that a head refers to does not exist.
     Missing,
-    /// A file or the session store on this machine cannot be used.
+    /// A file or the session store on this machine is unusable.
     Local,
 }
 
@@ -34,7 +34,7 @@ impl WorkspaceError {
         Self { kind, problem }
     }
 
-    /// Returns the error for an object with invalid content.
+    /// Returns the error for an object whose content is invalid.
     pub(super) fn damaged(uri: &str, why: impl std::fmt::Display) -> Self {
         let problem = Problem::new(format!("cannot use `{uri}`")).because(why);
         Self::new(WorkspaceProblem::Damaged, problem.hint("nothing was changed; restore the object, or push the session again"))
@@ -44,7 +44,7 @@ impl WorkspaceError {
         Self::new(WorkspaceProblem::Local, problem)
     }
 
-    /// Converts an error from the library, whose text may contain data from a server.
+    /// Converts a library error, whose text may include data from a server.
     pub(super) fn from_library(what: String, error: &object_store::Error) -> Self {
         use object_store::Error;
         let (kind, why, hint) = match error {
@@ -78,19 +78,18 @@ impl WorkspaceError {
     }
 }
 
-/// Error code of S3 for a request whose time differs by more than 15 minutes.
+/// S3 error code for a request whose timestamp is more than 15 minutes off from the server's clock.
 const SKEWED: &str = "RequestTimeTooSkewed";
 
-/// Returns the messages of an error and its causes.
+/// Returns the messages of an error and all of its causes.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the innermost error, which contains the cause. The outer errors only describe the
-/// request.
+/// Returns the innermost error, which describes the actual cause. The outer errors merely describe the request.
 fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    /// Maximum length of an error in characters, because it may contain the body of a response.
+    /// Maximum length of the message in characters. Limited because it may contain a response body.
     const CHARS: usize = 300;
     let mut cause = error;
     while let Some(deeper) = cause.source() {

@@ -1,4 +1,4 @@
-//! Reads heads and histories from the store, and validates them before use.
+//! Reading of heads and histories from the store, which are validated before use.
 
 use super::bucket::{Bucket, ObjectVersion};
 use super::chain::ChainScan;
@@ -11,21 +11,22 @@ use crate::protocol::SessionId;
 use crate::transfer::import::{self, PreparedImport};
 use std::path::PathBuf;
 
-/// Reads the head of a session; `None` if the store does not have the session.
+/// Reads the head of a session, or returns `None` if the store does not contain the session.
 pub(super) async fn head(bucket: &Bucket, id: &SessionId) -> Result<Option<(Head, ObjectVersion)>, WorkspaceError> {
     let name = layout::head(id);
     let Some((content, version)) = bucket.read(&name, HEAD_BYTES).await? else { return Ok(None) };
     Ok(Some((Head::parse(&content, id, &bucket.uri(&name))?, version)))
 }
 
-/// Validated history, ready to be imported.
+/// History that has been validated and prepared for import.
 pub(super) struct FetchedHistory {
     pub prepared: PreparedImport,
-    /// Digests of its records, computed on this machine.
+    /// Digests of the records, as computed on this machine.
     pub chain: ChainScan,
 }
 
-/// Reads and validates the history of a head. `at`: number of leading records for which a digest is computed.
+/// Reads and validates the history that a head refers to. `at` is the number of initial records for which a separate
+/// digest is computed.
 pub(super) async fn history(bucket: &Bucket, head: &Head, workspace: PathBuf, at: u64) -> Result<FetchedHistory, WorkspaceError> {
     let name = layout::history(&head.session_id, &head.history.digest);
     let uri = bucket.uri(&name);
@@ -61,8 +62,7 @@ fn check(
     if chain.count() != head.records {
         return Err(damaged(format!("the history has {} records, but its head says {}", chain.count(), head.records)));
     }
-    // A record that was unreadable on the other machine is unreadable here too, and makes no
-    // difference.
+    // A record that was unreadable on the other machine is also unreadable here, so the digests agree.
     if chain.digest() != head.chain && prepared.foreign.records.iter().any(|written| written.record == Record::Unreadable) {
         return Err(damaged("this version of aye cannot read all records; update aye".to_owned()));
     }

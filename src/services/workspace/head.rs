@@ -1,4 +1,4 @@
-//! Head of a session in the store: its history, its artifacts, and the machine that may continue it.
+//! Head of a session in the store, which identifies its history, its artifacts, and the machine that may continue it.
 
 use super::error::WorkspaceError;
 use super::layout;
@@ -10,26 +10,26 @@ use crate::transfer::import::is_an_id;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Version of the format.
+/// Version of the head format.
 const FORMAT: u32 = 1;
-/// Maximum size of a head, in bytes.
+/// Maximum size of a head in bytes.
 pub(super) const HEAD_BYTES: u64 = 8 << 20;
-/// Maximum size of a history, in bytes.
+/// Maximum size of a history in bytes.
 pub(super) const HISTORY_BYTES: u64 = 512 << 20;
-/// Maximum number of artifacts of a session.
+/// Maximum number of artifacts per session.
 const ARTIFACTS: usize = 10_000;
-/// Minimum number of digits in the URI of an artifact.
+/// Minimum number of hash digits in an artifact URI.
 const URI_DIGITS: usize = 12;
-/// Maximum length of text from another machine, in characters.
+/// Maximum length in characters of a text from another machine.
 const TEXT_CHARS: usize = 200;
 
-/// Version of a head, which is checked first.
+/// Format version of a head, which is checked before anything else is parsed.
 #[derive(Deserialize)]
 struct Form {
     format: u32,
 }
 
-/// Current state of a session in the store.
+/// Current state of a session in the object store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Head {
@@ -37,36 +37,36 @@ pub(super) struct Head {
     pub session_id: SessionId,
     #[serde(default)]
     pub title: Option<String>,
-    /// Directory on the machine that wrote the head.
+    /// Session directory on the machine that wrote the head.
     pub workspace: String,
     pub updated: Timestamp,
     /// Number of records in the history.
     pub records: u64,
-    /// Digest of the records, for comparison with the start of a longer history.
+    /// Digest of the records, for checking whether they are the start of a longer history.
     pub chain: String,
     pub history: HistoryObject,
     #[serde(default)]
     pub artifacts: Vec<HeadArtifact>,
-    /// Machine that may continue the session; absent if any may.
+    /// Machine that may continue the session. Absent if any machine may.
     #[serde(default)]
     pub owner: Option<SessionOwner>,
-    /// Digest of the data on the owner's machine from which the history was written, to find out without reading it that it has not
-    /// changed.
+    /// Digest of the session data on the owner's machine from which the history was created. It allows changes to be
+    /// detected without reading the records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Version of aye that wrote the head.
+    /// Version of aye that wrote this head.
     pub version: String,
 }
 
-/// History, identified by its content.
+/// History, identified by a digest of its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct HistoryObject {
-    /// BLAKE3 digest.
+    /// BLAKE3 digest of the content.
     pub digest: String,
     pub bytes: u64,
 }
 
-/// Artifact, with the digest of its content.
+/// Artifact, with a digest of its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct HeadArtifact {
@@ -75,12 +75,12 @@ pub(super) struct HeadArtifact {
     pub artifact: Artifact,
 }
 
-/// Machine that may continue a session.
+/// Machine that is allowed to continue a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SessionOwner {
     #[serde(flatten)]
     pub machine: Machine,
-    /// Time by the clock of that machine, only for messages.
+    /// Start of ownership according to that machine's clock, used only in messages.
     pub since: Timestamp,
     /// Whether a task is running on that machine.
     pub busy: bool,
@@ -99,7 +99,7 @@ impl SessionOwner {
 impl Head {
     pub(super) const FORMAT: u32 = FORMAT;
 
-    /// Parses and validates a head.
+    /// Parses and validates the head of a session.
     pub(super) fn parse(bytes: &[u8], id: &SessionId, uri: &str) -> Result<Self, WorkspaceError> {
         let damaged = |why: String| WorkspaceError::damaged(uri, why);
         let invalid = |error: serde_json::Error| damaged(format!("not the head of a session: {}", one_line(&error.to_string())));
@@ -123,7 +123,7 @@ impl Head {
         Ok(head)
     }
 
-    /// Validates all digests and sizes, before objects are requested by these digests.
+    /// Validates all digests and sizes. This must happen before any object is requested by its digest.
     fn check(&self) -> Result<(), String> {
         if !layout::is_digest(&self.history.digest) || !layout::is_digest(&self.chain) {
             return Err("a digest is invalid".to_owned());
@@ -152,7 +152,7 @@ impl Head {
     }
 }
 
-/// Converts text from another machine to one line of limited length.
+/// Shortens text from another machine to a single line of limited length.
 fn short(text: &str) -> String {
     one_line(text).chars().take(TEXT_CHARS).collect()
 }

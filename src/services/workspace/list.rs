@@ -1,4 +1,4 @@
-//! List of the sessions in the store.
+//! Listing of the sessions in the store.
 
 use super::bucket::Bucket;
 use super::error::WorkspaceError;
@@ -11,31 +11,31 @@ use futures_util::StreamExt;
 use jiff::Timestamp;
 use serde::Serialize;
 
-/// Maximum number of heads that are listed.
+/// Maximum number of heads to list.
 const HEADS: usize = 100_000;
-/// Number of heads that are read in parallel.
+/// Number of heads to read in parallel.
 const PARALLEL: usize = 8;
 
-/// A session in the store.
+/// Session that is stored in the object store.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BucketSession {
     pub session_id: SessionId,
     pub title: Option<String>,
-    /// Directory on the machine that pushed the session.
+    /// Session directory on the machine that pushed the session.
     pub workspace: String,
     pub updated: Timestamp,
     pub records: u64,
     pub bytes: u64,
-    /// Host that may continue the session.
+    /// Host name of the machine that may continue the session. Absent if any machine may.
     pub host: Option<String>,
-    /// Whether this machine may continue the session.
+    /// Whether that machine is this one.
     pub is_here: bool,
-    /// Whether a task is running on that host.
+    /// Whether a task is running on `host`.
     pub busy: bool,
 }
 
-/// Returns the most recently pushed sessions, latest first, and a notice about each head that cannot be read.
+/// Returns the most recently pushed sessions, newest first, and a notice for each head that cannot be read.
 pub(crate) async fn list(
     bucket: &Bucket,
     machine: &Machine,
@@ -60,7 +60,7 @@ pub(crate) async fn list(
                 busy: head.owner.as_ref().is_some_and(|owner| owner.busy),
                 host: head.owner.map(|owner| owner.machine.host),
             }),
-            // The head was deleted after it was listed.
+            // The head was deleted after it had been listed.
             Ok(None) => {}
             Err(error) => notices.push(error.problem.one_line()),
         }
@@ -68,7 +68,7 @@ pub(crate) async fn list(
     Ok((sessions, notices))
 }
 
-/// Returns at most `most` sessions whose ID starts with these digits.
+/// Returns up to `most` sessions whose IDs start with `prefix`.
 pub(crate) async fn find(bucket: &Bucket, prefix: &str, most: usize) -> Result<Vec<SessionId>, WorkspaceError> {
     let prefix = prefix.to_ascii_lowercase();
     if is_an_id(&prefix) {

@@ -1,4 +1,4 @@
-//! Sessions of this machine, in the form in which they are uploaded.
+//! Local sessions in the form in which they are uploaded.
 
 use super::chain::ChainScan;
 use super::error::WorkspaceError;
@@ -17,48 +17,48 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Sessions and artifacts of this machine.
+/// The sessions and artifacts on this machine.
 #[derive(Clone)]
 pub(crate) struct LocalSessions {
     pub store: Store,
-    /// Function that opens the artifacts of a session.
+    /// Opens the artifact store of a session.
     pub artifacts: Arc<dyn Fn(&SessionId) -> ArtifactStore + Send + Sync>,
-    /// Workspace of new sessions.
+    /// Workspace of sessions that are imported.
     pub workspace: PathBuf,
-    /// Directory for the temporary file of an upload.
+    /// Directory for temporary upload files.
     pub temporary: PathBuf,
 }
 
-/// Session in the form that `aye sessions export` writes.
+/// Session in the format that `aye sessions export` writes.
 pub(super) struct Snapshot {
-    /// Temporary file with the text.
+    /// Temporary file that contains the exported text.
     pub file: File,
-    /// Size and BLAKE3 digest of the text.
+    /// Size of the exported text in bytes.
     pub bytes: u64,
     pub digest: String,
-    /// Digest of the data on this machine from which the text was written.
+    /// Digest of the local data from which the text was created.
     pub source: String,
     pub chain: ChainScan,
     pub title: Option<String>,
     pub workspace: String,
     pub updated: Timestamp,
-    /// Whether a task of the session is running on this machine.
+    /// Whether one of the session's tasks is running on this machine.
     pub busy: bool,
     pub artifacts: Vec<LocalArtifact>,
-    /// Notices about artifacts that are not uploaded.
+    /// Notices about artifacts that will not be uploaded.
     pub notices: Vec<String>,
 }
 
-/// Artifact of a session.
+/// Artifact of a local session.
 pub(super) struct LocalArtifact {
     pub entry: HeadArtifact,
-    /// File with its content; `None` if the store already contains it.
+    /// File that contains the artifact, or `None` if the object store already has its content.
     pub path: Option<PathBuf>,
 }
 
 impl LocalSessions {
-    /// Returns a session, with the digest of as many records as the store contains. Does not read artifacts that the
-    /// store contains.
+    /// Returns a session for upload, including the digest of its first records, as many as the object store already
+    /// has. Artifacts that the object store already has are not read.
     pub(super) async fn snapshot(
         &self,
         id: &SessionId,
@@ -72,7 +72,7 @@ impl LocalSessions {
 
     fn read(&self, id: &SessionId, at: u64, (known, machine): (&[HeadArtifact], &Machine)) -> Result<Snapshot, WorkspaceError> {
         let summary = self.store.find(id.as_str())?;
-        // Before the export, so that a record that is added in the meantime changes it.
+        // The digest is computed before the export, so that a record added during the export changes the digest.
         let source = self.source(&summary, machine)?;
         let failed = |error| {
             let problem = Problem::new(format!("cannot write a temporary file in `{}`", self.temporary.display())).because(error);
@@ -101,8 +101,8 @@ impl LocalSessions {
         })
     }
 
-    /// Returns a digest of the data from which the export of a session is written, without reading its records: it changes with each
-    /// record.
+    /// Returns a digest of the data from which a session is exported. It changes with each record, although the records
+    /// themselves are not read.
     fn source(&self, summary: &SessionSummary, machine: &Machine) -> Result<String, WorkspaceError> {
         let id = &summary.session_id;
         let parent = summary.parent.as_ref().map_or("", SessionId::as_str);
@@ -118,7 +118,7 @@ impl LocalSessions {
         Ok(hasher.finalize().to_hex().to_string())
     }
 
-    /// Returns true if this machine wrote the head, and the session has not changed since then. Reads no records.
+    /// Returns whether this machine wrote the head and the session has not changed since. Does not read any records.
     pub(super) async fn is_unchanged(&self, id: &SessionId, head: &Head, machine: &Machine) -> Result<bool, WorkspaceError> {
         let (Some(source), Some(owner)) = (head.source.clone(), &head.owner) else { return Ok(false) };
         if !owner.is(machine) {
@@ -137,7 +137,7 @@ impl LocalSessions {
         .await
     }
 
-    /// Returns the digests of a session; `None` if it does not exist on this machine.
+    /// Computes the digests of a session, or returns `None` if the session does not exist on this machine.
     pub(super) async fn chain(&self, id: &SessionId, at: u64) -> Result<Option<ChainScan>, WorkspaceError> {
         let (local, id) = (self.clone(), id.clone());
         blocking(move || {
@@ -157,12 +157,12 @@ impl LocalSessions {
     }
 }
 
-/// Returns true if a task of the session is running on this machine.
+/// Returns whether one of the session's tasks is running on this machine.
 fn is_busy(summary: &SessionSummary) -> bool {
     summary.held_by.is_some() && matches!(summary.status, SessionActivity::Running | SessionActivity::Waiting)
 }
 
-/// Writer that computes the digest and the size of its content.
+/// Writer that also computes the digest and the size of what is written.
 struct DigestWriter<W> {
     to: W,
     hasher: blake3::Hasher,
@@ -182,7 +182,8 @@ impl<W: Write> Write for DigestWriter<W> {
     }
 }
 
-/// Returns the artifacts that exist here or in the store, with the digests of their contents.
+/// Returns the artifacts that are available on this machine or already known to the object store, with the digests of
+/// their contents. Also returns notices about any others.
 fn artifacts(store: &ArtifactStore, known: &[HeadArtifact]) -> (Vec<LocalArtifact>, Vec<String>) {
     let (mut found, mut notices) = (Vec::new(), Vec::new());
     if !store.is_there() {
@@ -203,7 +204,7 @@ fn artifacts(store: &ArtifactStore, known: &[HeadArtifact]) -> (Vec<LocalArtifac
     (found, notices)
 }
 
-/// Returns an artifact by its URI.
+/// Looks up an artifact by its URI.
 pub(super) async fn artifact(store: Arc<dyn Artifacts>, uri: String) -> Result<LocalArtifact, WorkspaceError> {
     blocking(move || {
         let failed = |why: String| WorkspaceError::local(Problem::new(format!("cannot upload `{uri}`")).because(why));
@@ -214,14 +215,14 @@ pub(super) async fn artifact(store: Arc<dyn Artifacts>, uri: String) -> Result<L
     .await
 }
 
-/// Returns the digest in the path of stored content.
+/// Returns the content digest that is encoded in the path of a stored artifact.
 pub(super) fn digest_of(path: &Path) -> Result<String, String> {
     let name = |path: Option<&std::ffi::OsStr>| path.and_then(|name| name.to_str()).unwrap_or_default().to_owned();
     let digest = name(path.parent().and_then(Path::file_name)) + &name(path.file_name());
     if super::layout::is_digest(&digest) { Ok(digest) } else { Err(format!("`{}` has no digest in its name", path.display())) }
 }
 
-/// Runs work that reads the disk on another thread.
+/// Runs blocking disk work on a separate thread.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, WorkspaceError> + Send + 'static,
 ) -> Result<T, WorkspaceError> {

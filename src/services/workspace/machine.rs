@@ -1,4 +1,5 @@
-//! Identity of this machine in the store: a random ID in the data directory, and the host name for messages.
+//! Identity of this machine in the object store: a random ID kept in the data directory, and the host name for
+//! messages.
 
 use crate::protocol::Problem;
 use crate::sys::file::{Existing, write_whole};
@@ -6,20 +7,20 @@ use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Name of the file with the ID, in the data directory.
+/// File in the data directory that contains the machine ID.
 const FILE: &str = "machine-id";
 const ID_DIGITS: usize = 32;
 
-/// Machine that pushes and pulls sessions.
+/// Machine that pushes or pulls sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub id: String,
-    /// Host name, only for messages.
+    /// Host name, used only in messages.
     pub host: String,
 }
 
 impl Machine {
-    /// Returns this machine. Creates its ID on first use.
+    /// Returns the identity of this machine. The ID is created on first use.
     pub(crate) fn this(data_dir: &Path) -> Result<Self, Problem> {
         let path = data_dir.join(FILE);
         let failed = |error: &std::io::Error| Problem::new(format!("cannot read `{}`", path.display())).because(error);
@@ -36,7 +37,7 @@ impl Machine {
     }
 }
 
-/// Writes a new ID. If another process writes one at the same time, both return the ID in the file.
+/// Creates the machine ID. If another process does the same concurrently, both return the ID that ended up in the file.
 fn create(data_dir: &Path, path: &Path) -> std::io::Result<String> {
     let id = uuid::Uuid::new_v4().simple().to_string();
     std::fs::create_dir_all(data_dir)?;
@@ -48,7 +49,7 @@ fn create(data_dir: &Path, path: &Path) -> std::io::Result<String> {
             if text.trim().len() == ID_DIGITS {
                 return Ok(text.trim().to_owned());
             }
-            // The file is damaged, so replace it.
+            // The file is damaged, so it is replaced.
             write_whole(path, line.as_bytes(), Existing::Replace)?;
             Ok(id)
         }

@@ -1,9 +1,9 @@
-//! Workspace: sessions and artifacts in an object store, to continue sessions on another machine.
+//! Sessions and artifacts in an object store, which makes it possible to continue sessions on another machine.
 //!
-//! The store contains one *head* for each session, a small object that refers to the history and the artifacts by their
-//! digests. Histories and artifacts are written first and never change. Then the head is replaced, unless another
-//! machine has replaced it since it was read. After a crash at any point, the store therefore has either the old or the
-//! new state.
+//! For each session, the store contains a *head*, a small object that refers to the history and the artifacts by their
+//! digests. Histories and artifacts are written first and are never modified. The head is then replaced, unless another
+//! machine has replaced it since it was read. If aye crashes at any point, the store therefore contains either the old
+//! state or the new one.
 
 mod bucket;
 mod chain;

@@ -1,4 +1,4 @@
-//! Opens a bucket with the credentials from the environment, without sending requests.
+//! Opening of buckets with credentials from the environment. No requests are sent.
 
 use super::bucket::{Bucket, prepare_directory};
 use super::error::WorkspaceError;
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Time limits of a request.
 const TIMEOUTS: Timeouts = Timeouts { connect: Duration::from_secs(10), idle: Duration::from_secs(60) };
 
-/// Opens the bucket of the settings.
+/// Opens the bucket that the settings describe.
 pub(crate) fn open(store: &WorkspaceStore) -> Result<Bucket, WorkspaceError> {
     let wrong = |error: object_store::Error| WorkspaceError::from_library(format!("cannot open `{}`", store.url()), &error);
     let connector = ObjectConnector::new(TIMEOUTS, store.is_plain_http());
@@ -35,7 +35,7 @@ pub(crate) fn open(store: &WorkspaceStore) -> Result<Bucket, WorkspaceError> {
     Ok(Bucket::new(objects, store.url(), store.prefix.clone(), None))
 }
 
-/// Returns a configuration with few and short attempts, because uploads are retried later.
+/// Returns a retry configuration with few, short attempts, because uploads are retried later anyway.
 fn retry() -> RetryConfig {
     let backoff = BackoffConfig { init_backoff: Duration::from_millis(100), max_backoff: Duration::from_secs(2), base: 2.0 };
     RetryConfig { backoff, max_retries: 2, retry_timeout: Duration::from_secs(20) }

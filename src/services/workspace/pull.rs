@@ -1,4 +1,4 @@
-//! Pull: continues a session from the store on this machine.
+//! Pulling a session from the object store in order to continue it on this machine.
 
 use super::bucket::{Bucket, ObjectVersion, Replaced};
 use super::error::{WorkspaceError, WorkspaceProblem};
@@ -14,30 +14,30 @@ use crate::store::{ArtifactStore, Claim};
 use crate::transfer::import::new_id;
 use std::io::{Error, Write};
 
-/// Maximum number of attempts if other machines push the session at the same time.
+/// Maximum number of attempts if other machines keep pushing the session at the same time.
 const ATTEMPTS: usize = 4;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PullOptions {
-    /// Whether to take over a session whose task is running on another machine.
+    /// Whether to take over a session even if its task is running on another machine.
     pub take_over: bool,
-    /// Whether to import the history under a new ID.
+    /// Whether to import the history as a separate session with a new ID.
     pub fork: bool,
 }
 
-/// Effect of a pull on this machine.
+/// What a pull did on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PullResult {
-    /// The session is new on this machine.
+    /// The session did not exist on this machine and was imported.
     New,
-    /// New records were added to the session on this machine.
+    /// New records were appended to the existing session on this machine.
     Extended,
     UpToDate,
-    /// The session on this machine has records that the store does not contain yet.
+    /// Nothing was changed, because this machine has records that the object store does not have yet.
     Ahead,
 }
 
-/// Result of a pull.
+/// Outcome of a pull.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pulled {
     pub id: SessionId,
@@ -47,7 +47,7 @@ pub(crate) struct Pulled {
     pub notices: Vec<String>,
 }
 
-/// Session in the store, compared with the one on this machine.
+/// Session in the object store, and how it compares with the session on this machine.
 struct RemoteSession {
     head: Head,
     version: ObjectVersion,
@@ -57,7 +57,7 @@ struct RemoteSession {
     known: usize,
 }
 
-/// Imports a session from the store, or adds its new records to the session on this machine.
+/// Imports a session from the object store, or appends its new records to the session on this machine.
 pub(crate) async fn pull(
     bucket: &Bucket,
     local: &LocalSessions,
@@ -102,7 +102,7 @@ fn claim(local: &LocalSessions, id: &SessionId) -> Result<Option<Claim>, Workspa
     Ok(Some(local.store.claim(id)?))
 }
 
-/// Reads the history, and compares it with the session on this machine.
+/// Reads the history from the object store, and compares it with the session on this machine.
 async fn compare(
     bucket: &Bucket,
     local: &LocalSessions,
@@ -122,14 +122,13 @@ async fn compare(
     Ok(RemoteSession { head, version, history, result, known: usize::try_from(count).unwrap_or(usize::MAX) })
 }
 
-/// Returns whether the head no longer refers to the object of an error.
+/// Returns whether the head has been replaced and no longer refers to the history that could not be read.
 async fn is_replaced(bucket: &Bucket, id: &SessionId, error: &WorkspaceError) -> bool {
     let Ok(Some((head, _))) = fetch::head(bucket, id).await else { return false };
     !error.problem.what.contains(&layout::history(id, &head.history.digest))
 }
 
-/// Records that this machine continues the session. Returns `false` if another machine replaced the
-/// head.
+/// Records that this machine is continuing the session. Returns `false` if the head was replaced in the meantime.
 async fn take_ownership(bucket: &Bucket, found: &RemoteSession, machine: &Machine) -> Result<bool, WorkspaceError> {
     if found.head.owner.as_ref().is_some_and(|owner| owner.is(machine) && !owner.busy) {
         return Ok(true);
@@ -139,7 +138,7 @@ async fn take_ownership(bucket: &Bucket, found: &RemoteSession, machine: &Machin
     Ok(bucket.replace(&name, Some(&found.version), head.to_bytes()).await? == Replaced::Yes)
 }
 
-/// Changes the store of this machine in one transaction.
+/// Applies the pulled history to the local store in a single transaction. Returns notices for the user.
 fn apply(
     local: &LocalSessions,
     claim: Option<&Claim>,
@@ -164,7 +163,7 @@ fn apply(
     Ok(if found.result == PullResult::New { prepared.notices } else { Vec::new() })
 }
 
-/// Stores the artifacts of a session. Returns notices about those that are missing in the store.
+/// Downloads a session's artifacts. Returns notices about artifacts that the object store does not have.
 async fn download_artifacts(bucket: &Bucket, store: &ArtifactStore, head: &Head) -> Result<Vec<String>, WorkspaceError> {
     let listed = if store.is_there() { store.list().unwrap_or_default() } else { Vec::new() };
     let mut notices = Vec::new();
@@ -198,7 +197,7 @@ async fn download_artifact(bucket: &Bucket, store: &ArtifactStore, entry: &HeadA
     writer.0.finish().map(drop).map_err(failed)
 }
 
-/// Writer of an artifact, which is discarded unless it is finished.
+/// Writes an artifact, which is discarded unless writing is completed.
 struct ArtifactSink(Box<dyn ArtifactWriter>);
 
 impl Write for ArtifactSink {

@@ -1,4 +1,4 @@
-//! Push: uploads a session, unless another machine owns it or has continued it.
+//! Pushing a session to the object store, unless another machine owns or has continued it.
 
 use super::bucket::{Bucket, Replaced};
 use super::error::{WorkspaceError, WorkspaceProblem};
@@ -12,11 +12,11 @@ use crate::protocol::{Problem, SessionId};
 use std::io::Seek;
 use std::sync::Arc;
 
-/// Maximum number of attempts if other processes replace the head at the same time.
+/// Maximum number of attempts if other processes keep replacing the head at the same time.
 const ATTEMPTS: usize = 4;
-/// Maximum number of old histories that one push deletes.
+/// Maximum number of old histories to examine per push.
 const OLD_HISTORIES: usize = 100;
-/// Age in milliseconds after which an unreferenced history is deleted.
+/// Age in milliseconds after which a history that nothing refers to is deleted.
 const ORPHAN_MS: i64 = 24 * 60 * 60 * 1000;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,16 +25,16 @@ pub(crate) struct PushOptions {
     pub take_over: bool,
 }
 
-/// Result of a push.
+/// Outcome of a push.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Pushed {
-    /// Whether the store has changed.
+    /// Whether the push changed the store.
     pub changed: bool,
     pub records: u64,
     pub notices: Vec<String>,
 }
 
-/// Uploads a session.
+/// Uploads a session to the object store.
 pub(crate) async fn push(
     bucket: &Bucket,
     local: &LocalSessions,
@@ -62,8 +62,7 @@ pub(crate) async fn push(
         }
         let head = to_head(id, &snapshot, SessionOwner::new(machine, snapshot.busy))?;
         if old.as_ref().is_some_and(|old| is_same(old, &head)) {
-            // Earlier versions may have deleted histories to which another machine was about to
-            // refer.
+            // Earlier versions may have deleted a history to which another machine was about to refer.
             upload_history(bucket, &head, &snapshot).await?;
             return Ok(Pushed { changed: false, records: head.records, notices: snapshot.notices });
         }
@@ -77,8 +76,8 @@ pub(crate) async fn push(
     Err(WorkspaceError::new(WorkspaceProblem::Temporary, problem.hint("try again when those processes have finished")))
 }
 
-/// Records in the store that a task of a session starts or ends on this machine. Does nothing for a session that was
-/// never pushed.
+/// Records in the object store that one of the session's tasks has started on this machine. Does nothing if the session
+/// was never pushed or is already marked as busy.
 pub(crate) async fn mark_busy(bucket: &Bucket, id: &SessionId, machine: &Machine) -> Result<(), WorkspaceError> {
     let Some((head, version)) = fetch::head(bucket, id).await? else { return Ok(()) };
     match &head.owner {
@@ -90,7 +89,7 @@ pub(crate) async fn mark_busy(bucket: &Bucket, id: &SessionId, machine: &Machine
     bucket.replace(&layout::head(id), Some(&version), head.to_bytes()).await.map(drop)
 }
 
-/// Checks that the history in the store is the start of the one on this machine.
+/// Checks that the history in the object store is the start of the history on this machine.
 async fn check_is_continuation(
     bucket: &Bucket,
     local: &LocalSessions,
@@ -100,7 +99,7 @@ async fn check_is_continuation(
     if snapshot.chain.start() == Some(head.chain.as_str()) {
         return Ok(());
     }
-    // Another version of aye may have encoded the records differently, so compare their content.
+    // Another version of aye may have encoded the records differently, so the content of the records is compared.
     let count = snapshot.chain.count();
     let there = fetch::history(bucket, head, local.workspace.clone(), count).await?;
     if snapshot.chain.start() == Some(&there.chain.digest()) {
@@ -115,7 +114,7 @@ async fn check_is_continuation(
     Err(diverged("push", id))
 }
 
-/// Returns the error for histories that have diverged.
+/// Returns the error for histories that have diverged. `action` is `push` or `pull`.
 pub(super) fn diverged(action: &str, id: &SessionId) -> WorkspaceError {
     let problem = Problem::new(format!("cannot {action} session `{id}`"))
         .because("the session was continued on two machines, and aye does not merge or overwrite histories")
@@ -156,13 +155,13 @@ fn to_head(id: &SessionId, snapshot: &Snapshot, owner: SessionOwner) -> Result<H
     })
 }
 
-/// Returns whether two heads are equal apart from times.
+/// Returns whether two heads are equal apart from their timestamps.
 fn is_same(old: &Head, new: &Head) -> bool {
     let owner = |head: &Head| head.owner.as_ref().map(|owner| (owner.machine.id.clone(), owner.busy));
     old.history == new.history && old.artifacts == new.artifacts && old.source == new.source && owner(old) == owner(new)
 }
 
-/// Uploads the content that the store lacks: first the artifacts, then the history.
+/// Uploads whatever the object store does not have yet: first the artifacts, then the history.
 async fn upload_contents(bucket: &Bucket, head: &Head, snapshot: &Snapshot) -> Result<(), WorkspaceError> {
     for artifact in &snapshot.artifacts {
         upload_content(bucket, artifact).await?;
@@ -170,7 +169,7 @@ async fn upload_contents(bucket: &Bucket, head: &Head, snapshot: &Snapshot) -> R
     upload_history(bucket, head, snapshot).await
 }
 
-/// Uploads the history of a head, unless the store already contains it.
+/// Uploads the history that a head refers to, unless the object store already has it.
 async fn upload_history(bucket: &Bucket, head: &Head, snapshot: &Snapshot) -> Result<(), WorkspaceError> {
     let name = layout::history(&head.session_id, &head.history.digest);
     let file = snapshot.file.try_clone().and_then(|mut file| file.rewind().map(|()| file));
@@ -178,13 +177,13 @@ async fn upload_history(bucket: &Bucket, head: &Head, snapshot: &Snapshot) -> Re
     bucket.upload(&name, head.history.bytes, file).await
 }
 
-/// Uploads an artifact of this machine, unless the store already contains it. Returns its URL.
+/// Uploads a local artifact, unless the object store already has it. Returns its URL.
 pub(crate) async fn upload_artifact(bucket: &Bucket, store: Arc<dyn Artifacts>, uri: String) -> Result<String, WorkspaceError> {
     let artifact = local::artifact(store, uri).await?;
     upload_content(bucket, &artifact).await
 }
 
-/// Uploads an artifact, unless the store already contains it. Returns its URL.
+/// Uploads an artifact's content, unless the object store already has it. Returns its URL.
 async fn upload_content(bucket: &Bucket, artifact: &LocalArtifact) -> Result<String, WorkspaceError> {
     let name = layout::artifact(&artifact.entry.digest);
     if let Some(path) = &artifact.path {
@@ -197,16 +196,15 @@ async fn upload_content(bucket: &Bucket, artifact: &LocalArtifact) -> Result<Str
     Ok(bucket.uri(&name))
 }
 
-/// Deletes the history that the new head replaces, and old ones that an interrupted push left behind. A recent one may
-/// belong to another process that is about to refer to it.
+/// Deletes the history that the new head replaced, and old histories left behind by interrupted pushes. Recent
+/// histories are kept, because another process may be about to refer to them.
 async fn remove_old_histories(bucket: &Bucket, old: Option<&Head>, head: &Head) {
     let id = &head.session_id;
     let current = layout::history(id, &head.history.digest);
     let replaced = old.map(|old| layout::history(id, &old.history.digest));
     let folder = layout::histories(id);
     let listed = bucket.list(&folder, OLD_HISTORIES).await.unwrap_or_default();
-    // Use the clock of the store as far as it is known, because the clock of this machine may
-    // differ.
+    // Estimate the time by the clock of the store, because the clock of this machine may differ.
     let now = listed.iter().map(|object| object.modified_ms).max().unwrap_or_default();
     for object in listed {
         let name = format!("{folder}/{}", object.file_name);

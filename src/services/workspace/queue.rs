@@ -1,4 +1,4 @@
-//! Queue of sessions to push: rows of the outbox, committed with the end of a task.
+//! Queue of sessions to be pushed. Its entries are outbox rows, which are committed together with the end of a task.
 
 use super::bucket::Bucket;
 use super::error::WorkspaceProblem;
@@ -17,25 +17,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 
-/// Row kind for a change to a session's history. The body is the session ID.
+/// Kind of an outbox row for a session whose history has changed. The row body is the session ID.
 const HISTORY: &str = "history";
-/// Maximum number and bytes of rows that are read together.
+/// Maximum number and total size in bytes of rows to read at a time.
 pub(crate) const BATCH: (usize, usize) = (64, 64 << 10);
 
-/// Event of a session for its uploads.
+/// Signal from a session to the task that uploads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskSignal {
-    /// A task starts. The number makes each event different.
+    /// A task or user command is starting. The number makes every signal distinct.
     Started(u64),
-    /// A row was committed.
+    /// A row was committed to the queue.
     Queued(u64),
 }
 
-/// Creates a row at the end of each task of a session.
+/// Outbox feed that adds a row whenever a task is paused or ends, or a user command ends.
 pub(crate) struct TaskFeed {
     session: SessionId,
     signals: watch::Sender<Option<TaskSignal>>,
-    /// Whether the current transaction contains a row.
+    /// Whether the current transaction adds a row.
     pending: AtomicBool,
 }
 
@@ -44,7 +44,7 @@ impl TaskFeed {
         Arc::new(Self { session, signals, pending: AtomicBool::new(false) })
     }
 
-    /// Wakes the uploads if a row was committed.
+    /// Wakes the upload task if the transaction added a row.
     pub(crate) fn on_commit(&self) {
         if self.pending.swap(false, Ordering::AcqRel) {
             self.signal(TaskSignal::Queued);
@@ -86,23 +86,23 @@ impl OutboxFeed for TaskFeed {
     }
 }
 
-/// Result of pushing the sessions of some rows.
+/// Outcome of pushing the sessions that some rows refer to.
 #[derive(Debug, Default)]
 pub(crate) struct PushedRows {
-    /// Number of leading rows that need no further attempt.
+    /// Number of rows, counted from the first one, that need no further attempt.
     pub done: usize,
-    /// Reasons why sessions were not pushed although further attempts would not help.
+    /// Errors for sessions that were not pushed and for which another attempt would not help.
     pub conflicts: Vec<Problem>,
-    /// Reason why the remaining rows need another attempt.
+    /// Error because of which the remaining rows need another attempt.
     pub failure: Option<Problem>,
 }
 
-/// Pushes the sessions of rows, each once.
+/// Pushes every session that the rows refer to, each of them once.
 pub(crate) async fn push_rows(bucket: &Bucket, local: &LocalSessions, machine: &Machine, rows: &[OutboxRow]) -> PushedRows {
     let (mut result, mut pushed) = (PushedRows::default(), HashSet::new());
     for row in rows {
         let id = String::from_utf8_lossy(&row.body).into_owned();
-        // Another version may write other rows, and a deleted session needs no push.
+        // Another version of aye may write rows of other kinds, and a deleted session need not be pushed.
         if row.kind == HISTORY && is_an_id(&id) && pushed.insert(id.clone()) {
             let id = SessionId::new(id);
             if is_there(&local.store, &id)
@@ -120,7 +120,7 @@ pub(crate) async fn push_rows(bucket: &Bucket, local: &LocalSessions, machine: &
     result
 }
 
-/// Queue of sessions as a service of the outbox.
+/// Outbox receiver that pushes the queued sessions.
 pub(crate) struct PushQueue {
     pub bucket: Bucket,
     pub local: LocalSessions,

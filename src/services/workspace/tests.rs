@@ -1,4 +1,4 @@
-//! Tests of heads and digests.
+//! Tests of session heads and digests.
 
 use super::chain::ChainScan;
 use super::head::Head;
