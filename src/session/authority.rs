@@ -1,10 +1,11 @@
-//! Removal of authority from records, for sessions that are exported, imported or forked.
+//! Removes authority from the records of exported, imported or forked sessions.
 
 use crate::ports::Record;
 use crate::protocol::{Decision, Mode};
 
-/// Returns a record for use outside its store: it keeps its facts but loses all authority. Rules, budgets, goals and
-/// assumptions belong to the user of the original machine.
+/// Converts a record for use outside its store. The record keeps its facts but loses all authority. Returns `None`
+/// for rules, budgets, goals and price assumptions, which belong to the original user and machine, and for unfinished
+/// rewinds and session service registrations.
 pub(crate) fn without_authority(record: Record) -> Option<Record> {
     match record {
         Record::RuleSaved { .. }
@@ -14,10 +15,9 @@ pub(crate) fn without_authority(record: Record) -> Option<Record> {
         | Record::PriceAssumed { .. }
         // A goal would run its command for the new owner.
         | Record::GoalChanged { .. } => None,
-        // An incomplete rewind would be done by the new owner of the session; another record says that it was
-        // completed.
+        // The session's new owner would complete an unfinished rewind. A completed rewind has a record of its own.
         Record::RewindStarted { .. } => None,
-        // The file could name another session of the user, which aye would end.
+        // The record could name another of the user's sessions, which aye would then end.
         Record::Registered { .. } => None,
         Record::Decided { approval_id, tool_call_id, decision: Decision::ApprovedAlways { .. } } => {
             Some(Record::Decided { approval_id, tool_call_id, decision: Decision::Approved })

@@ -1,12 +1,12 @@
-//! Changes of calls in the open step, derived from records.
+//! Changes to calls in the open step, derived from records.
 
 use crate::ports::EditedCommand;
 use crate::protocol::{Action, Approval, CallHooks, Decision, Proposal, Resolution, ToolCall, ToolResult};
 
-/// Change of a call by a record.
+/// Change that a record makes to a call.
 #[derive(Debug)]
 pub(crate) enum CallChange<'r> {
-    /// The hooks before the call ran.
+    /// The pre-call hooks ran.
     Hooked {
         hooks: &'r CallHooks,
     },
@@ -23,14 +23,14 @@ pub(crate) enum CallChange<'r> {
     Decided {
         decision: &'r Decision,
     },
-    /// The policy denied the call.
+    /// The policy denied a call.
     Refused {
         rule: &'r str,
         reason: &'r str,
     },
-    /// The call was planned again because its files changed.
+    /// The call was planned again because its files had changed.
     Renewed,
-    /// The effects could not be applied because files changed.
+    /// The call's effects could not be applied because files had changed.
     Conflicted,
     PreviewStarted,
     LayerEnded,
@@ -42,15 +42,15 @@ pub(crate) enum CallChange<'r> {
         rule: &'r str,
         edited: Option<&'r EditedCommand>,
     },
-    /// Ended after the sandbox blocked access.
+    /// The call ended because the sandbox blocked access.
     Blocked,
     Finished {
         result: &'r ToolResult,
         latency_ms: u64,
-        /// Changes shown last; absent if the preview failed.
+        /// Changes that were last shown to the user; `None` if the call failed or proposed none.
         proposal: Option<Proposal>,
     },
-    /// The user's decision about a call whose outcome is unknown.
+    /// The user chose how to proceed with a call whose outcome is unknown.
     Resolved {
         resolution: Resolution,
     },

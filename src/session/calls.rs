@@ -1,4 +1,4 @@
-//! Calls of the open step: their progress, and the user's decisions about them.
+//! Calls in the open step: their progress, and the user's decisions about them.
 
 use super::CallChange;
 use crate::ports::{EditedCommand, Record};
@@ -6,35 +6,35 @@ use crate::protocol::{
     Amendment, Approval, CallHooks, CallId, Decision, Message, Part, PlaceChange, Proposal, Resolution, ToolCall, ToolResult,
 };
 
-/// A call of the open step.
+/// Call in the open step.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenCall {
     pub tool_call_id: CallId,
     pub tool_name: String,
-    /// The call as requested by the model or the user. Absent if the journal lacks that record.
+    /// Call as requested by the model or the user; `None` if the journal does not contain the request.
     pub call: Option<ToolCall>,
     pub stage: CallStage,
-    /// The call as originally planned.
+    /// Command as originally planned.
     pub planned: Option<EditedCommand>,
-    /// The last one-line summary, such as `$ cargo test`.
+    /// Most recent one-line summary, such as `$ cargo test`.
     pub summary: String,
     pub changes: bool,
-    /// The last proposed change.
+    /// Most recent proposed change.
     pub proposal: Option<Proposal>,
-    /// True if the call ran as a preview. Running it then applies the effects of the preview.
+    /// Whether the call ran as a preview. If so, running the call applies the preview's effects.
     pub previewed: bool,
-    /// True if the call ran, or started to run, in a layer before approval.
+    /// Whether the call started in a layer before it was approved, whether or not that run has ended.
     pub layered: bool,
-    /// Digest of the effects of that run, once the run has ended.
+    /// Digest of the effects of the run in the layer, set once that run has ended.
     pub layer_digest: Option<String>,
-    /// Reason why the effects of its last run could not be applied. The call has not been run again.
+    /// Reason why the last run's effects could not be applied, if the call has not run again since.
     pub conflict: Option<String>,
     pub edits: CallEdits,
-    /// Outcome of the hooks before the call.
+    /// Outcome of the pre-call hooks.
     pub hooks: Option<CallHooks>,
-    /// First run, in which the sandbox blocked access.
+    /// First run, if the sandbox blocked access during it.
     pub first_run: Option<FirstRun>,
-    /// Files that the call changes, before and after, according to its last start; absent if it did not start.
+    /// States of the files that the call changes, before and after its last start; `None` if it has not started.
     pub places: Option<Vec<PlaceChange>>,
     /// The user's denial.
     pub denied: Option<CallDenial>,
@@ -43,12 +43,12 @@ pub(crate) struct OpenCall {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallStage {
-    /// Planned or to be planned. No approval is pending, and the call is not running.
+    /// Planned or waiting to be planned. No approval is pending, and the call is not running.
     Planning,
     /// An approval is pending.
     Asking,
     Running,
-    /// Ended after the sandbox blocked access.
+    /// Ended because the sandbox blocked access.
     Blocked,
     Done,
 }
@@ -60,7 +60,7 @@ pub(crate) struct CallEdits {
     pub amendments: Vec<Amendment>,
     /// The call as edited, once it ran in that form.
     pub edited: Option<EditedCommand>,
-    /// True if the call started in its edited form and was not planned again since.
+    /// Whether the call started in its edited form and has not been planned again since.
     pub runs_edited: bool,
     /// True if the call was planned again for the current files.
     pub renewed: bool,
@@ -86,19 +86,19 @@ impl CallEdits {
     }
 }
 
-/// A run in which the sandbox blocked access.
+/// Run during which the sandbox blocked access.
 #[derive(Debug, Clone)]
 pub(crate) struct FirstRun {
     pub result: ToolResult,
     pub latency_ms: u64,
-    /// True if the call was started again with more access.
+    /// Whether the call has been started again with additional access.
     pub runs_again: bool,
 }
 
-/// A denial by the user.
+/// Denial of a call by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallDenial {
-    /// Reason in the user's words, if the user gave one.
+    /// Reason in the user's own words, if given.
     pub reason: Option<String>,
 }
 
@@ -130,13 +130,13 @@ impl OpenCall {
         self.stage == CallStage::Done
     }
 
-    /// Returns whether the call was started but has no result in the journal.
+    /// Returns whether the call was started but its result is not in the journal.
     pub(crate) fn has_no_result(&self) -> bool {
         self.places.is_some() && self.result.is_none()
     }
 
-    /// Returns the digest of the effects of a run in a layer, if the run ended and the effects are neither applied nor
-    /// discarded.
+    /// Returns the digest of the effects of a run in a layer, if the run has ended but its effects have been neither
+    /// applied nor discarded.
     pub(crate) fn undecided_layer(&self) -> Option<&str> {
         let is_open = self.previewed && self.layered && matches!(self.stage, CallStage::Planning | CallStage::Asking);
         self.layer_digest.as_deref().filter(|_| is_open)
@@ -155,7 +155,7 @@ impl OpenCall {
     }
 }
 
-/// The calls of the open step, in order.
+/// Calls in the open step, in the order in which they were requested.
 #[derive(Debug, Default)]
 pub(crate) struct OpenCalls(Vec<OpenCall>);
 
@@ -164,18 +164,18 @@ impl OpenCalls {
         &self.0
     }
 
-    /// Removes and returns all calls at the end of a step.
+    /// Removes and returns all calls when the step ends.
     pub(crate) fn close(&mut self) -> Vec<OpenCall> {
         std::mem::take(&mut self.0)
     }
 
-    /// Adds the calls of a step.
+    /// Replaces the calls with those requested in a step.
     pub(crate) fn request<'a>(&mut self, calls: impl Iterator<Item = &'a ToolCall>) {
         let open = |call: &ToolCall| OpenCall::new(call.tool_call_id.clone(), call.tool_name.clone(), Some(call.clone()));
         self.0 = calls.map(open).collect();
     }
 
-    /// Adds the results of a step, which are all in one message.
+    /// Adds the results of all calls in a step, which are contained in a single message.
     pub(crate) fn finish_all(&mut self, message: &Message) {
         for part in &message.content {
             if let Part::ToolResult(result) = part
@@ -187,7 +187,7 @@ impl OpenCalls {
         }
     }
 
-    /// Marks all calls as started, because an unreadable record may be the start of any call.
+    /// Marks every unfinished call as started, because an unreadable record may have started any of them.
     pub(crate) fn assume_started(&mut self) {
         for call in self.0.iter_mut().filter(|call| !call.is_done()) {
             call.run();
@@ -195,7 +195,7 @@ impl OpenCalls {
         }
     }
 
-    /// Applies a record about a call. Returns `None` for other records.
+    /// Applies a record that concerns a call. Returns the call's ID and the change, or `None` for any other record.
     pub(crate) fn apply<'r>(&mut self, record: &'r Record) -> Option<(&'r CallId, CallChange<'r>)> {
         match record {
             Record::Intent { .. } => self.plan(record),
@@ -248,14 +248,14 @@ impl OpenCalls {
         }
     }
 
-    /// Applies a record about the run of a command in a layer.
+    /// Applies a record about a command's run in a layer.
     fn apply_to_layer<'r>(&mut self, record: &'r Record) -> Option<(&'r CallId, CallChange<'r>)> {
         match record {
             Record::PreviewStarted { tool_call_id, unasked, .. } => {
                 self.update(tool_call_id, |call| {
                     (call.previewed, call.layered) = (true, call.layered || *unasked);
                     (call.layer_digest, call.conflict) = (None, None);
-                    // With the access that was blocked in the first run.
+                    // This run has the access that was blocked during the first run.
                     call.first_run.iter_mut().for_each(|first| first.runs_again = true);
                 });
                 Some((tool_call_id, CallChange::PreviewStarted))
@@ -300,7 +300,7 @@ impl OpenCalls {
         }
         self.update(id, |call| {
             (call.stage, call.summary) = (CallStage::Asking, approval.action_summary.clone());
-            // The proposal is what the call would change now.
+            // The proposal now contains the change that the call would make.
             call.proposal = Some(approval.proposal.clone()).filter(|proposal| *proposal != Proposal::default());
         });
     }
@@ -322,7 +322,7 @@ impl OpenCalls {
     fn finish<'r>(&mut self, result: &'r ToolResult, latency_ms: u64) -> (&'r CallId, CallChange<'r>) {
         let id = &result.tool_call_id;
         let mut proposal = None;
-        // This includes denied calls: the result has the text that the model received.
+        // This includes denied calls, whose result is the text that the model received.
         if let Some(call) = self.0.iter_mut().find(|call| call.tool_call_id == *id) {
             call.stage = CallStage::Done;
             call.result = Some(result.clone());
@@ -331,14 +331,14 @@ impl OpenCalls {
         (id, CallChange::Finished { result, latency_ms, proposal })
     }
 
-    /// Updates the unfinished call with this ID; if there are several, the first one.
+    /// Updates the first unfinished call with the given ID, if any.
     fn update(&mut self, id: &CallId, change: impl FnOnce(&mut OpenCall)) {
         if let Some(call) = self.0.iter_mut().find(|call| !call.is_done() && call.tool_call_id == *id) {
             change(call);
         }
     }
 
-    /// Adds a call whose response is missing in the journal.
+    /// Adds a call whose request is missing from the journal.
     fn add(&mut self, id: &CallId, tool_name: &str) -> &mut OpenCall {
         self.0.push(OpenCall::new(id.clone(), tool_name.to_owned(), None));
         let last = self.0.len() - 1;
@@ -354,7 +354,7 @@ impl OpenCall {
                 self.stage = CallStage::Done;
                 self.denied = Some(CallDenial { reason: reason.clone() });
             }
-            // The effects are applied, or discarded by a crash: another plan starts without this choice.
+            // The effects have been applied, or were lost in a crash. A new plan starts without this choice.
             Decision::Amended { amendment: Amendment::Effects { .. } } => {}
             Decision::Amended { amendment } => self.edits.amendments.push(amendment.clone()),
             Decision::Approved

@@ -1,4 +1,4 @@
-//! Changes: the effect of each record on its session, in the order of the journal.
+//! Changes that records make to a session, in journal order.
 
 use super::{CallChange, Expense, ModelChoice, OpenCall, PromptRewind};
 use crate::ports::{GoalChange, ServiceSession, TaskEnd};
@@ -8,28 +8,28 @@ use crate::protocol::{
 };
 use std::path::PathBuf;
 
-/// Outcome of one record.
+/// Result of applying a record.
 #[derive(Debug)]
 pub(crate) struct AppliedRecord<'r> {
-    /// Text of a response that was cut off before this record, and the reason.
+    /// Text of a response that was cut off before this record, with the reason.
     pub interrupted: Option<(String, &'r str)>,
-    /// Calls of the step that this record ends, with or without results.
+    /// Calls in the step that this record ends, with or without results.
     pub closed: Vec<OpenCall>,
     pub change: Change<'r>,
 }
 
-/// The change made by a record.
+/// Change that a record makes to a session.
 #[derive(Debug)]
 pub(crate) enum Change<'r> {
-    /// No visible change.
+    /// Nothing visible changed.
     None,
-    /// No change, because the journal already has this message.
+    /// Nothing changed, because the journal already contains this message.
     Repeated,
     TaskStarted {
         prompt: &'r Message,
         max_steps: u32,
     },
-    /// A message that the user added to the running task.
+    /// The user added a message to the running task.
     Steered {
         message: &'r Message,
     },
@@ -59,7 +59,7 @@ pub(crate) enum Change<'r> {
         failure: &'r Failure,
     },
     Continued,
-    /// A request without a response in the conversation.
+    /// A request was paid for but added no response to the conversation.
     Spent {
         spent: Expense,
         payer: Payer<'r>,
@@ -72,7 +72,7 @@ pub(crate) enum Change<'r> {
         spent: Expense,
     },
     CompactionUndone {
-        /// Number of tokens before the compaction; absent if the journal has no compaction to undo.
+        /// Number of tokens before the compaction; `None` if the journal contains no compaction to undo.
         tokens: Option<u64>,
     },
     Truncated {
@@ -81,7 +81,7 @@ pub(crate) enum Change<'r> {
     },
     ModelChosen {
         choice: ModelChoice,
-        /// The previous choice, if there was one.
+        /// Previous model choice, if any.
         before: Option<ModelChoice>,
     },
     BudgetSet {
@@ -110,18 +110,18 @@ pub(crate) enum Change<'r> {
         rewound: &'r Rewound,
         effect: PromptRewind<'r>,
     },
-    /// A user command was started.
+    /// The user started a command.
     UserCommandStarted {
         task_id: &'r TaskId,
         step_id: &'r StepId,
         call: &'r ToolCall,
         line: &'r str,
         shared: bool,
-        /// Whether the command is the check of the goal.
+        /// Whether the command is the goal's check.
         check: bool,
     },
     UserCommandEnded {
-        /// Absent if the start is not in the journal.
+        /// Call ID; `None` if the journal does not contain the start of the command.
         tool_call_id: Option<CallId>,
         /// Text that aye sends to the model with the next prompt.
         shared: Option<&'r str>,
@@ -139,22 +139,23 @@ pub(crate) enum Change<'r> {
     Registered {
         session: &'r ServiceSession,
     },
-    /// A record written by another version.
+    /// The record was written by another version of aye.
     Unreadable,
 }
 
-/// Purpose for which the tokens of a request without a response to the user are counted.
+/// Purpose of a request that produced no response for the user. The request's tokens are counted towards this
+/// purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Payer<'r> {
     FailedRequest,
-    /// A request from an MCP server with this name.
+    /// Request from the named MCP server.
     Server(&'r str),
-    /// A review alongside the session.
+    /// Review that runs alongside the session.
     Review,
 }
 
 impl<'r> Change<'r> {
-    /// Returns the message that this change adds to the conversation. A response without content adds none.
+    /// Returns the message that this change adds to the conversation, if any. Responses without content add none.
     pub(crate) fn message(&self) -> Option<&'r Message> {
         match self {
             Self::TaskStarted { prompt: message, .. } | Self::Steered { message } | Self::StepCompleted { message, .. } => {

@@ -1,47 +1,47 @@
-//! Goal of a session: its rounds, and its next action.
+//! Session goal: its rounds, and the action to take next.
 
 use crate::ports::GoalChange;
 use crate::protocol::{Goal, GoalReason, GoalState, GoalStatus, TaskId};
 
-/// The goal set last, and its progress.
+/// Most recently set goal, and its progress.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GoalProgress {
     pub goal: Goal,
     /// Session cost in US dollars when the goal was set.
     pub cost_before: Option<f64>,
-    /// First task for the goal. Files are compared with their state before it.
+    /// First task that worked towards the goal. Files are compared with their state before this task.
     pub first_task: Option<TaskId>,
     pub stage: GoalStage,
-    /// Reason why the goal waits for the user.
+    /// Reason why the goal is waiting for the user; `None` if it is not paused.
     pub paused: Option<GoalReason>,
     pub ended: Option<GoalReason>,
-    /// Number of failed checks.
+    /// Number of failed checks so far.
     pub failures: u32,
-    /// Number of consecutive checks that failed in the same way without a changed file.
+    /// Number of consecutive checks that failed in the same way without any file changing in between.
     pub same_failures: u32,
-    /// The last failed check.
+    /// Most recent failed check.
     pub last: Option<FailedCheck>,
-    /// Changed files that may affect the check.
+    /// Changed files that may affect the check's result.
     pub changed_check_files: Vec<String>,
-    /// Elapsed time in milliseconds without pauses, as of the last record.
+    /// Elapsed time as of the last record, excluding pauses, in milliseconds.
     pub elapsed_ms: u64,
 }
 
-/// Next stage of a round.
+/// Next stage of a goal's round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GoalStage {
-    /// The next task begins.
+    /// The next task has to be started.
     Prompt,
-    /// The model works.
+    /// The model is working.
     Task,
     /// The check is running.
     Check,
 }
 
-/// A check that failed.
+/// Check that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FailedCheck {
-    /// Outcome: `exit 101`.
+    /// Exit status, such as `exit 101`.
     pub ended: String,
     /// End of the check's output.
     pub output: String,
@@ -66,17 +66,17 @@ impl GoalProgress {
         }
     }
 
-    /// Returns whether the goal can still be reached.
+    /// Returns whether the goal has not ended yet.
     pub(crate) fn is_active(&self) -> bool {
         self.ended.is_none()
     }
 
-    /// Returns whether the goal continues without the user.
+    /// Returns whether the goal proceeds without the user.
     pub(crate) fn is_running(&self) -> bool {
         self.ended.is_none() && self.paused.is_none()
     }
 
-    /// Applies a change to the goal. A new goal replaces it.
+    /// Applies a change to the goal. Setting a goal replaces any previous one.
     pub(crate) fn apply(goal: &mut Option<Self>, change: &GoalChange) {
         if let GoalChange::Set { goal: set, cost_before } = change {
             *goal = Some(Self::new(set.clone(), *cost_before));
@@ -117,7 +117,7 @@ impl GoalProgress {
         }
     }
 
-    /// Records the start of a task.
+    /// Records that a task started.
     pub(crate) fn on_task_start(&mut self, task: &TaskId) {
         if self.is_active() {
             self.first_task.get_or_insert_with(|| task.clone());
@@ -125,17 +125,17 @@ impl GoalProgress {
         }
     }
 
-    /// Records the end of a task. The check runs next, once the goal continues.
+    /// Records that a task ended. The check runs next, once the goal continues.
     pub(crate) fn on_task_end(&mut self) {
         self.stage = GoalStage::Check;
     }
 
-    /// Records that the last task continues.
+    /// Records that the last task was continued.
     pub(crate) fn on_task_continued(&mut self) {
         self.stage = GoalStage::Task;
     }
 
-    /// Returns the goal for front ends.
+    /// Returns the goal's state for front ends.
     pub(crate) fn state(&self, cost_usd: Option<f64>, elapsed_ms: u64, message: Option<String>) -> GoalState {
         let status = match (self.ended, self.paused, self.stage) {
             (Some(GoalReason::CheckPassed), ..) => GoalStatus::Reached,

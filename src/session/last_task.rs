@@ -1,10 +1,10 @@
-//! Records since the start of the last task, for consumers that need only the state of that task.
+//! Records since the start of the last task, for code that needs only that task's state.
 
 use crate::ports::Record;
 use crate::protocol::ToolStatus;
 
-/// Returns the records since the start of the last task, and before them the last choice of a model. Without a task, returns all
-/// records.
+/// Returns the records since the start of the last task, preceded by the last model choice made before the task. If
+/// there is no task, returns all records.
 pub(crate) fn last_task_records(records: &[Record]) -> impl Iterator<Item = &Record> {
     let start = records.iter().rposition(|record| matches!(record, Record::TaskStarted { .. })).unwrap_or_default();
     let (before, task) = records.split_at(start);

@@ -1,7 +1,8 @@
-//! State of a session as recorded in its journal. Only this module interprets records.
+//! Session state as recorded in the journal. Only this module interprets records.
 //!
-//! [`SessionState::apply`] takes the records one by one and returns the changes made by each. All code that shows,
-//! summarizes or resumes a session is a view: it reads the state, or it consumes the changes in order.
+//! [`SessionState::apply`] processes one record at a time and returns the change that the record makes. Code that
+//! shows, summarizes or resumes a session is a view of this module: it either reads the state or consumes the changes
+//! in order.
 
 mod authority;
 mod call_change;

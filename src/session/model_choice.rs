@@ -1,8 +1,8 @@
-//! The user's choice of a model.
+//! Model choices made by the user.
 
 use crate::protocol::Effort;
 
-/// A model and its effort, as the user chose them.
+/// Model and reasoning effort chosen by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ModelChoice {
     pub model: String,

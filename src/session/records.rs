@@ -1,13 +1,13 @@
-//! Facts derived from a single record, independent of the records before it.
+//! Facts that follow from a single record, regardless of earlier records.
 
 use super::SessionActivity;
 use crate::ports::Record;
 use crate::protocol::{CallArguments, Mode, ToolCall};
 
-/// Maximum number of characters of a title, which is one line of a list.
+/// Maximum length of a title in characters. A title is shown as a single line in a list.
 const TITLE_CHARS: usize = 80;
 
-/// Returns whether all calls before this record have ended, even if their end cannot be read.
+/// Returns whether every call before this record has ended, even if the records of their results are unreadable.
 pub(crate) fn closes_calls(record: &Record) -> bool {
     let changes_conversation = matches!(
         record,
@@ -33,8 +33,8 @@ fn starts_or_ends_step(record: &Record) -> bool {
     )
 }
 
-/// Returns whether a stored record starts a step or a task, so that the records from it on can be shown without earlier
-/// ones.
+/// Returns whether a stored record starts a step or a task, which means that it can be shown without the earlier
+/// records.
 pub(crate) fn starts_step(json: &[u8]) -> bool {
     is_named(json, "step_started") || is_named(json, "task_started")
 }
@@ -44,14 +44,14 @@ pub(crate) fn plans_call(json: &[u8]) -> bool {
     is_named(json, "intent")
 }
 
-/// Returns whether the JSON of a record begins with this name.
+/// Returns whether a record's JSON begins with the given record name.
 fn is_named(json: &[u8], name: &str) -> bool {
     let rest = json.strip_prefix(br#"{"record":""#).and_then(|rest| rest.strip_prefix(name.as_bytes()));
     rest.is_some_and(|rest| rest.starts_with(b"\""))
 }
 
-/// Returns whether a summary may still be in progress after this record. A record of its cost does not end it, because
-/// the request may be retried.
+/// Returns whether a compaction may still be in progress after this record. A record of the compaction's cost does
+/// not end it, because the request may be retried.
 pub(crate) fn may_follow_compaction(record: &Record) -> bool {
     matches!(
         record,
@@ -67,7 +67,7 @@ pub(crate) fn may_follow_compaction(record: &Record) -> bool {
     )
 }
 
-/// Returns the session status that follows from a record; `None` if the status does not change.
+/// Returns the session's status after a record, or `None` if the record does not change it.
 pub(crate) fn status_after(record: &Record) -> Option<SessionActivity> {
     match record {
         Record::TaskStarted { .. } | Record::Decided { .. } | Record::Continued | Record::OwnStarted { .. } => {
@@ -98,7 +98,8 @@ pub(crate) fn recorded_mode(records: &[Record]) -> Option<RecordedMode> {
     })
 }
 
-/// Returns the first line of the user's prompt or command, without control characters.
+/// Returns a title: the first non-blank line of the user's prompt or command, without control characters. Returns
+/// `None` for other records.
 pub(crate) fn title(record: &Record) -> Option<String> {
     let text = match record {
         Record::TaskStarted { prompt, .. } => prompt.typed_text().to_owned(),

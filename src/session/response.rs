@@ -1,18 +1,19 @@
-//! Text of a response in several parts, for a model that stopped early and was asked to continue.
+//! Text of a response that arrives in several parts, because the model stopped early and was asked to continue.
 
 use crate::protocol::{Message, StopReason};
 
-/// The parts before the last one.
+/// Text of all parts except the last.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct ResponseParts(String);
 
 impl ResponseParts {
-    /// Returns whether aye asks the model to continue a response with this stop reason.
+    /// Returns whether aye asks the model to continue a response that ended with this stop reason.
     pub(crate) fn continues(stop_reason: StopReason) -> bool {
         matches!(stop_reason, StopReason::MaxTokens | StopReason::PauseTurn)
     }
 
-    /// Adds a response from the model. A response with calls is complete, so the next one is a new response.
+    /// Adds a response from the model. A response that contains calls is complete, so the text collected so far is
+    /// discarded.
     pub(crate) fn note(&mut self, message: &Message, stop_reason: StopReason) {
         if message.tool_calls().next().is_some() {
             self.0.clear();
@@ -21,7 +22,7 @@ impl ResponseParts {
         }
     }
 
-    /// Returns the whole text, including the last part.
+    /// Returns the text of all parts, including the last one, given in `last`.
     pub(crate) fn full_text(&self, last: &str) -> String {
         [&self.0, last].concat()
     }

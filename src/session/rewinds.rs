@@ -1,40 +1,40 @@
-//! Prompts of the conversation, and the rewinds that can be reversed.
+//! Prompts in the conversation, and the rewinds that can be redone.
 
 use crate::protocol::{Message, MessageId, RewindTarget, Rewound, TaskId};
 
-/// A prompt of the conversation.
+/// Prompt in the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Prompt {
     pub message_id: MessageId,
     pub task_id: TaskId,
-    /// The first line that is not blank.
+    /// First non-blank line of the prompt.
     pub line: String,
 }
 
-/// Effect of a rewind on the conversation.
+/// Effect that a rewind has on the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PromptRewind<'r> {
-    /// No effect.
+    /// Nothing changed.
     None,
     /// Files were restored; the conversation is unchanged.
     Files,
-    /// The conversation now ends before this message, without these prompts.
+    /// The conversation now ends before the message `from`, and `prompts` were removed from it.
     Cut { from: Option<&'r MessageId>, prompts: Vec<Prompt> },
-    /// The previous rewind was reversed; this many prompts are in the conversation again.
+    /// The previous rewind was undone. `prompts` is the number of prompts that were restored.
     Redone { prompts: usize },
 }
 
-/// The prompts of the conversation, and the rewinds after the last prompt.
+/// Prompts in the conversation, and the rewinds since the last prompt.
 #[derive(Debug, Default)]
 pub(crate) struct PromptHistory {
-    /// The prompts, oldest first.
+    /// Prompts, oldest first.
     pub prompts: Vec<Prompt>,
-    /// Prompts that each rewind removed, for rewinds that can be reversed, latest last.
+    /// Prompts removed by each rewind that can still be undone, latest last.
     undoable: Vec<Vec<Prompt>>,
 }
 
 impl PromptHistory {
-    /// Adds a prompt. Earlier rewinds can then no longer be reversed.
+    /// Adds a prompt. Earlier rewinds can then no longer be undone.
     pub(crate) fn add(&mut self, prompt: &Message) {
         self.undoable.clear();
         let line = prompt.typed_text().lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
@@ -61,7 +61,8 @@ impl PromptHistory {
         if conversation { PromptRewind::Cut { from, prompts } } else { PromptRewind::Files }
     }
 
-    /// Returns the index of the first removed prompt. A rewind into a task keeps the prompt of that task.
+    /// Returns the index of the first prompt to remove. A rewind to a step within a task preserves that task's
+    /// prompt.
     fn prompt_index(&self, from: &MessageId, target: &RewindTarget) -> usize {
         let of_message = self.prompts.iter().position(|prompt| prompt.message_id == *from);
         let of_task = || match target {

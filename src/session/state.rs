@@ -1,4 +1,4 @@
-//! State of a session after a number of records of its journal.
+//! Session state after a number of journal records.
 
 use super::calls::OpenCalls;
 use super::goal::GoalProgress;
@@ -11,68 +11,69 @@ use super::{
 use crate::ports::{Record, ServiceSession, TaskEnd};
 use crate::protocol::{Action, CallId, Failure, HistorySum, Mode, PlannedStep, PolicyLayer, QueuedMessage, StepId, ToolUses};
 
-/// Reason why a response was cut off, if no record gives one.
+/// Reason given for a cut-off response if no record states one.
 const PROCESS_ENDED: &str = "aye exited here";
 
-/// Actions of an approved plan.
+/// Actions covered by an approved plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Mandate {
-    /// Actions allowed until the task ends, as far as the policy lets a plan cover them.
+    /// Actions that are allowed until the task ends, to the extent that the policy lets a plan allow them.
     pub actions: Vec<Action>,
     /// Actions that the plan names but that still need approval.
     pub asks: Vec<Action>,
 }
 
-/// The state of a session, without its messages.
+/// Session state, excluding the messages.
 #[derive(Debug, Default)]
 pub(crate) struct SessionState {
-    /// Status according to the last record that changes it; absent if no record does.
+    /// Status set by the last record that changes it; `None` if there is no such record.
     pub status: Option<SessionActivity>,
-    /// The title, from the first prompt or from a command that the user ran before it.
+    /// Title, taken from the first prompt or from a command that the user ran before it.
     pub title: Option<String>,
-    /// Number of applied records.
+    /// Number of records applied.
     pub records: u64,
-    /// The totals of the last task.
+    /// Totals of the last task.
     pub task_totals: Totals,
     pub tool_uses: ToolUses,
-    /// The messages in the queue.
+    /// Queued messages.
     pub queue: Vec<QueuedMessage>,
-    /// The steps that the model planned for the last task.
+    /// Steps that the model planned for the last task.
     pub planned_steps: Vec<PlannedStep>,
-    /// Actions of the running task's approved plan.
+    /// Actions covered by the running task's approved plan.
     pub mandate: Mandate,
-    /// The failure that paused the task.
+    /// Failure that paused the task, if it is paused.
     pub pause: Option<Failure>,
-    /// The goal that was set last.
+    /// Most recently set goal.
     pub goal: Option<GoalProgress>,
-    /// The user's last choice.
+    /// The user's last model choice.
     pub model: Option<ModelChoice>,
-    /// The model of the last request.
+    /// Model that received the last request.
     pub asked_model: String,
-    /// The policy that was last in effect.
+    /// Policy bundles most recently in effect.
     pub policy: Option<Vec<PolicyLayer>>,
     pub mode: Option<Mode>,
     pub policy_bundle_version: Option<String>,
-    /// Session of the session service under which this session was last registered.
+    /// Most recent registration with a session service.
     pub service_session: Option<ServiceSession>,
-    /// Tenant and user: of an imported session at its origin, or as the session service knows them.
+    /// Tenant reported by the session service, or the tenant that an imported session had originally. The same
+    /// applies to `user_id`.
     pub tenant_id: Option<String>,
     pub user_id: Option<String>,
-    /// True if a compaction has started and no record has its outcome.
+    /// Whether a compaction has started and its outcome has not been recorded.
     pub is_compacting: bool,
-    /// True if the last task is open or ended before it was completed.
+    /// Whether the last task is still open or ended before it was completed.
     is_unfinished: bool,
     tally: TallyCounter,
     steps: Steps,
     calls: OpenCalls,
     rewinds: PromptHistory,
-    /// The command that the user runs.
+    /// Call of the command that the user is running.
     user_command: Option<CallId>,
-    /// Number of tokens before each compaction that was not undone.
+    /// Number of tokens before each compaction that has not been undone.
     compactions: Vec<u64>,
-    /// The text of the response that is being streamed.
+    /// Text of the response being streamed.
     partial: String,
-    /// Number of bytes of this text that are not yet part of a recorded request.
+    /// Number of bytes of streamed text that are not yet included in a request's recorded usage.
     uncounted_bytes: usize,
     parts: ResponseParts,
     response: String,
@@ -87,7 +88,7 @@ impl SessionState {
         state
     }
 
-    /// Applies one record. Records must be applied in the order of the journal.
+    /// Applies a record. Records must be applied in journal order.
     pub(crate) fn apply<'r>(&mut self, record: &'r Record) -> AppliedRecord<'r> {
         self.records += 1;
         if !self.tally.add(&TallyEntry::from(record)) {
@@ -107,7 +108,7 @@ impl SessionState {
         AppliedRecord { interrupted, closed, change: self.change(record) }
     }
 
-    /// Returns the streamed text that was cut off, if the record shows that it was.
+    /// Returns the streamed text and the reason if this record shows that the response was cut off.
     fn interrupt<'r>(&mut self, record: &'r Record) -> Option<(String, &'r str)> {
         let reason = match record {
             Record::PartialAnswer { text, .. } => {
@@ -296,7 +297,8 @@ impl SessionState {
         }
     }
 
-    /// Applies a record about a request without a response to the user, or about a change of the sent messages.
+    /// Applies a record about a request that produced no response for the user, or about a change to the messages
+    /// that are sent.
     fn change_context<'r>(&mut self, record: &'r Record) -> Change<'r> {
         match record {
             Record::Wasted { usage, cost_usd, estimated, .. } => {
@@ -391,22 +393,22 @@ impl SessionState {
         self.tally.tally
     }
 
-    /// Returns the totals of the session.
+    /// Returns the session totals.
     pub(crate) fn totals(&self) -> Totals {
         self.tally.tally.totals
     }
 
-    /// Returns the last task; `None` if a rewind removed it from the conversation.
+    /// Returns the last task, or `None` if there is none or a rewind removed it from the conversation.
     pub(crate) fn task(&self) -> Option<&TaskProgress> {
         self.steps.task.as_ref()
     }
 
-    /// Returns the last completed step.
+    /// Returns the ID of the last completed step.
     pub(crate) fn step_cursor(&self) -> Option<&StepId> {
         self.steps.last_step()
     }
 
-    /// Returns the calls of the open step.
+    /// Returns the calls in the open step.
     pub(crate) fn calls(&self) -> &[OpenCall] {
         self.calls.list()
     }
@@ -415,27 +417,28 @@ impl SessionState {
         self.calls().iter().rev().find(|call| call.tool_call_id == *id)
     }
 
-    /// Removes and returns the calls of the open step.
+    /// Removes and returns the calls in the open step.
     pub(crate) fn take_calls(&mut self) -> Vec<OpenCall> {
         self.calls.close()
     }
 
-    /// Returns the prompts of the conversation.
+    /// Returns the prompts in the conversation.
     pub(crate) fn prompts(&self) -> &[Prompt] {
         &self.rewinds.prompts
     }
 
-    /// Returns the text of a response that is cut off at the end of the journal, and the reason.
+    /// Returns the text of a response that was cut off at the end of the journal, with the reason, or `None` if no
+    /// response was cut off.
     pub(crate) fn interrupted_answer(&self) -> Option<(&str, &'static str)> {
         (!self.partial.is_empty()).then_some((self.partial.as_str(), PROCESS_ENDED))
     }
 
-    /// Returns the number of bytes of a paid response that no record includes.
+    /// Returns the number of bytes of streamed response text that no recorded usage includes.
     pub(crate) fn uncounted_bytes(&self) -> usize {
         self.uncounted_bytes
     }
 
-    /// Returns the whole text of the last response of the last task.
+    /// Returns the full text of the last task's last response.
     pub(crate) fn last_response(&self) -> &str {
         &self.response
     }
@@ -445,7 +448,7 @@ impl SessionState {
         self.queue.is_empty() && !self.is_unfinished && !self.goal.as_ref().is_some_and(GoalProgress::is_active)
     }
 
-    /// Returns the totals of the session and of its last task, for a screen that shows only the end.
+    /// Returns the totals of the session and of its last task, for a screen that shows only the end of the session.
     pub(crate) fn history_sum(&self) -> HistorySum {
         let (session, task) = (self.totals(), self.task_totals);
         HistorySum {

@@ -1,8 +1,8 @@
-//! Status of a session in lists: idle, running, waiting or paused.
+//! Session status in lists: idle, running, waiting or paused.
 
 use serde::Serialize;
 
-/// Status of a session according to the last record that changes it.
+/// Session status set by the last record that changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SessionActivity {
@@ -24,7 +24,7 @@ impl SessionActivity {
         }
     }
 
-    /// Returns the status with this name; idle for an unknown name.
+    /// Returns the status with the given name, or `Idle` if the name is unknown.
     pub(crate) fn parse(text: &str) -> Self {
         [Self::Running, Self::Waiting, Self::Paused].into_iter().find(|status| status.as_str() == text).unwrap_or(Self::Idle)
     }

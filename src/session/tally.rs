@@ -1,5 +1,5 @@
-//! Totals of a session: tasks, steps, tokens and cost. They are computed in one place for the session state and for the
-//! session list, which reads only the counted part of each record.
+//! Session totals: tasks, steps, tokens and cost. The session state shares this code with the session list, which
+//! parses only those fields of each record that are counted.
 
 use super::task::ends_step;
 use crate::ports::Record;
@@ -9,28 +9,28 @@ use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// Number of recent messages that are compared to recognize a repeated message.
+/// Number of most recent messages against which a new message is compared to detect repetitions.
 const RECENT_MESSAGES: usize = 3;
 
-/// Tokens and cost of one request.
+/// Token usage and cost of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Expense {
     pub usage: Usage,
-    /// Cost in US dollars; absent if the price is unknown.
+    /// Cost in US dollars; `None` if the price is unknown.
     pub cost_usd: Option<f64>,
-    /// True if the provider reported only part of the usage.
+    /// Whether the provider reported only part of the usage.
     pub estimated: bool,
 }
 
-/// Sum over several requests.
+/// Usage and cost summed over several requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Totals {
     pub usage: Usage,
-    /// Cost in US dollars of the requests with a known price; absent if there are none.
+    /// Cost in US dollars of all requests with a known price; `None` if there are none.
     pub cost_usd: Option<f64>,
-    /// True if a part is estimated.
+    /// Whether any part of the sum is estimated.
     pub estimated: bool,
-    /// True if the price of a part is unknown.
+    /// Whether the price of any request is unknown.
     unpriced: bool,
 }
 
@@ -50,7 +50,7 @@ impl Totals {
         Expense { usage: self.usage, cost_usd: self.cost_usd, estimated: self.estimated }
     }
 
-    /// Adds another sum.
+    /// Adds another sum to this one.
     pub(crate) fn add_all(&mut self, other: &Self) {
         self.usage += other.usage;
         self.estimated |= other.estimated;
@@ -64,29 +64,29 @@ impl Totals {
         self.usage.input_tokens + self.usage.output_tokens
     }
 
-    /// Returns the total cost in US dollars; absent if the price of any part is unknown.
+    /// Returns the total cost in US dollars, or `None` if the price of any request is unknown.
     pub(crate) fn whole_cost_usd(&self) -> Option<f64> {
         self.cost_usd.filter(|_| !self.unpriced)
     }
 }
 
-/// The totals of a session.
+/// Session totals.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Tally {
     pub tasks: u64,
-    /// Completed steps of all tasks.
+    /// Number of completed steps in all tasks.
     pub steps: u64,
     pub totals: Totals,
-    /// Messages in the queue.
+    /// Number of queued messages.
     pub queued: u64,
 }
 
-/// Counted part of a record.
+/// Counted fields of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TallyEntry<'a> {
     step: Step,
     spent: Option<Expense>,
-    /// The ID of the message that it adds to the conversation.
+    /// ID of the message that the record adds to the conversation.
     message_id: Option<Cow<'a, str>>,
     model: Option<Cow<'a, str>>,
     is_answer: bool,
@@ -98,17 +98,17 @@ impl TallyEntry<'_> {
         self.step == Step::TaskStarted
     }
 
-    /// Returns the usage of a request; `None` for other records.
+    /// Returns the usage and cost of a request, or `None` for other records.
     pub(crate) fn expense(&self) -> Option<Expense> {
         self.spent
     }
 
-    /// Returns the model of the request, if the record names it.
+    /// Returns the request's model, if the record contains it.
     pub(crate) fn model(&self) -> Option<&str> {
         self.model.as_deref()
     }
 
-    /// Returns the model of a response in the conversation.
+    /// Returns the model that wrote a response in the conversation, or `None` for other records.
     pub(crate) fn answering_model(&self) -> Option<&str> {
         self.model().filter(|_| self.is_answer)
     }
@@ -123,7 +123,7 @@ impl TallyEntry<'_> {
 enum Step {
     TaskStarted,
     Started(u32),
-    /// The started step has a response without calls.
+    /// The current step received a response without calls.
     Answered,
     Completed(u32),
     TaskEnded(u32),
@@ -131,19 +131,19 @@ enum Step {
     Other,
 }
 
-/// Counter for the records of a session, which must be added in order.
+/// Counts the records of a session. Records must be added in journal order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TallyCounter {
     pub tally: Tally,
-    /// Counted steps of the last task.
+    /// Number of steps already counted for the last task.
     last_task: u64,
-    /// Number of the started step in the task.
+    /// Number of the current step within its task; 0 if no step is open.
     started: u32,
     recent: VecDeque<String>,
 }
 
 impl TallyCounter {
-    /// Counts a record. Returns false if the journal already has its message, so that it is not counted.
+    /// Counts a record. Returns `false` without counting it if the journal already contains its message.
     pub(crate) fn add(&mut self, entry: &TallyEntry<'_>) -> bool {
         if let Some(id) = &entry.message_id {
             if self.recent.iter().any(|recent| recent == id) {
@@ -162,13 +162,13 @@ impl TallyCounter {
                 self.tally.tasks += 1;
                 (self.last_task, self.started) = (0, 0);
             }
-            // A step that is started again counts once; an incomplete step does not count.
+            // A restarted step counts only once, and an incomplete step does not count.
             Step::Started(number) => {
                 self.complete(number.saturating_sub(1));
                 self.started = number;
             }
             Step::Answered if self.started > 0 => self.complete(self.started),
-            // If a task is continued after its end, its count continues too.
+            // If a task continues after it has ended, its count continues too.
             Step::Completed(steps) | Step::TaskEnded(steps) => {
                 self.complete(steps);
                 self.started = 0;
@@ -227,7 +227,7 @@ impl<'a> From<&'a Record> for TallyEntry<'a> {
     }
 }
 
-/// The fields of a record that are counted; all others are skipped.
+/// Record fields that are counted. All other fields are skipped.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Fields<'a> {
@@ -276,7 +276,7 @@ struct PartKind {
 }
 
 impl MessageFields {
-    /// Returns whether the step ends, like the function `ends_step`, for a stored record.
+    /// Returns whether the message ends the step. Equivalent to the function `ends_step`, but for a stored record.
     fn ends_step(&self, stop_reason: Option<StopReason>) -> bool {
         !self.content.is_empty()
             && self.content.iter().all(|part| part.name != "tool_call")
@@ -285,7 +285,7 @@ impl MessageFields {
 }
 
 impl<'a> TallyEntry<'a> {
-    /// Parses the counted part of a stored record; `None` if it cannot be read.
+    /// Parses the counted fields of a stored record. Returns `None` if the record cannot be parsed.
     pub(crate) fn parse(json: &'a [u8]) -> Option<Self> {
         let Fields { record, step_count, usage, cost_usd, estimated, prompts, stop_reason, message, model, compaction, server } =
             serde_json::from_slice(json).ok()?;

@@ -1,15 +1,15 @@
-//! Last task of a session: its prompt, its steps and its progress.
+//! Last task of a session: its prompt, steps and progress.
 
 use crate::ports::TaskEnd;
 use crate::protocol::{Message, StepId, StopReason, TaskId};
 
-/// The last task of a session.
+/// Last task of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskProgress {
     pub task_id: TaskId,
     pub prompt: String,
     pub stage: TaskStage,
-    /// Completed steps.
+    /// Number of completed steps.
     pub step_count: u32,
     pub max_steps: u32,
 }
@@ -42,7 +42,7 @@ impl TaskStage {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 
-    /// Returns whether the task has neither ended nor been paused.
+    /// Returns whether the task is neither ended nor paused.
     pub(crate) fn is_open(self) -> bool {
         matches!(self, Self::Running | Self::Waiting)
     }
@@ -58,22 +58,23 @@ impl From<&TaskEnd> for TaskStage {
     }
 }
 
-/// Returns whether the step is complete after this response, so that the next record only confirms its end.
+/// Returns whether this response completes its step, which means that the next record only confirms the end of the
+/// step.
 pub(crate) fn ends_step(message: &Message, stop_reason: StopReason) -> bool {
     !message.content.is_empty() && message.tool_calls().next().is_none() && stop_reason != StopReason::Cancelled
 }
 
-/// Latest task and step of a session.
+/// Latest task and step in a session.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
     pub task: Option<TaskProgress>,
-    /// The last step whose end is recorded.
+    /// Last step whose end has been recorded.
     cursor: Option<StepId>,
-    /// The running step, and its number in the task.
+    /// Running step, with its number in the task.
     current: Option<(StepId, u32)>,
-    /// Whether the running step has its response and is complete although no record confirms it yet.
+    /// Whether the running step has received a response that completes it but has not been recorded as completed.
     is_answered: bool,
-    /// Number of steps that one run adds to the limit of the task.
+    /// Number of steps by which each run raises the task's step limit.
     steps_per_run: u32,
 }
 
@@ -91,20 +92,20 @@ impl Steps {
     }
 
     pub(crate) fn start_step(&mut self, step_id: &StepId, step_count: u32) {
-        // A step that is followed by the next one was completed; one that is started again was not.
+        // A step is complete once a later step follows it, but not if the same step starts again.
         if let Some((before, _)) = self.current.take().filter(|(_, count)| *count < step_count) {
             self.cursor = Some(before);
         }
         self.current = Some((step_id.clone(), step_count));
         self.is_answered = false;
         self.complete(step_count.saturating_sub(1));
-        // A step beyond the limit shows that another run continued the task.
+        // A step beyond the limit shows that the task was continued by another run.
         if self.task.as_ref().is_some_and(|task| step_count > task.max_steps) {
             self.add_steps();
         }
     }
 
-    /// Records the response of the running step.
+    /// Records a response to the running step.
     pub(crate) fn answer(&mut self, message: &Message, stop_reason: StopReason) {
         if let Some((_, count)) = self.current.as_ref().filter(|_| ends_step(message, stop_reason)) {
             self.complete(*count);
@@ -128,7 +129,7 @@ impl Steps {
         }
     }
 
-    /// Continues the task. A task that had ended gets the same number of additional steps.
+    /// Continues the task. If the task had ended, it is granted the same number of additional steps.
     pub(crate) fn continue_task(&mut self) {
         if self.task.as_ref().is_some_and(|task| matches!(task.stage, TaskStage::Failed | TaskStage::Cancelled)) {
             self.add_steps();
@@ -149,14 +150,14 @@ impl Steps {
         }
     }
 
-    /// Removes the task if `is_gone` returns true for its ID.
+    /// Removes the task if `is_gone` returns `true` for its ID.
     pub(crate) fn drop_task(&mut self, mut is_gone: impl FnMut(&TaskId) -> bool) {
         if self.task.as_ref().is_some_and(|task| is_gone(&task.task_id)) {
             self.task = None;
         }
     }
 
-    /// Returns the last completed step.
+    /// Returns the ID of the last completed step.
     pub(crate) fn last_step(&self) -> Option<&StepId> {
         let answered = self.current.as_ref().filter(|_| self.is_answered).map(|(step, _)| step);
         answered.or(self.cursor.as_ref())

@@ -1,4 +1,4 @@
-//! State of a session after single records, and after any sequence of them.
+//! Tests of the session state after individual records and after arbitrary sequences of records.
 
 use super::{CallDenial, CallStage, Change, OpenCall, PromptRewind, SessionState, TallyCounter, TallyEntry, Totals};
 use crate::ports::{Record, TaskEnd};
