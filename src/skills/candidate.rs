@@ -1,4 +1,4 @@
-//! Directories in a folder of skills that may be skills.
+//! Directories within a skill folder that may be skills.
 
 use super::SKILL_FILE;
 use super::origin::Origin;
@@ -6,81 +6,83 @@ use super::tree::{Detail, PinnedFile, SkillTree, read_tree};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of skills in a folder.
+/// Maximum number of skills per folder.
 pub(super) const MAX_SKILLS: usize = 200;
-/// Maximum number of entries of a folder that are examined.
+/// Maximum number of directory entries examined per folder.
 const MAX_ENTRIES: usize = 10_000;
 /// Maximum size of a `SKILL.md`, in bytes.
 const SKILL_BYTES: u64 = 256 << 10;
-/// Maximum total bytes of the hashed files of a folder.
+/// Maximum total size of hashed files per folder, in bytes.
 const FOLDER_BYTES: u64 = 64 << 20;
-/// Maximum total number of hashed files of a folder.
+/// Maximum total number of hashed files per folder.
 const FOLDER_FILES: usize = 2_000;
 
-/// A folder that can contain skills.
+/// Folder that can contain skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Folder {
     pub path: PathBuf,
-    /// Path for display: `~/.claude/skills`.
+    /// Display path, such as `~/.claude/skills`.
     pub shown: String,
     pub origin: Origin,
-    /// Directory that must contain the folder, its skills and the targets of their symlinks; `None` for no restriction.
+    /// Directory that must contain the folder, its skills and the targets of their symlinks; `None` if there is no
+    /// such restriction.
     pub boundary: Option<PathBuf>,
-    /// Directories that a skill must not contain, such as the home directory.
+    /// Directories that a skill's directory must not contain, such as the home directory.
     pub kept_apart: Vec<PathBuf>,
 }
 
-/// A directory that may be a skill.
+/// Directory that may be a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
-    /// Name of the directory.
+    /// Directory name.
     pub name: String,
-    /// Directory path without symlinks.
+    /// Directory path with symlinks resolved.
     pub real: PathBuf,
-    /// Directory path for display: `.claude/skills/pdf`.
+    /// Display path of the directory, such as `.claude/skills/pdf`.
     pub shown: String,
     pub origin: Origin,
     pub contents: CandidateContents,
 }
 
-/// The content of a candidate.
+/// Content found in a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CandidateContents {
     Read {
         /// Content of `SKILL.md`.
         text: Vec<u8>,
-        /// All files with their hashes; `None` for one of the user's own skills, whose files are not pinned.
+        /// Every file with its hash; `None` for the user's own skills, whose files are not pinned.
         files: Option<Vec<PinnedFile>>,
-        /// Entries that are not part of the skill, each with the reason.
+        /// Entries that are not part of the skill, each with the reason why.
         left_out: Vec<(String, String)>,
     },
-    /// A symlink that points outside the boundary.
+    /// The directory or its `SKILL.md` is a symlink to a path outside the boundary.
     Outside { to: PathBuf },
-    /// The directory is not usable, for this reason.
+    /// The directory cannot be used for the given reason.
     Closed { why: String },
 }
 
-/// The content of a folder.
+/// Content found in a skill folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FolderContents {
-    /// The skills, sorted by name.
+    /// Candidates, sorted by name.
     pub candidates: Vec<Candidate>,
-    /// Number of directories beyond the limit, which were not examined.
+    /// Number of directories that were not examined because the folder exceeds the limit.
     pub rest: usize,
     /// Reason why the folder itself cannot be used.
     pub problem: Option<String>,
-    /// Target of the folder, if it is a symlink that points outside the boundary.
+    /// Target of the folder's symlink, if it points outside the boundary.
     pub outside: Option<PathBuf>,
 }
 
-/// Remaining limit on the content of a folder that may be hashed.
+/// Amount of content in a folder that may still be hashed.
 struct HashBudget {
     bytes: u64,
     files: usize,
 }
 
 impl Folder {
-    /// Returns the skills of the folder. Directories in `seen` were already found in another folder and are skipped.
+    /// Returns the candidates in the folder. Directories in `seen`, which were already found in another folder, are
+    /// skipped.
     pub(crate) fn contents(&self, seen: &mut HashSet<PathBuf>) -> FolderContents {
         let mut contents = FolderContents::default();
         if self.path.symlink_metadata().is_err() {
@@ -104,7 +106,7 @@ impl Folder {
         let mut budget = HashBudget::default();
         for name in names {
             let path = self.path.join(&name);
-            // Most entries that are not skills are files, or directories with other content.
+            // Most entries without a `SKILL.md` are files or unrelated directories.
             if path.join(SKILL_FILE).symlink_metadata().is_err() {
                 continue;
             }
@@ -119,12 +121,12 @@ impl Folder {
         contents
     }
 
-    /// Returns the skill in the directory of this name.
+    /// Returns the candidate in the directory with the given name.
     pub(super) fn find(&self, name: &str) -> Option<Candidate> {
         self.candidate(name.to_owned(), self.path.join(name), &mut HashSet::new(), &mut HashBudget::default())
     }
 
-    /// Reads one directory; `None` if it was already found in another folder.
+    /// Reads a single directory. Returns `None` if it was already found in another folder.
     fn candidate(
         &self,
         name: String,
@@ -189,7 +191,7 @@ impl Default for HashBudget {
 }
 
 impl HashBudget {
-    /// Returns whether the files of a skill fit into the remaining limit.
+    /// Deducts a skill's files from the budget. Returns whether they fit.
     fn take(&mut self, tree: &SkillTree) -> bool {
         let bytes: u64 = tree.files.iter().map(|file| file.bytes).sum();
         let fits = bytes <= self.bytes && tree.files.len() <= self.files;
@@ -200,7 +202,7 @@ impl HashBudget {
 }
 
 impl Candidate {
-    /// Returns the file of the skill for display.
+    /// Returns the display path of the skill's `SKILL.md`.
     pub(crate) fn file(&self) -> String {
         format!("{}/{SKILL_FILE}", self.shown)
     }

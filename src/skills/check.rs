@@ -1,4 +1,4 @@
-//! Checks of the skills in a directory, whose errors are for the authors.
+//! Checks the skills in a folder and reports their errors to the skill author.
 
 use super::SKILL_FILE;
 use super::candidate::{Candidate, CandidateContents, Folder};
@@ -8,7 +8,7 @@ use super::tree::{Detail, read_tree};
 use serde::Serialize;
 use std::collections::HashSet;
 
-/// The errors in one file of a skill or an agent.
+/// Errors and warnings for a skill or agent file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct SkillReport {
     pub file: String,
@@ -16,7 +16,7 @@ pub(crate) struct SkillReport {
     pub warnings: Vec<Fault>,
 }
 
-/// Returns the errors in each skill of a folder, and in the folder itself.
+/// Reports the errors in the folder and in each of its skills.
 pub(crate) fn check(folder: &Folder) -> Vec<SkillReport> {
     let contents = folder.contents(&mut HashSet::new());
     let of_folder =
@@ -31,7 +31,7 @@ pub(crate) fn check(folder: &Folder) -> Vec<SkillReport> {
     reports
 }
 
-/// Returns the errors in the skill in one directory of a folder.
+/// Reports the errors in a single skill of a folder. Returns `None` if there is no such skill.
 pub(crate) fn check_one(folder: &Folder, name: &str) -> Option<SkillReport> {
     folder.find(name).as_ref().map(report)
 }
@@ -42,7 +42,7 @@ fn report(candidate: &Candidate) -> SkillReport {
         |message: String| SkillReport { file: file.clone(), errors: vec![Fault::general(message)], warnings: Vec::new() };
     let (text, left_out) = match &candidate.contents {
         CandidateContents::Read { text, left_out, files: Some(_) } => (text, left_out.clone()),
-        // The files of the user's skills are not read otherwise.
+        // The files of the user's own skills have not been read at this point.
         CandidateContents::Read { text, files: None, .. } => match read_tree(&candidate.real, &candidate.real, Detail::Listed) {
             Ok(tree) => (text, tree.left_out),
             Err(why) => return failed(why),

@@ -1,11 +1,11 @@
-//! Errors in a file, each with its line.
+//! Errors in a file, with line numbers.
 
 use serde::Serialize;
 
-/// An error in a file.
+/// Error in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Fault {
-    /// Line number, from 1; `None` if the error does not concern a single line.
+    /// Line number (1-based); `None` if the error does not concern a particular line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     pub message: String,
@@ -20,7 +20,7 @@ impl Fault {
         Self { line: None, message: message.into() }
     }
 
-    /// Returns the fault with its file and line: `.claude/skills/pdf/SKILL.md:3: …`.
+    /// Returns the message prefixed with the file and line: `.claude/skills/pdf/SKILL.md:3: …`.
     pub(crate) fn with_file(&self, file: &str) -> String {
         match self.line {
             Some(line) => format!("{file}:{line}: {}", self.message),

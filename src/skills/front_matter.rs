@@ -1,4 +1,4 @@
-//! Front matter: the YAML between two `---` lines at the start of a file.
+//! Front matter: YAML between two `---` lines at the start of a file.
 
 use super::fault::Fault;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
@@ -6,28 +6,28 @@ use std::iter::Peekable;
 
 /// Maximum size of the front matter, in bytes.
 const MAX_BYTES: usize = 64 << 10;
-/// Maximum number of nested values.
+/// Maximum nesting depth of values.
 const MAX_DEPTH: usize = 16;
 
-/// A value of a key.
+/// Value of a front matter key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FrontMatterValue {
     Text(String),
     List(Vec<String>),
-    /// A mapping, or a list that contains values other than text.
+    /// Mapping, or a list that contains values other than text.
     Nested,
 }
 
-/// A key with its value.
+/// Front matter key and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FrontMatterEntry {
     pub key: String,
     pub value: FrontMatterValue,
-    /// Line of the key in the file, from 1.
+    /// Line of the file on which the key appears (1-based).
     pub line: usize,
 }
 
-/// The parts of a file.
+/// Front matter entries and body of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FrontMatterFile<'a> {
     pub entries: Vec<FrontMatterEntry>,
@@ -37,19 +37,19 @@ pub(crate) struct FrontMatterFile<'a> {
 
 type Events<'a> = Peekable<Parser<'a, saphyr_parser::StrInput<'a>>>;
 
-/// Splits a file into the entries of its front matter and its body.
+/// Parses a file into its front matter entries and its body.
 ///
 /// # Errors
-/// Returns an error if the front matter is missing, not closed, too long, or not a YAML mapping.
+/// Returns an error if the front matter is missing, unterminated, too long, or not a YAML mapping.
 pub(crate) fn parse(text: &str) -> Result<FrontMatterFile<'_>, Fault> {
     let (header, body) = split_front_matter(text)?;
     Ok(FrontMatterFile { entries: entries(header)?, body })
 }
 
-/// Splits a file into its front matter and its body, without parsing them.
+/// Splits a file into its front matter and its body without parsing either.
 ///
 /// # Errors
-/// Returns an error if the front matter is missing, not closed or too long.
+/// Returns an error if the front matter is missing, unterminated or too long.
 pub(crate) fn split_front_matter(text: &str) -> Result<(&str, &str), Fault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.split_inclusive('\n').next().unwrap_or_default();
@@ -73,7 +73,7 @@ pub(crate) fn split_front_matter(text: &str) -> Result<(&str, &str), Fault> {
     Err(Fault::at(1, "the front matter is not closed; end it with a line `---`"))
 }
 
-/// Returns the line in the file for a position in the front matter, which begins in the second line.
+/// Converts a position in the front matter to a line number in the file. The front matter begins on line 2.
 fn line_number(span: Span) -> usize {
     span.start.line() + 1
 }
@@ -91,7 +91,7 @@ fn next<'a>(events: &mut Events<'a>) -> Result<Option<(Event<'a>, Span)>, Fault>
     }
 }
 
-/// Returns the entries of a YAML mapping.
+/// Parses a YAML mapping into entries.
 fn entries(header: &str) -> Result<Vec<FrontMatterEntry>, Fault> {
     let mut events = Parser::new_from_str(header).peekable();
     let mut entries: Vec<FrontMatterEntry> = Vec::new();
@@ -133,7 +133,7 @@ fn value(events: &mut Events<'_>) -> Result<FrontMatterValue, Fault> {
     }
 }
 
-/// Returns the text of a scalar; `None` for an empty plain value and for `~`.
+/// Returns the text of a scalar. A plain `~`, which means null in YAML, becomes an empty string.
 fn scalar(text: &str, style: ScalarStyle) -> String {
     if style == ScalarStyle::Plain && text == "~" { String::new() } else { text.to_owned() }
 }
@@ -153,7 +153,7 @@ fn list(events: &mut Events<'_>) -> Result<FrontMatterValue, Fault> {
     Ok(if is_nested { FrontMatterValue::Nested } else { FrontMatterValue::List(items) })
 }
 
-/// Skips the rest of a value that was started.
+/// Skips the rest of a nested value whose start event has already been consumed.
 fn skip(events: &mut Events<'_>) -> Result<(), Fault> {
     let mut depth = 1;
     while let Some((event, span)) = next(events)? {

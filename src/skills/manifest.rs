@@ -1,20 +1,20 @@
-//! Manifest of a skill (`SKILL.md`): its front matter, which is checked, and its instructions.
+//! Skill manifest (`SKILL.md`): its validated front matter, and its instructions.
 
 use super::fault::Fault;
 use super::front_matter::{FrontMatterEntry, FrontMatterValue, parse};
 use crate::text::clean_line;
 
-/// Maximum number of characters of a name.
+/// Maximum length of a skill name, in characters.
 const NAME_CHARS: usize = 64;
-/// Maximum number of characters of a description.
+/// Maximum length of a description, in characters.
 const DESCRIPTION_CHARS: usize = 1024;
 const HINT_CHARS: usize = 100;
-/// Maximum number of entries of `allowed-tools`.
+/// Maximum number of entries in `allowed-tools`.
 const MAX_TOOLS: usize = 100;
 
-/// Keys that are only informational.
+/// Informational keys, which have no effect.
 const INFORMATIVE: &[&str] = &["license", "compatibility", "metadata", "version", "author", "tags"];
-/// Keys of other agents that have no effect in aye.
+/// Keys defined by other agents, which have no effect in aye.
 const OF_OTHERS: &[&str] = &[
     "model",
     "effort",
@@ -31,33 +31,34 @@ const OF_OTHERS: &[&str] = &[
     "disallowed-tools",
 ];
 
-/// A skill as described by its file.
+/// Skill as described by its `SKILL.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub name: String,
-    /// Description on one line, without control characters.
+    /// One-line description without control characters.
     pub description: String,
     pub argument_hint: Option<String>,
-    /// Tools that the skill needs; `None` if the file lists none. While the skill is active, other tools need approval.
+    /// Tools that the skill needs; `None` if the file does not list any. While the skill is active, all other tools
+    /// require approval.
     pub allowed_tools: Option<Vec<String>>,
     /// Whether the model may load the skill.
     pub for_model: bool,
-    /// Whether the user may call the skill by its name.
+    /// Whether the user may invoke the skill by name.
     pub for_user: bool,
-    /// Instructions after the front matter.
+    /// Instructions that follow the front matter.
     pub body: String,
 }
 
-/// The result of reading a file.
+/// Result of parsing a manifest.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedManifest {
-    /// The skill; `None` if there are errors.
+    /// Parsed manifest; `None` if there are errors.
     pub manifest: Option<Manifest>,
     pub errors: Vec<Fault>,
     pub warnings: Vec<Fault>,
 }
 
-/// The fields read so far.
+/// Front matter fields read so far.
 #[derive(Default)]
 struct SkillFields {
     name: Option<(String, usize)>,
@@ -71,7 +72,7 @@ struct SkillFields {
 }
 
 impl Manifest {
-    /// Parses a file. `directory`: name of the directory that contains it.
+    /// Parses a `SKILL.md`. `directory` is the name of the directory that contains it.
     pub(crate) fn read(directory: &str, bytes: &[u8]) -> ParsedManifest {
         let failed = |fault: Fault| ParsedManifest { errors: vec![fault], ..ParsedManifest::default() };
         if let Some(fault) = wrong_name(directory).map(Fault::general) {
@@ -109,7 +110,7 @@ impl SkillFields {
         }
     }
 
-    /// Returns the text of a key as one line.
+    /// Returns a key's text as a single line, or records an error if the value is not text.
     fn line_of_text(&mut self, entry: FrontMatterEntry) -> Option<String> {
         let FrontMatterValue::Text(text) = entry.value else {
             self.errors.push(Fault::at(entry.line, format!("`{}` must be text", entry.key)));
@@ -119,7 +120,7 @@ impl SkillFields {
     }
 
     fn take_hint(&mut self, entry: FrontMatterEntry) {
-        // `[file]` without quotes is a list.
+        // In YAML, `[file]` without quotes is a list.
         let hint = match entry.value {
             FrontMatterValue::List(items) => format!("[{}]", items.join(", ")),
             FrontMatterValue::Text(text) => text,
@@ -183,8 +184,8 @@ impl SkillFields {
         ParsedManifest { manifest, errors: self.errors, warnings: self.warnings }
     }
 
-    /// Returns the name of the skill, which is that of its directory: many public skills have another name in their
-    /// front matter.
+    /// Returns the skill's name, which is always the name of its directory. Many public skills have a different name
+    /// in their front matter.
     fn take_name(&mut self, directory: &str) -> String {
         match self.name.take() {
             None => {
@@ -225,7 +226,7 @@ impl SkillFields {
     }
 }
 
-/// Returns the error in the name of a skill or a plugin; `None` if it is valid.
+/// Returns a description of what is wrong with the name of a skill or plugin, or `None` if the name is valid.
 pub(crate) fn wrong_name(name: &str) -> Option<String> {
     let shown = name.chars().take(NAME_CHARS).collect::<String>();
     let shown = shown.escape_debug();
@@ -243,7 +244,7 @@ pub(crate) fn wrong_name(name: &str) -> Option<String> {
     }
 }
 
-/// Splits `Read, Bash(git log:*) Grep` at commas and spaces outside of parentheses.
+/// Splits a list such as `Read, Bash(git log:*) Grep` at commas and spaces that are not within parentheses.
 pub(crate) fn split_tools(text: &str) -> Vec<String> {
     let (mut tools, mut tool, mut depth) = (Vec::new(), String::new(), 0_usize);
     for letter in text.chars() {

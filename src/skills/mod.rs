@@ -1,5 +1,6 @@
-//! Skills: directories with a `SKILL.md` that instructs the model, and with the files that it uses. This module reads
-//! and checks skills and resolves precedence. It does not decide whether a skill may be used.
+//! Skills: directories that contain a `SKILL.md` with instructions for the model, and other files used by the skill.
+//! This module reads and validates skills and resolves their precedence, but does not decide whether a skill may be
+//! used.
 
 mod candidate;
 mod check;
@@ -23,10 +24,10 @@ pub(crate) use skill::Skill;
 pub(crate) use tree::PinnedFile;
 pub(crate) use unused::{BrokenFile, HiddenFile, broken_notice};
 
-/// Name of the file with the instructions of a skill.
+/// Name of the file that contains a skill's instructions.
 pub(crate) const SKILL_FILE: &str = "SKILL.md";
-/// Folders of a project that can contain skills. Of two skills with the same name, the one in the earlier folder is
-/// used.
+/// Project folders that can contain skills. If two skills have the same name, the one in the earlier folder takes
+/// precedence.
 pub(crate) const PROJECT_FOLDERS: [&str; 3] = [".aye/skills", ".agents/skills", ".claude/skills"];
-/// Folders of skills in the home directory, searched after `skills` in the config directory.
+/// Skill folders in the home directory, searched after `skills` in the config directory.
 pub(crate) const HOME_FOLDERS: [&str; 2] = [".agents/skills", ".claude/skills"];

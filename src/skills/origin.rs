@@ -1,8 +1,8 @@
-//! Owners of skills.
+//! Skill origins.
 
 use serde::Serialize;
 
-/// The owner of a skill.
+/// Owner of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Origin {

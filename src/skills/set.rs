@@ -1,4 +1,4 @@
-//! Skills of a session: usable skills, with precedence among equal names, and unusable ones.
+//! A session's skills: usable and unusable skills, and the precedence among skills with the same name.
 
 use super::candidate::{Candidate, CandidateContents, Folder, FolderContents, MAX_SKILLS};
 use super::fault::Fault;
@@ -9,40 +9,40 @@ use super::unused::{BrokenFile, HiddenFile, broken_notice};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// The usable skills, and the unusable ones.
+/// All skills found for a session, usable or not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SkillSet {
-    /// Skills by name.
+    /// Usable skills, sorted by name.
     pub skills: Vec<Skill>,
     pub broken: Vec<BrokenFile>,
     pub hidden: Vec<HiddenFile>,
-    /// Messages about folders that were not read completely.
+    /// Messages about folders that were only partly read.
     pub limits: Vec<String>,
 }
 
-/// Locations of skills.
+/// Locations of a session's skills.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SkillFolders {
-    /// Skills of a trusted project, with the content that the user trusted.
+    /// Skill folders of a trusted project, with the content that the user trusted.
     pub project: Vec<FolderContents>,
-    /// Workspace that must contain the targets of the skills' symlinks.
+    /// Workspace, which must contain the targets of symlinks in project skills.
     pub workspace: PathBuf,
-    /// The user's folders.
+    /// The user's own skill folders.
     pub own: Vec<Folder>,
 }
 
-/// Skills of a plugin, with the content that the user added.
+/// Skills provided by a plugin, with the content that was present when the user added it.
 #[derive(Debug, Clone)]
 pub(crate) struct PluginSkills {
-    /// Name of the plugin.
+    /// Plugin name.
     pub plugin: String,
-    /// Directory of the plugin, which must contain the targets of all symlinks.
+    /// Plugin directory, which must contain the targets of all symlinks.
     pub root: PathBuf,
     pub candidates: Vec<Candidate>,
 }
 
 impl SkillFolders {
-    /// Reads the user's skills from the disk, and adds them to the project's skills.
+    /// Reads the user's skills from disk and combines them with the project's skills.
     pub(crate) fn read(&self) -> SkillSet {
         let mut set = SkillSet::default();
         let mut seen = HashSet::new();
@@ -59,7 +59,7 @@ impl SkillFolders {
 }
 
 impl SkillSet {
-    /// Adds the skills of a plugin. A skill whose name is already used is added as `PLUGIN:NAME`.
+    /// Adds a plugin's skills. A skill whose name is already in use is added as `PLUGIN:NAME`.
     pub(crate) fn add_plugin(&mut self, skills: &PluginSkills) {
         for candidate in &skills.candidates {
             self.add_candidate(candidate, &skills.root, Some(&skills.plugin));
@@ -67,40 +67,41 @@ impl SkillSet {
         self.skills.sort_by(|one, other| one.name().cmp(other.name()));
     }
 
-    /// Returns the skill with this name.
+    /// Returns the usable skill with the given name.
     pub(crate) fn find(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|skill| skill.name() == name)
     }
 
-    /// Returns the skills that the model may load.
+    /// Returns the skills that the model is allowed to load.
     pub(crate) fn for_model(&self) -> impl Iterator<Item = &Skill> {
         self.skills.iter().filter(|skill| skill.manifest.for_model)
     }
 
-    /// Returns the directories of the skills of the user and of plugins, without symlinks.
+    /// Returns the directories of skills from the user and from plugins, with symlinks resolved.
     pub(crate) fn own_directories(&self) -> Vec<PathBuf> {
         let own = self.skills.iter().filter(|skill| skill.origin != Origin::Project);
         own.map(|skill| skill.real.clone()).collect()
     }
 
-    /// Returns the project's skill that contains a file whose content differs from the trusted one.
+    /// Returns the pinned skill that contains this file, if the file's content differs from the content that the user
+    /// trusted.
     pub(crate) fn changed_owner(&self, real: &Path) -> Option<&Skill> {
         self.skills.iter().find(|skill| skill.has_changed(real))
     }
 
-    /// Describes how the plugin skill that contains a file differs from the version that the user added; `None` if it
-    /// is unchanged.
+    /// Describes how the plugin skill that contains a file differs from the version that the user added. Returns
+    /// `None` if the skill is unchanged or no plugin skill contains the file.
     pub(crate) fn changed_plugin_skill(&self, real: &Path) -> Option<String> {
         let skill = self.skills.iter().find(|skill| skill.origin == Origin::Plugin && real.starts_with(&skill.real))?;
         Some(format!("the skill `{}`: {} {}", skill.name(), skill.change()?, skill.reviewed_when()))
     }
 
-    /// Returns a message about skills that are not used, for the start of a session.
+    /// Returns a message about unusable skills to show when a session starts.
     pub(crate) fn notice(&self) -> Option<String> {
         broken_notice(&self.broken, "skill")
     }
 
-    /// Returns a hash of all files that were read.
+    /// Returns a hash over all files that were read.
     pub(crate) fn print(&self) -> blake3::Hash {
         let mut print = blake3::Hasher::new();
         for skill in &self.skills {

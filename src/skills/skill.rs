@@ -1,4 +1,4 @@
-//! A usable skill: its manifest, its location and its files.
+//! Usable skills, with their manifest, location and files.
 
 use super::SKILL_FILE;
 use super::manifest::{Manifest, ParsedManifest};
@@ -7,31 +7,31 @@ use super::tree::{Detail, PinnedFile, first_change, is_unchanged, read_tree};
 use crate::protocol::CustomCommand;
 use std::path::{Path, PathBuf};
 
-/// Prefix of the line that names the skill in a prompt or a result.
+/// Prefix of the line that introduces a skill in a prompt or tool result.
 const HEADER: &str = "[Skill ";
-/// Placeholder of other agents for the directory of the skill.
+/// Placeholder that other agents replace with the skill's directory.
 const DIRECTORY: &str = "${CLAUDE_SKILL_DIR}";
 
-/// A usable skill.
+/// Usable skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Skill {
     pub manifest: Manifest,
-    /// Directory path without symlinks.
+    /// Directory path with symlinks resolved.
     pub real: PathBuf,
-    /// Directory path for display: `.claude/skills/pdf`.
+    /// Display path of the directory, such as `.claude/skills/pdf`.
     pub shown: String,
     pub origin: Origin,
-    /// Hash of `SKILL.md`.
+    /// Hash of the skill's `SKILL.md`.
     pub digest: String,
-    /// Files of a project's or a plugin's skill, as the user reviewed them.
+    /// Files of a project or plugin skill, as reviewed by the user; `None` for the user's own skills.
     pub pinned: Option<HashedFiles>,
 }
 
-/// The files of a skill with their hashes.
+/// A skill's files, with their hashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HashedFiles {
     pub files: Vec<PinnedFile>,
-    /// Directory that must contain the targets of all symlinks of the skill.
+    /// Directory that must contain the targets of all symlinks in the skill.
     pub boundary: PathBuf,
 }
 
@@ -40,23 +40,24 @@ impl Skill {
         &self.manifest.name
     }
 
-    /// Returns the file of the skill for display.
+    /// Returns the display path of the skill's `SKILL.md`.
     pub(crate) fn file(&self) -> String {
         format!("{}/{SKILL_FILE}", self.shown)
     }
 
-    /// Returns the line that names the skill in prompts and results: `[Skill pdf, from .claude/skills/pdf/SKILL.md]`.
+    /// Returns the line that introduces the skill in prompts and tool results: `[Skill pdf, from
+    /// .claude/skills/pdf/SKILL.md]`.
     pub(crate) fn header(&self) -> String {
         format!("{HEADER}{}, from {}]", self.name(), self.file())
     }
 
-    /// Returns the names in lines of text that look like the header of a skill.
+    /// Finds all lines that look like skill headers. Returns the skill name and the full line for each.
     pub(crate) fn names_in_text(text: &str) -> impl Iterator<Item = (&str, &str)> {
         let headers = text.lines().filter(|line| line.starts_with(HEADER));
         headers.filter_map(|line| Some((line[HEADER.len()..].split_once(',')?.0, line)))
     }
 
-    /// Returns the slash command of the skill; `None` if users cannot call it.
+    /// Returns the skill's slash command, or `None` if the user may not invoke the skill.
     pub(crate) fn command(&self) -> Option<CustomCommand> {
         let Manifest { name, description, argument_hint, .. } = &self.manifest;
         let owner = match self.origin {
@@ -73,7 +74,7 @@ impl Skill {
         })
     }
 
-    /// Returns the instructions with these arguments, as for a slash command.
+    /// Returns the instructions with the given arguments inserted, as in a slash command.
     pub(crate) fn instructions(&self, arguments: &str) -> String {
         let command = CustomCommand {
             name: String::new(),
@@ -89,7 +90,7 @@ impl Skill {
         self.manifest.body.replace(DIRECTORY, &self.real.to_string_lossy())
     }
 
-    /// Returns the skill with the current content of its file.
+    /// Rereads the skill's file and returns the skill with the current content.
     ///
     /// # Errors
     /// Returns the reason if the file can no longer be used.
@@ -104,7 +105,7 @@ impl Skill {
         Ok(Self { manifest, digest: blake3::hash(&text).to_hex().to_string(), ..self.clone() })
     }
 
-    /// Describes the time since which the files must be unchanged, for messages to the user.
+    /// Returns a phrase for messages to the user that says since when the files must not have changed.
     pub(crate) fn reviewed_when(&self) -> &'static str {
         match self.origin {
             Origin::Project | Origin::User => "since you trusted the project",
@@ -112,12 +113,12 @@ impl Skill {
         }
     }
 
-    /// Returns the sentence about the location of the files.
+    /// Returns a sentence that tells the model where the skill's files are.
     pub(crate) fn location_note(&self) -> String {
         format!("Its files are in {}; paths in the skill are relative to that directory.", self.real.display())
     }
 
-    /// Returns the current files of the skill.
+    /// Returns the skill's files: the pinned ones if it is pinned, or else the files currently on disk.
     pub(crate) fn files(&self) -> Vec<PinnedFile> {
         match &self.pinned {
             Some(pinned) => pinned.files.clone(),
@@ -125,20 +126,20 @@ impl Skill {
         }
     }
 
-    /// Describes how a project's or a plugin's skill differs from the content that the user reviewed; `None` if it is
-    /// unchanged. Reads all of its files.
+    /// Describes how a project or plugin skill differs from the content that the user reviewed. Returns `None` if it
+    /// is unchanged or not pinned. Reads all of the skill's files.
     pub(crate) fn change(&self) -> Option<String> {
         let pinned = self.pinned.as_ref()?;
         first_change(&self.real, &pinned.boundary, &pinned.files)
     }
 
-    /// Returns whether only the exact files that the user reviewed are used.
+    /// Returns whether the skill may only use the exact files that the user reviewed.
     pub(crate) fn is_pinned(&self) -> bool {
         self.pinned.is_some()
     }
 
-    /// Returns whether a file of the skill is new or differs from the content that the user reviewed; false for other
-    /// files.
+    /// Returns whether a file in a pinned skill is new or differs from the content that the user reviewed. Returns
+    /// `false` for files outside the skill.
     pub(crate) fn has_changed(&self, real: &Path) -> bool {
         let Some(pinned) = &self.pinned else { return false };
         let Ok(below) = real.strip_prefix(&self.real) else { return false };

@@ -1,4 +1,4 @@
-//! Files of a skill, found and hashed within limits. Symlinks that leave the boundary of the skill are not followed.
+//! Finds and hashes a skill's files within limits. Symlinks that point outside the skill's boundary are not followed.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -7,30 +7,30 @@ use std::path::Path;
 const MAX_FILES: usize = 200;
 /// Maximum number of entries in a skill, including directories.
 const MAX_ENTRIES: usize = 1_000;
-/// Maximum depth of directories in a skill.
+/// Maximum depth of nested directories in a skill.
 const MAX_DEPTH: usize = 6;
-/// Maximum size of a file that is hashed, in bytes.
+/// Maximum size of a file to hash, in bytes.
 const FILE_BYTES: u64 = 16 << 20;
-/// Maximum size of all hashed files in a skill, in bytes.
+/// Maximum total size of hashed files in a skill, in bytes.
 const TREE_BYTES: u64 = 32 << 20;
-/// Version control directories, which are not part of a skill.
+/// Version control directories, which are never part of a skill.
 const SKIPPED: &[&str] = &[".git", ".hg", ".svn"];
 
-/// A file of a skill.
+/// File in a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PinnedFile {
-    /// Path relative to the directory of the skill.
+    /// Path relative to the skill's directory.
     pub path: String,
     pub bytes: u64,
-    /// Hash of the content; empty if the files were only listed.
+    /// Hash of the content; empty if the file was only listed.
     pub hash: String,
 }
 
-/// The files of a skill, sorted by path.
+/// Files in a skill, sorted by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SkillTree {
     pub files: Vec<PinnedFile>,
-    /// Entries that are not part of the skill, each with the reason.
+    /// Entries that are not part of the skill, each with the reason why.
     pub left_out: Vec<(String, String)>,
 }
 
@@ -41,10 +41,11 @@ pub(crate) enum Detail {
     Hashed,
 }
 
-/// Returns the files below a directory whose path has no symlinks. Files outside `boundary` are skipped.
+/// Returns the files below a directory, whose own path must not contain symlinks. Files whose target is outside
+/// `boundary` are listed in `left_out`.
 ///
 /// # Errors
-/// Returns an error if the directory is too large or not readable.
+/// Returns a message if the directory is too large or cannot be read.
 pub(crate) fn read_tree(real: &Path, boundary: &Path, detail: Detail) -> Result<SkillTree, String> {
     let mut tree = SkillTree::default();
     let (mut entries, mut total) = (0, 0);
@@ -95,7 +96,7 @@ pub(crate) fn read_tree(real: &Path, boundary: &Path, detail: Detail) -> Result<
     Ok(tree)
 }
 
-/// Returns a regular file, or the reason why it is not part of the skill.
+/// Returns a regular file, or the reason why the path is not part of the skill.
 fn file(path: &Path, shown: String, boundary: &Path, detail: Detail) -> Result<PinnedFile, String> {
     let real = path.canonicalize().map_err(|_| "a dangling symlink, or not readable".to_owned())?;
     if !real.starts_with(boundary) {
@@ -116,7 +117,7 @@ fn file(path: &Path, shown: String, boundary: &Path, detail: Detail) -> Result<P
     Ok(PinnedFile { path: shown, bytes, hash })
 }
 
-/// Returns the hash of a file's content. Its path must not contain symlinks.
+/// Returns the hash of a file's content. Fails if the path contains symlinks.
 fn hash(real: &Path) -> Result<String, String> {
     match crate::sys::file::read(real, FILE_BYTES) {
         Ok(content) => Ok(blake3::hash(&content).to_hex().to_string()),
@@ -125,7 +126,7 @@ fn hash(real: &Path) -> Result<String, String> {
     }
 }
 
-/// Returns the first difference between the files of a skill and the hashes taken when it was read.
+/// Describes the first difference between a skill's current files and their pinned hashes, if any.
 pub(super) fn first_change(real: &Path, boundary: &Path, pinned: &[PinnedFile]) -> Option<String> {
     let now = match read_tree(real, boundary, Detail::Hashed) {
         Ok(tree) => tree.files,
@@ -143,7 +144,7 @@ pub(super) fn first_change(real: &Path, boundary: &Path, pinned: &[PinnedFile]) 
     })
 }
 
-/// Returns whether a file still has the pinned content; false if it cannot be read.
+/// Returns whether a file still has its pinned content. Returns `false` if the file cannot be read.
 pub(super) fn is_unchanged(real: &Path, pinned: &PinnedFile) -> bool {
     hash(real).is_ok_and(|now| now == pinned.hash)
 }

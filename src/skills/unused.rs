@@ -1,26 +1,26 @@
-//! Files of skills and agents that are not used, each with the reason.
+//! Skill and agent files that are not used, each with the reason.
 
 use super::fault::Fault;
 use serde::Serialize;
 
-/// A file that is not used because of its errors.
+/// File that cannot be used because it contains errors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct BrokenFile {
     pub file: String,
     pub faults: Vec<Fault>,
 }
 
-/// A file that is not used because another one with the same name takes precedence.
+/// File that is not used because another one with the same name takes precedence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HiddenFile {
     pub name: String,
     pub file: String,
-    /// The file that is used.
+    /// File that takes precedence.
     pub used_file: String,
 }
 
-/// Returns a message about broken files, for the start of a session. `kind`: `skill` or `agent`.
+/// Returns a message about broken files to show when a session starts. `kind` is `skill` or `agent`.
 pub(crate) fn broken_notice(broken: &[BrokenFile], kind: &str) -> Option<String> {
     let first = broken.first()?;
     let fault = first.faults.first().map(|fault| fault.with_file(&first.file)).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
-/// Returns the path of a directory without symlinks.
+/// Returns a temporary directory's path with symlinks resolved.
 fn real(directory: &TempDir) -> PathBuf {
     directory.path().canonicalize().unwrap()
 }
@@ -28,7 +28,7 @@ fn folder(root: &Path, path: &str, origin: Origin) -> Folder {
     Folder { path: root.join(path), shown: path.to_owned(), origin, boundary, kept_apart: vec![root.to_owned()] }
 }
 
-/// Returns the skills of a workspace and of a home directory.
+/// Reads the skills of a workspace and a home directory.
 fn read(workspace: &Path, home: &Path) -> SkillSet {
     let mut seen = HashSet::new();
     let of_project = |path: &&str| folder(workspace, path, Origin::Project).contents(&mut seen);
