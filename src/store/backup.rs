@@ -1,4 +1,4 @@
-//! Backup of a store before its format is upgraded.
+//! Backups of a store made before its format is upgraded.
 
 use super::quarantine::with_suffix;
 use super::{StoreError, directory};
@@ -6,7 +6,8 @@ use rusqlite::Connection;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Copies the whole database, including its log, to a file next to it. The file gets its name only when complete.
+/// Copies the whole database, including its write-ahead log, to a file next to it. The backup is given its final name
+/// only once it is complete.
 pub(super) fn keep(connection: &Connection, path: &Path, format: i64) -> Result<PathBuf, BackupError> {
     let target = free_name(path, format);
     let unfinished = with_suffix(&target, ".new");
@@ -39,7 +40,7 @@ pub(super) enum BackupError {
 }
 
 impl BackupError {
-    /// Returns the backup failure as a store error with the path.
+    /// Converts the backup failure to a store error that includes the path.
     pub(crate) fn to_store_error(&self, path: &Path) -> StoreError {
         let reason = match self {
             Self::Io(error) if error.kind() == io::ErrorKind::StorageFull => "the disk is full".to_owned(),
@@ -50,7 +51,7 @@ impl BackupError {
     }
 }
 
-/// Returns the name of the backup, `aye.db.before-v3`, with a number if the name is taken.
+/// Returns the backup's name, such as `aye.db.before-v3`. A number is appended if the name is already taken.
 fn free_name(path: &Path, format: i64) -> PathBuf {
     let first = with_suffix(path, &format!(".before-v{format}"));
     let numbered = (2..).map(|number: u32| with_suffix(path, &format!(".before-v{format}-{number}")));

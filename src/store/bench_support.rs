@@ -1,4 +1,4 @@
-//! Generated sessions for benchmarks: steps that read, and steps that change a file after an approval.
+//! Generated sessions for benchmarks, made up of steps that read and steps that change a file after an approval.
 
 use super::{NewSession, Store};
 use crate::ports::{Durability, Record};
@@ -36,7 +36,7 @@ const WORDS: [&str; 24] = [
     "if",
 ];
 
-/// Deterministic text that resembles files and responses.
+/// Generator of deterministic text that resembles files and responses.
 struct TextGenerator(u64);
 
 impl TextGenerator {
@@ -63,7 +63,7 @@ impl TextGenerator {
     }
 }
 
-/// Writer of steps to a session locked by this process.
+/// Writes steps to a session that this process has locked.
 pub struct Measure {
     store: Store,
     claim: super::Claim,
@@ -74,13 +74,14 @@ pub struct Measure {
     result_bytes: usize,
     durability: Durability,
     runtime: tokio::runtime::Runtime,
-    /// Size of the conversation: prompts, responses, arguments, results, proposals, each counted once.
+    /// Size of the conversation in bytes: prompts, responses, arguments, results and proposals, each of which is
+    /// counted once.
     text_bytes: usize,
-    /// Duration of each commit.
+    /// Duration of each commit since the last call to `steps`.
     commits: Vec<Duration>,
 }
 
-/// Opens and closes a store. Returns its notices.
+/// Opens a store, closes it again, and returns the notices that it produced.
 #[cfg(feature = "fuzzing")]
 pub fn open(data_dir: &Path) -> Result<Vec<String>, String> {
     Store::open(data_dir).map(|store| store.notices().to_vec()).map_err(|error| error.to_string())
@@ -118,7 +119,7 @@ impl Measure {
         Ok(measure)
     }
 
-    /// Sets whether later writes survive a power failure.
+    /// Sets whether subsequent writes survive a power failure.
     #[cfg(feature = "fuzzing")]
     pub fn sync(&mut self, synced: bool) {
         self.durability = if synced { Durability::Power } else { Durability::Process };
@@ -162,8 +163,8 @@ impl Measure {
         Ok(())
     }
 
-    /// Writes more steps, every second of which changes a file after an approval. Returns the commit durations since
-    /// the last call.
+    /// Writes `count` more steps, every second of which changes a file after an approval. Returns the duration of each
+    /// commit since the last call.
     pub fn steps(&mut self, count: u32) -> Result<Vec<Duration>, String> {
         for _ in 0..count {
             self.steps += 1;
@@ -276,7 +277,7 @@ impl Measure {
         Record::Intent { step_id: self.step(), call: call.clone(), summary, actions: vec![action], proposal, changes }
     }
 
-    /// Returns the records of a result, the end of the step and the start of the next.
+    /// Returns the records of a tool result, of the end of the step, and of the start of the next step.
     fn finished(&mut self, call: ToolCall, text: String) -> Vec<Record> {
         self.add_text(&text);
         let result = ToolResult::success(call.tool_call_id, call.tool_name, text);
@@ -286,7 +287,7 @@ impl Measure {
         vec![Record::Finished { result, latency_ms: 12 }, completed, self.step_started()]
     }
 
-    /// Ends the task, releases the session and closes the store. Returns the size of the conversation in bytes.
+    /// Ends the task, unlocks the session and closes the store. Returns the conversation size in bytes.
     pub fn end(mut self) -> Result<usize, String> {
         let end = Record::TaskEnded { task_id: self.task.clone(), step_count: self.steps, end: crate::ports::TaskEnd::Completed };
         self.commit(vec![end])?;

@@ -1,4 +1,5 @@
-//! Database file of the store: opened or recovered, with a connection for reading and a writer.
+//! The store's database file, with one connection for reading and a separate writer. Damaged files are recovered when
+//! they are opened.
 
 use super::error::StoreError;
 use super::new_session::UnwrittenSessions;
@@ -8,28 +9,28 @@ use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-/// Name of the database in the data directory.
+/// File name of the database in the data directory.
 pub(super) const FILE_NAME: &str = "aye.db";
 
 pub(super) struct Database {
     pub path: PathBuf,
-    /// Connection for reading. All writes go through the writer.
+    /// Connection used for reading. All writes go through the writer.
     reader: Mutex<Connection>,
     pub writer: Writer,
     pub unwritten: UnwrittenSessions,
 }
 
 impl Database {
-    /// Opens or creates the database of a data directory. Returns it with notices for the user. A damaged database is
-    /// moved aside, never overwritten.
+    /// Opens or creates the database in a data directory. Returns the database and notices for the user. A damaged
+    /// database is moved aside and never overwritten.
     pub(super) fn open(data_dir: &Path) -> Result<(Self, Vec<String>), StoreError> {
         directory::prepare(data_dir)?;
         let _only_one_opens = directory::lock(data_dir)?;
         let path = data_dir.join(FILE_NAME);
         let mut notices = Vec::new();
         let found = match schema::examine(&path)? {
-            // An earlier start was killed while moving the files of a damaged store; the remaining file may look sound without
-            // its log.
+            // An earlier start was killed while it moved the files of a damaged store. The remaining file may look
+            // sound without its log.
             schema::DatabaseState::Sound(..) if schema::salvaged_path(&path).exists() => {
                 schema::DatabaseState::Damaged("part of the store was moved aside".to_owned())
             }
@@ -66,7 +67,7 @@ impl Database {
         query(&self.reader()).map_err(|error| StoreError::database(&self.path, &error))
     }
 
-    /// Runs a job in the writer thread and waits for its result.
+    /// Runs a job on the writer thread and waits for its result.
     pub(super) fn write<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut WriterState) -> rusqlite::Result<T> + Send + 'static,
@@ -79,8 +80,9 @@ impl Database {
     }
 }
 
-/// Replaces a damaged store with a new one that contains all readable data. A crash in between loses no data: the
-/// recovered data is complete under its own name before anything is moved, and the next start continues from there.
+/// Replaces a damaged store with a new one that contains all readable data. No data is lost if aye crashes meanwhile:
+/// the recovered data is completely written under a name of its own before anything is moved, and the next start picks
+/// up from there.
 fn replace(path: &Path, reason: &str) -> Result<(Connection, String), StoreError> {
     let saved = if schema::salvaged_path(path).exists() { None } else { Some(schema::rescue(path)?) };
     let moved = quarantine::move_aside(path).map_err(|error| StoreError::unusable(path, &error))?;
@@ -91,7 +93,8 @@ fn replace(path: &Path, reason: &str) -> Result<(Connection, String), StoreError
     Ok((connection, format!("the session store was damaged and was moved to `{}`; {words}\ndetails: {reason}", moved.display())))
 }
 
-/// Adopts a recovered store that an earlier start could not rename in time.
+/// Completes a recovery that an earlier start left unfinished, by renaming the recovered store. Returns `None` if there
+/// is no recovered store.
 fn adopt_recovered(path: &Path) -> Result<Option<(Connection, String)>, StoreError> {
     if !schema::salvaged_path(path).exists() {
         return Ok(None);

@@ -1,4 +1,5 @@
-//! Log of decisions and of the rule or user behind each, stored next to the journal for a limited time.
+//! Decision log, which records each decision and the rule or user behind it. It is stored next to the journal for a
+//! limited time.
 
 use super::StoreError;
 use super::database::Database;
@@ -11,38 +12,39 @@ use crate::session::{CallChange, Change, SessionState, plans_call};
 use rusqlite::{Transaction, params};
 use std::collections::{HashMap, HashSet};
 
-/// Maximum age of a logged decision, in days.
+/// Maximum age in days of a logged decision.
 const KEPT_DAYS: i64 = 90;
 /// Maximum number of logged decisions.
 const KEPT_ROWS: i64 = 50_000;
-/// Maximum number of rows deleted at a time, so that no step has to wait. Further rows follow later.
+/// Maximum number of rows deleted at a time, to avoid delaying a step. Any rows beyond it are deleted by later
+/// cleanups.
 const MAX_SWEPT_ROWS: i64 = 2 * SWEEP_EVERY;
-/// Number of records that are searched for a call whose approval is from an earlier process.
+/// Number of recent records to search for a call whose approval was requested by an earlier process.
 const CALL_LOOKBACK_RECORDS: i64 = 512;
-/// Number of inserted rows between two cleanups.
+/// Number of rows inserted between cleanups.
 const SWEEP_EVERY: i64 = 256;
 const DAY_MS: i64 = 86_400_000;
-/// Maximum length of a summary in characters. It is one line of a list.
+/// Maximum length of a summary in characters. Each summary is displayed as one line in a list.
 const SUMMARY_CHARS: usize = 400;
-/// Decider of a verdict for which no rule matched: the user.
+/// Value of `by` if the user made the decision.
 const YOU: &str = "you";
-/// Decider of a denial by the approval service.
+/// Value of `by` if the approval service denied the call.
 const SERVICE: &str = "approval service";
 
-/// Filter for the decision log.
+/// Selection of entries from the decision log.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DecisionFilter {
-    /// Prefix of the session ID for filtering.
+    /// Prefix of the session ID. If absent, decisions of all sessions are selected.
     pub session: Option<String>,
     pub denied_only: bool,
-    /// Maximum number of decisions, latest first.
+    /// Maximum number of decisions to return. The most recent ones are chosen.
     pub most: usize,
 }
 
-/// Decision without the time and the session.
+/// Logged decision, without its time and session.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
-    /// ID of the call, if only the journal has its details.
+    /// ID of a call whose details are found only in the journal.
     pub unknown: Option<CallId>,
     pub tool_name: String,
     pub summary: String,
@@ -52,17 +54,17 @@ pub(super) struct Row {
     pub mode: Option<&'static str>,
 }
 
-/// Calls of a session and its mode, collected from its records.
+/// Unfinished calls and the approval mode of a session, collected from its records.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     calls: HashMap<CallId, (String, String)>,
-    /// Changes by hooks to unfinished calls.
+    /// Changes that hooks made to unfinished calls.
     hooked: HashMap<CallId, String>,
     mode: Option<Mode>,
 }
 
 impl Calls {
-    /// Returns the decisions among these changes.
+    /// Returns the decisions contained in these changes.
     pub(super) fn decisions(&mut self, changes: &[Change<'_>]) -> Vec<Row> {
         let refused: HashSet<&CallId> = changes
             .iter()
@@ -98,7 +100,7 @@ impl Calls {
                 self.calls.insert(id.clone(), (call.tool_name.clone(), (*summary).to_owned()));
                 None
             }
-            // Later answers refer to the latest question.
+            // A later answer belongs to the latest question.
             CallChange::Asked { approval } => {
                 self.calls.insert(id.clone(), (approval.tool_name.clone(), approval.action_summary.clone()));
                 None
@@ -111,7 +113,7 @@ impl Calls {
                 Some(Row { summary, ..row })
             }
             CallChange::Refused { rule, reason } => Some(self.row(id, "deny", rule, reason)),
-            // A question withdrawn by the policy has no answer; the refusal is logged separately.
+            // A question withdrawn by the policy has no answer. The refusal is logged separately.
             CallChange::Decided { decision: Decision::Denied { .. } } if refused.contains(id) => None,
             CallChange::Decided { decision: Decision::Denied { reason } } => {
                 let reason = reason.as_deref().unwrap_or_default();
@@ -143,7 +145,7 @@ impl Calls {
     }
 }
 
-/// Finds a call of a session in its journal.
+/// Finds a call in the session's journal. Returns its tool name and summary.
 fn find_call(transaction: &Transaction<'_>, session: i64, id: &CallId) -> rusqlite::Result<Option<(String, String)>> {
     let last = records::last(transaction, session)?;
     let mut found = None;
@@ -159,8 +161,8 @@ fn find_call(transaction: &Transaction<'_>, session: i64, id: &CallId) -> rusqli
     Ok(found)
 }
 
-/// Inserts decisions in the transaction of their records, and occasionally deletes the oldest ones. Returns the data
-/// that `feed` creates from them for the outbox.
+/// Inserts decisions in the same transaction as their records, and occasionally deletes the oldest decisions. Returns
+/// the outbox entries that `feed` creates from the decisions.
 pub(super) fn insert(
     transaction: &Transaction<'_>,
     rows: &[Row],
@@ -224,7 +226,7 @@ fn one_line(text: &str) -> String {
     plain.take(SUMMARY_CHARS).collect()
 }
 
-/// Logs a decision without a session.
+/// Logs a decision that was made outside a session.
 pub(super) fn log_decision(
     database: &Database,
     decision: LoggedDecision,
@@ -253,7 +255,7 @@ pub(super) fn log_decision(
     })
 }
 
-/// Returns the latest decisions, oldest first.
+/// Returns the most recent decisions that match the filter, oldest first.
 pub(super) fn decisions(database: &Database, filter: &DecisionFilter) -> Result<Vec<LoggedDecision>, StoreError> {
     const SQL: &str = "SELECT time, id, place, tool, summary, verdict, decider, reason, mode FROM
         (SELECT d.*, coalesce(s.id, d.session) AS id, coalesce(d.workspace, s.workspace, '') AS place

@@ -1,4 +1,4 @@
-//! Data directory: made private, and opened by one process at a time.
+//! Data directory, which is private to the user. A lock ensures that processes open the store in it one at a time.
 
 use super::StoreError;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -17,19 +17,20 @@ pub(super) fn prepare(data_dir: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// Locks the store while the database is examined, created or moved, so that two starts do not both move it.
+/// Locks the store while its database is examined, created or moved, to prevent two processes that start at once from
+/// both moving it.
 pub(super) fn lock(data_dir: &Path) -> Result<File, StoreError> {
     let path = data_dir.join("aye.lock");
     let file = private().create(true).truncate(false).open(&path).map_err(|error| StoreError::unusable(data_dir, &error))?;
     match file.lock() {
         Ok(()) => Ok(file),
-        // A file system without locks: SQLite's own rules still protect the database.
+        // The file system has no locks. The database is still protected by SQLite's own locking.
         Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(file),
         Err(error) => Err(StoreError::unusable(&path, &error)),
     }
 }
 
-/// Returns options for files that only their owner can read.
+/// Returns options for opening files that only their owner can access.
 pub(super) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true);

@@ -1,11 +1,11 @@
-//! Errors of the store.
+//! Store errors.
 
 use crate::protocol::{Problem, size};
 use crate::sys::file::usage::free_bytes;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Free space in bytes below which no transaction fits.
+/// Free space in bytes below which no transaction fits on the disk.
 const MIN_FREE_BYTES: u64 = 64 << 10;
 
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +47,7 @@ impl StoreError {
         Self::Database { path: path.to_owned(), reason, remedy }
     }
 
-    /// Returns a hint for the user.
+    /// Returns a hint that tells the user how to solve the problem, if there is one.
     fn hint(&self) -> Option<&'static str> {
         let hint = match self {
             Self::Unusable { .. } => "make it readable and writable, or set AYE_DATA_DIR to another directory",
@@ -74,7 +74,7 @@ impl From<StoreError> for Problem {
     }
 }
 
-/// Returns the system's error message without its number.
+/// Returns the operating system's error message without its error number.
 fn system_message(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
@@ -85,7 +85,7 @@ fn system_message(error: &io::Error) -> String {
     }
 }
 
-/// Explains an SQLite error, with its remedy if there is one.
+/// Explains an SQLite error. Returns the reason and, if there is one, a remedy.
 fn explain_error(error: &rusqlite::Error) -> (String, Option<&'static str>) {
     use rusqlite::ErrorCode;
     let (reason, remedy) = match error.sqlite_error_code() {
@@ -103,7 +103,7 @@ fn explain_error(error: &rusqlite::Error) -> (String, Option<&'static str>) {
     (reason.to_owned(), Some(remedy))
 }
 
-/// Explains an SQLite error and its remedy on one line.
+/// Explains an SQLite error on one line, including the remedy if there is one.
 pub(super) fn explain(error: &rusqlite::Error) -> String {
     match explain_error(error) {
         (reason, Some(remedy)) => format!("{reason}; {remedy}"),
@@ -111,7 +111,7 @@ pub(super) fn explain(error: &rusqlite::Error) -> String {
     }
 }
 
-/// Returns the reason why a session was not saved, as shown in parentheses.
+/// Returns the reason why a session could not be saved, worded for use in parentheses.
 pub(super) fn not_saved_reason(path: &Path, error: &rusqlite::Error) -> String {
     use rusqlite::ErrorCode;
     let directory = path.parent().unwrap_or(path);

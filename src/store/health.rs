@@ -8,16 +8,16 @@ use std::path::Path;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Health {
-    /// There is no store yet; the first start creates it.
+    /// The store does not exist yet. It will be created on the first start.
     Missing,
     Sound {
         bytes: u64,
     },
-    /// The store is damaged, for this reason; the next start moves it aside.
+    /// The store is damaged for the given reason. It will be moved aside on the next start.
     Damaged(String),
 }
 
-/// Checks the store of a data directory, regardless of its size.
+/// Fully checks the store in a data directory, regardless of its size.
 pub(crate) fn health(data_dir: &Path) -> Result<Health, StoreError> {
     let path = data_dir.join(FILE_NAME);
     let bytes = match path.metadata() {

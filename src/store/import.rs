@@ -1,4 +1,4 @@
-//! Import of a session in one transaction. Its decisions are not imported.
+//! Import of a session in a single transaction. Decisions are not imported.
 
 use super::database::Database;
 use super::metadata::{self, Parent};
@@ -23,15 +23,16 @@ pub(crate) struct ImportedSession {
     pub records: Vec<TimedRecord>,
 }
 
-/// Imports a session. Returns `false` if a session with this ID already exists, which is then left unchanged.
+/// Imports a session. Returns `false` without changing anything if a session with this ID already exists.
 pub(super) fn import(database: &Database, foreign: ImportedSession) -> Result<bool, StoreError> {
     let texts = texts(database, &foreign.records)?;
     let bytes = texts.iter().map(String::len).sum();
     database.write(move |desk| desk.transact(Durability::Power, bytes, |transaction| foreign.write(transaction, &texts)))
 }
 
-/// Adds the records after the first `known` ones to a claimed session, which already has the earlier ones. Replaces its
-/// draft unless the new draft is empty. Returns `false`, and changes nothing, if this process does not own its lock.
+/// Appends records to a claimed session, which already contains the first `known` records of `foreign`. The session's
+/// draft is replaced unless the new draft is empty. Returns `false` without changing anything if this process does not
+/// own the session lock.
 pub(super) fn extend(database: &Database, claim: &Claim, foreign: ImportedSession, known: usize) -> Result<bool, StoreError> {
     let new = foreign.records.get(known..).unwrap_or_default();
     let (texts, id) = (texts(database, new)?, claim.id().clone());
@@ -92,7 +93,7 @@ impl ImportedSession {
                 self.session.workspace.to_string_lossy(),
                 self.title,
                 self.created.min(now).as_millisecond(),
-                // Use the import time, so that the session is neither listed as the oldest nor pruned at once.
+                // Use the import time, so that the session is neither listed as the oldest one nor pruned immediately.
                 now.as_millisecond(),
                 status.unwrap_or(SessionActivity::Idle).as_str(),
                 self.session.model,

@@ -1,22 +1,22 @@
-//! Small databases that index a directory outside the session store. They must not block work.
+//! Small databases that index directories outside the session store. Problems with them must not block work.
 
 use rusqlite::Connection;
 use std::path::Path;
 use std::time::Duration;
 
-/// Time to wait for another aye process, which may be storing a large first snapshot. After that, the turn continues
-/// without storing.
+/// How long to wait for another aye process, which may be storing a large first snapshot. After that, the turn
+/// continues without storing anything.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Format of an index database.
 pub(super) struct IndexFormat {
-    /// Four characters that identify the database.
+    /// Application ID, whose four bytes identify the database.
     pub application_id: i64,
-    /// Migration from each version to the next; the first creates all tables.
+    /// Migrations, one per format version. The first one creates all tables.
     pub versions: &'static [&'static str],
 }
 
-/// Error of an index database.
+/// Error while using an index database.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum IndexError {
     #[error(transparent)]
@@ -28,7 +28,7 @@ pub(super) enum IndexError {
 }
 
 impl IndexError {
-    /// Returns the error message with the directory.
+    /// Returns the error message, including the directory.
     pub(super) fn message(&self, directory: &Path) -> String {
         let reason = match self {
             Self::Database(error) => super::error::explain(error),
@@ -40,7 +40,8 @@ impl IndexError {
     }
 }
 
-/// Opens or creates the database. A damaged one is moved aside, because losing it must not block work.
+/// Opens or creates the database. If it is damaged, it is moved aside and replaced, because losing it must not block
+/// work.
 pub(super) fn open(path: &Path, shape: &IndexFormat) -> Result<Connection, IndexError> {
     match connect(path, shape) {
         Err(IndexError::Database(error)) if is_damage(&error) => {
@@ -52,7 +53,7 @@ pub(super) fn open(path: &Path, shape: &IndexFormat) -> Result<Connection, Index
                 companion.push(suffix);
                 let mut beside = aside.clone();
                 beside.push(suffix);
-                // Companions belong to the damaged database, not to the new one.
+                // The companion files belong to the damaged database, not to the new one.
                 if std::fs::rename(&companion, beside).is_err() {
                     let _ = std::fs::remove_file(companion);
                 }

@@ -1,4 +1,4 @@
-//! Journal of one session, which receives records and commits rows.
+//! Journal of a single session, which receives records and commits them as database rows.
 
 use super::database::Database;
 use super::decisions::{self, Calls, Row};
@@ -22,16 +22,16 @@ use tokio::sync::oneshot;
 pub(super) struct StoreJournal {
     database: Arc<Database>,
     id: SessionId,
-    /// Data for the session's row, if the row does not exist yet.
+    /// Data for the session's database row, if that row has not been written yet.
     unwritten: Option<NewSession>,
     mode: Mode,
     calls: Mutex<Calls>,
     outbox: Option<SessionOutbox>,
-    /// Process that must own the session lock for every entry.
+    /// This process, which must own the session lock whenever an entry is written.
     me: Instance,
 }
 
-/// One atomic change to a session.
+/// Changes to a session that are committed atomically.
 struct JournalTransaction {
     id: SessionId,
     me: Instance,
@@ -41,16 +41,16 @@ struct JournalTransaction {
     mode: Mode,
     draft: Option<String>,
     status: Option<SessionActivity>,
-    /// Newly selected model.
+    /// Model that was newly selected, if any.
     model: Option<String>,
     title: Option<String>,
-    /// Saved output of a running command.
+    /// Output of a running command to be saved.
     tail: Option<(CallId, SavedTail)>,
     clears: TailCleanup,
     outbox: Option<OutboxPart>,
 }
 
-/// Part of a transaction for the outbox.
+/// Data that a transaction adds to the outbox.
 struct OutboxPart {
     outbox: SessionOutbox,
     entries: Vec<OutboxEntry>,
@@ -88,11 +88,11 @@ impl StoreJournal {
         }
     }
 
-    /// Queues an entry. When this returns, the entry is in the queue.
+    /// Adds an entry to the writer's queue before returning. The receiver resolves once the entry has been written.
     fn submit(&self, entry: JournalTransaction, durability: Durability) -> oneshot::Receiver<Result<(), JournalError>> {
         let (answer, answered) = oneshot::channel();
         self.database.writer.submit(move |desk| {
-            // If the task was dropped, nothing waits for the result, but the entry is still written.
+            // If the task was dropped, nobody waits for the result, but the entry is still written.
             drop(answer.send(entry.write(desk, durability)));
         });
         answered
@@ -118,7 +118,7 @@ impl Journal for StoreJournal {
                 return Ok(());
             }
             let mut entry = self.entry();
-            // Only the changes that these records make; other columns of the row stay.
+            // Only the changes made by these records are written. Other columns of the row remain unchanged.
             let mut state = SessionState::default();
             let changes: Vec<Change<'_>> = records.iter().map(|record| state.apply(record).change).collect();
             entry.status = state.status;
@@ -158,27 +158,27 @@ impl Journal for StoreJournal {
     }
 }
 
-/// Creates an error that a retry may resolve.
+/// Creates an error for a failure that may not occur again when the write is retried.
 fn retryable_error(message: String) -> JournalError {
     JournalError { message, lost: false }
 }
 
-/// Result of writing an entry.
+/// Outcome of writing an entry.
 enum WriteOutcome {
-    /// Written. `is_complete`: whether the outbox had space for all of its rows.
+    /// The entry was written. `is_complete` is whether the outbox had room for all of the entry's rows.
     Yes { is_complete: bool },
-    /// The session was deleted before the entry was written.
+    /// The session was deleted before the entry could be written.
     Deleted,
-    /// Another process owns the session lock; no data was written.
+    /// Nothing was written, because another process owns the session lock.
     NotOwner(Option<String>),
-    /// An effect must wait until the outbox has room; nothing was written.
+    /// Nothing was written, because the entry starts an effect, which must wait until the outbox has room.
     OutboxFull(u64),
 }
 
-/// Result of looking up the session of an entry.
+/// Outcome of looking up the session to which an entry belongs.
 enum SessionLookup {
     Owned(i64),
-    /// An empty draft of a session without records, which is not saved.
+    /// The entry consists only of an empty draft for a session without records, which is not worth saving.
     Nothing,
     Deleted,
     NotOwner(Option<String>),
@@ -253,7 +253,7 @@ impl JournalTransaction {
         }
         transaction
             .prepare_cached(
-                // The latest write is the latest of its workspace, even after the clock was set back.
+                // The session with the latest write is the latest one of its workspace, even if the clock was set back.
                 "UPDATE sessions SET updated = max(?2, coalesce((SELECT o.updated + 1 FROM sessions o
                  WHERE o.workspace_id = sessions.workspace_id AND o.key <> sessions.key ORDER BY o.updated DESC LIMIT 1), 0)), status = coalesce(?3, status), title = coalesce(title, ?4),
                  draft = coalesce(?5, draft), model = coalesce(?6, model) WHERE key = ?1",

@@ -1,4 +1,4 @@
-//! Metadata of a session: the archived flag, and its parent.
+//! Session metadata: the archived flag and the parent session.
 
 use super::StoreError;
 use super::database::Database;
@@ -6,7 +6,7 @@ use crate::ports::Durability;
 use crate::protocol::SessionId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-/// Parent session of a fork, and the number of shared records.
+/// A fork's parent session, and the number of records that the two share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parent {
     pub id: SessionId,
@@ -23,10 +23,10 @@ pub(super) fn insert_new_session(transaction: &Transaction<'_>, session: i64, pa
     Ok(())
 }
 
-/// Value of `archived` for the session of an agent, which is listed only with its parent.
+/// Value of `archived` for an agent's session, which is listed only with its parent.
 pub(super) const OF_AGENT: i64 = 2;
 
-/// Marks a session as started for an agent by another session.
+/// Marks a session as one that its parent session started for an agent.
 pub(super) fn started(transaction: &Transaction<'_>, session: i64, parent: &SessionId) -> rusqlite::Result<()> {
     transaction.execute(
         "INSERT INTO marks (session, archived, parent, parent_records) VALUES (?1, ?2, ?3, 0)
@@ -48,7 +48,7 @@ pub(super) fn started_by_command(transaction: &Transaction<'_>, session: i64) ->
     Ok(())
 }
 
-/// Returns the number of records that a session shares with its parent; 0 if it is not a fork.
+/// Returns the number of records that a session shares with its parent, or 0 if it is not a fork.
 pub(super) fn parent_records(database: &Database, id: &SessionId) -> Result<u64, StoreError> {
     const SQL: &str = "SELECT parent_records FROM marks JOIN sessions ON sessions.key = marks.session WHERE id = ?1";
     let found: Option<Option<i64>> =

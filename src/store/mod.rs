@@ -1,4 +1,4 @@
-//! Session store: sessions and their journals in an SQLite database in the data directory.
+//! Session store, which keeps sessions and their journals in an SQLite database in the data directory.
 
 mod artifacts;
 mod backup;
@@ -56,8 +56,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// All sessions of a user on this machine. Cheap to clone. The database is closed with the last clone, claim or
-/// journal.
+/// The user's session store on this machine. It is cheap to clone, and the database is closed once the last clone,
+/// claim and journal have been dropped.
 #[derive(Clone)]
 pub(crate) struct Store {
     database: Arc<Database>,
@@ -65,36 +65,38 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens or creates the store of a data directory. A damaged store is moved aside, never overwritten.
+    /// Opens or creates the store in a data directory. A damaged store is moved aside and never overwritten.
     pub(crate) fn open(data_dir: &Path) -> Result<Self, StoreError> {
         let (database, notices) = Database::open(data_dir)?;
         Ok(Self { database: Arc::new(database), notices: notices.into() })
     }
 
-    /// Returns notices about the opening for the user.
+    /// Returns notices for the user that arose when the store was opened, such as about an upgrade or a recovery.
     pub(crate) fn notices(&self) -> &[String] {
         &self.notices
     }
 
-    /// Creates a session locked by this process. Its row is written with the first record or draft.
+    /// Creates a session that this process has locked. Its database row is written together with the first record or
+    /// draft.
     pub(crate) fn create(&self, session: NewSession) -> Claim {
         let id = session.id.clone();
         self.database.unwritten.add(session);
         Claim::new(self.database.clone(), id)
     }
 
-    /// Returns the journal of a created or claimed session.
+    /// Returns the journal of a session that was created or claimed.
     pub(crate) fn journal(&self, id: &SessionId, mode: Mode) -> Arc<dyn Journal> {
         self.journal_with_outbox(id, mode, None)
     }
 
-    /// Returns the journal of a created or claimed session. Its records also add rows to the outbox.
+    /// Returns the journal of a session that was created or claimed. If `outbox` is given, saved records also add rows
+    /// to it.
     pub(crate) fn journal_with_outbox(&self, id: &SessionId, mode: Mode, outbox: Option<SessionOutbox>) -> Arc<dyn Journal> {
         let unwritten = self.database.unwritten.get(id);
         Arc::new(journal::StoreJournal::new(self.database.clone(), id.clone(), unwritten, mode, outbox))
     }
 
-    /// Returns all sessions, or those of a workspace, latest first.
+    /// Returns the sessions of a workspace, or all sessions, most recent first.
     pub(crate) fn sessions(&self, workspace: Option<&WorkspaceId>) -> Result<Vec<SessionSummary>, StoreError> {
         sessions::sessions(&self.database, workspace)
     }
@@ -104,23 +106,24 @@ impl Store {
         sessions::latest(&self.database, workspace)
     }
 
-    /// Returns the session whose ID starts with `prefix`.
+    /// Returns the session whose ID starts with `prefix`. Fails if there is no such session or if there are several.
     pub(crate) fn find(&self, prefix: &str) -> Result<SessionSummary, StoreError> {
         sessions::find(&self.database, prefix)
     }
 
-    /// Loads a session with all its records.
+    /// Loads a session including all of its records.
     pub(crate) fn load(&self, id: &SessionId) -> Result<LoadedSession, StoreError> {
         sessions::load(&self.database, id)
     }
 
-    /// Returns about `about` of the last records before a position, in whole steps. Without a position, returns the
-    /// last records of the session.
+    /// Returns approximately the last `about` records before a position, rounded to whole steps. Without a position,
+    /// returns the last records of the session.
     pub(crate) fn page(&self, id: &SessionId, before: Option<i64>, about: usize) -> Result<SessionPart, StoreError> {
         sessions::load_page(&self.database, id, before, about)
     }
 
-    /// Returns the position of the last record of a session, which grows with each record; 0 if it has none.
+    /// Returns the position of a session's last record, or 0 if the session has no records. Positions increase with
+    /// each record.
     pub(crate) fn position(&self, id: &SessionId) -> Result<i64, StoreError> {
         sessions::position(&self.database, id)
     }
@@ -130,7 +133,7 @@ impl Store {
         sessions::draft(&self.database, id)
     }
 
-    /// Visits the records of a session in order until `visit` stops. `visit` must not use this store.
+    /// Visits a session's records in order until `visit` asks to stop. `visit` must not use this store.
     pub(crate) fn for_each_record(
         &self,
         id: &SessionId,
@@ -139,13 +142,13 @@ impl Store {
         scan::for_each_record(&self.database, id, visit)
     }
 
-    /// Returns the totals of a session. Parses only the relevant records.
+    /// Computes the session totals, parsing only the records that are needed for them.
     pub(crate) fn tally(&self, id: &SessionId) -> Result<Tally, StoreError> {
         scan::tally(&self.database, id)
     }
 
-    /// Visits the counted part of a session's records in order, without records that a fork shares with its parent.
-    /// `visit` must not use this store.
+    /// Visits the records that count toward a session's totals, in order. Records that a fork shares with its parent
+    /// are excluded. `visit` must not use this store.
     pub(crate) fn for_each_tally_entry(
         &self,
         id: &SessionId,
@@ -159,7 +162,7 @@ impl Store {
         scan::sizes(&self.database)
     }
 
-    /// Returns the number of records that a session shares with its parent; 0 if it is not a fork.
+    /// Returns the number of records that a session shares with its parent, or 0 if it is not a fork.
     pub(crate) fn parent_records(&self, id: &SessionId) -> Result<u64, StoreError> {
         metadata::parent_records(&self.database, id)
     }
@@ -170,13 +173,13 @@ impl Store {
         metadata::archive(&self.database, id, archived)
     }
 
-    /// Locks a stored session for this process. Fails if a running process owns the lock; the lock of a dead process is
-    /// ignored.
+    /// Locks a stored session for this process. Fails if a running process owns the lock; a lock left by a process that
+    /// has ended is ignored.
     pub(crate) fn claim(&self, id: &SessionId) -> Result<Claim, StoreError> {
         session_lock::claim(&self.database, id)
     }
 
-    /// Returns the running process that owns the lock of a session.
+    /// Returns the running process that owns the session lock, if any.
     pub(crate) fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
         session_lock::holder(&self.database, id)
     }
@@ -191,65 +194,65 @@ impl Store {
         session_lock::delete(&self.database, id)
     }
 
-    /// Deletes a session that is unlocked and unchanged since `updated`. Returns whether it was deleted.
+    /// Deletes a session unless it is locked or has changed since `updated`. Returns whether it was deleted.
     pub(crate) fn forget_if_idle(&self, id: &SessionId, updated: jiff::Timestamp) -> Result<bool, StoreError> {
         prune::forget_if_idle(&self.database, id, updated)
     }
 
-    /// Returns free pages to the file system.
+    /// Returns unused database pages to the file system.
     pub(crate) fn release_pages(&self, how: ReleaseMode) -> Result<(), StoreError> {
         prune::release_pages(&self.database, how)
     }
 
-    /// Imports a session. Returns `false` if a session with this ID already exists, which is then left unchanged.
+    /// Imports a session. Returns `false` without changing anything if a session with this ID already exists.
     pub(crate) fn import(&self, foreign: ImportedSession) -> Result<bool, StoreError> {
         import::import(&self.database, foreign)
     }
 
-    /// Adds the records after the first `known` ones, which another machine wrote, to a claimed session. Returns
-    /// `false` if this process does not own its lock.
+    /// Appends records written by another machine to a claimed session, which already contains the first `known`
+    /// records of `foreign`. Returns `false` without changing anything if this process does not own the session lock.
     pub(crate) fn extend(&self, claim: &Claim, foreign: ImportedSession, known: usize) -> Result<bool, StoreError> {
         import::extend(&self.database, claim, foreign, known)
     }
 
-    /// Logs a decision without a session, and adds its rows to the outbox.
+    /// Logs a decision made outside a session. If `outbox` is given, also adds the corresponding rows to it.
     pub(crate) fn log_decision(&self, decision: LoggedDecision, outbox: Option<SessionOutbox>) -> Result<(), StoreError> {
         decisions::log_decision(&self.database, decision, outbox)
     }
 
-    /// Stores data for services that belongs to no record. Returns whether all of it was stored. If the outbox is full,
-    /// the rest is counted as missing.
+    /// Stores data for services that does not belong to a record. If the outbox is full, data that cannot be stored is
+    /// counted as missing. Returns whether everything that must not be dropped was stored.
     pub(crate) fn enqueue(&self, entries: Vec<OutboxEntry>, limit: OutboxLimit) -> Result<bool, StoreError> {
         outbox::enqueue(&self.database, entries, limit)
     }
 
-    /// Moves the rows of the outbox to another store. Rows that are being delivered stay.
+    /// Moves all outbox rows to another store, except rows that are being delivered.
     pub(crate) fn move_outbox(&self, to: &Self) -> Result<(), StoreError> {
         outbox::transfer(&self.database, &to.database)
     }
 
-    /// Removes all rows of a sink from the outbox.
+    /// Removes all rows of the given sink from the outbox.
     pub(crate) fn remove_outbox_rows(&self, sink: OutboxSink) -> Result<Removal, StoreError> {
         outbox::remove_rows(&self.database, sink)
     }
 
-    /// Claims a sink of the outbox for delivery. `at_once`: even if the next attempt is not due yet.
+    /// Claims an outbox sink for delivery. With `at_once`, claims it even if the next delivery attempt is not due yet.
     pub(crate) fn claim_sink(&self, sink: OutboxSink, at_once: bool) -> Result<ClaimResult, StoreError> {
         outbox::claim(&self.database, sink, at_once)
     }
 
-    /// Returns the state of all sinks of the outbox that ever had a row.
+    /// Returns the status of every outbox sink that has ever had a row.
     pub(crate) fn sinks(&self) -> Result<Vec<SinkStatus>, StoreError> {
         outbox::status(&self.database)
     }
 
-    /// Returns the latest decisions, oldest first.
+    /// Returns the most recent decisions that match the filter, oldest first.
     pub(crate) fn decisions(&self, filter: &DecisionFilter) -> Result<Vec<LoggedDecision>, StoreError> {
         decisions::decisions(&self.database, filter)
     }
 }
 
-/// Number and total size in bytes of contents stored outside the database.
+/// Number and total size in bytes of contents that are stored outside the database.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ExternalContents {
     pub count: u64,
@@ -262,7 +265,8 @@ impl ExternalContents {
     }
 }
 
-/// Locks a mutex even after a panic. Each change is a single call, so the data is consistent.
+/// Locks a mutex even if it is poisoned. Each change is made in a single call, so the data is consistent even after a
+/// panic.
 fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

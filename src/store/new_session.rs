@@ -1,4 +1,4 @@
-//! New sessions, which have no records and therefore no row yet.
+//! New sessions, which have no row in the database yet because they have no records.
 
 use super::lock_ignoring_poison;
 use crate::protocol::{SessionId, WorkspaceId};
@@ -6,22 +6,22 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// Data of a session before its first record.
+/// Session data before the first record exists.
 #[derive(Debug, Clone)]
 pub(crate) struct NewSession {
     pub id: SessionId,
     pub workspace_id: WorkspaceId,
-    /// Canonical path of the workspace.
+    /// Canonical path of the session's workspace.
     pub workspace: PathBuf,
-    /// Model of the session: `anthropic/claude-sonnet-5`.
+    /// The session's model, such as `anthropic/claude-sonnet-5`.
     pub model: String,
-    /// Parent session, if this session belongs to an agent. Such a session is not listed.
+    /// For an agent's session, the session that started the agent. Such sessions are not listed.
     pub started_by: Option<SessionId>,
     /// True if a command of aye wrote the prompt, such as `aye review`. Such a session is never the latest one.
     pub is_of_command: bool,
 }
 
-/// The new sessions of this process.
+/// New sessions created by this process.
 #[derive(Default)]
 pub(super) struct UnwrittenSessions(Mutex<HashMap<SessionId, NewSession>>);
 
@@ -34,7 +34,7 @@ impl UnwrittenSessions {
         lock_ignoring_poison(&self.0).get(id).cloned()
     }
 
-    /// Removes a session whose row was written or never will be.
+    /// Removes a session whose row has been written or will never be written.
     pub(super) fn remove(&self, id: &SessionId) {
         lock_ignoring_poison(&self.0).remove(id);
     }

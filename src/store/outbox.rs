@@ -1,5 +1,5 @@
-//! Outbox: rows for services. They are written in the transaction of the records that they describe, and deleted once a
-//! service has acknowledged them.
+//! Outbox, which contains rows to be delivered to services. Rows are written in the same transaction as the records
+//! that they describe, and deleted once the service has acknowledged them.
 
 mod delivery;
 mod insertion;
@@ -23,10 +23,10 @@ use crate::ports::Durability;
 use crate::session::{CallChange, Change};
 use std::sync::Arc;
 
-/// Kind of the row that reports records missing because the outbox was full.
+/// Kind of a row that reports how many records are missing because the outbox was full.
 pub(crate) const GAP: &str = "gap";
 
-/// Service that receives rows.
+/// Service to which rows are delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum OutboxSink {
     Approvals,
@@ -39,7 +39,7 @@ pub(crate) enum OutboxSink {
 impl OutboxSink {
     pub(crate) const ALL: [Self; 5] = [Self::Approvals, Self::Audit, Self::Sessions, Self::Telemetry, Self::Workspace];
 
-    /// Returns the name in the settings and the store.
+    /// Returns the service's name, as used in the configuration and the store.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Approvals => "approvals",
@@ -50,12 +50,12 @@ impl OutboxSink {
         }
     }
 
-    /// Returns whether the service receives a record about rows that are missing.
+    /// Returns whether the service is sent rows that report missing records.
     pub(crate) fn reports_missing(self) -> bool {
         matches!(self, Self::Approvals | Self::Audit)
     }
 
-    /// Returns whether rows of this sink may be dropped, oldest first, when the outbox is full.
+    /// Returns whether this sink's rows may be dropped, oldest first, when the outbox is full.
     pub(crate) fn may_drop(self) -> bool {
         self == Self::Telemetry
     }
@@ -65,7 +65,7 @@ impl OutboxSink {
     }
 }
 
-/// Set of sinks.
+/// Set of outbox sinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SinkSet([bool; OutboxSink::ALL.len()]);
 
@@ -82,62 +82,62 @@ impl SinkSet {
     }
 }
 
-/// Data for a service that is not stored yet.
+/// Data for a service that has not been stored yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OutboxEntry {
     pub sink: OutboxSink,
-    /// Kind of the data, as defined by the sink.
+    /// Kind of data, as defined by the sink.
     pub kind: &'static str,
     pub body: Vec<u8>,
 }
 
-/// Stored data for a service.
+/// Data for a service that has been stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OutboxRow {
-    /// Position. The rows of a sink are delivered in this order.
+    /// Position of the row. Each sink's rows are delivered in this order.
     pub key: i64,
-    /// Idempotency key: identical for every attempt to deliver this row, and different for every other row.
+    /// Idempotency key, which is the same for all attempts to deliver this row and different for every other row.
     pub id: String,
-    /// Time of the transaction.
+    /// Time at which the row was committed.
     pub time: jiff::Timestamp,
     pub kind: String,
     pub body: Vec<u8>,
 }
 
-/// Limit on the size of the rows of the configured sinks, and the behaviour when it is reached.
+/// Size limit for the rows of all configured sinks, and what happens when it is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutboxLimit {
     pub bytes: u64,
-    /// Configured sinks. The rows of other sinks stay, but do not count: nobody delivers them, so they would block the configured
-    /// ones for good.
+    /// Configured sinks. Rows of other sinks are retained but do not count toward the limit: they are never delivered,
+    /// so they would block the configured sinks permanently.
     pub sinks: SinkSet,
-    /// Whether a session pauses before its next effect when the limit is reached. Otherwise it continues, and the
-    /// outbox counts the missing records.
+    /// Whether a session pauses before its next effect when the limit is reached. Otherwise, it continues, and the
+    /// outbox counts the records that are missing.
     pub pauses: bool,
 }
 
-/// Converts the changes of one session to rows. It is called in the order of the records. After a failed commit, it is
-/// called again with the same changes.
+/// Converts session changes to outbox entries. Called in record order and, after a failed commit, once more with the
+/// same changes.
 pub(crate) trait OutboxFeed: Send + Sync {
-    /// Returns the data for changes that are committed together at `now`.
+    /// Returns the entries for changes that are committed together at time `now`.
     fn changes(&self, changes: &[Change<'_>], now: jiff::Timestamp) -> Vec<OutboxEntry>;
 
-    /// Returns the data for a logged decision.
+    /// Returns the entries for a logged decision.
     fn decision(&self, decision: &LoggedDecision) -> Vec<OutboxEntry>;
 }
 
-/// Outbox of one session's journal.
+/// Outbox used by the journal of a single session.
 #[derive(Clone)]
 pub(crate) struct SessionOutbox {
     pub feed: Arc<dyn OutboxFeed>,
     pub limit: OutboxLimit,
-    /// Called in the writer thread after rows were committed, with `false` if not all of them were stored. Must not
-    /// block.
+    /// Called on the writer thread after rows have been committed, with `false` if some rows could not be stored. Must
+    /// not block.
     pub committed: Arc<dyn Fn(bool) + Send + Sync>,
 }
 
-/// Stores data without a record. Returns whether all data that must not be dropped was stored. If the outbox is full,
-/// the rest is counted as missing.
+/// Stores entries that do not belong to a record. If the outbox is full, entries that cannot be stored are counted as
+/// missing. Returns whether every entry that must not be dropped was stored.
 pub(super) fn enqueue(database: &Database, entries: Vec<OutboxEntry>, limit: OutboxLimit) -> Result<bool, StoreError> {
     if entries.is_empty() {
         return Ok(true);
@@ -150,7 +150,7 @@ pub(super) fn enqueue(database: &Database, entries: Vec<OutboxEntry>, limit: Out
     })
 }
 
-/// Returns whether one of the changes starts an effect, which must wait while the outbox is full.
+/// Returns whether any of the changes starts an effect, which must wait while the outbox is full.
 pub(super) fn starts_effect(changes: &[Change<'_>]) -> bool {
     let is_start = |change: &Change<'_>| {
         matches!(

@@ -1,5 +1,5 @@
-//! Output tails of running commands: one row per command, replaced while it runs and deleted with the commit of its
-//! outcome.
+//! Output tails of running commands. Each command has a single row, which is replaced as the command runs and deleted
+//! once its outcome has been committed.
 
 use crate::ports::SavedTail;
 use crate::protocol::CallId;
@@ -7,7 +7,7 @@ use crate::session::{CallChange, Change};
 use rusqlite::{Connection, Transaction, params};
 use std::collections::HashMap;
 
-/// Calls whose saved output is obsolete.
+/// Calls whose saved output is no longer needed.
 pub(super) enum TailCleanup {
     Calls(Vec<CallId>),
     All,
@@ -28,7 +28,8 @@ impl TailCleanup {
     }
 }
 
-/// Replaces the output of a running command. A session without a row has no running commands.
+/// Replaces the saved output of a running command. Does nothing for a session without a row, which cannot have running
+/// commands.
 pub(super) fn replace(transaction: &Transaction<'_>, session: i64, call: &CallId, tail: &SavedTail) -> rusqlite::Result<()> {
     let ran_ms = i64::try_from(tail.ran_ms).unwrap_or(i64::MAX);
     transaction

@@ -1,8 +1,8 @@
-//! Packed records: many finished records in one compressed row, without duplicate strings.
+//! Packed records: many finished records in one compressed row, with repeated strings stored only once.
 //!
-//! A row is a format number and one zlib stream, whose checksum detects damage. Each record follows its time and
-//! length. A string that occurred earlier in the row is a *copy*: the byte 1, which never occurs in JSON, its distance,
-//! and its length. Unpacking restores the exact bytes.
+//! A row consists of a format number and a zlib stream, whose checksum detects damage. Each record is preceded by its
+//! time and length. A string that has occurred earlier in the row is replaced with a *copy*: the byte 1, which never
+//! occurs in JSON, followed by the distance and the length. Unpacking restores the original bytes exactly.
 
 use flate2::Compression;
 use flate2::bufread::ZlibDecoder;
@@ -12,11 +12,11 @@ use std::io::{Read, Write};
 
 /// Format number, stored in the first byte of a packed row.
 const FORMAT: u8 = 1;
-/// Byte that marks a copy of an earlier string.
+/// Byte that introduces a copy of an earlier string.
 const COPY: u8 = 1;
-/// Minimum length of a copied string; shorter ones are left to the compression.
+/// Minimum length in bytes of a string to be replaced with a copy. Compressing shorter strings is left to zlib.
 const MIN_COPIED_BYTES: usize = 256;
-/// Maximum unpacked size of a row in bytes. A row that claims more is damaged.
+/// Maximum unpacked size of a row in bytes. A row that claims to be larger is damaged.
 const MAX_BYTES: usize = 256 << 20;
 
 /// Stored record and its time.
@@ -49,7 +49,8 @@ pub(super) fn pack(records: &[StoredRecord]) -> std::io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Writes a record in which long strings that occurred earlier are copies. `at`: its offset in all packed data.
+/// Writes a record, replacing long strings that occurred earlier with copies. `at` is the record's offset in the
+/// concatenated data of all packed records.
 fn copy_known_strings<'a>(json: &'a [u8], at: usize, known: &mut HashMap<&'a [u8], usize>, out: &mut Vec<u8>) {
     let mut written = 0;
     for (start, end) in strings(json) {
@@ -70,7 +71,7 @@ fn copy_known_strings<'a>(json: &'a [u8], at: usize, known: &mut HashMap<&'a [u8
     out.extend_from_slice(&json[written..]);
 }
 
-/// Returns the ranges of the strings in a JSON text, without quotes.
+/// Returns the byte ranges of the strings in a JSON text, without their quotes.
 fn strings(json: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -91,7 +92,7 @@ fn strings(json: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// Unpacks the readable part of a row. The flag is `false` if a part of it is unreadable.
+/// Unpacks as much of a row as can be read. The flag is `false` if part of the row is unreadable.
 pub(super) fn unpack(row: &[u8]) -> (Vec<StoredRecord>, bool) {
     let mut records = Vec::new();
     let Some((&FORMAT, packed)) = row.split_first() else { return (records, false) };
@@ -110,7 +111,8 @@ pub(super) fn unpack(row: &[u8]) -> (Vec<StoredRecord>, bool) {
     (records, whole)
 }
 
-/// Appends the next record to the previous ones. Returns the time since the last record.
+/// Unpacks the next record and appends it to `all`. Returns the time that elapsed since the previous record, or `None`
+/// if the record is unreadable.
 fn next(rest: &mut &[u8], all: &mut Vec<u8>) -> Option<i64> {
     let passed = unzigzag(take_number(rest)?);
     let length = take_number(rest)?;

@@ -1,4 +1,4 @@
-//! Pruning: deletes sessions and frees their space.
+//! Pruning of the store: deleting sessions and reclaiming their space.
 
 use super::StoreError;
 use super::database::Database;
@@ -9,32 +9,32 @@ use crate::protocol::SessionId;
 use rusqlite::params;
 use std::sync::Arc;
 
-/// Maximum number of pages freed in one transaction. This limits how long other processes wait.
+/// Maximum number of pages freed in one transaction, which limits how long other processes have to wait.
 const PAGES_AT_ONCE: u32 = 512;
-/// Minimum size and minimum percentage of free space for a complete rewrite.
+/// Minimum number of free bytes for which a complete rewrite is worthwhile.
 const REWRITTEN_FROM_BYTES: u64 = 16 << 20;
 const REWRITTEN_FROM_PERCENT: u64 = 25;
 
 /// Size and free space of the database, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct FreeSpace {
-    /// Total size, including companion files.
+    /// Total size in bytes, including companion files.
     pub bytes: u64,
-    /// Free pages, included in `bytes`.
+    /// Size in bytes of the free pages, which is included in `bytes`.
     pub free_bytes: u64,
 }
 
-/// Way of returning free pages to the file system.
+/// How to return free pages to the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReleaseMode {
-    /// In small steps that do not block other processes. A store from an older version of aye reuses its free pages
-    /// instead.
+    /// In small steps that do not block other processes. Has no effect on a store created by an older version of aye,
+    /// which reuses its free pages instead.
     InSteps,
-    /// Complete rewrite, if it is worthwhile and no running process owns a session lock.
+    /// By rewriting the whole database, if that is worthwhile and no running process owns a session lock.
     Whole,
 }
 
-/// Deletes a session that is unlocked and unchanged since `updated`. Returns whether it was deleted.
+/// Deletes a session unless it is locked or has changed since `updated`. Returns whether it was deleted.
 pub(super) fn forget_if_idle(database: &Arc<Database>, id: &SessionId, updated: jiff::Timestamp) -> Result<bool, StoreError> {
     let claim = match claim(database, id) {
         Ok(claim) => claim,
@@ -89,16 +89,16 @@ pub(super) fn release_pages(database: &Database, how: ReleaseMode) -> Result<(),
             if how == ReleaseMode::InSteps || !worth || is_any_session_open(connection)? {
                 return Ok(());
             }
-            // From now on pages are freed incrementally.
+            // From now on, pages are freed incrementally.
             connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; VACUUM")?;
         }
-        // Do not wait for readers, unless a complete rewrite is in the log.
+        // Do not wait for readers, unless the log contains a complete rewrite.
         let checkpoint = if kind == 2 { "PRAGMA wal_checkpoint(PASSIVE)" } else { "PRAGMA wal_checkpoint(TRUNCATE)" };
         connection.query_row(checkpoint, [], |_| Ok(()))
     })
 }
 
-/// Returns whether a running process owns a session lock, so that its commits would have to wait.
+/// Returns whether a running process owns a session lock. If so, its commits would have to wait for a rewrite.
 fn is_any_session_open(connection: &rusqlite::Connection) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare("SELECT owner FROM sessions WHERE owner IS NOT NULL")?;
     let owners = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;

@@ -1,13 +1,13 @@
-//! Quarantine of a damaged database, which is moved aside unchanged.
+//! Quarantine of a damaged database, whose files are moved aside unchanged.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// File name suffixes of SQLite's companion files.
+/// File name suffixes of the database's companion files, which SQLite creates.
 pub(super) const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Renames the database together with its companion files. Returns the new path of the database.
+/// Moves the database and its companion files aside by renaming them. Returns the new path of the database.
 pub(super) fn move_aside(path: &Path) -> io::Result<PathBuf> {
     let target = free_name(path);
     for companion in COMPANIONS {

@@ -1,28 +1,29 @@
-//! Records of a session in the database: recent ones in single rows, older ones packed.
+//! A session's records in the database. Recent records have a row each, and older records are packed.
 
 use super::packed::{self, StoredRecord};
 use crate::session::starts_step;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-/// Target size of a packed row in bytes. Only a single larger record exceeds it.
+/// Target size in bytes of the records in a packed row. A row may be up to twice as large to make it end at a step
+/// boundary.
 const ROW_BYTES: usize = 256 << 10;
-/// Minimum size in bytes of the records that are packed while the session continues.
+/// Minimum total size in bytes of records to pack while the session is in use.
 pub(super) const MIN_PACKED_BYTES: usize = 64 << 10;
-/// Maximum number of bytes packed at a time, so that the next write does not wait long.
+/// Maximum number of bytes to pack at a time, which limits how long the next write has to wait.
 pub(super) const PACK_BATCH_BYTES: usize = 1 << 20;
-/// Maximum size in bytes of a record that is packed.
+/// Maximum size in bytes of a record that can be packed.
 const MAX_PACKED_BYTES: usize = 16 << 20;
 
-/// Journal position: a record or a gap.
+/// What is found at a journal position: a record or a gap.
 #[derive(Debug)]
 pub(super) enum Place<'a> {
-    /// Record in its original form.
+    /// Record exactly as it was written.
     Record { seq: i64, time: i64, json: &'a [u8] },
-    /// Gap of lost records.
+    /// Number of consecutive records that were lost.
     Lost { count: i64 },
 }
 
-/// Returns the position of the last record; 0 if there is none.
+/// Returns the position of the last record, or 0 if there are no records.
 pub(super) fn last(connection: &Connection, session: i64) -> rusqlite::Result<i64> {
     connection
         .prepare_cached(
@@ -32,7 +33,8 @@ pub(super) fn last(connection: &Connection, session: i64) -> rusqlite::Result<i6
         .query_row([session], |row| row.get(0))
 }
 
-/// Visits positions in order. The caller must have a transaction open, so that nothing is packed in between.
+/// Visits a range of positions in order. The caller must have an open transaction, which prevents records from being
+/// packed during the visit.
 pub(super) fn visit(
     connection: &Connection,
     session: i64,
@@ -50,7 +52,7 @@ pub(super) fn visit(
         if first > next {
             visit_single(connection, session, (next, first - 1), &mut see)?;
         }
-        // A record stored twice, which only happens in a damaged store, is visited once.
+        // A record is stored twice only in a damaged store. It is visited once.
         let begin = next.max(first);
         let (stored, _) = packed::unpack(row.get_ref(2)?.as_blob_or_null()?.unwrap_or_default());
         let mut seq = first;
@@ -72,7 +74,7 @@ pub(super) fn visit(
     Ok(())
 }
 
-/// Visits the records that have their own row.
+/// Visits the records that have a row of their own.
 fn visit_single(
     connection: &Connection,
     session: i64,
@@ -100,8 +102,8 @@ fn visit_single(
     Ok(())
 }
 
-/// Packs the oldest single records of a session. Returns whether there may be more. Fewer than `least` bytes are not
-/// packed.
+/// Packs the oldest unpacked records of a session if their total size is at least `least` bytes. Returns whether there
+/// may be more records to pack.
 pub(super) fn pack_some(transaction: &Transaction<'_>, session: &str, least: usize) -> rusqlite::Result<bool> {
     let key: Option<i64> = transaction
         .prepare_cached("SELECT key FROM sessions WHERE id = ?1")?
@@ -116,7 +118,7 @@ pub(super) fn pack_some(transaction: &Transaction<'_>, session: &str, least: usi
         let mut first = first;
         for row in split_into_rows(&run) {
             let last = first + row.len() as i64 - 1;
-            // Leave records that do not fit in memory.
+            // Leave records unpacked if they do not fit in memory.
             let Ok(data) = packed::pack(row) else { return Ok(false) };
             transaction
                 .prepare_cached("INSERT INTO packed (session, first, last, data) VALUES (?1, ?2, ?3, ?4)")?
@@ -130,7 +132,8 @@ pub(super) fn pack_some(transaction: &Transaction<'_>, session: &str, least: usi
     Ok(more)
 }
 
-/// Oldest single records as runs without gaps, each with its first position, and whether more records follow.
+/// Oldest unpacked records, grouped into runs of consecutive records. Each run is paired with the position of its first
+/// record.
 type Runs = Vec<(i64, Vec<StoredRecord>)>;
 
 fn singles(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<(Runs, bool)> {
@@ -157,7 +160,7 @@ fn singles(transaction: &Transaction<'_>, key: i64) -> rusqlite::Result<(Runs, b
     Ok((runs, false))
 }
 
-/// Splits a run into rows, preferably at the start of a step, so that duplicates within a step stay together.
+/// Splits a run into rows, preferably at step boundaries, so repeated strings within a step end up in the same row.
 fn split_into_rows(run: &[StoredRecord]) -> Vec<&[StoredRecord]> {
     let mut rows = Vec::new();
     let (mut start, mut bytes) = (0, 0);

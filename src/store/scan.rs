@@ -1,4 +1,4 @@
-//! Streaming scan of a session's records in constant memory, with its size and totals.
+//! Streaming scan of a session's records in constant memory, also used to determine sizes and totals.
 
 use super::StoreError;
 use super::database::Database;
@@ -11,25 +11,25 @@ use rusqlite::OptionalExtension;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// Number of positions visited between two checks for a stop.
+/// Number of positions to visit before checking whether the scan should stop.
 const STRETCH: i64 = 5_000;
 
-/// Record and the time at which it was written.
+/// Record with the time at which it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TimedRecord {
     pub time: jiff::Timestamp,
-    /// `Unreadable` if another version wrote it, or part of it is missing.
+    /// The record, or `Unreadable` if another version of aye wrote it or if part of it is missing.
     pub record: Record,
 }
 
-/// Stored size of a session.
+/// Number of records in a session, and their stored size.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Size {
     pub records: u64,
     pub bytes: u64,
 }
 
-/// Visits the records of a session in order until `visit` stops. `visit` must not use this store.
+/// Visits a session's records in order until `visit` asks to stop. `visit` must not use this store.
 pub(super) fn for_each_record(
     database: &Database,
     id: &SessionId,
@@ -41,7 +41,7 @@ pub(super) fn for_each_record(
     })
 }
 
-/// Returns the totals of a session. Parses only the relevant records.
+/// Computes the session totals, parsing only the records that are needed for them.
 pub(super) fn tally(database: &Database, id: &SessionId) -> Result<Tally, StoreError> {
     let mut counter = TallyCounter::default();
     for_each_text(database, id, |_, text| {
@@ -53,7 +53,8 @@ pub(super) fn tally(database: &Database, id: &SessionId) -> Result<Tally, StoreE
     Ok(counter.tally)
 }
 
-/// Visits the counted part of a session's records in order, without records that a fork shares with its parent.
+/// Visits the records that count toward a session's totals, in order. Records that a fork shares with its parent are
+/// excluded.
 pub(super) fn for_each_tally_entry(
     database: &Database,
     id: &SessionId,
@@ -91,7 +92,7 @@ pub(super) fn sizes(database: &Database) -> Result<HashMap<SessionId, Size>, Sto
     })
 }
 
-/// Visits the text of each record; `None` if it is unreadable.
+/// Visits the JSON text of each record, or `None` in place of a record that was lost.
 fn for_each_text(
     database: &Database,
     id: &SessionId,
@@ -103,7 +104,7 @@ fn for_each_text(
             .query_row([id.as_str()], |row| row.get(0))
             .optional()?;
         let Some(key) = key else { return Ok(false) };
-        // Prevents packing between the queries.
+        // This transaction prevents packing between the queries.
         let _steady = reader.unchecked_transaction()?;
         let last = records::last(reader, key)?;
         let mut enough = false;

@@ -1,4 +1,4 @@
-//! Database schema, its versions, and detection of damaged files.
+//! Database schema, its versions, and the detection of damaged files.
 
 use super::quarantine::{COMPANIONS, with_suffix};
 use super::salvage::{self, Salvage};
@@ -8,17 +8,17 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Value in the file header that identifies aye's database.
+/// Application ID in the file header that identifies a database as aye's.
 pub(super) const APPLICATION_ID: i64 = 0x6179_6501;
-/// Maximum size in bytes of a store that is fully checked at each start.
+/// Maximum size in bytes of a store that is checked completely on each start.
 const MAX_CHECKED_BYTES: u64 = 64 << 20;
-/// Size in bytes to which a larger log is truncated when it restarts.
+/// Size in bytes to which an oversized write-ahead log is truncated when it restarts.
 const MAX_LOG_BYTES: i64 = 8 << 20;
-/// Page cache per connection in KiB. It is small, because the system caches the file anyway.
+/// Page cache size per connection, in KiB. It can be small, because the operating system caches the file as well.
 const PAGES_KIB: i64 = 512;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Output tails of running commands.
+/// Table with output tails of running commands.
 const OUTPUT_TAILS: &str = "
     CREATE TABLE tails (
         session INTEGER NOT NULL REFERENCES sessions (key) ON DELETE CASCADE,
@@ -29,7 +29,7 @@ const OUTPUT_TAILS: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// Metadata of sessions. The reference to a parent is kept after the parent is deleted.
+/// Table with session metadata. A reference to a parent remains after the parent has been deleted.
 const METADATA: &str = "
     CREATE TABLE marks (
         session INTEGER PRIMARY KEY REFERENCES sessions (key) ON DELETE CASCADE,
@@ -39,8 +39,8 @@ const METADATA: &str = "
     );
 ";
 
-/// Rows for services, and the state of each service. `key` is never reused, because it is the position of an
-/// acknowledgement.
+/// Tables with rows for services and the state of each service. A `key` value is never reused, because acknowledgements
+/// refer to it as a position.
 const OUTBOX: &str = "
     CREATE TABLE outbox (
         key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -69,7 +69,7 @@ const OUTBOX: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// Migrations, one per version. A store at version n has run the first n.
+/// Migrations, one per version. In a store of version n, the first n migrations have been applied.
 pub(super) const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE sessions (
@@ -147,7 +147,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     METADATA,
     OUTBOX,
 ];
-/// Query that names every column, so that it fails if one is missing.
+/// Query that names every column, and therefore fails if a column is missing.
 const EXPECTED: &str = "
     SELECT s.key, s.id, s.workspace_id, s.workspace, s.title, s.created, s.updated, s.status, s.model, s.draft, s.owner,
            r.key, r.session, r.seq, r.json, r.time,
@@ -160,13 +160,13 @@ const VERSION: i64 = MIGRATIONS.len() as i64;
 
 pub(super) enum DatabaseState {
     Missing,
-    /// Usable, with an optional notice for the user.
+    /// Usable. Includes a notice for the user if the store was upgraded.
     Sound(Connection, Option<String>),
-    /// Damaged, for this reason.
+    /// Damaged, for the given reason.
     Damaged(String),
 }
 
-/// Examines the database at `path`. Changes it only if it is sound.
+/// Examines the database at `path`, which is left unchanged unless it is sound.
 pub(super) fn examine(path: &Path) -> Result<DatabaseState, StoreError> {
     let companions: Vec<_> = companions(path).filter_map(|file| file.symlink_metadata().ok()).collect();
     let metadata = match path.metadata() {
@@ -208,7 +208,8 @@ pub(super) fn examine(path: &Path) -> Result<DatabaseState, StoreError> {
     }
 }
 
-/// Returns the damage that an error indicates; `None` if the error concerns the machine.
+/// Returns a description of the damage that an error indicates, or `None` if the error does not mean that the database
+/// is damaged.
 fn damage(error: &rusqlite::Error) -> Option<String> {
     if let rusqlite::Error::SqlInputError { msg, .. } = error {
         return Some(format!("unexpected tables: {msg}"));
@@ -236,7 +237,7 @@ impl From<rusqlite::Error> for SchemaError {
 
 fn check(path: &Path, bytes: u64) -> Result<DatabaseState, SchemaError> {
     let mut connection = connect(path)?;
-    // Until the file is known to be sound, closing must not write to it either.
+    // Until the file is known to be sound, closing it must not write to it either.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -247,7 +248,7 @@ fn check(path: &Path, bytes: u64) -> Result<DatabaseState, SchemaError> {
         return Ok(DatabaseState::Damaged("the database belongs to another program".to_owned()));
     }
     if bytes <= MAX_CHECKED_BYTES {
-        // A quick check does not compare indexes with their tables, so rows would go missing without an error.
+        // A quick check does not compare indexes with their tables, so missing rows would go unnoticed.
         let verdict: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
         if verdict != "ok" {
             return Ok(DatabaseState::Damaged(verdict));
@@ -260,20 +261,21 @@ fn check(path: &Path, bytes: u64) -> Result<DatabaseState, SchemaError> {
     connection.prepare(EXPECTED)?;
     connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
-    // This reads the tables, so it must come after the checks.
+    // Setting the cache size reads the tables, so it must follow the checks.
     connection.pragma_update(None, "cache_size", -PAGES_KIB)?;
     Ok(DatabaseState::Sound(connection, notice))
 }
 
-/// Upgrades an older store atomically, after a backup.
+/// Upgrades an older store atomically, after making a backup. Returns a notice for the user.
 fn renew(connection: &mut Connection, path: &Path, version: i64) -> Result<String, SchemaError> {
     let kept = backup::keep(connection, path, VERSION).map_err(|failure| match failure {
-        // An unreadable store is damaged, and is recovered.
+        // An unreadable store is damaged and will be recovered.
         backup::BackupError::Database(error) if damage(&error).is_some() => SchemaError::Sqlite(error),
         other => SchemaError::NoBackup(other),
     })?;
     if let Err(error) = migrate(connection) {
-        // The store is unchanged, so the backup is useless, and each start would make another.
+        // The store is unchanged, so the backup is useless. Without this removal, each start would create another
+        // backup.
         let _ = std::fs::remove_file(&kept);
         return Err(error.into());
     }
@@ -283,13 +285,13 @@ fn renew(connection: &mut Connection, path: &Path, version: i64) -> Result<Strin
     ))
 }
 
-/// Creates a database. It gets its name only when it is complete.
+/// Creates a database. The file is given its final name only once it is complete.
 pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
     create_with(path, path, |_| Ok(()))?;
     connect(path).map_err(|error| StoreError::database(path, &error))
 }
 
-/// Returns the path that a recovered store has until the damaged store was moved.
+/// Returns the path at which a recovered store is kept until the damaged store has been moved aside.
 pub(super) fn salvaged_path(path: &Path) -> PathBuf {
     with_suffix(path, ".salvaged")
 }
@@ -322,7 +324,7 @@ fn create_with<T>(
         .and_then(|file| file.sync_all())
         .map_err(|error| StoreError::unusable(&unfinished, &error))?;
     rename(&unfinished, target)?;
-    // Companions that SQLite could not delete; nothing reads them, and the next attempt would delete them too.
+    // SQLite could not delete these companion files. Nothing reads them, and the next attempt would delete them too.
     companions(&unfinished).for_each(|file| drop(std::fs::remove_file(file)));
     Ok(filled)
 }
@@ -345,7 +347,7 @@ pub(super) fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
 
 fn build<T>(path: &Path, fill: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let mut connection = connect(path)?;
-    // The file is not visible yet, so one sync before it is named is enough.
+    // The file is not visible yet, so a single sync before it is named is enough.
     connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA auto_vacuum = INCREMENTAL")?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     migrate(&mut connection)?;
@@ -361,7 +363,7 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Another process may have been faster.
+    // Another process may have been faster with the migration.
     let version = version(&transaction)?;
     for step in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or_default()) {
         transaction.execute_batch(step)?;
@@ -370,7 +372,7 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Opens an existing database. Only the writer performs checkpoints, because they must not delay a step.
+/// Opens an existing database. Checkpoints are left to the writer, because they must not delay a step.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;

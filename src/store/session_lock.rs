@@ -1,4 +1,4 @@
-//! Session lock, which allows only one running process to write to a session.
+//! Session lock, which ensures that only one running process writes to a session.
 
 use super::StoreError;
 use super::database::Database;
@@ -9,24 +9,24 @@ use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Right to write to a session, until it is dropped or the process ends.
+/// Exclusive right to write to a session, which lasts until it is dropped or the process ends.
 pub(crate) struct Claim {
     database: Arc<Database>,
     id: SessionId,
 }
 
-/// Holder of a session lock, as stored in the session's row.
+/// Owner of a session lock, as stored in the session's row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holder {
     #[serde(flatten)]
     pub instance: Instance,
-    /// Time of locking; absent if an older version took the lock.
+    /// Time at which the session was locked. Absent if an older version of aye locked it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<jiff::Timestamp>,
 }
 
 impl Holder {
-    /// Creates a holder that takes the lock now.
+    /// Creates an owner whose lock starts now.
     pub(super) fn new(instance: Instance) -> Self {
         Self { instance, since: Some(jiff::Timestamp::now()) }
     }
@@ -36,7 +36,7 @@ impl Holder {
     }
 }
 
-/// Result of an attempt to lock a session.
+/// Outcome of trying to lock a session.
 enum LockResult {
     Yes,
     NoSession,
@@ -68,7 +68,7 @@ impl Drop for Claim {
                 }
                 transaction.prepare_cached("UPDATE sessions SET owner = NULL WHERE id = ?1")?.execute([id.as_str()])
             });
-            // The end of the process releases the lock too.
+            // The end of the process also releases the lock.
             if let Err(error) = freed {
                 tracing::warn!(%error, session = %id, "cannot unlock the session");
             }
@@ -77,8 +77,8 @@ impl Drop for Claim {
     }
 }
 
-/// Locks a stored session for this process. Fails if a running process owns the lock; the lock of a dead process is
-/// ignored.
+/// Locks a stored session for this process. Fails if a running process owns the lock; a lock left by a process that has
+/// ended is ignored.
 pub(super) fn claim(database: &Arc<Database>, id: &SessionId) -> Result<Claim, StoreError> {
     let wanted = id.clone();
     let taken = database.write(move |desk| {
@@ -108,7 +108,7 @@ pub(super) fn claim(database: &Arc<Database>, id: &SessionId) -> Result<Claim, S
     }
 }
 
-/// Returns the running process that owns the lock of a session.
+/// Returns the running process that owns the session lock, if any.
 pub(super) fn holder(database: &Database, id: &SessionId) -> Result<Option<Holder>, StoreError> {
     let owner: Option<Option<String>> = database.read(|reader| {
         reader.prepare_cached("SELECT owner FROM sessions WHERE id = ?1")?.query_row([id.as_str()], |row| row.get(0)).optional()
@@ -130,7 +130,7 @@ pub(super) fn rename(database: &Database, id: &SessionId, title: &str) -> Result
     }
 }
 
-/// Deletes a session and its records.
+/// Deletes a session and its records. Fails if a running process owns the session lock.
 pub(super) fn delete(database: &Arc<Database>, id: &SessionId) -> Result<(), StoreError> {
     let claim = claim(database, id)?;
     let doomed = id.clone();
@@ -143,12 +143,12 @@ pub(super) fn delete(database: &Arc<Database>, id: &SessionId) -> Result<(), Sto
     deleted.map(drop)
 }
 
-/// Returns the holder of a lock if its process is running. An unreadable entry is not a lock.
+/// Returns the owner of a lock if that process is still running. An unreadable entry is treated as no lock.
 pub(super) fn live_holder(owner: Option<&str>) -> Option<Holder> {
     parse_holder(owner).filter(|holder| holder.instance.is_alive())
 }
 
-/// Returns whether this run of the process is the recorded owner.
+/// Returns whether `me` is the recorded owner. Another process that merely reuses the same process ID is not.
 pub(super) fn is_held_by(me: &Instance, owner: Option<&str>) -> bool {
     parse_holder(owner).is_some_and(|holder| holder.instance == *me)
 }

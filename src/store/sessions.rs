@@ -1,4 +1,4 @@
-//! Session queries, and the transcript of a session.
+//! Session queries, including loading a session's records.
 
 use super::database::Database;
 use super::metadata::{OF_AGENT, OF_COMMAND};
@@ -12,9 +12,9 @@ use rusqlite::{Row, params};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// Minimum number of digits of an ID prefix.
+/// Minimum number of digits in a session ID prefix.
 const PREFIX_DIGITS: usize = 6;
-/// Maximum number of sessions listed for an ambiguous prefix.
+/// Maximum number of sessions to list when a prefix is ambiguous.
 const AMBIGUOUS_SHOWN: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -29,11 +29,11 @@ pub(crate) struct SessionSummary {
     pub updated: jiff::Timestamp,
     pub status: SessionActivity,
     pub model: String,
-    /// Running process that owns the session lock.
+    /// ID of the running process that owns the session lock.
     pub held_by: Option<u32>,
-    /// Whether the session is archived: hidden from the list of sessions to resume.
+    /// Whether the session is archived, and therefore not listed among the sessions to resume.
     pub archived: bool,
-    /// Whether this session belongs to an agent. `parent` is then the session that started it.
+    /// Whether this session belongs to an agent, in which case `parent` is the session that started the agent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub of_agent: bool,
     /// Whether a command of aye wrote the prompt, such as `aye review`. Such a session is never the latest one.
@@ -47,26 +47,26 @@ pub(crate) struct SessionSummary {
 /// Session loaded from the store.
 #[derive(Debug, Default)]
 pub(crate) struct LoadedSession {
-    /// Records in order, including unreadable ones.
+    /// All records in order, including unreadable ones.
     pub records: Vec<Record>,
-    /// Number of records that this version cannot read. They remain in the store.
+    /// Number of records that this version cannot read. They are left in the store.
     pub skipped: usize,
-    /// Draft: text typed but not sent.
+    /// Text that was typed but not sent.
     pub draft: String,
-    /// Last output of commands with an unknown outcome.
+    /// Last saved output of each command whose outcome is unknown.
     pub tails: HashMap<CallId, SavedTail>,
 }
 
-/// Part of a session that starts with a step or a task.
+/// Contiguous part of a session that begins with a step or a task.
 #[derive(Debug, Default)]
 pub(crate) struct SessionPart {
     pub records: Vec<Record>,
-    /// End position of the part before it, if there is one.
+    /// Position before which the preceding part ends. `None` if this is the first part.
     pub before: Option<i64>,
 }
 
 impl LoadedSession {
-    /// Adds a record. Unreadable records keep their position, because it is significant in an open step.
+    /// Adds a record. Unreadable records are included, because positions are significant while a step is unfinished.
     fn push(&mut self, place: Place<'_>) {
         let (record, count) = match place {
             Place::Record { json, .. } => (serde_json::from_slice(json).unwrap_or(Record::Unreadable), 1),
@@ -83,7 +83,7 @@ const COLUMNS: &str = "id, workspace_id, workspace, title, created, updated, sta
      coalesce((SELECT archived FROM marks WHERE session = sessions.key), 0) AS archived,
      (SELECT parent FROM marks WHERE session = sessions.key)";
 
-/// Returns all sessions, or those of a workspace, latest first.
+/// Returns the sessions of a workspace, or all sessions, most recent first.
 pub(super) fn sessions(database: &Database, workspace: Option<&WorkspaceId>) -> Result<Vec<SessionSummary>, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM sessions WHERE ?1 IS NULL OR workspace_id = ?1 ORDER BY updated DESC, key DESC");
     database.read(|reader| {
@@ -101,13 +101,13 @@ pub(super) fn latest(database: &Database, workspace: &WorkspaceId) -> Result<Opt
     database.read(|reader| reader.prepare_cached(&sql)?.query_map([workspace.as_str()], summary)?.next().transpose())
 }
 
-/// Returns the session whose ID starts with `prefix`.
+/// Returns the session whose ID starts with `prefix`. Fails if there is no such session or if there are several.
 pub(super) fn find(database: &Database, prefix: &str) -> Result<SessionSummary, StoreError> {
     let digits = prefix.to_ascii_lowercase();
     if digits.len() < PREFIX_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(StoreError::NotAnId { given: prefix.to_owned() });
     }
-    // `g` follows the last hex digit, so this range is the prefix.
+    // `g` follows the last hex digit, so this range contains exactly the IDs with the prefix.
     let sql = format!("SELECT {COLUMNS} FROM sessions WHERE id >= ?1 AND id < ?1 || 'g' ORDER BY id");
     let mut found: Vec<SessionSummary> =
         database.read(|reader| reader.prepare_cached(&sql)?.query_map([&digits], summary)?.collect())?;
@@ -118,7 +118,7 @@ pub(super) fn find(database: &Database, prefix: &str) -> Result<SessionSummary, 
     found.pop().ok_or_else(|| StoreError::NoSession { given: prefix.to_owned() })
 }
 
-/// Loads a session with all its records.
+/// Loads a session including all of its records.
 pub(super) fn load(database: &Database, id: &SessionId) -> Result<LoadedSession, StoreError> {
     const SQL: &str = "SELECT draft, key FROM sessions WHERE id = ?1";
     let loaded = database.read(|reader| {
@@ -129,7 +129,7 @@ pub(super) fn load(database: &Database, id: &SessionId) -> Result<LoadedSession,
             .transpose()?;
         let Some((draft, key)) = found else { return Ok(None) };
         let mut loaded = LoadedSession { records: Vec::new(), skipped: 0, draft, tails: output_tails::load(reader, key)? };
-        // Prevents packing between the queries.
+        // This transaction prevents packing between the queries.
         let _steady = reader.unchecked_transaction()?;
         let last = records::last(reader, key)?;
         records::visit(reader, key, 1, last, |place| loaded.push(place))?;
@@ -138,7 +138,7 @@ pub(super) fn load(database: &Database, id: &SessionId) -> Result<LoadedSession,
     loaded.ok_or_else(|| StoreError::NoSession { given: id.to_string() })
 }
 
-/// Returns the position of the last record of a session; 0 if it has none.
+/// Returns the position of a session's last record, or 0 if the session has no records.
 pub(super) fn position(database: &Database, id: &SessionId) -> Result<i64, StoreError> {
     database.read(|reader| {
         let mut statement = reader.prepare_cached("SELECT key FROM sessions WHERE id = ?1")?;
@@ -147,8 +147,8 @@ pub(super) fn position(database: &Database, id: &SessionId) -> Result<i64, Store
     })
 }
 
-/// Returns about `about` of the last records before a position, in whole steps. Without a position, returns the last
-/// records of the session.
+/// Returns approximately the last `about` records before a position, rounded to whole steps. Without a position,
+/// returns the last records of the session.
 pub(super) fn load_page(
     database: &Database,
     id: &SessionId,
@@ -176,7 +176,7 @@ pub(super) fn load_page(
     piece.ok_or_else(|| StoreError::NoSession { given: id.to_string() })
 }
 
-/// Returns the draft of a session.
+/// Returns the session's draft.
 pub(super) fn draft(database: &Database, id: &SessionId) -> Result<String, StoreError> {
     let mut found = database.read(|reader| {
         let mut statement = reader.prepare_cached("SELECT draft FROM sessions WHERE id = ?1")?;
@@ -186,8 +186,8 @@ pub(super) fn draft(database: &Database, id: &SessionId) -> Result<String, Store
     found.pop().ok_or_else(|| StoreError::NoSession { given: id.to_string() })
 }
 
-/// Returns the records between two positions from the first step on; `None` if no step starts there. The start of the
-/// session counts as a step.
+/// Returns the records in a range of positions, starting with the first step in it, or `None` if no step starts there.
+/// The start of the session also counts as the start of a step.
 fn whole_steps(reader: &rusqlite::Connection, key: i64, (from, last): (i64, i64)) -> rusqlite::Result<Option<SessionPart>> {
     let mut piece = SessionPart::default();
     let mut begun = from <= 1;
@@ -207,7 +207,7 @@ fn whole_steps(reader: &rusqlite::Connection, key: i64, (from, last): (i64, i64)
     Ok(begun.then_some(piece))
 }
 
-/// Reads a text column that may be damaged or written by another program.
+/// Reads a text column, tolerating values that are damaged or were written by another program.
 fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     Ok(row.get_ref(column)?.as_bytes_or_null()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default())
 }

@@ -197,7 +197,7 @@ fn committed_records_survive_a_process_that_dies_without_closing() {
     let store = Store::open(dir.path()).unwrap();
     let claim = store.create(session(ID));
     append(&store, ID, vec![prompt("hello")], Durability::Process);
-    // A dead process leaves what is on the disk at this moment, including the log.
+    // A process that dies leaves the files on disk as they are now, including the log.
     let copy = TempDir::new().unwrap();
     for file in ["aye.db", "aye.db-wal"] {
         fs::copy(dir.path().join(file), copy.path().join(file)).unwrap();
@@ -209,7 +209,7 @@ fn committed_records_survive_a_process_that_dies_without_closing() {
 
 const CHILD_DIRECTORY: &str = "AYE_TEST_STORE_DIRECTORY";
 
-/// Run by the test below in its own process: prints each committed record until it is killed.
+/// Runs in the process started by the next test. Prints each record once it is committed, until the process is killed.
 #[test]
 #[ignore = "child process of another test"]
 fn records_are_written_until_the_process_is_killed() {

@@ -1,4 +1,4 @@
-//! Writer thread with its own connection, which is started on the first write.
+//! Writer thread with a connection of its own, which starts with the first write.
 
 use super::quarantine::with_suffix;
 use super::records::{self, MIN_PACKED_BYTES, PACK_BATCH_BYTES};
@@ -13,20 +13,20 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Number of written bytes after which the log is checkpointed when the thread is idle.
+/// Number of written bytes after which the write-ahead log is checkpointed once the thread is idle.
 const CHECKPOINT_EVERY_BYTES: usize = 4 << 20;
-/// Number of written bytes after which the log is checkpointed even if a job is waiting.
+/// Number of written bytes after which the write-ahead log is checkpointed even if jobs are waiting.
 const FORCED_CHECKPOINT_BYTES: usize = 16 << 20;
 /// Idle time after which finished records are packed.
 const PACK_AFTER: Duration = Duration::from_millis(30);
-/// Unpacked bytes of a session above which its records are packed without waiting for idle time.
+/// Number of unpacked bytes in a session above which its records are packed without waiting until the thread is idle.
 const FORCED_PACK_BYTES: usize = 256 << 10;
-/// Overhead of a transaction in the log, in bytes.
+/// Space in bytes that a transaction takes in the log in addition to its data.
 const TRANSACTION_BYTES: usize = 16 << 10;
 
 type Job = Box<dyn FnOnce(&mut WriterState) + Send>;
 
-/// Handle of the writer thread. Dropping it waits for all jobs.
+/// Handle to the writer thread. Dropping it waits until all jobs have finished.
 pub(super) struct Writer {
     path: PathBuf,
     thread: Mutex<Option<(Sender<Job>, JoinHandle<()>)>>,
@@ -37,8 +37,8 @@ impl Writer {
         Self { path, thread: Mutex::new(None) }
     }
 
-    /// Queues a job, which runs after all earlier ones. If the thread cannot run, the job is dropped, and its waiter
-    /// sees a closed channel.
+    /// Adds a job to the queue, to run after all earlier jobs. If the thread cannot run, the job is dropped, which
+    /// closes the channel on which the caller waits for the result.
     pub(super) fn submit(&self, job: impl FnOnce(&mut WriterState) + Send + 'static) {
         let mut thread = lock_ignoring_poison(&self.thread);
         if thread.is_none() {
@@ -54,12 +54,12 @@ impl Writer {
             *thread = started.ok().map(|handle| (sender, handle));
         }
         if let Some((sender, _)) = thread.as_ref() {
-            // Fails only if the thread is gone; dropping the job notifies the waiter.
+            // This fails only if the thread has ended. Dropping the job notifies the waiter.
             drop(sender.send(Box::new(job)));
         }
     }
 
-    /// Runs a job and waits for its result; `None` if the thread has ended.
+    /// Runs a job on the writer thread and waits for its result. Returns `None` if the thread has ended.
     pub(super) fn run<T: Send + 'static>(&self, job: impl FnOnce(&mut WriterState) -> T + Send + 'static) -> Option<T> {
         let (answer, answered) = channel();
         self.submit(move |desk| drop(answer.send(job(desk))));
@@ -82,7 +82,7 @@ pub(super) struct WriterState {
     connection: Option<Connection>,
     durability: Option<Durability>,
     unwritten_bytes: usize,
-    /// Approximate unpacked bytes of each session.
+    /// Approximate number of unpacked bytes in each session.
     unpacked: HashMap<SessionId, usize>,
 }
 
@@ -119,23 +119,23 @@ impl WriterState {
         }
     }
 
-    /// Returns a session with at least this many bytes to pack.
+    /// Returns a session that has at least this many bytes to be packed, if there is one.
     fn to_pack(&self, least: usize) -> Option<SessionId> {
         self.unpacked.iter().find(|(_, bytes)| **bytes >= least).map(|(session, _)| session.clone())
     }
 
-    /// Counts unpacked bytes of a session.
+    /// Adds `bytes` to the session's number of unpacked bytes.
     pub(super) fn on_written(&mut self, session: &SessionId, bytes: usize) {
         let unpacked = self.unpacked.entry(session.clone()).or_default();
         *unpacked = unpacked.saturating_add(bytes);
     }
 
-    /// Registers an opened session, whose number of unpacked bytes is unknown.
+    /// Registers a session that was just opened, whose number of unpacked bytes is not known yet.
     pub(super) fn on_session_opened(&mut self, session: &SessionId) {
         self.on_written(session, MIN_PACKED_BYTES);
     }
 
-    /// Packs the remaining records of a session when it ends, within one batch.
+    /// When a session is closed, packs one batch of its remaining records.
     pub(super) fn on_session_closed(&mut self, session: &SessionId) {
         if self.unpacked.contains_key(session) {
             self.pack(session, 1);
@@ -143,7 +143,7 @@ impl WriterState {
         }
     }
 
-    /// Packs the oldest records of a session. Records that cannot be packed now stay unpacked.
+    /// Packs a session's oldest records. Those that cannot be packed now are left unpacked.
     fn pack(&mut self, session: &SessionId, least: usize) {
         let bytes = self.unpacked.get(session).copied().unwrap_or_default().min(PACK_BATCH_BYTES);
         let packed =
@@ -156,7 +156,7 @@ impl WriterState {
         }
     }
 
-    /// Runs `write` in a transaction with this durability. `bytes`: its approximate size.
+    /// Runs `write` in a transaction with the given durability. `bytes` is the approximate size of the transaction.
     pub(super) fn transact<T>(
         &mut self,
         durability: Durability,
@@ -180,11 +180,12 @@ impl WriterState {
         Ok(value)
     }
 
-    /// Returns the connection. After a failure it is reopened, so that writing works again once the disk has space.
+    /// Returns the connection, reopening it after a failure so that writing works again once the disk has space.
     pub(super) fn connection(&mut self) -> rusqlite::Result<&mut Connection> {
         if self.connection.is_none() {
             self.durability = None;
-            // Count the log of earlier processes too, or many short ones would let it grow forever.
+            // Include the log of earlier processes. Otherwise, many short processes would let the log grow without
+            // limit.
             let log = with_suffix(&self.path, "-wal").metadata().map_or(0, |metadata| metadata.len());
             self.unwritten_bytes = usize::try_from(log).unwrap_or(usize::MAX);
         }
@@ -199,7 +200,7 @@ impl WriterState {
             return;
         }
         if let Some(connection) = &self.connection {
-            // Whatever cannot be moved now stays in the log until next time.
+            // Pages that cannot be moved now remain in the log until the next checkpoint.
             let outcome = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
             tracing::debug!(?outcome, "checkpoint");
         }

@@ -1,4 +1,4 @@
-//! Artifact contents on disk: one file per content, named by its hash, and unfinished files.
+//! Artifact contents on disk, including unfinished files. Each content is stored in a file named after its hash.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -6,11 +6,11 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// Subdirectory of the artifact directory; also used by the policy.
+/// Subdirectory of the artifact directory. The policy also refers to it.
 pub(super) const DIRECTORY: &str = "contents";
-/// Name prefix of unfinished files.
+/// File name prefix of unfinished contents.
 const UNFINISHED: &str = ".unfinished-";
-/// Number of attempts to create a file that another process may delete before it is locked.
+/// Number of attempts to create a file that is not deleted by another process before it is locked.
 const TRIES: usize = 5;
 
 #[derive(Clone)]
@@ -29,8 +29,8 @@ impl ArtifactContents {
         self.directory.join(start).join(rest)
     }
 
-    /// Creates a file for writing. It is locked while its writer exists, so that other processes can distinguish it
-    /// from leftovers of a crash.
+    /// Creates a file for new content. The file stays locked for as long as it is being written, so other processes can
+    /// tell it apart from files left over by a crash.
     pub(super) fn begin(&self) -> io::Result<NamedTempFile> {
         for _ in 0..TRIES {
             let file = tempfile::Builder::new()
@@ -38,7 +38,7 @@ impl ArtifactContents {
                 .permissions(std::fs::Permissions::from_mode(0o600))
                 .tempfile_in(&self.directory)?;
             match file.as_file().try_lock() {
-                // A file system without locks has no concurrent cleanup either.
+                // On a file system without locks, there is no concurrent cleanup either.
                 Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => return Err(error),
                 Err(TryLockError::WouldBlock) => {}
                 _ if file.as_file().metadata()?.nlink() == 0 => {}
@@ -48,11 +48,11 @@ impl ArtifactContents {
         Err(io::Error::other("another process keeps deleting the temporary file"))
     }
 
-    /// Renames a complete content to its hash. Must not run while contents are being evicted.
+    /// Moves completed content to the file named after its hash. Must not run while contents are being evicted.
     pub(super) fn name(&self, hash: &str, mut file: NamedTempFile) -> io::Result<()> {
         let path = self.path(hash);
         file.flush()?;
-        // An existing file may be damaged; the new one is known to be good.
+        // An existing file may be damaged, whereas the new file is known to be intact.
         file.as_file().sync_all()?;
         let parent = path.parent().unwrap_or(&self.directory).to_owned();
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
@@ -67,14 +67,14 @@ impl ArtifactContents {
         }
     }
 
-    /// Returns whether an object matches its hash.
+    /// Returns whether the stored content still matches its hash.
     pub(super) fn matches_hash(&self, hash: &str) -> io::Result<bool> {
         let mut hasher = blake3::Hasher::new();
         io::copy(&mut File::open(self.path(hash))?, &mut hasher)?;
         Ok(hasher.finalize().to_hex().as_str() == hash)
     }
 
-    /// Deletes abandoned unfinished files and lists the contents by hash and size.
+    /// Deletes unfinished files that no process is writing, and lists the hash and size of every content.
     pub(super) fn tidy(&self) -> io::Result<Vec<(String, u64)>> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir(&self.directory)? {
@@ -104,7 +104,7 @@ fn remove_if_abandoned(path: &Path) -> io::Result<()> {
     };
     match file.try_lock() {
         Ok(()) => std::fs::remove_file(path).or_else(gone),
-        // Still being written, or its state is unknown.
+        // The file is still being written, or its state is unknown.
         Err(_) => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Index of artifacts: hashes, descriptions, and the time of last use.
+//! Artifact index: hashes, descriptions and times of last use.
 
 use super::ArtifactLimits;
 use super::contents::{self, ArtifactContents};
@@ -9,14 +9,14 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// Number of hash digits in a URI, enough to make it unique.
+/// Number of hash digits in a URI, which is enough to make it unique.
 const URI_DIGITS: usize = 24;
-/// Minimum number of digits of a shortened URI.
+/// Minimum number of hash digits in a shortened URI.
 const MIN_DIGITS: usize = 12;
-/// Maximum number of evicted artifacts that are listed in the index.
+/// Maximum number of evicted artifacts that the index remembers.
 const GIVEN_UP: u64 = 10_000;
 
-/// Database format; the application ID spells `ayea`.
+/// Database format, whose application ID spells `ayea`.
 const SHAPE: IndexFormat = IndexFormat {
     application_id: 0x6179_6561,
     versions: &["
@@ -43,7 +43,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Opens the index and cleans up after a crash.
+    /// Opens the index and repairs it if a crash left it incomplete.
     pub(super) fn open(directory: &Path, limits: ArtifactLimits) -> Result<Self, IndexError> {
         let contents = ArtifactContents::open(directory.join(contents::DIRECTORY))?;
         let connection = index_file::open(&directory.join("index.db"), &SHAPE)?;
@@ -56,8 +56,9 @@ impl Index {
         &self.contents
     }
 
-    /// Adds rows for contents without one. Contents are named under the lock of the index, so such a content was named
-    /// shortly before a crash, or its row was damaged. In both cases it is complete and is kept.
+    /// Adds missing rows for contents on disk. Content files get their final names while the index is locked, so a
+    /// content without a row was either stored just before a crash, or its row was damaged. Either way, the content is
+    /// complete and worth keeping.
     fn tidy(&mut self) -> Result<(), IndexError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for (hash, bytes) in self.contents.tidy()? {
@@ -112,7 +113,7 @@ impl Index {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(evicted_error(given)),
             Err(error) => return Err(error.into()),
         }
-        // The last use only determines the eviction order, so a failed update does not prevent reading.
+        // The time of last use only determines the eviction order, so a failed update does not prevent reading.
         let _ = self.connection.execute("UPDATE contents SET used = ?2 WHERE hash = ?1", params![hash, now()]);
         let told = "SELECT hash, kind, name, content_type, bytes FROM contents LEFT JOIN artifacts USING (hash)
                     WHERE hash = ?1 ORDER BY key DESC LIMIT 1";
@@ -121,7 +122,7 @@ impl Index {
         Ok(StoredArtifact { artifact, path: self.contents.path(&hash).canonicalize()? })
     }
 
-    /// Returns the artifacts of a session, oldest first.
+    /// Returns the session's artifacts, oldest first.
     pub(super) fn list(&mut self, session: &str) -> Result<Vec<Artifact>, IndexError> {
         let mut rows = self.connection.prepare(
             "SELECT hash, kind, name, content_type, bytes FROM artifacts JOIN contents USING (hash)
@@ -149,7 +150,8 @@ fn evicted_error(given: &str) -> IndexError {
     IndexError::Other(format!("{given} was evicted for newer artifacts; run the tool call that produced it again"))
 }
 
-/// Evicts the least recently used contents until the total fits, but never the one just stored.
+/// Evicts the least recently used contents until the rest fit within the limit. Never evicts the content that was just
+/// stored.
 pub(super) fn evict(
     transaction: &Transaction<'_>,
     contents: &ArtifactContents,

@@ -1,5 +1,5 @@
-//! Content-addressed artifacts, with their owners and the time of last use. Old artifacts are evicted to make space for
-//! new ones.
+//! Content-addressed artifacts, with their owners and times of last use. Old artifacts are evicted to make room for new
+//! ones.
 
 mod contents;
 mod index;
@@ -21,19 +21,19 @@ use tempfile::NamedTempFile;
 /// Name of the artifact directory inside the data directory.
 const DIRECTORY: &str = "artifacts";
 
-/// Storage limits of artifacts.
+/// Artifact storage limits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ArtifactLimits {
-    /// Maximum size of one content in bytes.
+    /// Maximum size of a single content in bytes.
     pub one_bytes: u64,
-    /// Maximum total size in bytes. Beyond it, the least recently used contents are evicted.
+    /// Maximum total size in bytes. Once it is exceeded, the least recently used contents are evicted.
     pub all_bytes: u64,
     pub count: u64,
 }
 
 const LIMITS: ArtifactLimits = ArtifactLimits { one_bytes: ARTIFACT_BYTES, all_bytes: 1 << 30, count: 10_000 };
 
-/// Artifacts of a data directory, opened on first use.
+/// Artifact store in a data directory, opened on first use.
 pub(crate) struct ArtifactStore {
     inner: Arc<Inner>,
 }
@@ -51,7 +51,7 @@ impl ArtifactStore {
         Self::with_limits(data_dir, session, LIMITS)
     }
 
-    /// Returns the artifact store with another limit for the total size.
+    /// Returns the artifact store with a different limit on its total size.
     pub(crate) fn with_budget(self, all_bytes: u64) -> Self {
         let (directory, session) = (self.inner.directory.clone(), self.inner.session.clone());
         let limits = ArtifactLimits { all_bytes, ..self.inner.limits };
@@ -143,7 +143,7 @@ impl ArtifactWriter for ArtifactFile {
     fn finish(self: Box<Self>) -> Result<Artifact, ArtifactError> {
         let Self { inner, file, hasher, bytes, new } = *self;
         let hash = hasher.finalize().to_hex();
-        // Most of the waiting happens here, outside the lock.
+        // Most of the waiting for the disk happens here, outside the lock.
         file.as_file().sync_all().map_err(|error| inner.to_error(&error.into()))?;
         inner.run(|index| index.add(&hash, bytes, new, &inner.session, file))
     }

@@ -1,4 +1,4 @@
-//! Retention of artifacts: removal with their session, and their total size.
+//! Artifact retention: limits the total size, and removes artifacts together with their session.
 
 use super::index::{Index, evict, now};
 use super::{ArtifactStore, Inner};
@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 impl ArtifactStore {
-    /// Returns whether any artifact was ever stored.
+    /// Returns whether an artifact has ever been stored.
     pub(crate) fn is_there(&self) -> bool {
         self.inner.directory.join("index.db").exists()
     }
@@ -26,7 +26,7 @@ impl ArtifactStore {
         })
     }
 
-    /// Deletes the artifacts of this session that no other session owns.
+    /// Removes this session's artifacts. Their contents are deleted unless another session also owns them.
     pub(crate) fn forget(&self) -> Result<ExternalContents, ArtifactError> {
         let session = self.inner.session.clone();
         self.inner.with_existing(|index| {
@@ -37,8 +37,9 @@ impl ArtifactStore {
         })
     }
 
-    /// Deletes contents that were not used for this long and that have no session, or no session in `living` (if
-    /// given); and contents over the size limit. With `dry_run`, only counts them.
+    /// Deletes contents that have been unused for longer than `unused` and that no session owns. If `living` is given,
+    /// sessions that it does not contain do not count as owners. Then evicts contents beyond the size limit. With
+    /// `dry_run`, only counts what would be deleted.
     pub(crate) fn prune(
         &self,
         living: Option<&HashSet<SessionId>>,
@@ -50,7 +51,7 @@ impl ArtifactStore {
 }
 
 impl Inner {
-    /// Runs `work` only if the index exists, so that an empty index is not created.
+    /// Runs `work` only if the index already exists, to avoid creating an empty one.
     fn with_existing(
         &self,
         work: impl FnOnce(&mut Index) -> Result<ExternalContents, IndexError>,
@@ -84,7 +85,7 @@ impl Index {
         }
         let mut unowned = unowned_contents(&transaction, old)?;
         if dry_run {
-            // The number of bytes that still exceed the limit after these are deleted.
+            // Number of bytes that would still exceed the limit after the deletion of these contents.
             let gone: u64 = unowned.iter().map(|(_, bytes)| bytes).sum();
             let over = before.bytes.saturating_sub(gone).saturating_sub(limits.all_bytes);
             let count = unowned.len() as u64;
@@ -101,11 +102,11 @@ impl Index {
         Ok(before.less(self.total()?))
     }
 
-    /// Deletes rows, then the contents that no longer have an owner.
+    /// Deletes rows with `rows`, and then the contents whose last owner was among those rows.
     fn remove(&mut self, rows: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>) -> Result<ExternalContents, IndexError> {
         let before = self.total()?;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Content that already had no owner stays until it reaches its age limit.
+        // Content that already had no owner remains until it reaches the age limit.
         let left: HashSet<String> = unowned_contents(&transaction, i64::MAX)?.into_iter().map(|(hash, _)| hash).collect();
         rows(&transaction)?;
         for (hash, _) in unowned_contents(&transaction, i64::MAX)?.into_iter().filter(|(hash, _)| !left.contains(hash)) {
@@ -124,7 +125,7 @@ impl Index {
     }
 }
 
-/// Returns contents without an owner that were last used before `old`.
+/// Returns contents that have no owner and were last used before `old`.
 fn unowned_contents(transaction: &Transaction<'_>, old: i64) -> rusqlite::Result<Vec<(String, u64)>> {
     let mut rows =
         transaction.prepare("SELECT hash, bytes FROM contents WHERE used < ?1 AND hash NOT IN (SELECT hash FROM artifacts)")?;

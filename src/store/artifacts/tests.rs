@@ -144,7 +144,7 @@ fn the_next_start_cleans_up_after_a_crash() {
     let data = TempDir::new().unwrap();
     let first = store(&data, "s");
     let kept = keep(&first, "a", b"text");
-    // Unfinished files: of a process that is gone, and of one that is alive.
+    // Unfinished files of a process that has ended, and of a process that is running.
     let contents = data.path().join("artifacts/contents");
     fs::write(contents.join(".unfinished-dead"), "half").unwrap();
     let mut living = first.begin(new("living")).unwrap();

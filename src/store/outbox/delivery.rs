@@ -1,4 +1,5 @@
-//! Delivery of the outbox: one running owner per sink, rows in order, and their acknowledgement.
+//! Delivery of outbox rows. Each sink has at most one running owner, which delivers its rows in order and acknowledges
+//! them.
 
 use super::insertion::{delete_through, insert_gap};
 use super::{OutboxRow, OutboxSink};
@@ -13,16 +14,16 @@ use std::sync::Arc;
 /// Maximum length of a stored error message, in characters.
 const ERROR_CHARS: usize = 300;
 
-/// Owner of a sink, as stored in its row.
+/// Owner of a sink, as stored in the sink's row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Owner {
     #[serde(flatten)]
     instance: Instance,
-    /// ID that distinguishes the claims of one process.
+    /// ID that distinguishes several claims made by the same process.
     claim: String,
 }
 
-/// Right to deliver the rows of a sink, until it is released or dropped, or the process ends.
+/// Exclusive right to deliver a sink's rows, which lasts until it is released or dropped, or until the process ends.
 pub(crate) struct OutboxClaim {
     database: Arc<Database>,
     sink: OutboxSink,
@@ -30,18 +31,18 @@ pub(crate) struct OutboxClaim {
     is_released: bool,
 }
 
-/// Result of an attempt to claim a sink.
+/// Outcome of trying to claim a sink.
 pub(crate) enum ClaimResult {
     Taken(OutboxClaim),
-    /// The sink has no rows.
+    /// The sink has no rows to be delivered.
     Empty,
-    /// A running process delivers the rows.
+    /// The running process with this ID is already delivering the rows.
     HeldBy(u32),
-    /// The last attempt failed; the next one is due at this time.
+    /// The last attempt failed, and the next one is not due until this time.
     NotBefore(jiff::Timestamp),
 }
 
-/// Result of an attempt to claim a sink, within a transaction.
+/// Outcome of trying to claim a sink inside a transaction.
 enum ClaimCheck {
     Taken,
     Empty,
@@ -49,7 +50,8 @@ enum ClaimCheck {
     NotBefore(i64),
 }
 
-/// Claims a sink for delivery. `at_once`: even if the last attempt failed and the next attempt is not due yet.
+/// Claims a sink for delivery. With `at_once`, claims it even if the last attempt failed and the next one is not due
+/// yet.
 pub(in super::super) fn claim(database: &Arc<Database>, sink: OutboxSink, at_once: bool) -> Result<ClaimResult, StoreError> {
     let owner = Owner { instance: Instance::current(), claim: uuid::Uuid::new_v4().simple().to_string() };
     let owner = serde_json::to_string(&owner).unwrap_or_default();
@@ -86,7 +88,8 @@ fn check(transaction: &Transaction<'_>, sink: OutboxSink, owner: &str, at_once: 
 }
 
 impl OutboxClaim {
-    /// Returns the oldest rows after `after`, up to a number and a size. A row over the size limit is returned alone.
+    /// Returns the oldest rows after the key `after`: at most `most` rows, with a total size of at most `bytes`. A row
+    /// that is larger than `bytes` is returned on its own.
     pub(crate) fn rows(&self, after: i64, most: usize, bytes: usize) -> Result<Vec<OutboxRow>, StoreError> {
         let sink = self.sink;
         self.database.read(|reader| {
@@ -107,8 +110,8 @@ impl OutboxClaim {
         })
     }
 
-    /// Deletes the rows up to this key, which the service has acknowledged. `dropped`: number of rows that it rejected
-    /// permanently.
+    /// Deletes the rows up to and including this key, which the service has acknowledged. `dropped` is the number of
+    /// rows among them that the service rejected permanently.
     pub(crate) fn acknowledge(&self, key: i64, dropped: u64) -> Result<(), StoreError> {
         let (sink, now) = (self.sink, jiff::Timestamp::now().as_millisecond());
         let dropped = i64::try_from(dropped).unwrap_or(i64::MAX);
@@ -121,14 +124,14 @@ impl OutboxClaim {
                          error = NULL, dropped = dropped + ?4 WHERE sink = ?1",
                     )?
                     .execute(params![sink.as_str(), key, now, dropped])?;
-                // There is room again, so the gap no longer waits for the next record.
+                // There is space again, so the gap row need not wait for the next record.
                 insert_gap(transaction, sink)?;
                 Ok(())
             })
         })
     }
 
-    /// Records a failed attempt, and the time of the next one.
+    /// Records a failed attempt, and when to make the next one.
     pub(crate) fn fail(&self, error: &str, next: jiff::Timestamp) -> Result<(), StoreError> {
         let (sink, next) = (self.sink, next.as_millisecond());
         let error: String = error.chars().map(|c| if c.is_control() { ' ' } else { c }).take(ERROR_CHARS).collect();
@@ -144,7 +147,7 @@ impl OutboxClaim {
         })
     }
 
-    /// Returns the number of failed attempts since the last acknowledgement.
+    /// Returns the number of attempts that have failed since the last acknowledgement.
     pub(crate) fn attempts(&self) -> Result<u32, StoreError> {
         let sink = self.sink;
         let attempts: i64 = self.database.read(|reader| {
@@ -155,8 +158,8 @@ impl OutboxClaim {
         Ok(u32::try_from(attempts).unwrap_or(u32::MAX))
     }
 
-    /// Releases the sink unless it has rows that are due. In that case the claim is returned, so that no row waits for
-    /// a process that does not know about it.
+    /// Releases the sink if it has no rows that are due. Otherwise, returns the claim, to ensure that no row is left
+    /// waiting without a process to deliver it.
     pub(crate) fn release_if_idle(mut self) -> Result<Option<Self>, StoreError> {
         let (sink, owner, now) = (self.sink, self.owner.clone(), jiff::Timestamp::now().as_millisecond());
         let released = self.database.write(move |state| {
@@ -189,7 +192,7 @@ impl Drop for OutboxClaim {
                     .prepare_cached("UPDATE outbox_sinks SET owner = NULL WHERE sink = ?1 AND owner = ?2")?
                     .execute(params![sink.as_str(), owner])
             });
-            // The end of the process releases the claim too.
+            // The end of the process also releases the claim.
             if let Err(error) = released {
                 tracing::debug!(%error, sink = sink.as_str(), "cannot release the claim on the outbox");
             }

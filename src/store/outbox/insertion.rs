@@ -1,20 +1,20 @@
-//! Insertion of rows into the outbox, within its limit.
+//! Insertion of rows into the outbox, subject to its size limit.
 
 use super::{GAP, OutboxEntry, OutboxLimit, OutboxSink, SinkSet};
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::json;
 
-/// Size of a row without its body, in bytes.
+/// Size in bytes of a row without its body.
 pub(super) const ROW_BYTES: i64 = 128;
-/// Number of rows that are dropped at a time, so that a step does not wait long.
+/// Number of rows to drop at a time. A small number keeps the delay to a step short.
 const DROP_BATCH: i64 = 64;
 
-/// Returns whether the rows have reached the limit.
+/// Returns whether the sinks' rows have reached the size limit.
 pub(in super::super) fn is_full(transaction: &Transaction<'_>, limit: OutboxLimit) -> rusqlite::Result<bool> {
     Ok(total_bytes(transaction, limit.sinks)? >= limit_bytes(limit))
 }
 
-/// Inserts entries. Returns whether all entries that must not be dropped were stored.
+/// Inserts entries. Returns whether every entry that must not be dropped was stored.
 pub(in super::super) fn insert(
     transaction: &Transaction<'_>,
     entries: &[OutboxEntry],
@@ -32,7 +32,7 @@ pub(in super::super) fn insert(
             }
             total -= freed;
         }
-        // With `pauses`, the session stops before its next effect, so that the excess stays small.
+        // If `pauses` is set, the session stops before its next effect, so the excess remains small.
         let fits = total.saturating_add(bytes) <= limit_bytes(limit) || limit.pauses && !entry.sink.may_drop();
         if !fits {
             is_complete &= entry.sink.may_drop();
@@ -78,7 +78,8 @@ pub(super) fn insert_with_id(
     Ok(())
 }
 
-/// Inserts the row that reports missing records of a sink, if any are missing. Returns the size of the row.
+/// If a sink has missing records that have not been reported, inserts a row that reports them. Returns the row's size
+/// in bytes, or 0 if no row was inserted.
 pub(super) fn insert_gap(transaction: &Transaction<'_>, sink: OutboxSink) -> rusqlite::Result<i64> {
     let found: Option<(i64, i64, i64)> = transaction
         .prepare_cached("SELECT missing, missing_from, missing_until FROM outbox_sinks WHERE sink = ?1 AND missing > 0")?
@@ -94,7 +95,8 @@ pub(super) fn insert_gap(transaction: &Transaction<'_>, sink: OutboxSink) -> rus
     Ok(row_bytes(body.as_bytes()))
 }
 
-/// Deletes some of the oldest rows that may be dropped, and counts them. Returns the freed bytes.
+/// Deletes a batch of the oldest rows that may be dropped, and adds them to the dropped count. Returns the number of
+/// bytes freed.
 fn drop_oldest(transaction: &Transaction<'_>, sinks: SinkSet) -> rusqlite::Result<i64> {
     for sink in OutboxSink::ALL.into_iter().filter(|sink| sink.may_drop() && sinks.contains(*sink)) {
         let last: Option<i64> = transaction
@@ -110,7 +112,7 @@ fn drop_oldest(transaction: &Transaction<'_>, sinks: SinkSet) -> rusqlite::Resul
     Ok(0)
 }
 
-/// Deletes the rows of a sink up to this key. Returns their number and size.
+/// Deletes a sink's rows up to and including this key. Returns the number and size in bytes of the deleted rows.
 pub(super) fn delete_through(transaction: &Transaction<'_>, sink: OutboxSink, key: i64) -> rusqlite::Result<(i64, i64)> {
     let (count, bytes): (i64, i64) = transaction
         .prepare_cached("SELECT count(*), coalesce(sum(length(body) + ?3), 0) FROM outbox WHERE sink = ?1 AND key <= ?2")?
@@ -122,7 +124,8 @@ pub(super) fn delete_through(transaction: &Transaction<'_>, sink: OutboxSink, ke
     Ok((count, bytes))
 }
 
-/// Counts a record that does not fit: as dropped, or as missing until a gap row reports it.
+/// Counts a record for which there is no room, either as dropped or as missing. Missing records are reported later by a
+/// gap row.
 fn count_missing(transaction: &Transaction<'_>, sink: OutboxSink, now: i64) -> rusqlite::Result<()> {
     let sql = if sink.reports_missing() {
         "INSERT INTO outbox_sinks (sink, missing, missing_from, missing_until) VALUES (?1, 1, ?2, ?2) ON CONFLICT (sink)
@@ -139,7 +142,7 @@ fn count_missing(transaction: &Transaction<'_>, sink: OutboxSink, now: i64) -> r
     Ok(())
 }
 
-/// Returns the size of the rows of these sinks.
+/// Returns the total size in bytes of these sinks' rows.
 fn total_bytes(transaction: &Transaction<'_>, sinks: SinkSet) -> rusqlite::Result<i64> {
     let mut statement = transaction.prepare_cached("SELECT sink, bytes FROM outbox_sinks")?;
     let mut rows = statement.query([])?;

@@ -1,4 +1,4 @@
-//! Removal of the rows of a sink that is no longer configured, on request of the user.
+//! Removal, at the user's request, of rows for a sink that is no longer configured.
 
 use super::delivery::{ClaimResult, claim};
 use super::insertion::delete_through;
@@ -9,17 +9,17 @@ use crate::store::database::Database;
 use rusqlite::{Transaction, params};
 use std::sync::Arc;
 
-/// Result of removing the rows of a sink.
+/// Outcome of removing a sink's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Removal {
-    /// Number and size in bytes of the removed rows.
+    /// The number and size in bytes of the rows that were removed.
     Done { rows: u64, bytes: u64 },
-    /// A running process delivers the rows.
+    /// Nothing was removed, because the running process with this ID is delivering the rows.
     HeldBy(u32),
 }
 
-/// Removes all rows of a sink. They are counted: as missing if a gap can report them once the sink is configured again,
-/// otherwise as dropped.
+/// Removes all rows of a sink. The rows are counted as missing if a gap row can report them once the sink is configured
+/// again, and as dropped otherwise.
 pub(in super::super) fn remove_rows(database: &Arc<Database>, sink: OutboxSink) -> Result<Removal, StoreError> {
     let claim = match claim(database, sink, true)? {
         ClaimResult::Taken(claim) => claim,
@@ -46,7 +46,7 @@ fn remove(transaction: &Transaction<'_>, sink: OutboxSink) -> rusqlite::Result<(
             .prepare_cached("UPDATE outbox_sinks SET dropped = dropped + ?2 WHERE sink = ?1")?
             .execute(params![sink.as_str(), count])?;
     } else if count > 0 {
-        // A gap that was not delivered is reported again, as part of the new one.
+        // The new gap row also reports the records of gap rows that were not delivered.
         transaction
             .prepare_cached(
                 "UPDATE outbox_sinks SET missing_from = iif(missing = 0, ?3, min(missing_from, ?3)),
@@ -60,8 +60,8 @@ fn remove(transaction: &Transaction<'_>, sink: OutboxSink) -> rusqlite::Result<(
     Ok((count, bytes))
 }
 
-/// Returns the number of gaps among the rows of a sink, the number of records that they report as missing, and the
-/// time of the first one of these records.
+/// Returns the number of a sink's gap rows, the number of records that they report as missing, and the time of the
+/// first missing record.
 fn gaps(transaction: &Transaction<'_>, sink: OutboxSink) -> rusqlite::Result<(i64, i64, i64)> {
     let mut statement = transaction.prepare_cached("SELECT body FROM outbox WHERE sink = ?1 AND kind = ?2")?;
     let mut rows = statement.query(params![sink.as_str(), GAP])?;

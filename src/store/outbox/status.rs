@@ -1,4 +1,4 @@
-//! State of the outbox, for the user.
+//! Outbox status as shown to the user.
 
 use super::OutboxSink;
 use crate::store::StoreError;
@@ -6,35 +6,35 @@ use crate::store::database::{Database, FILE_NAME};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
-/// State of one sink.
+/// Status of a single sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SinkStatus {
     pub sink: OutboxSink,
-    /// Number of rows that are not acknowledged yet.
+    /// Number of rows that have not been acknowledged yet.
     pub pending: u64,
-    /// Size of these rows, in bytes.
+    /// Size in bytes of the rows that have not been acknowledged yet.
     pub bytes: u64,
-    /// Number of rows that were dropped because the outbox was full, that the user deleted, or that the service rejected
-    /// permanently.
+    /// Number of rows that were dropped because the outbox was full, deleted by the user, or permanently rejected by
+    /// the service.
     pub dropped: u64,
-    /// Number of records that are missing because the outbox was full, or because the user deleted them.
+    /// Number of records that are missing because the outbox was full or because the user deleted their rows.
     pub missing: u64,
-    /// Number of failed attempts since the last acknowledgement.
+    /// Number of attempts that have failed since the last acknowledgement.
     pub attempts: u64,
-    /// Error of the last attempt.
+    /// Error from the last attempt, if it failed.
     pub error: Option<String>,
     pub next_attempt: Option<jiff::Timestamp>,
-    /// Time of the last acknowledgement.
+    /// Time of the last acknowledgement, if any.
     pub delivered: Option<jiff::Timestamp>,
 }
 
-/// Returns the state of all sinks that ever had a row.
+/// Returns the status of every sink that has ever had a row.
 pub(in super::super) fn status(database: &Database) -> Result<Vec<SinkStatus>, StoreError> {
     database.read(read_sinks)
 }
 
-/// Returns the state of all sinks of a data directory, without changing anything; empty if the store is missing or of
-/// an older format.
+/// Returns the status of every sink in a data directory without changing anything. Returns an empty list if the store
+/// does not exist or has an older format.
 pub(crate) fn stored_sinks(data_dir: &Path) -> Result<Vec<SinkStatus>, StoreError> {
     let path = data_dir.join(FILE_NAME);
     if !path.exists() {

@@ -1,4 +1,4 @@
-//! Transfer of rows to another store, used when the store of a run is about to be deleted or is no longer used.
+//! Transfer of outbox rows to another store, before their own store is deleted or abandoned.
 
 use super::delivery::{ClaimResult, claim};
 use super::insertion::{insert_gap, insert_with_id};
@@ -9,11 +9,11 @@ use crate::store::database::Database;
 use rusqlite::{OptionalExtension, params};
 use std::sync::Arc;
 
-/// Maximum number and size in bytes of rows that are moved at a time.
+/// Maximum number and total size in bytes of rows to move at a time.
 const BATCH: (usize, usize) = (256, 1 << 20);
 
-/// Moves all rows that no process is delivering to another store, with their idempotency keys, and the numbers of
-/// records that are missing or were dropped. After a crash in between, a row or a number may be in both.
+/// Moves to another store all rows that no process is delivering, together with their idempotency keys and the counts
+/// of missing and dropped records. If aye crashes during the transfer, some rows or counts may end up in both stores.
 pub(in super::super) fn transfer(from: &Arc<Database>, to: &Database) -> Result<(), StoreError> {
     for sink in OutboxSink::ALL {
         while let ClaimResult::Taken(claim) = claim(from, sink, true)? {
@@ -27,7 +27,8 @@ pub(in super::super) fn transfer(from: &Arc<Database>, to: &Database) -> Result<
     Ok(())
 }
 
-/// Moves the numbers of records that are missing or were dropped. The other store reports the missing ones at once.
+/// Moves the counts of missing and dropped records. The other store immediately adds a row that reports the missing
+/// records.
 fn move_counts(from: &Database, to: &Database, sink: OutboxSink) -> Result<(), StoreError> {
     const FOUND: &str = "SELECT missing, missing_from, missing_until, dropped, lost FROM outbox_sinks
         WHERE sink = ?1 AND missing + dropped + lost > 0";
@@ -51,7 +52,7 @@ fn move_counts(from: &Database, to: &Database, sink: OutboxSink) -> Result<(), S
     })?;
     from.write(move |state| {
         state.transact(Durability::Process, 0, |transaction| {
-            // What was counted in the meantime stays.
+            // Counts that were added since then remain.
             let sql = "UPDATE outbox_sinks SET missing = max(missing - ?2, 0), dropped = max(dropped - ?3, 0),
                 lost = max(lost - ?4, 0) WHERE sink = ?1";
             transaction.prepare_cached(sql)?.execute(params![sink.as_str(), missing, dropped, lost]).map(drop)

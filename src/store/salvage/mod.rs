@@ -1,5 +1,5 @@
-//! Recovery of a damaged store into a new one. The damaged files are read page by page and never written. An unreadable
-//! page loses only its own rows, and no index is needed.
+//! Recovery of a damaged store into a new one. The damaged files are only ever read, page by page. An unreadable page
+//! costs only the rows on that page. Indexes are not needed.
 
 mod pages;
 mod rows;
@@ -13,32 +13,32 @@ use rusqlite::{Transaction, params};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Record that is appended to an open task whose last records may be lost.
+/// Record that is appended to an unfinished task whose last records may have been lost.
 const MAY_BE_CUT: &str = r#"{"record":"damaged"}"#;
 
-/// Name of the session table.
+/// Name of the table that contains the sessions.
 const SESSIONS: &str = "sessions";
 
 /// Maximum plausible number of records in a packed row.
 const MAX_IN_A_ROW: i64 = 10_000_000;
 
-/// Result of recovering a damaged store.
+/// Outcome of recovering a damaged store.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Salvage {
-    /// Number of sessions found.
+    /// Number of sessions that were found.
     pub sessions: usize,
     pub saved: usize,
-    /// Recovered sessions that lack some of their entries.
+    /// Number of recovered sessions that are missing some of their entries.
     pub in_part: usize,
-    /// Recovered sessions that lack all of their entries.
+    /// Number of recovered sessions that are missing all of their entries.
     pub empty: usize,
-    /// Recovered journal entries.
+    /// Number of journal entries that were recovered.
     pub entries: i64,
-    /// Number of entries known to be lost: gaps, and entries of lost sessions.
+    /// Number of entries known to be lost: gaps in sessions, and all entries of lost sessions.
     pub lost_entries: i64,
-    /// Whether more entries may be missing than are counted. Lost entries at the end of a session leave no trace.
+    /// Whether even more entries may be missing, because entries lost from the end of a session leave no trace.
     pub may_miss_more: bool,
-    /// Whether whole sessions may be missing without a trace.
+    /// Whether entire sessions may be missing, because they left no trace.
     pub may_miss_sessions: bool,
 }
 
@@ -77,7 +77,7 @@ impl Salvage {
 
 /// Copies all readable data from the files at `path` into a new database with empty tables.
 pub(super) fn salvage(path: &Path, transaction: &Transaction<'_>) -> rusqlite::Result<Salvage> {
-    // The header may be damaged, so its page size is tried last.
+    // The page size in the header may be damaged, so it is tried last.
     let mut saved = Salvage::default();
     for size in [Some(USUAL_SIZE), None] {
         if let Some(pages) =
@@ -92,15 +92,15 @@ pub(super) fn salvage(path: &Path, transaction: &Transaction<'_>) -> rusqlite::R
 struct Source {
     pages: Pages,
     leaves: Vec<u32>,
-    /// Whether all trees are intact, so that all used leaves are known.
+    /// Whether all B-trees are intact, in which case all leaf pages in use are known.
     is_whole: bool,
-    /// Whether the tree of the sessions is intact.
+    /// Whether the B-tree of the session table is intact.
     has_all_sessions: bool,
-    /// Number of unreadable rows in these leaves.
+    /// Number of rows in `leaves` that could not be read.
     unread: i64,
 }
 
-/// Facts about a session derived from its records.
+/// What is known about a session from its row and its records.
 #[derive(Default)]
 struct SalvagedSession {
     has_row: bool,
@@ -111,9 +111,9 @@ struct SalvagedSession {
     /// Whether the session surely had records. Otherwise, it may be only a draft, because it has a draft and no title,
     /// which the first prompt sets. Records without a prompt, such as those of usage, are then not known to be missing.
     had_records: bool,
-    /// Number of entries found for a session whose own row is lost.
+    /// Number of entries that were found although the session's own row was lost.
     orphans: i64,
-    /// Ranges of packed positions.
+    /// Position ranges covered by packed rows.
     packed: Vec<(i64, i64)>,
 }
 
@@ -123,7 +123,7 @@ impl SalvagedSession {
         if self.has_row { self.last.saturating_sub(self.records).max(0) } else { self.orphans }
     }
 
-    /// Returns whether all entries are lost and their number is unknown.
+    /// Returns whether all of the session's entries were lost and their number is unknown.
     fn is_empty(&self) -> bool {
         self.had_records && self.records == 0
     }
@@ -165,7 +165,7 @@ impl Source {
         self.each(&[StoreTable::Records], |row| record(transaction, &row, &mut known))?;
         self.each(&[StoreTable::Decisions], |row| decision(transaction, &row, &known))?;
         self.each(&[StoreTable::Outbox], |row| outbox_row(transaction, &row))?;
-        // If the trees are intact, an unreadable row may have been the last of its session.
+        // If the trees are intact, an unreadable row may have been the last row of its session.
         let may_miss_more = !self.is_whole || self.unread > 0;
         let mut saved = Salvage { may_miss_more, may_miss_sessions, ..Salvage::default() };
         for (key, session) in known {
@@ -189,7 +189,7 @@ impl Source {
     }
 }
 
-/// Returns the tables with their root pages, from the schema tree in the first page.
+/// Returns the name and root page of each table, read from the schema on the first page.
 fn roots(pages: &mut Pages) -> Vec<(String, u32)> {
     let (leaves, true) = pages.leaves(&[1]) else { return Vec::new() };
     let mut roots = Vec::new();
@@ -202,7 +202,7 @@ fn roots(pages: &mut Pages) -> Vec<(String, u32)> {
             }
         }
     }
-    // Fewer tables than any version had: the schema tree is not trustworthy.
+    // Every version had more tables than this, so the schema tree is not trustworthy.
     if roots.len() < 2 { Vec::new() } else { roots }
 }
 
@@ -279,7 +279,7 @@ fn record(transaction: &Transaction<'_>, row: &Row, known: &mut BTreeMap<i64, Sa
     Ok(())
 }
 
-/// Restores a decision. It is stored under the session's ID if the session is deleted.
+/// Restores a logged decision. If its session has been deleted, the decision is stored with only the session's ID.
 fn decision(transaction: &Transaction<'_>, row: &Row, known: &BTreeMap<i64, SalvagedSession>) -> rusqlite::Result<()> {
     let values = &row.values;
     let lost = matches!(values[2], CellValue::Int(key) if known.get(&key).is_none_or(|session| !session.has_row));
@@ -298,7 +298,8 @@ fn decision(transaction: &Transaction<'_>, row: &Row, known: &BTreeMap<i64, Salv
     Ok(())
 }
 
-/// Restores a row for a service. A row that was already acknowledged may be sent again, with the same idempotency key.
+/// Restores an outbox row. If the row had already been acknowledged, it may be sent again, with the same idempotency
+/// key.
 fn outbox_row(transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<()> {
     let [_, sink, id, time, kind, body @ CellValue::Blob(bytes)] = &row.values[..] else { return Ok(()) };
     let is_name = |value: &CellValue| value.text().is_some_and(|text| !text.is_empty() && text.len() <= 64);

@@ -1,4 +1,4 @@
-//! Read access to database pages, regardless of the state of the files.
+//! Access to the pages of a database, whatever the state of its files.
 
 use crate::store::quarantine::with_suffix;
 use std::collections::{HashMap, HashSet};
@@ -6,28 +6,29 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Page size of aye's own databases.
+/// Page size in bytes that aye uses for its databases.
 pub(super) const USUAL_SIZE: usize = 4096;
 const LOG_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
-/// Magic number of the log. The last bit is the byte order of the checksum.
+/// Magic number of the write-ahead log. The lowest bit of the actual value determines the byte order of the checksums.
 const LOG_MAGIC: u32 = 0x377f_0682;
 const INTERIOR: u8 = 0x05;
 const LEAF: u8 = 0x0d;
-/// Size in bytes of the file header, with which the first page starts.
+/// Size in bytes of the database header, which precedes the contents of the first page.
 const FILE_HEADER: usize = 100;
 
 pub(super) struct Pages {
     main: Option<File>,
     log: Option<File>,
-    /// Offset of the latest version of each page in the log.
+    /// Offset in the write-ahead log of the latest version of each page that it contains.
     in_log: HashMap<u32, u64>,
     pub size: usize,
     pub count: u32,
 }
 
 impl Pages {
-    /// Opens the files; `None` if no file is readable. Uses the page size in the header unless one is given.
+    /// Opens the files, or returns `None` if neither of them is readable. Without a page size, uses the size given in
+    /// the header.
     pub(crate) fn open(path: &Path, size: Option<usize>) -> Option<Self> {
         let file = |path: &Path| File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()));
         let mut main = file(path);
@@ -53,7 +54,7 @@ impl Pages {
         })
     }
 
-    /// Reads a page, numbered from 1.
+    /// Reads a page by its number, starting at 1. Returns `None` if it cannot be read.
     pub(crate) fn read(&mut self, number: u32) -> Option<Vec<u8>> {
         let (file, at) = match (self.in_log.get(&number), &mut self.log) {
             (Some(at), Some(log)) => (log, *at),
@@ -65,8 +66,8 @@ impl Pages {
         Some(page)
     }
 
-    /// Returns the used leaves: those of these trees if all are intact, otherwise every leaf that is not known to be
-    /// free.
+    /// Returns the leaf pages in use, and whether all trees are intact. If the trees are intact, these are the leaves
+    /// of the trees. Otherwise, they are all leaves that are not known to be free.
     pub(crate) fn leaves(&mut self, roots: &[u32]) -> (Vec<u32>, bool) {
         let mut found = HashSet::new();
         let whole = !roots.is_empty() && roots.iter().all(|root| self.walk(*root, &mut found));
@@ -79,7 +80,7 @@ impl Pages {
         ((1..=self.count).filter(|number| !free.contains(number)).collect(), false)
     }
 
-    /// Adds the leaves of a tree. Returns whether the tree is intact.
+    /// Adds the leaves of a tree to `leaves`. Returns whether the tree is intact.
     fn walk(&mut self, root: u32, leaves: &mut HashSet<u32>) -> bool {
         let mut seen = HashSet::new();
         let mut open = vec![root];
@@ -109,7 +110,7 @@ impl Pages {
         true
     }
 
-    /// Returns the free pages in the readable part of their list.
+    /// Returns the pages that the readable part of the free list contains.
     fn free(&mut self) -> HashSet<u32> {
         let mut free = HashSet::new();
         let mut trunk = self.read(1).and_then(|page| read_u32(&page, 32)).unwrap_or(0);
@@ -127,7 +128,7 @@ impl Pages {
     }
 }
 
-/// Returns the row offsets of a leaf; empty for any other page.
+/// Returns the offsets of the rows in a table leaf, or an empty list for any other page.
 pub(super) fn rows(page: &[u8], number: u32) -> Vec<usize> {
     let start = page_offset(number);
     if page.get(start) == Some(&LEAF) { cells(page, start, start + 8) } else { Vec::new() }
@@ -137,7 +138,7 @@ fn page_offset(number: u32) -> usize {
     if number == 1 { FILE_HEADER } else { 0 }
 }
 
-/// Returns the cell offsets from the cell list.
+/// Returns the cell offsets given in a page's cell pointer array.
 fn cells(page: &[u8], start: usize, list: usize) -> Vec<usize> {
     let two = |at: usize| page.get(at..at + 2).map(|bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])));
     let count = two(start + 3).unwrap_or(0);
@@ -150,7 +151,7 @@ pub(super) fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes))
 }
 
-/// Returns the log offsets of committed pages. Stops at the first frame with a wrong checksum.
+/// Returns the offset in the log of each committed page. Stops at the first frame whose checksum is wrong.
 fn committed_pages(log: &mut File, size: usize) -> Option<HashMap<u32, u64>> {
     let mut header = [0; LOG_HEADER];
     log.read_exact(&mut header).ok()?;

@@ -1,8 +1,8 @@
-//! Parsing of table rows from page bytes, and detection of the table of each row.
+//! Parsing of table rows from raw pages, which includes detecting the table to which a row belongs.
 
 use super::pages::{Pages, read_u32};
 
-/// Maximum size of a row, in bytes.
+/// Maximum size of a row in bytes.
 const MAX_BYTES: u64 = 1 << 30;
 const MAX_COLUMNS: usize = 16;
 
@@ -30,20 +30,20 @@ pub(super) struct Row {
     pub is_cut: bool,
 }
 
-/// Head of a row, before the row is read completely.
+/// Header of a row, which is parsed before the rest of the row is read.
 pub(super) struct RowHead {
     key: i64,
     pub table: StoreTable,
     types: Vec<u64>,
-    /// Offset of the values in the row.
+    /// Offset within the row at which the values start.
     body: usize,
     bytes: usize,
-    /// Offset and length of the part stored in the page.
+    /// Offset and length of the portion of the row stored in the leaf page itself.
     local: (usize, usize),
 }
 
 impl RowHead {
-    /// Parses the head of a row, if the row may belong to one of the store's tables.
+    /// Parses a row header. Returns `None` if the row cannot belong to any of the store's tables.
     pub(crate) fn read(page: &[u8], at: usize) -> Option<Self> {
         let mut rest = page.get(at..)?;
         let bytes = read_varint(&mut rest)?;
@@ -66,12 +66,12 @@ impl RowHead {
         Some(Self { key, table, types, body, bytes, local: (start, length) })
     }
 
-    /// Reads the complete row, including overflow pages.
+    /// Reads the whole row, including any overflow pages.
     pub(crate) fn row(self, page: &[u8], pages: &mut Pages) -> Option<Row> {
         let (start, length) = self.local;
         let mut bytes = page[start..start + length].to_vec();
         let mut next = if bytes.len() < self.bytes { read_u32(page, start + length)? } else { 0 };
-        // Each page adds bytes, so the loop ends however the pages are chained.
+        // Each page adds bytes, so the loop ends however the pages are linked.
         while bytes.len() < self.bytes && (2..=pages.count).contains(&next) {
             let Some(more) = pages.read(next) else { break };
             next = read_u32(&more, 0)?;
@@ -84,7 +84,7 @@ impl RowHead {
     }
 }
 
-/// Returns the name and root page in a schema row. The root page is 0 for objects other than tables.
+/// Returns the name and root page found in a schema row. The root page is 0 for anything that is not a table.
 pub(super) fn parse_schema_row(page: &[u8], at: usize) -> Option<(String, u32)> {
     let mut rest = page.get(at..)?;
     let bytes = usize::try_from(read_varint(&mut rest)?).ok()?;
@@ -105,8 +105,8 @@ pub(super) fn parse_schema_row(page: &[u8], at: usize) -> Option<(String, u32)> 
     }
 }
 
-/// Returns the table whose rows have these types. The first column of each table is the key, which is not part of the
-/// row.
+/// Returns the table whose rows have these column types. The first column of each table is its key, which is not stored
+/// in the row.
 fn table_for_types(types: &[u64]) -> Option<StoreTable> {
     let shape: String = types.iter().map(|kind| shape(*kind)).collect();
     let fits = |pattern: &str| {
@@ -142,7 +142,7 @@ fn shape(kind: u64) -> char {
     }
 }
 
-/// Parses a value. Of a truncated value, the beginning is kept.
+/// Parses a value. If the value is truncated, returns the part that is present.
 fn value(kind: u64, rest: &mut &[u8]) -> Option<CellValue> {
     let length = match kind {
         1..=4 => usize::try_from(kind).ok()?,
@@ -167,7 +167,7 @@ fn value(kind: u64, rest: &mut &[u8]) -> Option<CellValue> {
     })
 }
 
-/// Returns the number of bytes of a row that are stored in its leaf, as defined by the file format.
+/// Returns the number of bytes of a row that are stored in its leaf page, as specified by the SQLite file format.
 fn local_bytes(bytes: usize, page: usize) -> usize {
     let most = page - 35;
     if bytes <= most {
@@ -178,7 +178,7 @@ fn local_bytes(bytes: usize, page: usize) -> usize {
     if fitting <= most { fitting } else { least }
 }
 
-/// Parses a variable-length integer of the file format, most significant bits first.
+/// Parses a variable-length integer in SQLite's format, in which the most significant bits come first.
 fn read_varint(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for index in 0..9 {

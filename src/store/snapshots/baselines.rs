@@ -1,4 +1,4 @@
-//! Baselines: the content of each path before the session changed it, and the authors of the changes.
+//! Baselines, which record the state of each path before the session changed it, and who made each change.
 
 use super::IndexError;
 use super::eviction::{evict_oldest, forget, forget_contents};
@@ -16,10 +16,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Flag in the authors: another program or user changed the path between two changes of the same step.
+/// Author flag for a path that another program or user changed in between two changes within the same step.
 pub(super) const MIXED: i64 = 8;
 
-/// Number of rows that are searched for files of other sessions. Concurrent sessions never write that many.
+/// Number of recent rows in which to look for files of other sessions. Concurrent sessions never write that many.
 const RECENT_ROWS: i64 = 50_000;
 
 fn change_bit(by: ChangedBy) -> i64 {
@@ -34,13 +34,13 @@ pub(super) fn authors(bits: i64) -> Vec<ChangedBy> {
     [ChangedBy::Tool, ChangedBy::Command, ChangedBy::Outside].into_iter().filter(|by| bits & change_bit(*by) != 0).collect()
 }
 
-/// Counters of a session while data is added.
+/// A session's counters, kept while data is added.
 struct TrackedSession<'a> {
     transaction: &'a Transaction<'a>,
     session: &'a str,
     task: &'a str,
     step: i64,
-    /// Number of the newest command of any session; 0 if none has run.
+    /// Number of the most recent command in any session, or 0 if no command has run.
     newest_span: i64,
     bytes: u64,
     files: u64,
@@ -76,21 +76,21 @@ impl<'a> TrackedSession<'a> {
         Ok(())
     }
 
-    /// Returns the mark of this step's baseline of a path.
+    /// Returns the mark of the path's baseline for the current step.
     fn baseline(&self, path: &Path) -> rusqlite::Result<Option<Vec<u8>>> {
         let sql = "SELECT stood FROM baselines WHERE session = ?1 AND path = ?2 AND task = ?3 AND step = ?4";
         let key = params![self.session, path.as_os_str().as_bytes(), self.task, self.step];
         self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional()
     }
 
-    /// Returns the last recorded state of a path after a change.
+    /// Returns the mark of the path's most recently recorded state after a change.
     fn last_state(&self, path: &Path) -> rusqlite::Result<Option<Vec<u8>>> {
         let sql = "SELECT after FROM baselines WHERE session = ?1 AND path = ?2 ORDER BY number DESC LIMIT 1";
         let key = params![self.session, path.as_os_str().as_bytes()];
         self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional().map(Option::flatten)
     }
 
-    /// Returns the last recorded state of a path if it was recorded during a command that is still running.
+    /// Returns the mark of the path's most recently recorded state, if it was recorded after this command started.
     fn state_during_command(&self, path: &Path, span: i64) -> rusqlite::Result<Option<Vec<u8>>> {
         let sql = "SELECT after FROM (SELECT after, newest_span FROM baselines WHERE session = ?1 AND path = ?2
                    ORDER BY number DESC LIMIT 1) WHERE newest_span >= ?3";
@@ -98,7 +98,7 @@ impl<'a> TrackedSession<'a> {
         self.transaction.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional().map(Option::flatten)
     }
 
-    /// Adds a path to the session. Returns whether there was space.
+    /// Adds a path to the session, unless the session already has `most` paths. Returns whether the path was added.
     fn add(&mut self, path: &Path, before: &ScannedState, after: Option<&[u8]>, bits: i64, most: u64) -> rusqlite::Result<bool> {
         if self.files >= most {
             self.left_out += 1;
@@ -147,7 +147,7 @@ impl<'a> TrackedSession<'a> {
         Ok(())
     }
 
-    /// Returns whether a path is recorded in any task, or is in a directory that a tool was about to create.
+    /// Returns whether the path is recorded for any task, or is inside a directory that a tool was about to create.
     fn is_known(&self, path: &Path) -> rusqlite::Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM baselines WHERE session = ?1 AND path = ?2 AND (?3 OR after IS NULL))";
         let mut statement = self.transaction.prepare_cached(sql)?;
@@ -166,7 +166,8 @@ impl<'a> TrackedSession<'a> {
         Ok(())
     }
 
-    /// Returns paths of this step, at or below a path, whose final state is not recorded yet.
+    /// Returns the paths at or below `path` that have a baseline in the current step, each with the mark of its
+    /// baseline.
     fn unsettled_paths(&self, path: &Path) -> rusqlite::Result<Vec<(PathBuf, Vec<u8>)>> {
         let sql = "SELECT path, stood FROM baselines
                    WHERE session = ?1 AND task = ?2 AND step = ?6 AND (path = ?3 OR (path > ?4 AND path < ?5))";
@@ -223,7 +224,7 @@ impl SnapshotIndex {
         let mut tracked = TrackedSession::open(&transaction, owner)?;
         let (most, limit) = (self.limits.session_files, self.limits.file_bytes);
         for path in paths {
-            // Paths in a new directory are tracked individually from now on.
+            // From now on, paths in a new directory are tracked individually.
             if is_directory(path) && tracked.baseline(path)?.is_some_and(|mark| parse_mark(&mark) == StoredState::Missing) {
                 tracked.forget(path)?;
                 let (found, more) = walk_below(path, usize::try_from(most.saturating_sub(tracked.files)).unwrap_or(usize::MAX));
@@ -243,7 +244,7 @@ impl SnapshotIndex {
             for (path, before) in tracked.unsettled_paths(path)? {
                 let now = ScannedState::now(&path, limit);
                 if now.mark == before && tracked.last_state(&path)?.is_none() {
-                    // It was not changed after all, but its state is still recorded.
+                    // The path did not change after all, but its state is still recorded.
                     tracked.record_unattributed(&path, &now.mark)?;
                 } else {
                     tracked.update(&path, Some(&now.mark), 0)?;
@@ -256,7 +257,7 @@ impl SnapshotIndex {
 
     pub(super) fn note_baselines(&mut self, owner: &Attribution, by: ChangedBy, noted: Vec<KnownPath>) -> Result<(), IndexError> {
         let transaction = writing(&mut self.connection)?;
-        // Changes by others belong to no step.
+        // Changes by others do not belong to a step.
         let owner = Attribution { step: if by == ChangedBy::Outside { 0 } else { owner.step }, ..owner.clone() };
         let mut tracked = TrackedSession::open(&transaction, &owner)?;
         for one in noted {
@@ -303,7 +304,7 @@ impl SnapshotIndex {
     ) -> Result<HashSet<PathBuf>, IndexError> {
         let left: HashMap<PathBuf, Vec<u8>> =
             changed.iter().map(|one| (span.since.root.join(&one.path), mark(&one.after))).collect();
-        // Rows of files that are written while the command runs are among the newest.
+        // The latest rows include those of files written while the command runs.
         let sql = "SELECT path, after FROM baselines
                    WHERE number > (SELECT coalesce(max(number), 0) FROM baselines) - ?1
                    AND session != ?2 AND newest_span >= ?3 AND authors & ?4 != 0 AND after IS NOT NULL";
@@ -378,7 +379,7 @@ impl SnapshotIndex {
         let limit = self.limits.file_bytes;
         let mut files = BTreeMap::new();
         for (path, BaselineRow { before, why, after, bits }) in &known {
-            // The creator of a directory here was stopped before it recorded its contents.
+            // The process that created this directory was stopped before it recorded the content.
             if is_directory(path) {
                 let (found, _) = walk_below(path, usize::try_from(self.limits.session_files).unwrap_or(usize::MAX));
                 for inner in found.into_iter().filter(|inner| after.is_none() && !known.contains_key(inner)) {
@@ -399,8 +400,7 @@ impl SnapshotIndex {
         Ok(Differences { files: files.into_values().collect(), left_out: left_out.unsigned_abs() })
     }
 
-    /// Returns whether paths are unchanged compared with their first baseline. Paths without a stored baseline are left
-    /// out.
+    /// Returns whether each path is still in the state of its first baseline. Omits paths whose baseline is not stored.
     pub(super) fn baseline_matches(
         &mut self,
         session: &SessionId,
@@ -415,7 +415,7 @@ impl SnapshotIndex {
         Ok(paths.into_iter().filter_map(compare).collect())
     }
 
-    /// Returns the first baseline, the last recorded state and all authors of each path.
+    /// Returns the first baseline, the last recorded state and the combined authors of each path.
     fn baselines(&self, session: &str, task: Option<&TaskId>) -> rusqlite::Result<BTreeMap<PathBuf, BaselineRow>> {
         let sql = "SELECT path, stood, why, after, authors, task FROM baselines WHERE session = ?1 ORDER BY number";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -436,7 +436,7 @@ impl SnapshotIndex {
                 known.insert(path, BaselineRow { before: row.get(1)?, why: row.get(2)?, after, bits });
             }
         }
-        // The state left by a later task is not attributed to others.
+        // The state left by a later task must not be attributed to others.
         for path in others {
             if let Some(known) = known.get_mut(&path) {
                 known.after = None;
@@ -473,7 +473,8 @@ fn stored_state(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredState> {
     })
 }
 
-/// Records a change by a command, with its span, or by another program.
+/// Records a change that was made by a command or by another program. If it was found by comparing the files with their
+/// state before a command, `span` is the number of that command's span.
 fn record_change(
     tracked: &mut TrackedSession<'_>,
     by: ChangedBy,
@@ -484,8 +485,9 @@ fn record_change(
     let KnownPath { path, before, why, after } = noted;
     let after = after.as_ref().map(mark);
     let left = tracked.last_state(&path)?;
-    // The unchanged result of a call that ran at the same time as the command was not made by it. An equal result from before the
-    // command began says nothing: something else may have changed the path in between.
+    // If the state equals the result of a call that ran at the same time as the command, the command did not make the
+    // change. An equal result from before the start of the command proves nothing, because something else may have
+    // changed the path in between.
     let beside = match (&after, span) {
         (Some(_), Some(span)) => tracked.state_during_command(&path, span)? == after,
         (Some(_), None) => left == after,
@@ -506,7 +508,7 @@ fn record_change(
     Ok(())
 }
 
-/// Returns the state of a path. Its content is stored if it fits.
+/// Returns the current state of a path. If there is room, also stores its content.
 fn store_state(path: &Path, objects: &Objects, limits: super::SnapshotLimits, tracked: &mut TrackedSession<'_>) -> ScannedState {
     match stat(path) {
         Ok(EntryStat::File(stamp)) => match keep(path, stamp, objects, limits, &mut tracked.bytes) {

@@ -1,4 +1,4 @@
-//! Change log of a session, step by step, for rewinds.
+//! Log of a session's changes by step, used for rewinds.
 
 use super::IndexError;
 use super::baselines::{MIXED, authors, writing};
@@ -11,10 +11,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// Change log in the snapshot database.
+/// View of the change log stored in the snapshot database.
 pub(super) struct ChangeLogTable<'a> {
     connection: &'a mut Connection,
-    /// Maximum size of a file in bytes. Larger files are not read.
+    /// Maximum size in bytes of a file to read.
     file_bytes: u64,
 }
 
@@ -26,7 +26,7 @@ impl<'a> ChangeLogTable<'a> {
     pub(super) fn note_directories(&mut self, owner: &Attribution, noted: &[TouchedDirectory]) -> Result<(), IndexError> {
         let transaction = writing(self.connection)?;
         let task = owner.task.as_ref().map_or("", TaskId::as_str);
-        // The first change in a step shows the previous state.
+        // The first change in a step contains the previous state.
         let sql = "INSERT OR IGNORE INTO directories (session, task, step, path, made, mode) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         for one in noted {
             let path = one.path.as_os_str().as_bytes();

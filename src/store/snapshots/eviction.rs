@@ -1,15 +1,16 @@
-//! Eviction of the oldest snapshots and of the baselines of the oldest sessions.
+//! Eviction of the oldest snapshots, and of baselines that belong to the oldest sessions.
 
 use rusqlite::{OptionalExtension, Transaction};
 
-/// Maximum number of sessions whose baselines are stored. Sessions with the earliest changes are evicted first.
+/// Maximum number of sessions with stored baselines. Beyond it, those whose changes are oldest are evicted.
 const SESSIONS: i64 = 100;
-/// Number of latest sessions that are never evicted, regardless of their size.
+/// Number of most recent sessions that are never evicted, regardless of size.
 const NEWEST_SESSIONS: i64 = 10;
-/// Tables with data of a session.
+/// Tables that contain per-session data.
 const SESSION_TABLES: [&str; 5] = ["baselines", "spans", "directories", "gaps", "tracked"];
 
-/// Deletes the oldest snapshots of any root until the remaining contents fit, but never the snapshot just taken.
+/// Deletes the oldest snapshots of any root, and then baselines of the oldest sessions, until the rest fit within
+/// `all_bytes`. Never deletes snapshots numbered `keep` or higher. Returns whether the limit was exceeded.
 pub(super) fn over_quota(transaction: &Transaction<'_>, all_bytes: u64, keep: i64) -> rusqlite::Result<bool> {
     let total = |transaction: &Transaction<'_>| {
         transaction.query_row("SELECT coalesce(sum(bytes), 0) FROM contents", [], |row| row.get::<_, i64>(0))
@@ -41,7 +42,7 @@ pub(super) fn over_quota(transaction: &Transaction<'_>, all_bytes: u64, keep: i6
     Ok(any)
 }
 
-/// Deletes contents that no snapshot or session references.
+/// Deletes contents that neither a snapshot nor a session refers to.
 pub(super) fn forget_contents(transaction: &Transaction<'_>) -> rusqlite::Result<usize> {
     transaction.execute(
         "DELETE FROM contents WHERE id NOT IN (SELECT content FROM versions WHERE content IS NOT NULL)
@@ -50,17 +51,18 @@ pub(super) fn forget_contents(transaction: &Transaction<'_>) -> rusqlite::Result
     )
 }
 
-/// Evicts the data of sessions beyond the limit, those with the earliest changes first.
+/// Evicts data of sessions beyond the limit, starting with those whose changes are oldest.
 pub(super) fn evict_oldest(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let old = "SELECT session FROM tracked ORDER BY number DESC LIMIT -1 OFFSET ?1";
-    // The list of old sessions is deleted last.
+    // The list of sessions is deleted last, because the other deletions use it.
     for table in SESSION_TABLES {
         transaction.execute(&format!("DELETE FROM {table} WHERE session IN ({old})"), [SESSIONS])?;
     }
     Ok(())
 }
 
-/// Evicts the data of the session with the earliest changes, unless it is one of the latest sessions.
+/// Evicts data of the session whose changes are oldest, unless it is among the most recent sessions. Returns whether a
+/// session was evicted.
 fn evict_one(transaction: &Transaction<'_>) -> rusqlite::Result<bool> {
     let sql = "SELECT session FROM (SELECT session, number FROM tracked ORDER BY number DESC LIMIT -1 OFFSET ?1)
                ORDER BY number LIMIT 1";

@@ -1,4 +1,4 @@
-//! File stat: the kind and the stamp of a path, determined without opening it.
+//! File type and stamp of a path, determined without opening the file.
 
 use crate::sys::file::FileStamp;
 use crate::sys::path::{is_symlink_error, open_file, open_parent, read_link};
@@ -9,12 +9,12 @@ pub(super) enum EntryStat {
     Missing,
     File(FileStamp),
     Link(FileStamp, PathBuf),
-    /// Neither a file nor a symlink; its content cannot be stored.
+    /// Anything other than a regular file or a symlink. Its content cannot be stored.
     Special(FileStamp),
 }
 
-/// Examines a path. A path that is only reachable through a symlink in its directory part counts as missing, because it
-/// belongs to another path.
+/// Examines a path. A path that leads through a symlink to a directory is treated as missing, because the file belongs
+/// to a different path.
 pub(super) fn stat(path: &Path) -> io::Result<EntryStat> {
     let found = stat_listed(path);
     match found {
@@ -29,12 +29,12 @@ pub(super) fn stat(path: &Path) -> io::Result<EntryStat> {
     }
 }
 
-/// Returns whether a path does not exist, or exists only through a symlink.
+/// Returns whether an error means that the path does not exist, or exists only by way of a symlink.
 fn is_not_found(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) || is_symlink_error(error)
 }
 
-/// Examines a path from a list created without following symlinks.
+/// Examines a path taken from a list that was made without following symlinks.
 pub(super) fn stat_listed(path: &Path) -> io::Result<EntryStat> {
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
@@ -53,8 +53,8 @@ pub(super) fn stat_listed(path: &Path) -> io::Result<EntryStat> {
     })
 }
 
-/// Opens a file and returns its stamp. Data read from the file belongs to this stamp if the stamp is the same
-/// afterwards.
+/// Opens a file and returns it with its stamp. If the stamp is still the same after reading, the data that was read
+/// belongs to it.
 pub(super) fn open(path: &Path) -> io::Result<(std::fs::File, FileStamp)> {
     let file = open_file(path)?;
     let stamp = FileStamp::from_metadata(&file.metadata()?);

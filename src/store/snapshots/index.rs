@@ -1,4 +1,4 @@
-//! Index of snapshots: the content of each path. The latest snapshot of each root is held in memory.
+//! Snapshot index, which records the content of each path. The latest snapshot of each root is cached in memory.
 
 use super::eviction::over_quota;
 use super::file_stat::{EntryStat, now_ns, stat, stat_listed};
@@ -14,7 +14,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of skipped files listed by name; further files are counted.
+/// Maximum number of skipped files to list by name. Any further files are only counted.
 const MAX_NAMED: usize = 20;
 
 pub(super) struct SnapshotIndex {
@@ -24,7 +24,7 @@ pub(super) struct SnapshotIndex {
     pub(super) roots: HashMap<PathBuf, LatestFiles>,
 }
 
-/// Files of a root in its latest snapshot.
+/// Files in the latest snapshot of a root.
 pub(super) struct LatestFiles {
     key: i64,
     number: i64,
@@ -39,18 +39,18 @@ struct IndexedFile {
 }
 
 impl IndexedFile {
-    /// Returns whether a stamp proves that the file is unchanged.
+    /// Returns whether the stamp proves that the file has not changed since it was recorded.
     fn is_unchanged(&self, stamp: FileStamp) -> bool {
         self.stamp == stamp && self.stood != StoredState::Unkept && stamp.proves_unchanged(self.looked_at)
     }
 }
 
-/// Result of comparing all files with the latest snapshot.
+/// Differences between the current files and the latest snapshot.
 #[derive(Default)]
 struct IndexDiff {
-    /// New or changed files.
+    /// Files that are new or have changed.
     differs: Vec<(PathBuf, IndexedFile)>,
-    /// Unchanged files whose stamp differs.
+    /// Files that have not changed but whose stamps must be updated.
     touched: Vec<(PathBuf, IndexedFile)>,
     gone: Vec<PathBuf>,
     contents: Vec<(ContentId, u64)>,
@@ -59,7 +59,7 @@ struct IndexDiff {
 }
 
 impl IndexDiff {
-    /// Skips the content of a file. The existence of the file is still recorded.
+    /// Records that a file exists but that its content was not stored.
     fn leave_out(&mut self, path: &Path, before: Option<&IndexedFile>, stamp: FileStamp, why: impl Into<String>) {
         self.left_out_count += 1;
         if self.left_out.len() < MAX_NAMED {
@@ -88,7 +88,8 @@ impl SnapshotIndex {
     }
 
     pub(super) fn take(&mut self, root: PathBuf, files: Vec<PathBuf>) -> Result<Checkpoint, IndexError> {
-        // Contents are added only under the write lock, so that they are not deleted before they are referenced.
+        // Contents are added only under the write lock, so that another process does not delete them before they are
+        // referenced.
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let key = root_key(&transaction, &root)?;
         let number = newest_number(&transaction, key)?;
@@ -122,7 +123,7 @@ impl SnapshotIndex {
         Ok(checkpoint)
     }
 
-    /// Deletes the contents that no snapshot references.
+    /// Deletes content files that the index no longer refers to.
     pub(super) fn sweep(&mut self) -> Result<(), IndexError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let wanted: HashSet<ContentId> = {
@@ -179,9 +180,10 @@ fn stored_state(known: Option<&IndexedFile>) -> StoredState {
     known.map_or(StoredState::Missing, |known| known.stood.clone())
 }
 
-/// Returns the state of a path if it differs from `before`. A file larger than `limit` bytes is not read.
+/// Returns the current state of a path if it differs from `before`, or `None` if it is the same or cannot be compared.
+/// Files larger than `limit` bytes are not read.
 fn now(path: &Path, looked: io::Result<EntryStat>, before: Option<&IndexedFile>, limit: u64) -> Option<StoredState> {
-    // Nothing is known about content that was not stored.
+    // A file whose content was not stored cannot be compared.
     if before.is_some_and(|known| known.stood == StoredState::Unkept) {
         return None;
     }
@@ -205,7 +207,7 @@ fn now(path: &Path, looked: io::Result<EntryStat>, before: Option<&IndexedFile>,
     (stored_state(before) != after).then_some(after)
 }
 
-/// Checks every file and reads files that may have changed.
+/// Examines all files, reading those that may have changed.
 fn survey(
     root: &Path,
     files: Vec<PathBuf>,
@@ -245,7 +247,7 @@ fn survey(
     found
 }
 
-/// Stores the content of one file, or returns the reason why not.
+/// Stores the content of a file. On failure, returns the reason why it was not stored.
 pub(super) fn keep(
     place: &Path,
     stamp: FileStamp,
@@ -275,12 +277,12 @@ pub(super) fn root_key(transaction: &Transaction<'_>, root: &Path) -> rusqlite::
     Ok(transaction.last_insert_rowid())
 }
 
-/// Returns the number of the latest snapshot; 0 if there is none.
+/// Returns the number of the root's latest snapshot, or 0 if there is none.
 fn newest_number(transaction: &Transaction<'_>, root: i64) -> rusqlite::Result<i64> {
     transaction.query_row("SELECT coalesce(max(number), 0) FROM snapshots WHERE root = ?1", [root], |row| row.get(0))
 }
 
-/// Returns the files of a root in one snapshot, or in the latest.
+/// Returns the files of a root as of snapshot `number`, or as of the latest snapshot if no number is given.
 fn files_at(transaction: &Transaction<'_>, root: i64, number: Option<i64>) -> rusqlite::Result<HashMap<PathBuf, IndexedFile>> {
     let columns = "SELECT path, content, link, bytes, mode, inode, modified, changed, looked_at FROM versions";
     let mut rows = match number {

@@ -1,4 +1,4 @@
-//! Workspace snapshots: contents named by their hash, and the content of each path over time.
+//! Workspace snapshots, which store contents under their hashes and record the content of each path over time.
 
 mod baselines;
 mod change_log;
@@ -28,19 +28,20 @@ use std::sync::{Arc, Mutex};
 /// Name of the snapshot directory inside the data directory.
 const DIRECTORY: &str = "snapshots";
 
-/// Storage limits of snapshots.
+/// Snapshot storage limits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SnapshotLimits {
-    /// Maximum size of a file in bytes. Larger files are skipped.
+    /// Maximum size of a file in bytes. The content of larger files is not stored.
     pub file_bytes: u64,
-    /// Maximum total bytes of new contents in one snapshot. Further files are skipped.
+    /// Maximum total size in bytes of the new contents in a single snapshot. The content of any further files is not
+    /// stored.
     pub snapshot_bytes: u64,
-    /// Maximum total bytes of all contents. Beyond it, the oldest snapshots are deleted.
+    /// Maximum total size in bytes of all contents. If it is exceeded, the oldest snapshots are deleted.
     pub all_bytes: u64,
     pub files: usize,
-    /// Maximum number of paths with baselines in one session.
+    /// Maximum number of paths with baselines per session.
     pub session_files: u64,
-    /// Maximum total size of the new contents of these paths, in bytes.
+    /// Maximum total size in bytes of the new contents that baselines add per session.
     pub session_bytes: u64,
 }
 
@@ -53,7 +54,7 @@ const LIMITS: SnapshotLimits = SnapshotLimits {
     session_bytes: 512 << 20,
 };
 
-/// Snapshots of a data directory, opened on first use.
+/// Snapshot store in a data directory, opened on first use.
 pub(crate) struct Snapshots {
     inner: Arc<Inner>,
 }
@@ -69,7 +70,7 @@ impl Snapshots {
         Self::with_limits(data_dir, LIMITS)
     }
 
-    /// Returns the snapshot store with another limit for the total size.
+    /// Returns the snapshot store with a different limit on its total size.
     pub(crate) fn with_budget(self, all_bytes: u64) -> Self {
         let (directory, limits) = (self.inner.directory.clone(), SnapshotLimits { all_bytes, ..self.inner.limits });
         Self { inner: Arc::new(Inner { directory, limits, index: Mutex::new(None) }) }
@@ -80,7 +81,7 @@ impl Snapshots {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Runs `work` on a thread that may block on the disk.
+    /// Runs `work` on a thread that may block on disk access.
     fn with_index<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut SnapshotIndex) -> Result<T, IndexError> + Send + 'static,
@@ -104,7 +105,7 @@ impl Inner {
         let Some(index) = slot.as_mut() else { return Err(CheckpointError { message: "no index".to_owned() }) };
         let done = work(index);
         if done.is_err() {
-            // The state in memory may be ahead of the database.
+            // The state in memory may differ from the database.
             *slot = None;
         }
         done.map_err(|trouble| self.to_error(&trouble))
@@ -130,8 +131,8 @@ impl Checkpoints for Snapshots {
 }
 
 impl Snapshots {
-    /// Returns whether each of these paths has the content and mode that it had before the session first changed it.
-    /// Paths without a stored earlier state are left out.
+    /// Returns whether each path has the same content and mode as before the session first changed it. Omits paths
+    /// whose earlier state was not stored.
     pub(crate) fn baseline_matches(
         &self,
         session: &SessionId,
@@ -143,7 +144,7 @@ impl Snapshots {
         self.inner.run(|index| index.baseline_matches(session, paths))
     }
 
-    /// Deletes the recorded changes of a session.
+    /// Deletes the changes recorded for a session.
     pub(crate) fn forget(&self, session: &SessionId) -> Result<(), CheckpointError> {
         if !self.inner.directory.exists() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Snapshot contents on disk, each in a file named by its hash.
+//! Snapshot contents on disk, each stored in a file named after its hash.
 
 use super::file_stat::{open, stamp_of};
 use crate::ports::ContentId;
@@ -8,21 +8,21 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum size in bytes of a file that is read as a whole and written only if its content is new.
+/// Maximum size in bytes of a file that is first read into memory, and then written only if its content is new.
 const WHOLE_BYTES: u64 = 1 << 20;
 const CHUNK_BYTES: usize = 256 << 10;
-/// Number of attempts to read a file that changes while it is read.
+/// Number of attempts to read a file that keeps changing while it is being read.
 const TRIES: usize = 3;
 
 pub(super) struct Objects {
     directory: PathBuf,
 }
 
-/// File content that is stored.
+/// Content that was stored for a file.
 pub(super) struct StoredContent {
     pub id: ContentId,
     pub bytes: u64,
-    /// Stamp of the file at the time it was read.
+    /// The file's stamp when its content was read.
     pub stamp: FileStamp,
     pub is_new: bool,
 }
@@ -38,7 +38,8 @@ impl Objects {
         self.directory.join(&name[..2]).join(&name[2..])
     }
 
-    /// Stores the content of a file that does not change while it is read; `None` if it changes in every attempt.
+    /// Stores the content of a file, provided that the file does not change while it is being read. Returns `None` if
+    /// it changes during every attempt.
     pub(super) fn keep(&self, path: &Path) -> io::Result<Option<StoredContent>> {
         for _ in 0..TRIES {
             let (mut file, before) = open(path)?;
@@ -76,7 +77,7 @@ impl Objects {
         Ok((id, bytes, self.name(id, temporary)?))
     }
 
-    /// Writes an object. Returns whether it was new.
+    /// Writes a content file, unless it already exists. Returns whether it was new.
     fn write_object(&self, id: ContentId, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<bool> {
         if self.path(id).exists() {
             return Ok(false);
@@ -98,7 +99,7 @@ impl Objects {
         Ok(true)
     }
 
-    /// Reads an object and verifies its hash.
+    /// Reads a stored content and verifies its hash.
     pub(super) fn read(&self, id: ContentId) -> io::Result<Vec<u8>> {
         let content = std::fs::read(self.path(id))?;
         if blake3::hash(&content).as_bytes() == &id.0 {
@@ -107,7 +108,7 @@ impl Objects {
         Err(io::Error::new(io::ErrorKind::InvalidData, "the stored content is damaged"))
     }
 
-    /// Returns the hash of a file's content; `None` if the content is longer than `limit`.
+    /// Returns the hash and size of a file's content, or `None` if it is longer than `limit` bytes.
     pub(super) fn hash(path: &Path, limit: u64) -> io::Result<Option<(ContentId, u64)>> {
         let (file, _) = open(path)?;
         if file.metadata()?.len() > limit {
@@ -118,7 +119,7 @@ impl Objects {
         Ok((bytes <= limit).then(|| (ContentId(*hasher.finalize().as_bytes()), bytes)))
     }
 
-    /// Deletes unwanted contents and unfinished files left by a crash.
+    /// Deletes contents that are not wanted, and unfinished files left behind by a crash.
     pub(super) fn sweep(&self, wanted: impl Fn(&ContentId) -> bool) -> io::Result<()> {
         for entry in std::fs::read_dir(&self.directory)? {
             let entry = entry?;

@@ -1,4 +1,4 @@
-//! Path states in their stored, comparable form.
+//! Path states in a form that can be stored and compared.
 
 use super::file_stat::{EntryStat, stat};
 use super::objects::Objects;
@@ -9,10 +9,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum depth of directories that are searched.
+/// Maximum directory depth to descend to.
 const MAX_DEPTH: usize = 128;
 
-/// State of a path, and a mark that is equal only for equal states.
+/// State of a path, with a mark for comparison. Equal marks mean that the states are equal.
 pub(super) struct ScannedState {
     pub stood: StoredState,
     pub mark: Vec<u8>,
@@ -26,7 +26,7 @@ impl ScannedState {
         Self { mark: mark(&stood), stood, why: None, bytes }
     }
 
-    /// Creates the state of content that is not stored. Its stamp is part of the mark.
+    /// Creates a state whose content is not stored. The mark includes the stamp, so it changes whenever the file does.
     pub(super) fn not_stored(stamp: FileStamp, why: String) -> Self {
         let mut mark = mark(&StoredState::Unkept);
         for number in [stamp.inode, stamp.bytes, stamp.modified, stamp.mode] {
@@ -35,7 +35,7 @@ impl ScannedState {
         Self { stood: StoredState::Unkept, mark, why: Some(why), bytes: 0 }
     }
 
-    /// Returns the current state. Content of more than `limit` bytes is not read.
+    /// Returns the current state of a path. Content larger than `limit` bytes is not read.
     pub(super) fn now(path: &Path, limit: u64) -> Self {
         match stat(path) {
             Ok(EntryStat::Missing) => Self::from_stored(StoredState::Missing),
@@ -61,7 +61,7 @@ pub(super) fn mark(stood: &StoredState) -> Vec<u8> {
     }
 }
 
-/// Returns the state for a mark. An unreadable mark means that the content is not stored.
+/// Returns the state that a mark encodes. If the mark cannot be decoded, the content is treated as not stored.
 pub(super) fn parse_mark(mark: &[u8]) -> StoredState {
     match mark {
         [0] => StoredState::Missing,
@@ -77,7 +77,7 @@ pub(super) fn parse_mark(mark: &[u8]) -> StoredState {
     }
 }
 
-/// Returns whether the path is a directory that is not reached through a symlink.
+/// Returns whether the path is a directory that can be reached without following symlinks.
 pub(super) fn is_directory(path: &Path) -> bool {
     is_listed_directory(path) && is_without_links(path)
 }
@@ -86,8 +86,8 @@ fn is_listed_directory(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }
 
-/// Returns the path itself or, for a directory, up to `most` paths below it that are not directories, and the number of
-/// omitted paths.
+/// Returns the path itself or, if it is a directory, up to `most` paths below it that are not directories. Also returns
+/// the number of paths that were omitted.
 pub(super) fn walk_below(path: &Path, most: usize) -> (Vec<PathBuf>, u64) {
     let (mut found, mut more) = (Vec::new(), 0);
     let mut waiting = vec![(path.to_owned(), 0)];

@@ -1,4 +1,4 @@
-//! Retention of file snapshots, with limits on size and age.
+//! Snapshot retention, limited by size and age.
 
 use super::eviction::{forget_contents, over_quota};
 use super::file_stat::now_ns;
@@ -17,8 +17,8 @@ impl Snapshots {
         self.inner.with_existing(|index| index.total())
     }
 
-    /// Deletes snapshots older than `age`, the oldest ones over the size limit, and data of sessions not in `living`
-    /// (if given). With `dry_run`, only counts them.
+    /// Deletes snapshots older than `age`, the oldest snapshots beyond the size limit and, if `living` is given, data
+    /// of sessions that it does not contain. With `dry_run`, only counts what would be deleted.
     pub(crate) fn prune(
         &self,
         living: Option<&HashSet<SessionId>>,
@@ -30,7 +30,7 @@ impl Snapshots {
 }
 
 impl Inner {
-    /// Runs `work` only if the index exists, so that an empty index is not created.
+    /// Runs `work` only if the index already exists, to avoid creating an empty one.
     fn with_existing(
         &self,
         work: impl FnOnce(&mut SnapshotIndex) -> Result<ExternalContents, IndexError>,
@@ -59,7 +59,7 @@ impl SnapshotIndex {
         let old = now_ns().saturating_sub(i64::try_from(age.as_nanos()).unwrap_or(i64::MAX));
         let limits = self.limits;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Keep the latest snapshot of a root for comparison, and the one of a running command.
+        // Keep the latest snapshot of a root for comparison, and the snapshots of running commands.
         transaction.execute(
             "DELETE FROM snapshots WHERE time < ?1 AND number NOT IN (SELECT max(number) FROM snapshots GROUP BY root)
              AND number NOT IN (SELECT snapshot FROM spans WHERE open <> 0)",
@@ -87,7 +87,7 @@ impl SnapshotIndex {
         Ok(freed)
     }
 
-    /// Returns sessions that have data but no longer exist.
+    /// Returns sessions that have data but are not among the sessions in `living`.
     fn orphans(&self, living: Option<&HashSet<SessionId>>) -> Result<Vec<SessionId>, IndexError> {
         let Some(living) = living else { return Ok(Vec::new()) };
         let mut rows = self.connection.prepare("SELECT DISTINCT session FROM tracked")?;

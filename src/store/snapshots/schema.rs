@@ -1,8 +1,8 @@
-//! Schema of the snapshot database: the content of each path from one snapshot to the next.
+//! Schema of the snapshot database, which records the content of each path from one snapshot to the next.
 
 use crate::store::index_file::IndexFormat;
 
-/// Database format; the application ID spells `ayes`.
+/// Database format, whose application ID spells `ayes`.
 pub(super) const SHAPE: IndexFormat =
     IndexFormat { application_id: 0x6179_6573, versions: &[TABLES, BASELINES, STEPS, RECORDED] };
 
@@ -34,8 +34,8 @@ const TABLES: &str = "
     CREATE TABLE contents (id BLOB PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
 ";
 
-/// States of paths before a session changed them, and running commands. The module `baselines` defines the format of
-/// `stood` and `after`. The number orders the rows of a path.
+/// Tables with path states before a session changed them, and with running commands. The format of `stood` and `after`
+/// is defined in the module `path_state`. `number` orders the rows of each path.
 const BASELINES: &str = "
     CREATE TABLE tracked (
         session TEXT PRIMARY KEY,
@@ -68,7 +68,8 @@ const BASELINES: &str = "
     CREATE INDEX spans_session ON spans (session, open);
 ";
 
-/// Baselines per step, directories, and gaps. Rows written without a step belong to no step.
+/// Tables that divide baselines by step, and record directories and gaps. Rows written by older versions belong to no
+/// step.
 const STEPS: &str = "
     CREATE TABLE stepwise (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -110,7 +111,7 @@ const STEPS: &str = "
     );
 ";
 
-/// Number of the newest command of all sessions when `after` was recorded. Records from before the start of a command
-/// are not results of a call that ran at the same time. Earlier versions recorded the newest command of the session,
-/// which is never greater.
+/// Column with the number of the most recent command in any session when `after` was recorded. A state that was
+/// recorded before a command started cannot be the result of a call that ran alongside the command. Earlier versions
+/// recorded the most recent command of the same session, whose number is never greater.
 const RECORDED: &str = "ALTER TABLE baselines ADD COLUMN newest_span INTEGER NOT NULL DEFAULT 0;";

@@ -230,7 +230,7 @@ fn stored_files_are_accessible_only_to_their_owner() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Earlier states of the files can always be reconstructed from the current files and the stored contents.
+    /// Earlier file states can always be reconstructed from the current files and the stored contents.
     #[test]
     fn earlier_states_can_be_reconstructed_from_current_files_and_changes(
         rounds in proptest::collection::vec(proptest::collection::vec((0..6u8, 0..4u8), 0..8), 1..5)

@@ -1,10 +1,10 @@
-//! Opening of the store when its directory contains unexpected files.
+//! Tests that open a store in a directory that contains unexpected files.
 
 use super::*;
 use crate::protocol::Problem;
 use std::collections::BTreeMap;
 
-/// Returns all files of a directory with their bytes.
+/// Returns the content of every file in a directory.
 pub(super) fn bytes(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let files = fs::read_dir(dir).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file());
     files.map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())).collect()
@@ -21,7 +21,7 @@ fn a_damaged_store_is_moved_aside_byte_for_byte() {
     let whole = fs::read(sound.path().join("aye.db")).unwrap();
     let mut scrambled = whole.clone();
     let middle = whole.len() / 2;
-    // Somewhere among the free pages.
+    // Overwrite all pages except the first and the last one.
     scrambled[4096..whole.len() - 4096].fill(0x5a);
     let foreign = {
         let path = sound.path().join("foreign.db");
@@ -178,7 +178,7 @@ fn flipped_bytes_neither_prevent_opening_nor_alter_the_store_moved_aside() {
         append(&store, ID, (0..100).map(|n| queue(&n.to_string().repeat(100))).collect(), Durability::Process);
     }
     let whole = fs::read(sound.path().join("aye.db")).unwrap();
-    // The whole header, then offsets all over the file.
+    // Damage each byte of the header, then bytes all over the file.
     for at in (0..100).chain((0..100).map(|step| 100 + step * 7919 % (whole.len() - 100))) {
         let mut flipped = whole.clone();
         flipped[at] ^= 0xff;

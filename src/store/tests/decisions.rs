@@ -1,4 +1,4 @@
-//! Decision log next to the journal.
+//! Decision log tests.
 
 use super::*;
 use crate::protocol::{CallId, ToolCall};
@@ -9,7 +9,8 @@ fn a_process_that_dies_during_a_migration_leaves_the_old_store() {
     let path = super::format::of_format_2(dir.path());
     let mut old = rusqlite::Connection::open(&path).unwrap();
     old.execute_batch("DROP TABLE decisions; PRAGMA user_version = 1; PRAGMA cache_spill = 1; PRAGMA cache_size = 1").unwrap();
-    // Half of it is in the log when the process is killed; another process opens what is on the disk then.
+    // Half of the migration is in the log when the process is killed. Another process opens the files on disk at that
+    // moment.
     let half = old.transaction().unwrap();
     half.execute_batch("CREATE TABLE decisions (key INTEGER); CREATE TABLE more AS SELECT json FROM records").unwrap();
     for entry in std::fs::read_dir(dir.path()).unwrap() {
@@ -45,7 +46,7 @@ fn intent(id: &str, summary: &str) -> Record {
     }
 }
 
-/// Returns tool, line, verdict, decider and mode of each decision.
+/// Returns the tool, summary, verdict, decider and mode of each decision.
 fn logged(store: &Store) -> Vec<String> {
     let filter = DecisionFilter { most: 10_000, ..DecisionFilter::default() };
     let all = store.decisions(&filter).unwrap().into_iter();
@@ -99,7 +100,7 @@ fn the_log_names_the_last_requested_command() {
     let first = vec![prompt("x"), intent("c1", "$ make"), asked("$ make", false), asked("$ make install", true)];
     append(&store, ID, [first, vec![asked("$ make", false), denied.clone()]].concat(), Durability::Power);
     drop((claim, store));
-    // The next process asks again about a line that only the question contains.
+    // The next process asks again about a command line that only the approval request contains.
     let store = Store::open(dir.path()).unwrap();
     let _claim = store.claim(&SessionId::new(ID)).unwrap();
     append(&store, ID, vec![asked("$ make install", true), denied], Durability::Power);
@@ -117,7 +118,7 @@ fn the_log_records_the_decider_and_the_mode_at_that_time() {
         decision: crate::protocol::Decision::Denied { reason: Some(reason.to_owned()) },
     };
     let plan = Record::PolicyInForce { layers: Vec::new(), mode: Some(Mode::Plan), is_mode_chosen: false };
-    // A question withdrawn by the policy is not a decision of the user.
+    // A question withdrawn by the policy is not a decision by the user.
     let taken_back = vec![prompt("x"), intent("c1", "$ make"), plan, decided("the policy says no"), refused("c1")];
     let journal = store.journal(&SessionId::new(ID), Mode::Ask);
     wait(journal.append(taken_back, Durability::Process)).unwrap();

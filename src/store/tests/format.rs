@@ -1,9 +1,9 @@
-//! Stores of older formats.
+//! Tests of opening stores with older formats.
 
 use super::damage::bytes;
 use super::*;
 
-/// Creates a store as written by aye with format 2, with a session and two decisions.
+/// Creates a format 2 store as an older aye wrote it, containing a session and two decisions.
 pub(super) fn of_format_2(dir: &Path) -> PathBuf {
     let path = dir.join("aye.db");
     let old = Connection::open(&path).unwrap();
@@ -23,7 +23,7 @@ pub(super) fn of_format_2(dir: &Path) -> PathBuf {
     path
 }
 
-/// Returns the name of the backup.
+/// Returns the file name of the backup.
 pub(super) fn kept() -> String {
     format!("aye.db.before-v{}", schema::MIGRATIONS.len())
 }

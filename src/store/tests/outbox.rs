@@ -1,4 +1,4 @@
-//! Outbox: rows with their records, claims, acknowledgements, limits.
+//! Outbox tests: rows written with their records, claims, acknowledgements and limits.
 
 use super::*;
 use crate::ports::EditedCommand;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const NO_LIMIT: OutboxLimit = OutboxLimit { bytes: 1 << 30, sinks: SinkSet::ALL, pauses: false };
 
-/// Feed that makes one row per change for each of its sinks, with a body of this size.
+/// Feed that creates a row for each of its sinks per change. `bytes` is the size of the row body.
 struct Feed {
     sinks: Vec<OutboxSink>,
     bytes: usize,
@@ -106,7 +106,7 @@ fn rows_are_read_in_order_up_to_a_size_and_deleted_when_acknowledged() {
     assert_eq!(bodies(&rows), ["one", "two", "three"]);
     claim.acknowledge(rows[1].key, 0).unwrap();
     assert_eq!(bodies(&claim.rows(0, 10, 1000).unwrap()), ["three", "four"]);
-    // The rows stay the same after a restart, with their keys.
+    // The rows are the same after a restart, including their keys.
     let key = rows[2].id.clone();
     drop(claim);
     drop(store);
@@ -140,7 +140,7 @@ fn a_sink_has_at_most_one_owner() {
     assert!(matches!(store.claim_sink(audit, false).unwrap(), ClaimResult::NotBefore(_)));
     let ClaimResult::Taken(claim) = store.claim_sink(audit, true).unwrap() else { panic!("the user may retry at once") };
     drop(claim);
-    // The claim of a process that was killed does not count.
+    // The claim of a killed process has no effect.
     let dead = Instance { start_time: Instance::current().start_time + 1, ..Instance::current() };
     let mut owner = serde_json::to_value(&dead).unwrap();
     owner["claim"] = "x".into();
@@ -178,7 +178,7 @@ fn a_full_outbox_drops_telemetry_first_and_counts_missing_records() {
     let rows = claim.rows(0, 5, 1 << 20).unwrap();
     claim.acknowledge(rows[4].key, 0).unwrap();
     drop(claim);
-    // There is room: the gap is a record of its own.
+    // There is space again, so the gap becomes a row.
     assert_eq!(kinds(&store, OutboxSink::Audit)[5..], ["gap"]);
     assert!(store.enqueue(some(OutboxSink::Approvals, 1), limit).unwrap());
     assert_eq!(kinds(&store, OutboxSink::Approvals), ["gap", "test"], "the gap comes before the next record");
@@ -214,7 +214,7 @@ fn removed_rows_are_reported_as_missing_if_their_sink_is_configured_again() {
     let limit = OutboxLimit { bytes: 2 * (10 + 128), ..NO_LIMIT };
     let ten = "x".repeat(10);
     assert!(!store.enqueue(entries(OutboxSink::Audit, &[ten.as_str(); 5]), limit).unwrap());
-    // Two rows are stored and three records are missing; then there is room for the gap.
+    // Two rows are stored and three records are missing. Then there is space for the gap row.
     taken(&store, OutboxSink::Audit).acknowledge(1, 0).unwrap();
     assert_eq!(kinds(&store, OutboxSink::Audit), ["test", "gap"]);
     let claim = taken(&store, OutboxSink::Audit);

@@ -1,4 +1,4 @@
-//! Pruning, partial reads and imports.
+//! Tests for pruning, partial reads and imports.
 
 use super::*;
 use crate::store::prune::free_space;
@@ -117,7 +117,7 @@ fn an_older_store_can_return_space_after_it_was_rewritten() {
         let _claim = store.create(session(ID));
         append(&store, ID, vec![prompt("kept")], Durability::Power);
     }
-    // As created by an older aye, with many free pages.
+    // A store created by an older aye, with many free pages.
     let old = rusqlite::Connection::open(dir.path().join("aye.db")).unwrap();
     old.execute_batch(
         "PRAGMA auto_vacuum = NONE; VACUUM; CREATE TABLE filler (blob BLOB);

@@ -1,4 +1,4 @@
-//! Recovery of damaged stores.
+//! Tests of recovering damaged stores.
 
 use super::damage::bytes;
 use super::*;
@@ -10,7 +10,7 @@ fn id(number: usize) -> String {
     format!("{number:032x}")
 }
 
-/// Returns enough records that adjacent ones share few pages.
+/// Returns enough records that neighbouring records rarely share a page.
 fn said(number: usize) -> Vec<Record> {
     (0..4).map(|n| queue(&format!("{number} says {n} {}", noise(number * 10 + n, 3_300)))).collect()
 }
@@ -25,8 +25,8 @@ fn noise(seed: usize, length: usize) -> String {
     (0..length).map(|_| next()).filter(|letter| *letter != '\\').collect()
 }
 
-/// Creates a store in which every second session is packed. `open`: whether to leave it as a killed process would, with
-/// its log.
+/// Creates a store in which every second session is packed. `open` is whether the store is left as a killed process
+/// would leave it, with its log.
 fn sound(open: bool) -> TempDir {
     let dir = TempDir::new().unwrap();
     let copy = TempDir::new().unwrap();
@@ -49,7 +49,7 @@ fn sound(open: bool) -> TempDir {
     dir
 }
 
-/// Opens and closes a copy of the store. Returns the notice and the number of intact sessions.
+/// Opens and closes a copy of the store. Returns the notice, and the number of sessions that lost nothing.
 fn salvaged(dir: &TempDir) -> (String, usize) {
     let (notice, whole) = saved(dir);
     (notice, whole.len())
@@ -69,7 +69,7 @@ fn saved(dir: &TempDir) -> (String, BTreeSet<usize>) {
             let kept = after.iter().any(|(now, kept)| now.contains("damaged") && kept == content);
             assert!(kept, "{name} is not kept as it was: {notice}");
         }
-        // It is usable, and is not considered damaged again.
+        // The recovered store is usable, and is not considered damaged again.
         let claim = store.create(session(ID));
         append(&store, ID, vec![prompt("hi")], Durability::Process);
         drop((claim, store));
@@ -134,7 +134,7 @@ fn salvage_counts_recovered_partial_and_lost_sessions_and_entries() {
     assert_eq!(whole, 6);
 }
 
-/// Whichever page is damaged, the numbers match the content, and every loss is reported.
+/// Whichever page is damaged, the reported counts match the recovered content and no loss goes unreported.
 #[test]
 fn salvage_counts_are_correct_whichever_page_is_damaged() {
     let files = bytes(sound(false).path());
@@ -211,7 +211,7 @@ fn records_left_in_the_wal_by_a_killed_process_are_salvaged() {
     let mut content = fs::read(path(&dir)).unwrap();
     content[..4096].fill(0x11);
     fs::write(path(&dir), content).unwrap();
-    // The log contains the first page again, so SQLite sees no damage; without the main file it does.
+    // The log contains the first page again, so SQLite detects no damage. Without the main file, it does.
     fs::remove_file(path(&dir)).unwrap();
     let (notice, whole) = salvaged(&dir);
     assert_eq!(whole, SESSIONS, "{notice}");
@@ -272,7 +272,7 @@ fn written(files: &Files) -> TempDir {
     dir
 }
 
-/// Returns the sessions lost with each page of the database.
+/// For each page of the database, returns the sessions that are lost if that page is.
 fn lost_with(files: &Files) -> Vec<BTreeSet<usize>> {
     let lost = |page: usize| {
         let mut files = files.clone();
@@ -291,7 +291,7 @@ fn salvage_never_panics_and_recovers_all_undamaged_sessions() {
     let stores = [sound(false), sound(true)].map(|dir| bytes(dir.path()));
     let lost = [lost_with(&stores[0]), lost_with(&stores[1])];
     for lost in &lost {
-        // The session list fits one page, and any other page belongs to at most two sessions.
+        // The session list fits on one page, and every other page belongs to at most two sessions.
         let wide = lost.iter().filter(|sessions| sessions.len() > 2).count();
         assert!(wide <= 1, "{lost:?}");
     }
@@ -327,7 +327,7 @@ fn salvage_never_panics_and_recovers_all_undamaged_sessions() {
                 }
             }
         }
-        // A store that claims to be from a newer aye is left alone.
+        // A store that claims to be from a newer aye is left unchanged.
         if matches!(Store::open(written(&files).path()), Err(StoreError::Newer { .. })) {
             continue;
         }

@@ -1,9 +1,9 @@
-//! Disk usage of a journal: little more than its text.
+//! Tests that a journal takes little more disk space than its text.
 
 use super::*;
 use crate::store::bench_support::Measure;
 
-/// Returns the size of the database relative to its text.
+/// Returns the ratio of the database size to the size of the text.
 fn ratio(steps: u32, result_bytes: usize) -> f64 {
     let dir = TempDir::new().unwrap();
     let mut measure = Measure::new(dir.path(), Path::new("/src/greeter"), "w1", result_bytes).unwrap();

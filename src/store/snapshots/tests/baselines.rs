@@ -7,7 +7,7 @@ fn owner() -> Attribution {
 }
 
 impl Bench {
-    /// Changes a file in the same way as a tool: stores the baseline, writes, and records the result.
+    /// Changes a file the way a tool does: stores the baseline, writes the file, and records the result.
     fn changes_file(&self, path: &str, text: impl AsRef<[u8]>) {
         let place = vec![self.root().join(path)];
         block_on(self.snapshots.keep(owner(), place.clone())).unwrap();
