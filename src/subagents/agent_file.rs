@@ -3,7 +3,7 @@
 use super::definition::AgentOrigin;
 use std::path::Path;
 
-/// Format of the files in a folder.
+/// Format of the agent files in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AgentFormat {
     /// Markdown with front matter.
@@ -11,18 +11,18 @@ pub(crate) enum AgentFormat {
     Toml,
 }
 
-/// A file that may define an agent.
+/// File that may define an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentFile {
-    /// Path for display: `.claude/agents/reviewer.md`.
+    /// Display path, such as `.claude/agents/reviewer.md`.
     pub shown: String,
-    /// The content, or the reason why it cannot be used.
+    /// File content, or the reason why the file cannot be used.
     pub content: Result<Vec<u8>, String>,
     pub origin: AgentOrigin,
 }
 
 impl AgentFormat {
-    /// Returns the extension of the files.
+    /// Returns the file extension for this format.
     pub(crate) fn extension(self) -> &'static str {
         match self {
             Self::Markdown => "md",
@@ -30,7 +30,7 @@ impl AgentFormat {
         }
     }
 
-    /// Returns the format of a file, based on its extension.
+    /// Returns the format that matches a file name's extension, if any.
     pub(crate) fn of_file(name: &str) -> Option<Self> {
         let extension = Path::new(name).extension()?;
         [Self::Markdown, Self::Toml].into_iter().find(|format| extension == format.extension())

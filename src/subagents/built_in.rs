@@ -1,13 +1,13 @@
-//! The built-in agents.
+//! Built-in agents.
 
 use super::definition::{AgentDefinition, AgentOrigin};
 use super::markdown;
 
-/// Names and files of the built-in agents.
+/// Names and definition files of the built-in agents.
 const FILES: [(&str, &str); 2] =
     [("explore", include_str!("../../assets/agents/explore.md")), ("review", include_str!("../../assets/agents/review.md"))];
 
-/// Returns the built-in agents.
+/// Parses and returns the built-in agents.
 pub(super) fn built_in() -> impl Iterator<Item = AgentDefinition> {
     let read = |(name, text): (&str, &str)| markdown::read(name, "built-in", AgentOrigin::BuiltIn, text.as_bytes()).agent;
     FILES.into_iter().filter_map(read)

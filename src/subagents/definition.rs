@@ -1,22 +1,22 @@
-//! Definition of an agent: its name, its tools, its model and its instructions.
+//! Agent definitions, which consist of a name, tools, a model and instructions.
 
 use crate::protocol::Effort;
 use crate::skills::Fault;
 use crate::text::clean_line;
 use serde::Serialize;
 
-/// Maximum number of characters of a name.
+/// Maximum length of an agent name, in characters.
 const NAME_CHARS: usize = 64;
-/// Maximum number of characters of a description; the rest is cut off.
+/// Maximum length of a description, in characters. Longer descriptions are truncated.
 const DESCRIPTION_CHARS: usize = 2048;
-/// Maximum number of entries of a list of tools.
+/// Maximum number of entries in a tool list.
 const MAX_TOOLS: usize = 200;
-/// Modes of other agents in which an agent is read-only.
+/// Modes defined by other agents that make an agent read-only.
 const READING_MODES: [&str; 2] = ["plan", "read-only"];
-/// Maximum size of the instructions, in bytes.
+/// Maximum size of an agent's instructions, in bytes.
 const PROMPT_BYTES: usize = 64 << 10;
 
-/// The owner of an agent.
+/// Owner of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum AgentOrigin {
@@ -26,38 +26,38 @@ pub(crate) enum AgentOrigin {
     BuiltIn,
 }
 
-/// An agent as described by its file.
+/// Agent as described by its definition file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentDefinition {
     pub name: String,
-    /// Description on one line, without control characters.
+    /// One-line description without control characters.
     pub description: String,
-    /// The tools of the agent, as written; `None` if the file does not list any.
+    /// Tools granted to the agent, as written in the file; `None` if the file does not list any.
     pub tools: Option<Vec<String>>,
-    /// Tools that the agent does not get, as written.
+    /// Tools denied to the agent, as written in the file.
     pub denied_tools: Vec<String>,
     /// Whether the agent is read-only, regardless of its tools.
     pub reads_only: bool,
-    /// The model, as written.
+    /// Model name, as written in the file.
     pub model: Option<String>,
     pub effort: Option<Effort>,
-    /// Maximum number of steps, if the file sets one.
+    /// Maximum number of steps, if set in the file.
     pub max_steps: Option<u32>,
-    /// Instructions of the agent.
+    /// Instructions for the agent.
     pub prompt: String,
     pub origin: AgentOrigin,
-    /// File of the agent for display.
+    /// Display path of the definition file.
     pub file: String,
 }
 
 impl AgentDefinition {
-    /// Returns whether this is the name of the agent, ignoring case.
+    /// Returns whether the agent has this name, ignoring case.
     pub(crate) fn is_named(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name.trim())
     }
 }
 
-/// Fields of a file that were read so far.
+/// Definition fields read so far.
 #[derive(Debug, Default)]
 pub(super) struct DefinitionFields {
     pub name: Option<(String, usize)>,
@@ -73,10 +73,10 @@ pub(super) struct DefinitionFields {
     pub warnings: Vec<Fault>,
 }
 
-/// The result of reading a file.
+/// Result of parsing a definition file.
 #[derive(Debug, Default)]
 pub(super) struct ParsedDefinition {
-    /// The agent; `None` if there are errors.
+    /// Parsed agent; `None` if there are errors.
     pub agent: Option<AgentDefinition>,
     pub errors: Vec<Fault>,
     pub warnings: Vec<Fault>,
@@ -89,7 +89,7 @@ impl ParsedDefinition {
 }
 
 impl DefinitionFields {
-    /// Sets the effort from its name.
+    /// Sets the reasoning effort by name.
     pub(super) fn take_effort(&mut self, name: &str, line: usize) {
         let lower = name.trim().to_ascii_lowercase();
         let known = Effort::ALL.into_iter().find(|effort| effort.as_str() == lower);
@@ -101,8 +101,8 @@ impl DefinitionFields {
         self.effort = Some(effort);
     }
 
-    /// Sets the mode. Only a read-only mode has an effect, because no mode gives an agent more permissions than its
-    /// session has.
+    /// Sets the mode. Only read-only modes have an effect, because no mode can give an agent more permissions than
+    /// its session has.
     pub(super) fn take_mode(&mut self, name: &str, line: usize) {
         if READING_MODES.contains(&name) {
             self.reads_only = true;
@@ -112,7 +112,7 @@ impl DefinitionFields {
         }
     }
 
-    /// Sets the model; `inherit` means the session's model.
+    /// Sets the model. `inherit` selects the session's model.
     pub(super) fn take_model(&mut self, name: &str, line: usize) {
         let name = clean_line(name.trim());
         if name.is_empty() || name.eq_ignore_ascii_case("inherit") {
@@ -134,7 +134,7 @@ impl DefinitionFields {
         }
     }
 
-    /// Checks the number of tools in a list.
+    /// Limits the number of entries in a tool list, recording an error if there are too many.
     pub(super) fn checked_tools(&mut self, mut tools: Vec<String>, line: usize) -> Vec<String> {
         if tools.len() > MAX_TOOLS {
             self.errors.push(Fault::at(line, format!("a list of tools has more than {MAX_TOOLS} entries")));
@@ -144,7 +144,7 @@ impl DefinitionFields {
         tools
     }
 
-    /// Returns the agent. `stem`: file name without its extension.
+    /// Returns the finished agent. `stem` is the file name without its extension.
     pub(super) fn finish(mut self, stem: &str, file: &str, origin: AgentOrigin) -> ParsedDefinition {
         let name = self.checked_name(stem);
         let description = self.checked_description();
@@ -198,7 +198,7 @@ impl DefinitionFields {
     }
 }
 
-/// Returns the error in an agent's name.
+/// Returns a description of what is wrong with an agent's name, or `None` if the name is valid.
 pub(super) fn wrong_name(name: &str) -> Option<String> {
     let shown = name.chars().take(NAME_CHARS).collect::<String>();
     let shown = shown.escape_debug();

@@ -1,21 +1,22 @@
-//! Lenient parser for front matter that other agents accept although it is not valid YAML: unquoted text with `: `.
+//! Lenient front matter parser. Other agents accept front matter that is invalid YAML because it contains `: ` in
+//! unquoted text.
 
 use crate::skills::{Fault, FrontMatterEntry, FrontMatterFile, FrontMatterValue, parse as parse_yaml, split_front_matter};
 
-/// The parts of a file.
+/// Front matter entries and body of a file.
 pub(super) struct Parsed<'a> {
     pub entries: Vec<FrontMatterEntry>,
     /// Text after the front matter.
     pub body: &'a str,
-    /// The error that made the front matter invalid.
+    /// Error that makes the front matter invalid YAML, if any.
     pub warning: Option<Fault>,
 }
 
-/// Splits a file into the entries of its front matter and its body. If the front matter is not valid YAML, each line of
-/// the form `key: text` is an entry, and other lines continue the entry before them.
+/// Parses a file into its front matter entries and its body. If the front matter is not valid YAML, each line of the
+/// form `key: text` becomes an entry, and any other line continues the preceding entry.
 ///
 /// # Errors
-/// Returns an error if the front matter is missing, not closed or too long, or has no entries.
+/// Returns an error if the front matter is missing, unterminated, too long or has no entries.
 pub(super) fn parse(text: &str) -> Result<Parsed<'_>, Fault> {
     let fault = match parse_yaml(text) {
         Ok(FrontMatterFile { entries, body }) => return Ok(Parsed { entries, body, warning: None }),
@@ -38,14 +39,14 @@ fn lines(header: &str) -> Vec<FrontMatterEntry> {
                 let value = FrontMatterValue::Text(unquoted(value.trim()).to_owned());
                 entries.push(FrontMatterEntry { key: key.to_owned(), value, line: index + 2 });
             }
-            // A repeated key could override the first value.
+            // Otherwise, repeating a key could override its first value.
             Some(_) | None => continue_value(entries.last_mut(), line),
         }
     }
     entries
 }
 
-/// Returns the key and the value of a line.
+/// Splits a line into a key and its value, or returns `None` if the line does not begin with a key.
 fn key(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once(':')?;
     let is_key = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');

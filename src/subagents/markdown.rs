@@ -1,12 +1,12 @@
-//! Agents as Markdown files with front matter, as aye and Claude Code use them.
+//! Agents defined in Markdown files with front matter, a format shared by aye and Claude Code.
 
 use super::definition::{AgentOrigin, DefinitionFields, ParsedDefinition};
 use super::lenient_front_matter::{self, Parsed};
 use crate::skills::{Fault, FrontMatterEntry, FrontMatterValue, split_tools};
 
-/// Keys that are only informational.
+/// Informational keys, which have no effect.
 const INFORMATIVE: &[&str] = &["color", "version", "author", "license", "tags", "category", "emoji", "vibe", "metadata"];
-/// Keys of other agents that have no effect in aye.
+/// Keys defined by other agents, which have no effect in aye.
 const OF_OTHERS: &[&str] = &[
     "permission",
     "skills",
@@ -23,7 +23,7 @@ const OF_OTHERS: &[&str] = &[
     "allowed-tools",
 ];
 
-/// Reads a Markdown file with front matter.
+/// Parses an agent from a Markdown file with front matter.
 pub(super) fn read(stem: &str, file: &str, origin: AgentOrigin, bytes: &[u8]) -> ParsedDefinition {
     let Ok(text) = std::str::from_utf8(bytes) else {
         let line = bytes.utf8_chunks().next().map_or(1, |chunk| chunk.valid().matches('\n').count() + 1);
@@ -88,13 +88,13 @@ fn text(fields: &mut DefinitionFields, entry: FrontMatterEntry) -> Option<String
 
 fn tools(fields: &mut DefinitionFields, entry: FrontMatterEntry) -> Option<Vec<String>> {
     let tools: Vec<String> = match entry.value {
-        // An empty value means the same as no value.
+        // An empty value is equivalent to a missing key.
         FrontMatterValue::Text(text) if text.trim().is_empty() || text.trim() == "*" => return None,
         FrontMatterValue::Text(text) => split_tools(text.trim_start_matches('[').trim_end_matches(']')),
         FrontMatterValue::List(items) => items.iter().flat_map(|item| split_tools(item)).collect(),
         FrontMatterValue::Nested => {
             fields.errors.push(Fault::at(entry.line, format!("`{}` must be a list of names", entry.key)));
-            // Not `None`, which would mean all tools.
+            // `None` would mean all tools.
             Vec::new()
         }
     };

@@ -1,5 +1,5 @@
-//! Definitions of agents that the model can start for part of a task. This module reads and checks them and resolves
-//! precedence. It does not decide whether an agent may run.
+//! Definitions of agents that the model can start for part of a task. This module reads and validates definitions and
+//! resolves their precedence, but does not decide whether an agent may run.
 
 mod agent_file;
 mod built_in;
@@ -15,10 +15,10 @@ pub(crate) use definition::{AgentDefinition, AgentOrigin};
 pub(crate) use folder::AgentFolder;
 pub(crate) use set::{AgentSet, check};
 
-/// Folders of a project that can contain agents. Of two agents with the same name, the one in the earlier folder is
-/// used.
+/// Project folders that can contain agents. If two agents have the same name, the one in the earlier folder takes
+/// precedence.
 pub(crate) const PROJECT_FOLDERS: [(&str, AgentFormat); 3] =
     [(".aye/agents", AgentFormat::Markdown), (".claude/agents", AgentFormat::Markdown), (".codex/agents", AgentFormat::Toml)];
-/// Folders of agents in the home directory, searched after `agents` in the config directory.
+/// Agent folders in the home directory, searched after `agents` in the config directory.
 pub(crate) const HOME_FOLDERS: [(&str, AgentFormat); 2] =
     [(".claude/agents", AgentFormat::Markdown), (".codex/agents", AgentFormat::Toml)];

@@ -1,4 +1,4 @@
-//! Agents of a session: which of several with the same name is used, and which are unusable.
+//! A session's agents: usable and unusable agents, and the precedence among agents with the same name.
 
 use super::agent_file::{AgentFile, AgentFormat};
 use super::built_in::built_in;
@@ -7,22 +7,22 @@ use super::{markdown, toml_file};
 use crate::skills::{BrokenFile, Fault, HiddenFile, SkillReport, broken_notice};
 use std::path::Path;
 
-/// Maximum number of agents of a session.
+/// Maximum number of agents in a session.
 const MAX_AGENTS: usize = 500;
 
-/// The usable agents, and the unusable ones.
+/// All agents found for a session, usable or not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AgentSet {
-    /// Agents by name.
+    /// Usable agents, sorted by name.
     pub agents: Vec<AgentDefinition>,
     pub broken: Vec<BrokenFile>,
     pub hidden: Vec<HiddenFile>,
-    /// Messages about folders that were not read completely.
+    /// Messages about folders that were only partly read.
     pub limits: Vec<String>,
 }
 
 impl AgentSet {
-    /// Combines files, in order of precedence, with the built-in agents.
+    /// Combines definition files, given in order of precedence, with the built-in agents.
     pub(crate) fn new(files: &[AgentFile], limits: Vec<String>) -> Self {
         let mut set = Self { limits, ..Self::default() };
         for file in files {
@@ -35,7 +35,7 @@ impl AgentSet {
         set
     }
 
-    /// Adds the files of a plugin. An agent whose name is already used becomes `PLUGIN:NAME`.
+    /// Adds a plugin's agents. An agent whose name is already in use is added as `PLUGIN:NAME`.
     pub(crate) fn add_plugin(&mut self, plugin: &str, files: &[AgentFile]) {
         for file in files {
             self.add_file(file, Some(plugin));
@@ -43,7 +43,7 @@ impl AgentSet {
         self.agents.sort_by(|one, other| one.name.cmp(&other.name));
     }
 
-    /// Returns the agent with this name.
+    /// Returns the usable agent with the given name.
     pub(crate) fn find(&self, name: &str) -> Option<&AgentDefinition> {
         self.agents.iter().find(|agent| agent.is_named(name))
     }
@@ -53,7 +53,7 @@ impl AgentSet {
         self.agents.iter().all(|agent| agent.origin == AgentOrigin::BuiltIn)
     }
 
-    /// Returns a message about agents that are not used, for the start of a session.
+    /// Returns a message about unusable agents to show when a session starts.
     pub(crate) fn notice(&self) -> Option<String> {
         broken_notice(&self.broken, "agent")
     }
@@ -74,7 +74,7 @@ impl AgentSet {
         match (self.find(&agent.name), plugin) {
             (Some(_), Some(plugin)) => {
                 agent.name = format!("{plugin}:{}", agent.name);
-                // The same plugin may have two agents of one name.
+                // A plugin may contain two agents with the same name.
                 self.add(agent, None);
             }
             (Some(used), None) => {
@@ -96,7 +96,7 @@ fn read(file: &AgentFile) -> ParsedDefinition {
     }
 }
 
-/// Returns the errors in a file.
+/// Reports the errors and warnings for a definition file.
 pub(crate) fn check(file: &AgentFile) -> SkillReport {
     let ParsedDefinition { errors, warnings, .. } = read(file);
     SkillReport { file: file.shown.clone(), errors, warnings }

@@ -1,14 +1,14 @@
-//! Agents as TOML files, as Codex uses them.
+//! Agents defined in TOML files, the format used by Codex.
 
 use super::definition::{AgentOrigin, DefinitionFields, ParsedDefinition};
 use crate::skills::Fault;
 use toml::{Table, Value};
 
-/// Keys of Codex that have no effect in aye.
+/// Codex keys that have no effect in aye.
 const OF_OTHERS: &[&str] =
     &["approval_policy", "mcp_servers", "skills", "nickname_candidates", "config_file", "profile", "features"];
 
-/// Reads a TOML file.
+/// Parses an agent from a TOML file.
 pub(super) fn read(stem: &str, file: &str, origin: AgentOrigin, bytes: &[u8]) -> ParsedDefinition {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return ParsedDefinition::failed(Fault::general("the file is not valid UTF-8"));
@@ -30,7 +30,7 @@ pub(super) fn read(stem: &str, file: &str, origin: AgentOrigin, bytes: &[u8]) ->
     fields.finish(stem, file, origin)
 }
 
-/// Returns the line in which a key is set.
+/// Returns the number of the line on which a key is set (1-based), or 1 if the key is not found.
 fn line_of(text: &str, key: &str) -> usize {
     let is_set = |line: &str| {
         let rest = line.trim_start().trim_start_matches('[').strip_prefix(key);
@@ -59,7 +59,7 @@ fn take(fields: &mut DefinitionFields, (key, line): (&str, usize), value: Value)
         (key @ ("name" | "description" | "developer_instructions" | "instructions" | "prompt" | "tools" | "max_steps"), _) => {
             fields.errors.push(Fault::at(line, format!("`{key}` has the wrong type")));
             if key == "tools" {
-                // Not `None`, which would mean all tools.
+                // `None` would mean all tools.
                 fields.tools = Some(Vec::new());
             }
         }

@@ -1,4 +1,4 @@
-//! Agents from files in all formats, including files with errors.
+//! Tests for agents loaded from files in every format, including invalid files.
 
 use super::*;
 use crate::protocol::Effort;
