@@ -1,27 +1,28 @@
-//! Allocator settings, and release of unused memory to the system.
+//! Allocator settings, and functions that return unused memory to the operating system.
 
-/// Limits the allocator to two heaps for all threads. By default, nearly every thread has its own heap, and memory
-/// freed in one heap cannot be used by others. Must be called before threads start.
+/// Limits the allocator to two heaps shared by all threads. By default, nearly every thread has its own heap, and
+/// memory freed in one heap cannot be reused by threads that allocate from another. Must be called before any thread is
+/// started.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "no safe call sets the number of heaps")]
 pub(crate) fn share_heaps() {
-    // SAFETY: the call takes no pointer. If it is refused, the number of heaps stays unchanged.
+    // SAFETY: the call takes no pointer. If it fails, the number of heaps stays unchanged.
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 2) };
 }
 
-/// Does nothing, because only glibc has a setting for the number of heaps.
+/// Does nothing, because only glibc lets a program set the number of heaps.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn share_heaps() {}
 
-/// Prevents other processes of the same user from reading the memory of this process, which contains keys, and prevents
-/// core dumps. Child processes are not affected. A process that is already traced is left unchanged, because its tracer
-/// can read the memory anyway.
+/// Prevents other processes of the same user from reading this process's memory, which contains keys, and disables core
+/// dumps. Child processes are not affected. If the process is already being traced, it is left as it is, because the
+/// tracer can read its memory anyway.
 #[cfg(target_os = "linux")]
 pub(crate) fn hide_from_others() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let traced = status.lines().filter_map(|line| line.strip_prefix("TracerPid:")).any(|pid| pid.trim() != "0");
     if !traced {
-        // If the call is refused, there is no alternative.
+        // If the call fails, there is no alternative.
         let _ = nix::sys::prctl::set_dumpable(false);
     }
 }
@@ -30,8 +31,8 @@ pub(crate) fn hide_from_others() {
 #[cfg(not(target_os = "linux"))]
 pub fn hide_from_others() {}
 
-/// Returns freed memory to the system. The allocator would keep it for later, but a process that waits for its user
-/// does not need it.
+/// Returns freed memory to the operating system. The allocator would otherwise retain it for later use, although a
+/// process that is waiting for the user does not need it.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "no safe call trims the heap")]
 pub(crate) fn release_free_memory() {
@@ -39,12 +40,12 @@ pub(crate) fn release_free_memory() {
     unsafe { libc::malloc_trim(0) };
 }
 
-/// Does nothing, because other allocators return freed memory automatically.
+/// Does nothing, because other allocators return freed memory on their own.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn release_free_memory() {}
 
-/// Drops the pages of the program's own code, most of which ran only at start. Code that runs again is loaded from the
-/// file cache, a few pages at a time.
+/// Drops the pages that contain the program's own code, most of which runs only at startup. Code that runs again is
+/// reloaded from the file cache, a few pages at a time.
 #[cfg(target_os = "linux")]
 pub(crate) fn release_code_pages() {
     let (Ok(maps), Ok(program)) = (std::fs::read_to_string("/proc/self/maps"), std::fs::read_link("/proc/self/exe")) else {
@@ -52,19 +53,19 @@ pub(crate) fn release_code_pages() {
     };
     for (start, end) in code(&maps, &program.to_string_lossy()) {
         #[expect(unsafe_code, reason = "no safe call drops pages")]
-        // SAFETY: the range is a mapping of this program that nobody can write to, so each page equals the file. It stays
-        // mapped: a thread that runs in it waits until the page is loaded again.
+        // SAFETY: the range is a mapping of this program that is not writable, so each page equals the file. The range
+        // stays mapped: a thread that runs in it waits until the page is loaded again.
         unsafe {
             libc::madvise(std::ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTNEED);
         }
     }
 }
 
-/// Does nothing, because other systems are not known to retain code pages.
+/// Does nothing, because only Linux offers this way to find and drop code pages.
 #[cfg(not(target_os = "linux"))]
 pub fn release_code_pages() {}
 
-/// Returns the ranges at which the code of a program is mapped.
+/// Returns the address ranges in `maps` at which the code of `program` is mapped.
 #[cfg(target_os = "linux")]
 fn code<'m>(maps: &'m str, program: &'m str) -> impl Iterator<Item = (usize, usize)> + 'm {
     maps.lines().filter_map(move |line| {

@@ -1,4 +1,4 @@
-//! Clipboard programs of the desktop. They get the text on stdin, never on the command line.
+//! Desktop clipboard programs. They receive the text on stdin, never on the command line.
 
 mod content;
 
@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time after which a program is reported as not responding.
+/// Time after which a clipboard program is reported as not responding.
 const TIMEOUT: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A program with the arguments that make it read the clipboard text from its input.
+/// A clipboard program, with the arguments that make it copy its standard input to the clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClipboardProgram {
     pub path: PathBuf,
@@ -22,7 +22,8 @@ pub(crate) struct ClipboardProgram {
     arguments: &'static [&'static str],
 }
 
-/// Clipboard programs: name, arguments, and the required environment variable.
+/// Clipboard programs as (name, arguments, required environment variable). An empty variable name means none is
+/// required.
 const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("wl-copy", &[], "WAYLAND_DISPLAY"),
     ("xclip", &["-selection", "clipboard"], "DISPLAY"),
@@ -30,10 +31,10 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
     ("pbcopy", &[], ""),
     ("termux-clipboard-set", &[], ""),
 ];
-/// Programs that can work over SSH, where the desktop is on another machine: only X forwarding may reach it.
+/// Programs that can work over SSH, where the desktop is on another machine that only X forwarding can reach.
 const OVER_NETWORK: [&str; 2] = ["xclip", "xsel"];
 
-/// Returns the first available program for these environment variables.
+/// Returns the first clipboard program that is installed and usable, judging by the environment variables.
 pub(crate) fn find(variable: impl Fn(&str) -> Option<String>) -> Option<ClipboardProgram> {
     let paths = variable("PATH")?;
     let in_path = |name: &str| programs::find(name, &paths);
@@ -58,7 +59,7 @@ fn is_remote(variable: &impl Fn(&str) -> Option<String>) -> bool {
 }
 
 impl ClipboardProgram {
-    /// Passes the text to the program. The error is a sentence.
+    /// Passes the text to the program. The error is a message for the user.
     pub(crate) fn take(&self, text: &str) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("{}: {error}", self.name);
         let mut child = Command::new(&self.path)
@@ -70,7 +71,7 @@ impl ClipboardProgram {
             .map_err(failed)?;
         let Some(mut input) = child.stdin.take() else { return Err(format!("cannot write to {}", self.name)) };
         let text = text.to_owned();
-        // A program that does not read must not block aye.
+        // The text is written on another thread, because a program that does not read must not block aye.
         let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
         let begun = Instant::now();
         loop {
@@ -96,7 +97,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
 
-    /// Returns a directory with programs of these names, which write their input to a file.
+    /// Returns a directory that contains programs with these names, each of which writes its input to a file.
     fn programs(names: &[&str]) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         for name in names {

@@ -1,39 +1,40 @@
-//! Entries of git's index, versions 2 to 4: the tracked files, and the recorded metadata of each.
+//! Reads the entries of git's index, versions 2 to 4: the tracked files with their recorded metadata.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Length of a hash in bytes. Indexes with longer hashes are not supported.
+/// Hash length in bytes. Indexes with longer hashes are not supported.
 const HASH: usize = 20;
-/// Length in bytes of the ten numbers of an entry before its hash.
+/// Length in bytes of the ten numbers that precede the hash in an entry.
 const STATUS: usize = 40;
-/// Length of an entry before its name, in bytes.
+/// Number of bytes in an entry before its path, not counting extended flags.
 pub(crate) const FIXED: usize = STATUS + HASH + 2;
-/// Flag bits that contain the length of the name. All are set if the name is longer.
+/// Flag bits that contain the length of the path. All of them are set if the path is too long.
 const NAME_LENGTH: u16 = 0xfff;
 const IS_EXTENDED: u16 = 0x4000;
 
 /// An entry of the index.
 pub(crate) struct IndexEntry<'a> {
-    /// Path relative to the repository, as in the index. It need not be a file, and may point outside the repository.
+    /// Path relative to the repository, as stored in the index. It need not refer to a file, and it may lead outside
+    /// the repository.
     pub path: &'a Path,
     pub hash: [u8; HASH],
     pub flags: u16,
-    /// Extended flags; 0 if the entry has none.
+    /// Extended flags, or 0 if the entry has none.
     pub extended: u16,
     status: &'a [u8],
 }
 
 impl IndexEntry<'_> {
-    /// Returns a number of the status: 2 and 3 are the modification time, 6 is the mode, 9 the size.
+    /// Returns the status number with this index: 2 and 3 are the modification time, 6 is the mode, and 9 is the size.
     pub(crate) fn status(&self, at: usize) -> u32 {
         self.status.get(at * 4..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u32::from_be_bytes(*bytes))
     }
 }
 
-/// Passes each entry of an index to `each`. Returns the data after the entries. `None` (possibly after some entries)
-/// for a split index, an index with longer hashes, or invalid data.
+/// Passes each entry of an index to `each` and returns the data that follows the entries. Returns `None`, possibly
+/// after some entries, if the index is split, has longer hashes or is invalid.
 pub(crate) fn read_index(index: &[u8], mut each: impl FnMut(&IndexEntry<'_>)) -> Option<&[u8]> {
     let mut rest = index.strip_prefix(b"DIRC")?;
     let version = number(&mut rest)?;
@@ -51,7 +52,7 @@ pub(crate) fn read_index(index: &[u8], mut each: impl FnMut(&IndexEntry<'_>)) ->
         let own = if is_extended { 2 } else { 0 };
         let mut name = after.get(own..)?;
         if version == 4 {
-            // Only the part that differs from the previous name.
+            // The entry contains only the part of the name that differs from the previous name.
             let drop = offset(&mut name)?;
             before.truncate(before.len().checked_sub(drop)?);
         } else {
@@ -59,7 +60,7 @@ pub(crate) fn read_index(index: &[u8], mut each: impl FnMut(&IndexEntry<'_>)) ->
         }
         let end = name.iter().position(|byte| *byte == 0)?;
         before.extend_from_slice(&name[..end]);
-        // In an index with longer hashes, everything is at another offset.
+        // In an index with longer hashes, everything is at a different offset.
         if usize::from(flags & NAME_LENGTH) != before.len().min(NAME_LENGTH.into()) {
             return None;
         }
@@ -82,8 +83,8 @@ fn number(bytes: &mut &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*first))
 }
 
-/// Decodes a variable-length offset: seven bits per byte, where each further byte counts from the end of the previous
-/// range.
+/// Decodes a variable-length offset with seven bits per byte. To make encodings unique, each continuation byte adds one
+/// before the next shift.
 fn offset(bytes: &mut &[u8]) -> Option<usize> {
     let mut value = 0_usize;
     loop {

@@ -1,4 +1,4 @@
-//! HTTP client for model providers: POST requests with a streamed response, and GET requests, with timeouts.
+//! HTTP client for model providers: requests with streamed responses and timeouts.
 
 mod decompress;
 pub(crate) mod fetch;
@@ -22,20 +22,20 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Timeout for the body of an error response, regardless of its speed.
+/// Total time limit for reading the body of an error response.
 const HEAD_TIME: Duration = Duration::from_secs(20);
-/// Metadata servers of AWS, of AWS containers, and of Google Cloud.
+/// Metadata servers of AWS, AWS containers and Google Cloud.
 const METADATA_HOSTS: &[&str] =
     &["169.254.169.254", "[fd00:ec2::254]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]", "metadata.google.internal"];
 
-/// Headers of a request.
+/// Request headers as names and values.
 pub(crate) type Headers = Vec<(Cow<'static, str>, String)>;
 
-/// Timeouts for a server that does not respond.
+/// Timeouts for an unresponsive server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Timeouts {
     pub connect: Duration,
-    /// Maximum time without a byte, before or during the response.
+    /// Maximum time without receiving a byte, both before and during the response.
     pub idle: Duration,
 }
 
@@ -52,7 +52,7 @@ pub(crate) enum HttpError {
     /// The system's certificates or a proxy variable are invalid.
     #[error("cannot prepare a connection: {0}")]
     Setup(String),
-    /// The file of certificate authorities cannot be used.
+    /// The certificate authority file cannot be used.
     #[error("cannot use the certificates in `{path}` (`http.ca_bundle`): {reason}")]
     Bundle { path: String, reason: String },
     #[error("`{0}` contains characters that are not allowed in a header")]
@@ -71,14 +71,14 @@ pub(crate) enum HttpError {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Transport {
-    /// Plain http, only to this machine, so that neither certificates nor a proxy are used.
+    /// Plain HTTP to this machine, without certificates or a proxy.
     Loopback,
-    /// Plain http to the metadata server of a cloud platform, which is on the same link.
+    /// Plain HTTP to a cloud platform's metadata server, which is on the same network link.
     LinkLocal,
     Tls,
 }
 
-/// A server. Its client is created by the first request.
+/// An HTTP server to which requests are sent. The client is created on the first request.
 #[derive(Debug)]
 pub(crate) struct HttpServer {
     base: String,
@@ -90,7 +90,7 @@ pub(crate) struct HttpServer {
 }
 
 impl HttpServer {
-    /// Creates a server. `base`: part of the URL before the paths of [`HttpServer::post`].
+    /// Creates a server. `base` is the part of the URL that precedes the paths passed to [`HttpServer::post`].
     pub(crate) fn new(base: &str, timeouts: Timeouts) -> Result<Self, HttpError> {
         let refuse = |reason: &str| HttpError::Address { address: base.to_owned(), reason: reason.to_owned() };
         let url = Url::parse(base).map_err(|error| refuse(&error.to_string()))?;
@@ -115,8 +115,8 @@ impl HttpServer {
         Ok(Self { base, name, transport, timeouts, client: OnceLock::new() })
     }
 
-    /// Creates a server that provides the machine's credentials. Plain http is allowed to this machine and to the known
-    /// addresses of such servers.
+    /// Creates a server that provides the machine's credentials. Plain HTTP is allowed only for this machine and for
+    /// the known addresses of such servers.
     pub(crate) fn link_local(base: &str, timeouts: Timeouts) -> Result<Self, HttpError> {
         let refuse = |reason: &str| HttpError::Address { address: base.to_owned(), reason: reason.to_owned() };
         let url = Url::parse(base).map_err(|error| refuse(&error.to_string()))?;
@@ -128,22 +128,22 @@ impl HttpServer {
         Ok(Self { base, name: host.to_owned(), transport: Transport::LinkLocal, timeouts, client: OnceLock::new() })
     }
 
-    /// Returns the host, with the port if it is not the default.
+    /// Returns the server's host name, followed by the port if it is not the default.
     pub(crate) fn host(&self) -> &str {
         &self.name
     }
 
-    /// Returns the path of the address, without a final slash.
+    /// Returns the path in the address, without a trailing slash.
     pub(crate) fn base_path(&self) -> String {
         Url::parse(&self.base).map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default()
     }
 
-    /// Returns the address as given, without a final slash.
+    /// Returns the address as passed by the caller, without a trailing slash.
     pub(crate) fn address(&self) -> &str {
         &self.base
     }
 
-    /// Sends `body` as JSON, and waits for the head of the response. Does not follow redirects.
+    /// Sends a POST request with `body` as JSON and waits for the response head. Does not follow redirects.
     pub(crate) async fn post(&self, path: &str, headers: &Headers, body: Bytes) -> Result<Reply, HttpError> {
         let request = self
             .client()?
@@ -153,14 +153,14 @@ impl HttpServer {
         self.send(request.body(body), headers).await
     }
 
-    /// Sends `body` with this content type to the address itself, and waits for the head of the response. Does not
-    /// follow redirects.
+    /// Sends a POST request with `body` and this content type to the base address, and waits for the response head.
+    /// Does not follow redirects.
     pub(crate) async fn post_as(&self, content_type: &str, headers: &Headers, body: Bytes) -> Result<Reply, HttpError> {
         let request = self.client()?.post(&self.base).header("content-type", content_type);
         self.send(request.body(body), headers).await
     }
 
-    /// Sends the fields of a form, and waits for the head of the response. Does not follow redirects.
+    /// Sends a POST request with URL-encoded form fields and waits for the response head. Does not follow redirects.
     pub(crate) async fn submit(&self, path: &str, headers: &Headers, form: &[(&str, String)]) -> Result<Reply, HttpError> {
         let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
         let request = self
@@ -171,13 +171,13 @@ impl HttpServer {
         self.send(request.body(body), headers).await
     }
 
-    /// Sends a PUT request without a body, and waits for the head of the response. Does not follow redirects.
+    /// Sends a PUT request without a body and waits for the response head. Does not follow redirects.
     pub(crate) async fn put(&self, path: &str, headers: &Headers) -> Result<Reply, HttpError> {
         let request = self.client()?.put(format!("{}{path}", self.base)).header("content-length", "0");
         self.send(request, headers).await
     }
 
-    /// Requests `path`, and waits for the head of the response. Does not follow redirects.
+    /// Sends a GET request for `path` and waits for the response head. Does not follow redirects.
     pub(crate) async fn get(&self, path: &str, headers: &Headers) -> Result<Reply, HttpError> {
         let request = self.client()?.get(format!("{}{path}", self.base)).header("accept", "application/json");
         self.send(request, headers).await
@@ -212,7 +212,7 @@ impl HttpServer {
 
     fn send_error(&self, error: &reqwest::Error) -> HttpError {
         let server = self.name.clone();
-        // A timeout without a failed connection means that the peer vanished after the request was sent.
+        // A timeout of an established connection means that the server went silent after the request was sent.
         if error.is_connect() && error.is_timeout() {
             HttpError::ConnectTimeout { server: self.with_proxy(server), seconds: self.timeouts.connect.as_secs() }
         } else if error.is_connect() {
@@ -224,7 +224,7 @@ impl HttpServer {
         }
     }
 
-    /// Adds the proxy to the name of the server, if one is used.
+    /// Appends the name of the proxy to that of the server if a proxy is used.
     fn with_proxy(&self, server: String) -> String {
         let proxy = (self.transport == Transport::Tls).then(|| proxies::proxy_for(&self.base)).flatten();
         proxy.map_or_else(|| server.clone(), |proxy| format!("{server}` through the proxy `{proxy}"))
@@ -240,10 +240,11 @@ impl HttpServer {
             .connect_timeout(self.timeouts.connect)
             .user_agent(concat!("aye/", env!("CARGO_PKG_VERSION")));
         let builder = match self.transport {
-            // An empty set of root certificates costs nothing; loading the system's is the slowest part of the start.
+            // An empty set of root certificates costs nothing. Loading the system's certificates is the slowest part of
+            // the start.
             Transport::Loopback | Transport::LinkLocal => builder.no_proxy().tls_backend_preconfigured(no_certificates()?),
             Transport::Tls => {
-                // An error means that a provider is already installed, which is as good.
+                // An error means that a provider is already installed, which is just as good.
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 roots::with_authorities(builder)?
             }
@@ -260,14 +261,14 @@ fn no_certificates() -> Result<rustls::ClientConfig, HttpError> {
     Ok(config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
 }
 
-/// Returns whether a host in a URL is this machine, without a DNS lookup.
+/// Returns whether the host in a URL is this machine. Does no DNS lookup.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Returns the innermost error, which is the most specific one (`Connection refused`, `certificate has expired`), with
-/// its layer (DNS, TLS) if the text does not name it.
+/// Returns the innermost error, which is the most specific one (`Connection refused`, `certificate has expired`),
+/// prefixed with the layer in which it occurred (DNS or TLS) if that is known.
 fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let (mut cause, mut place) = (error, "");
     while let Some(deeper) = cause.source() {
@@ -276,7 +277,7 @@ fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
         }
         cause = deeper;
     }
-    // A system error may contain another error that is not its source.
+    // An I/O error may contain another error that is not its source.
     let mut inside = Some(cause);
     while let Some(held) = inside {
         if held.is::<rustls::Error>() {
@@ -289,12 +290,12 @@ fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let words = words.strip_prefix("failed to lookup address information: ").unwrap_or(&words);
     // The server speaks another protocol, most likely plain http.
     let words = if words.ends_with("of type InvalidContentType") { "the server does not speak TLS" } else { words };
-    // The number is specific to the system; the text before it is enough.
+    // The error number is specific to the system. The text before it is sufficient.
     let words = words.split_once(" (os error ").map_or(words, |(name, _)| name);
     format!("{place}{words}")
 }
 
-/// Head of a response whose body has not been read yet.
+/// Response whose head has been received and whose body has not been read yet.
 #[derive(Debug)]
 pub(crate) struct Reply {
     response: reqwest::Response,
@@ -313,7 +314,7 @@ impl Reply {
         self.response.status().to_string()
     }
 
-    /// Returns the delay that the server requests in `Retry-After`.
+    /// Returns the delay that the server requests with `Retry-After`.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         let now = self.header("date").and_then(retry_after::date).unwrap_or_else(jiff::Timestamp::now);
         retry_after::span_or_date(self.header("retry-after")?, now)
@@ -323,7 +324,7 @@ impl Reply {
         self.response.headers().get(name)?.to_str().ok()
     }
 
-    /// Returns the chunks as they arrive. The stream ends with an error if the connection fails or times out.
+    /// Returns the body chunks as they arrive. The stream ends with an error if the connection fails or times out.
     pub(crate) fn into_stream(self) -> BoxStream<'static, Result<Bytes, HttpError>> {
         stream::unfold(Some(self), |state| async move {
             let mut reply = state?;
@@ -336,7 +337,7 @@ impl Reply {
         .boxed()
     }
 
-    /// Returns the whole body; `None` if it is larger than `limit` bytes.
+    /// Returns the whole body, or `None` if it is larger than `limit` bytes.
     pub(crate) async fn into_body(mut self, limit: usize) -> Result<Option<Vec<u8>>, HttpError> {
         let mut body = Vec::new();
         while let Some(bytes) = self.chunk().await? {
@@ -348,7 +349,7 @@ impl Reply {
         Ok(Some(body))
     }
 
-    /// Returns the beginning of the body, limited in size and time. Includes data received before an error.
+    /// Returns the beginning of the body, limited in size and time, including any data received before an error.
     pub(crate) async fn into_head(mut self, limit: usize) -> Vec<u8> {
         let mut head = Vec::new();
         let read = async {

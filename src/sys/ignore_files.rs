@@ -1,30 +1,31 @@
-//! Ignore files of a walk. They come from the repository: reading a symlink to a device could continue forever, and a
-//! pipe would block, so aye checks them before it opens them.
+//! Ignore files that apply to a directory walk. Because they come from the repository, aye checks them before they are
+//! opened: a symlink to a device could be read forever, and a pipe would block.
 
 use ignore::{DirEntry, WalkBuilder};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-/// Maximum size in bytes. Hand-written ignore files are never larger.
+/// Maximum size of an ignore file in bytes. Hand-written ignore files are smaller.
 const MAX_BYTES: u64 = 1 << 20;
 /// Name of the ignore file that only aye applies.
 const OWN_LIST: &str = ".ayeignore";
-/// Maximum length in bytes of the line in which git stores the location of its data.
+/// Maximum length in bytes of the line in which git stores the path of its data directory.
 const POINTER_BYTES: u64 = 4096;
 
-/// Returns the name of a file in a directory that a walk would open but must not.
+/// Returns the name of an ignore file in a directory that a walk would open but must not, if there is one.
 pub(crate) fn trap(directory: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<String> {
     let named =
         [".ignore", ".gitignore", OWN_LIST].into_iter().find(|name| !is_plain(&directory.join(name), MAX_BYTES, may_read));
     named.map(str::to_owned).or_else(|| is_unsafe_exclude_file(&directory.join(".git"), may_read).then(|| ".git".to_owned()))
 }
 
-/// Checks the start of a search, and all directories above it, in the same way.
+/// Checks the start of a search and every directory above it, as [`trap`] does. Returns the path of the first file that
+/// must not be opened.
 pub(crate) fn unsafe_ignore_file_above(start: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
     start.ancestors().find_map(|directory| Some(directory.join(trap(directory, may_read)?)))
 }
 
-/// Returns the text of aye's own ignore file in a directory, if there is one.
+/// Returns the content of aye's own ignore file in a directory, if there is one.
 ///
 /// # Errors
 /// Returns the reason if the file cannot be used.
@@ -44,12 +45,12 @@ pub(crate) fn own_list(directory: &Path) -> Result<Option<String>, String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lists {
     Gits,
-    /// The ignore files of git, and `.ayeignore`.
+    /// Git's ignore files and `.ayeignore`.
     GitsAndOwn,
 }
 
-/// Keeps a walk from opening ignore files that are not regular files of a usual size. `enters`: selects the entries
-/// that the walk visits otherwise.
+/// Prevents a walk from opening ignore files unless they are regular files of a plausible size. `enters` selects the
+/// entries that the walk would visit without this check.
 pub(crate) fn guard(
     walk: &mut WalkBuilder,
     start: &Path,
@@ -72,8 +73,8 @@ pub(crate) fn guard(
     });
 }
 
-/// Returns whether the user's global ignore file, and the git configuration that names it, are regular files of a usual
-/// size.
+/// Returns whether the user's global ignore file, and the git configuration files that may specify its path, are either
+/// missing or regular files of a plausible size.
 pub(crate) fn is_global_plain() -> bool {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = variable("HOME");
@@ -89,13 +90,14 @@ pub(crate) fn is_global_plain() -> bool {
         && ignore::gitignore::gitconfig_excludes_path().is_none_or(|list| is_plain(&list))
 }
 
-/// Returns whether the exclude file of a `.git` must not be opened. A work tree stores this file elsewhere.
+/// Returns whether the exclude file that belongs to a `.git` entry must not be opened. In a linked work tree, `.git` is
+/// a file and the exclude file is elsewhere.
 fn is_unsafe_exclude_file(git: &Path, may_read: &dyn Fn(&Path) -> bool) -> bool {
     let Ok(metadata) = git.metadata() else { return false };
     if !metadata.is_file() {
         return !is_plain(&git.join("info/exclude"), MAX_BYTES, may_read);
     }
-    // Resolved as the walk does: relative to the directory where aye was started.
+    // The walk resolves this path in the same way: relative to the directory in which aye was started.
     let Some(line) = line(git, may_read) else { return true };
     let Some(data) = line.strip_prefix("gitdir: ").map(PathBuf::from) else { return false };
     let pointer = data.join("commondir");
@@ -107,7 +109,7 @@ fn is_unsafe_exclude_file(git: &Path, may_read: &dyn Fn(&Path) -> bool) -> bool 
     !is_plain(&common.join("info/exclude"), MAX_BYTES, may_read)
 }
 
-/// Returns the first line of a small file.
+/// Returns the first line of a small file, or `None` if the file cannot or must not be read.
 fn line(path: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<String> {
     if !is_plain(path, POINTER_BYTES, may_read) {
         return None;
@@ -116,7 +118,8 @@ fn line(path: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<String> {
     String::from_utf8_lossy(&bytes).lines().next().map(str::to_owned)
 }
 
-/// Returns whether a path is missing, or a small file that the policy allows to be read.
+/// Returns whether a path is missing, a directory, or a small file. The target of a symlink must also be one that the
+/// policy allows aye to read.
 fn is_plain(path: &Path, max_bytes: u64, may_read: &dyn Fn(&Path) -> bool) -> bool {
     let small = |metadata: &Metadata| metadata.is_file() && metadata.len() <= max_bytes;
     match path.symlink_metadata() {
@@ -124,7 +127,7 @@ fn is_plain(path: &Path, max_bytes: u64, may_read: &dyn Fn(&Path) -> bool) -> bo
             Ok(real) => may_read(&real) && real.metadata().is_ok_and(|metadata| small(&metadata)),
             Err(_) => true,
         },
-        // A directory can be opened and gives an error.
+        // Opening a directory to read it fails, which is harmless.
         Ok(metadata) => metadata.is_dir() || small(&metadata),
         Err(_) => true,
     }
@@ -135,7 +138,7 @@ mod tests {
     use super::*;
     use nix::sys::stat::Mode;
 
-    /// Returns the entries that a walk finds, within a generous time limit.
+    /// Returns the files that a walk finds. Fails if the walk does not finish within a generous time limit.
     fn found(root: &Path) -> Vec<String> {
         let (send, receive) = std::sync::mpsc::channel();
         let start = root.to_owned();

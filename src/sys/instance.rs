@@ -1,18 +1,18 @@
-//! Process instances: the identity of one run of a process, and whether the process is still alive.
+//! Process instances: identify one run of a process and tell whether it is still alive.
 
 use serde::{Deserialize, Serialize};
 
-/// One run of one process. A process ID alone is not sufficient, because it can be reused, for example after a reboot.
+/// One run of a process. A process ID alone would not identify it, because IDs are reused, for example after a reboot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Instance {
     pub pid: u32,
-    /// Start time in the kernel's unit since boot; 0 if the system does not provide it.
+    /// Start time since boot, in the kernel's unit, or 0 if the system does not provide it.
     pub start_time: u64,
-    /// ID of the boot; empty if the system does not provide it.
+    /// Boot ID, or an empty string if the system does not provide it.
     pub boot_id: String,
 }
 
-/// Returns the host name; empty if the system does not provide it.
+/// Returns the host name, or an empty string if the system does not provide it.
 pub(crate) fn host_name() -> String {
     nix::sys::utsname::uname().map(|system| system.nodename().to_string_lossy().into_owned()).unwrap_or_default()
 }
@@ -33,8 +33,8 @@ impl Instance {
         self.boot_id == boot_id() && running_since(self.pid) == Some(self.start_time)
     }
 
-    /// Sends SIGTERM to exactly this process; `false` if it has already ended. Another process with the same ID never
-    /// gets the signal.
+    /// Sends SIGTERM to exactly this process, never to another one that has been given the same ID. Returns `false` if
+    /// the process has already ended.
     #[cfg(target_os = "linux")]
     pub(crate) fn terminate(&self) -> std::io::Result<bool> {
         use rustix::io::Errno;
@@ -45,7 +45,7 @@ impl Instance {
             Err(Errno::SRCH) => return Ok(false),
             Err(errno) => return Err(errno.into()),
         };
-        // The descriptor refers to one process; the check after opening ensures that it is the right one.
+        // The descriptor refers to one process. Checking after opening it ensures that it is the right one.
         if !self.is_alive() {
             return Ok(false);
         }
@@ -78,11 +78,11 @@ fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 
-/// Returns the start time of the process; `None` if it does not exist or is a zombie.
+/// Returns the start time of a process, or `None` if the process does not exist or is a zombie.
 #[cfg(target_os = "linux")]
 fn running_since(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may contain spaces and parentheses, so fields are counted from the last parenthesis.
+    // The name in parentheses may contain spaces and parentheses, so the fields are counted from the last parenthesis.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace();
     let state = fields.next()?;
@@ -153,7 +153,7 @@ mod tests {
         let instance = Instance { pid, start_time: running_since(pid).unwrap(), boot_id: boot_id() };
         assert!(instance.is_alive());
         drop(child.stdin.take());
-        // Waits until the process has ended, without reaping it.
+        // Wait until the process has ended, without reaping it.
         while running_since(pid).is_some() {
             std::thread::yield_now();
         }

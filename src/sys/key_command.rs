@@ -1,5 +1,5 @@
-//! A user's program that prints an API key, such as `pass show …`. It is started without a shell and without a
-//! terminal, with limits on time and output.
+//! Runs a program, configured by the user, that prints an API key, such as `pass show …`. It is started without a shell
+//! or a terminal, and its run time and output are limited.
 
 use super::process::program_environment;
 use super::programs::{find, find_outside};
@@ -12,14 +12,14 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Maximum size of the first line, in bytes. Longer text is not a key.
+/// Maximum length in bytes of the first output line. Anything longer is not a key.
 const KEY_BYTES: usize = 16 << 10;
-/// Maximum size of all output, in bytes. A program that prints more does not print a key.
+/// Maximum size of the whole output in bytes. A program that prints more than this is not printing a key.
 const OUTPUT_BYTES: usize = 64 << 10;
-/// Maximum number of characters of the error output in a message.
+/// Maximum number of characters of error output to include in a message.
 const ERROR_CHARS: usize = 400;
 const ERROR_BYTES: u64 = 8 << 10;
-/// Time to wait for error output after the program has ended. A process that it started may keep the pipe open.
+/// Time to wait for error output after the program has ended, since processes that it started may keep the pipe open.
 const GRACE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,27 +38,27 @@ pub(crate) enum KeyCommandError {
     NoKey { program: String, stderr: String },
 }
 
-/// A program with its arguments.
+/// A program, with its arguments and environment.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyProgram<'a> {
-    /// Arguments. The first one is an absolute path or a name in PATH.
+    /// Program and arguments. The program is an absolute path or a name to look up in `PATH`.
     pub argv: &'a [String],
     pub home: &'a Path,
     pub timeout: Duration,
     /// Environment variables that are withheld from the program: aye's API keys.
     pub withheld: &'a [String],
-    /// Directories in which no program is found by name.
+    /// Directories whose programs cannot be started by name.
     pub roots: &'a [PathBuf],
 }
 
-/// Output of the finished program.
+/// Output and exit status of a finished program.
 struct ProgramOutput {
     stdout: Vec<u8>,
     status: std::io::Result<ExitStatus>,
 }
 
 impl KeyProgram<'_> {
-    /// Runs the program, and returns the first line of its output. Blocks until the program ends or times out.
+    /// Runs the program and returns the first line of its output. Blocks until the program ends or times out.
     pub(crate) fn print_key(&self) -> Result<String, KeyCommandError> {
         let (text, stderr) = self.run()?;
         let line = text.lines().next().unwrap_or_default().trim();
@@ -69,16 +69,16 @@ impl KeyProgram<'_> {
         Ok(line.to_owned())
     }
 
-    /// Runs the program like [`KeyProgram::print_key`], and returns its full output.
+    /// Runs the program as [`KeyProgram::print_key`] does, and returns its full output.
     pub(crate) fn output(&self) -> Result<String, KeyCommandError> {
         self.run().map(|(text, _)| text)
     }
 
-    /// Runs the program. Returns its output and its error output if it succeeds.
+    /// Runs the program and, if it succeeds, returns its stdout and stderr.
     fn run(&self) -> Result<(String, Vec<u8>), KeyCommandError> {
         let (name, arguments) = self.argv.split_first().ok_or_else(|| KeyCommandError::Missing(String::new()))?;
         let mut environment = program_environment(std::env::vars_os(), self.withheld);
-        // The program starts others in turn, which use the same search path.
+        // Programs that this program starts use the same search path.
         let search = find_outside(&std::env::var_os("PATH").unwrap_or_default(), self.roots);
         environment.retain(|(name, _)| name != "PATH");
         let path = self.program(name, &search.to_string_lossy())?;
@@ -93,7 +93,8 @@ impl KeyProgram<'_> {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A separate group is in the background of the terminal, so it cannot read what is typed into aye.
+            // A separate process group is in the background of the terminal, so it cannot read what the user types into
+            // aye.
             .process_group(0)
             .spawn()
             .map_err(not_started)?;
@@ -136,7 +137,7 @@ impl KeyProgram<'_> {
     }
 }
 
-/// Returns the end of the error output for a message, with the printed key removed.
+/// Returns the end of the error output for use in a message, with the key redacted.
 fn error_tail(stderr: &[u8], key: &str) -> String {
     let text = String::from_utf8_lossy(stderr);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -149,7 +150,7 @@ fn error_tail(stderr: &[u8], key: &str) -> String {
     format!(": {dots}{}", text.chars().skip(start).collect::<String>())
 }
 
-/// Reads the error output in a thread, so that the program never waits for a reader.
+/// Reads the error output on a thread, so the program never blocks while writing it.
 fn drain_stderr(child: &mut Child) -> Receiver<Vec<u8>> {
     let (tell, told) = channel();
     if let Some(mut stderr) = child.stderr.take() {
@@ -163,7 +164,8 @@ fn drain_stderr(child: &mut Child) -> Receiver<Vec<u8>> {
     told
 }
 
-/// Reads the output and waits for the end in a thread. After a timeout, the result is dropped.
+/// Reads the output and waits for the program to exit, on a separate thread. The receiver can stop waiting after a
+/// timeout.
 fn collect_output(mut child: Child) -> Receiver<ProgramOutput> {
     let (tell, told) = channel();
     let stdout = child.stdout.take();

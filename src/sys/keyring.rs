@@ -1,13 +1,13 @@
-//! Keyring of the operating system. It is accessed in a separate thread, so that a hanging keyring does not block for
-//! long.
+//! Access to the operating system's keyring. It takes place on a separate thread, so an unresponsive keyring blocks aye
+//! only for a limited time.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Service name of aye's entries in the keyring.
+/// Service name under which aye's entries are stored in the keyring.
 const SERVICE: &str = "aye";
 
-/// Reason why a keyring operation failed.
+/// Why a keyring operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KeyringError {
     #[error("no keyring is available on this system")]
@@ -18,7 +18,8 @@ pub(crate) enum KeyringError {
     Refused(String),
 }
 
-/// Returns the secret that the service stores for a user; `None` if there is none.
+/// Returns the secret stored for `user`, or `None` if there is none. Fails if the keyring does not respond within
+/// `patience`.
 pub(crate) fn get(user: &str, patience: Duration) -> Result<Option<String>, KeyringError> {
     with_entry(user, patience, |entry| match entry.get_password() {
         Err(keyring::Error::NoEntry) => Ok(None),
@@ -26,13 +27,13 @@ pub(crate) fn get(user: &str, patience: Duration) -> Result<Option<String>, Keyr
     })
 }
 
-/// Stores a secret, replacing the previous one.
+/// Stores a secret for `user`, replacing any previous one.
 pub(crate) fn set(user: &str, secret: &str, patience: Duration) -> Result<(), KeyringError> {
     let secret = secret.to_owned();
     with_entry(user, patience, move |entry| entry.set_password(&secret))
 }
 
-/// Deletes a secret. Returns whether there was one.
+/// Deletes the secret of `user`. Returns whether there was one.
 pub(crate) fn delete(user: &str, patience: Duration) -> Result<bool, KeyringError> {
     with_entry(user, patience, |entry| match entry.delete_credential() {
         Err(keyring::Error::NoEntry) => Ok(false),
@@ -49,7 +50,7 @@ fn with_entry<T: Send + 'static>(
     let user = user.to_owned();
     let asked = move || {
         let answer = keyring::Entry::new(SERVICE, &user).and_then(|entry| what(&entry));
-        // After a timeout, nobody is listening any more.
+        // After a timeout, the receiver has been dropped.
         let _ = tell.send(answer);
     };
     let started = std::thread::Builder::new().name("keyring".to_owned()).spawn(asked);
@@ -61,7 +62,7 @@ fn with_entry<T: Send + 'static>(
     }
 }
 
-/// Returns an error with any stored secret removed, which some errors of the library contain.
+/// Converts a keyring library error without including the stored secret, which some of these errors contain.
 fn redacted_error(error: &keyring::Error) -> KeyringError {
     match error {
         keyring::Error::NoDefaultStore => KeyringError::Absent,

@@ -1,13 +1,13 @@
-//! Locale settings for text.
+//! Locale settings that affect text.
 
-/// Returns the encoding of the locale, such as `UTF-8` or `EUC-JP`; `None` if the locale names none.
+/// Returns the locale's encoding, such as `UTF-8` or `EUC-JP`, or `None` if the locale does not specify one.
 pub(crate) fn charset() -> Option<String> {
-    // The first variable that is set decides, even if it names no encoding.
+    // The first variable that is set determines the locale, even if it names no encoding.
     let set = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
     set.as_deref().and_then(charset_of).map(ToOwned::to_owned)
 }
 
-/// Returns the encoding in a locale name: `ja_JP.EUC-JP@modifier`.
+/// Extracts the encoding from a locale name such as `ja_JP.EUC-JP@modifier`.
 fn charset_of(locale: &str) -> Option<&str> {
     let (_, after) = locale.split_once('.')?;
     let charset = after.split('@').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Access to the operating system: paths, atomic writes, processes, HTTP transport.
+//! Access to the operating system: paths, atomic writes, processes and HTTP transport.
 
 pub(crate) mod allocator;
 pub(crate) mod clipboard;

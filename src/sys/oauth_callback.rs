@@ -1,5 +1,5 @@
-//! OAuth callback server. It listens on a port of 127.0.0.1 until it has received one response, and accepts and reveals
-//! nothing else.
+//! OAuth callback server. It listens on a port of 127.0.0.1 until it has received one callback, rejecting every other
+//! request.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -9,11 +9,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 const PATH: &str = "/callback";
-/// Timeout of the sign-in, long enough to find a password, a phone and a code.
+/// Sign-in timeout. It leaves enough time to find a password, a phone and a code.
 const TIMEOUT: Duration = Duration::from_secs(5 * 60);
 const HEAD_BYTES: usize = 16 << 10;
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// Maximum concurrent connections. A browser opens a few in advance.
+/// Maximum number of concurrent connections. It is not 1, because a browser may open a few in advance.
 const MAX_CONNECTIONS: usize = 16;
 
 pub(crate) struct CallbackServer {
@@ -22,19 +22,19 @@ pub(crate) struct CallbackServer {
 }
 
 impl CallbackServer {
-    /// Opens the server on this port; without one, on any free port.
+    /// Starts listening on this port, or on any free port if `port` is `None`.
     pub(crate) async fn open(port: Option<u16>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await?;
         let port = listener.local_addr()?.port();
         Ok(Self { listener, port })
     }
 
-    /// Returns the redirect URI for the browser.
+    /// Returns the URI to which the browser is redirected.
     pub(crate) fn uri(&self) -> String {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// Returns the URL to which the browser was redirected. Accepts only a request with the correct `state`.
+    /// Waits for the callback and returns its URL. Only a request with the expected `state` is accepted.
     pub(crate) async fn arrival(self, state: &str) -> Result<String, String> {
         let minutes = TIMEOUT.as_secs() / 60;
         let over = || format!("timed out: the browser did not return within {minutes} minutes; you are not signed in");
@@ -61,7 +61,7 @@ impl CallbackServer {
     }
 }
 
-/// Responds to one request. Returns its URL if it is the expected one.
+/// Responds to one request. Returns its URL if it is the expected callback.
 async fn answer(mut stream: TcpStream, state: &str, uri: &str) -> Option<String> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -90,7 +90,8 @@ async fn answer(mut stream: TcpStream, state: &str, uri: &str) -> Option<String>
     arrival
 }
 
-/// Returns the URL of a GET request for the callback path, with the numeric host and the expected state.
+/// Returns the requested URL if the request is a GET for the callback path, with the numeric host and the expected
+/// state.
 fn arrival(head: &str, state: &str, uri: &str) -> Option<String> {
     let mut lines = head.split("\r\n");
     let mut words = lines.next()?.split(' ');
@@ -98,7 +99,7 @@ fn arrival(head: &str, state: &str, uri: &str) -> Option<String> {
     let host = lines.find_map(|line| line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("host")))?.1.trim();
     let (base, _) = uri.strip_prefix("http://")?.split_once('/')?;
     let query = target.strip_prefix(PATH)?.strip_prefix('?')?;
-    // Another host name means DNS rebinding: a page that changed the address of its own name.
+    // Another host name indicates DNS rebinding: a page has changed the address of its own host name.
     if method != "GET" || host != base {
         return None;
     }

@@ -1,5 +1,5 @@
-//! Desktop integration: opens a file or shows its location with a program that gets the path as one argument, never
-//! through a shell or a URL.
+//! Desktop integration: opens a file or a web address, or shows a file's location. The path is passed to a program as a
+//! single argument, never through a shell or a URL.
 
 use super::process::{EnvironmentSelection, command_environment};
 use super::programs::find_outside;
@@ -13,27 +13,27 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
 
-/// Time to wait for the program. A program in the foreground continues after that.
+/// Time to wait for the program. A program that runs in the foreground continues to run after that.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const FILE_MANAGER: &str = "org.freedesktop.FileManager1";
 
-/// Request to the desktop. Paths are absolute, so that none is read as an option.
+/// Request to the desktop. Paths are absolute, so no program can mistake one for an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// Open with the default application.
+    /// Opens a file with its default application.
     Open(PathBuf),
-    /// Select in the file manager, or at least show the directory.
+    /// Selects a file in the file manager, or at least shows the directory that contains it.
     Reveal(PathBuf),
-    /// Open in the browser.
+    /// Opens a web address in the browser.
     Visit(Address),
 }
 
-/// A web address that no opener can mistake for a program or an option.
+/// A web address that no program can mistake for a command or an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address(String);
 
 impl Address {
-    /// Parses an `http` or `https` URL without spaces or quotes.
+    /// Parses an `http` or `https` URL. Returns `None` if the URL contains spaces, quotes or other special characters.
     pub(crate) fn parse(given: &str) -> Option<Self> {
         let url = url::Url::parse(given).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let plain = url.as_str().bytes().all(|byte| byte.is_ascii_graphic() && !b"\"'`\\<>".contains(&byte));
@@ -41,12 +41,12 @@ impl Address {
     }
 }
 
-/// Result of a request to the desktop.
+/// How a request to the desktop was carried out.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum OpenerResult {
-    /// This program reported success, or is still running.
+    /// The program with this name reported success or is still running.
     By(String),
-    /// The directory is shown, but the file is not selected.
+    /// The program with this name shows the directory but does not select the file.
     OnlyItsDirectory(String),
 }
 
@@ -62,7 +62,7 @@ pub(crate) enum OpenError {
     Failed { program: String, code: String, meaning: &'static str },
 }
 
-/// Kinds of systems with different desktops.
+/// Kind of operating system, which determines the available desktop programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum System {
     Freedesktop,
@@ -90,7 +90,7 @@ impl System {
     }
 }
 
-/// A program with its arguments, and whether it only shows the directory.
+/// A program with its arguments, and whether it shows only the directory.
 #[derive(Debug, PartialEq, Eq)]
 struct OpenerProgram {
     program: &'static str,
@@ -98,18 +98,18 @@ struct OpenerProgram {
     only_directory: bool,
 }
 
-/// Search path and environment for desktop programs.
+/// Search path and environment for the desktop programs.
 pub(crate) struct Desktop {
     environment: Vec<(OsString, OsString)>,
     path: OsString,
 }
 
 impl Desktop {
-    /// Creates the environment from aye's own, without secrets.
+    /// Derives the environment from aye's own, leaving out secrets and programs in the workspace.
     pub(crate) fn find(workspace: &Path, secret_names: &[String], is_secret: &dyn Fn(&str) -> bool) -> Self {
         let mut environment = command_environment(std::env::vars_os(), &EnvironmentSelection::Inherit, secret_names, is_secret);
         let path = find_outside(&std::env::var_os("PATH").unwrap_or_default(), &[workspace.to_owned()]);
-        // The program starts others in turn, which use the same search path.
+        // Programs that this program starts use the same search path.
         environment.retain(|(name, _)| name != "PATH");
         environment.push(("PATH".into(), path.clone()));
         Self { environment, path }
@@ -123,7 +123,7 @@ impl Desktop {
         std::env::split_paths(&self.path).map(|place| place.join(name)).find(|path| is_program(path))
     }
 
-    /// Carries out the request. The program keeps running independently of aye and its terminal.
+    /// Carries out a request. The program then runs independently of aye and of aye's terminal.
     pub(crate) async fn perform(&self, opening: &Opening) -> Result<OpenerResult, OpenError> {
         let system = System::current();
         if system == System::Freedesktop && !self.has("DISPLAY") && !self.has("WAYLAND_DISPLAY") {
@@ -167,7 +167,7 @@ impl Desktop {
     }
 }
 
-/// Returns the programs to try, in order of preference.
+/// Returns the programs to try, most preferred first.
 fn attempts(system: System, opening: &Opening, bus: bool) -> Vec<OpenerProgram> {
     let attempt = |program, words: Vec<OsString>| OpenerProgram { program, words, only_directory: false };
     let word = |path: &Path| path.as_os_str().to_owned();
@@ -203,7 +203,7 @@ fn attempts(system: System, opening: &Opening, bus: bool) -> Vec<OpenerProgram> 
     }
 }
 
-/// Returns the path as a file URI for the file manager, with special characters escaped.
+/// Returns a path as a `file://` URI, with special characters escaped, for the file manager.
 fn uri(path: &Path) -> String {
     let mut uri = "file://".to_owned();
     for byte in path.as_os_str().as_bytes() {
@@ -220,7 +220,7 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Returns the first program with this name in aye's own `PATH`. Relative directories are skipped.
+/// Returns the first program with this name in aye's own `PATH`, skipping relative directories.
 pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let places = std::env::split_paths(&path).filter(|place| place.is_absolute());
@@ -229,7 +229,7 @@ pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
 
 #[expect(unsafe_code, reason = "there is no other way to start a program in a new session")]
 fn detach(command: &mut Command) {
-    // SAFETY: between fork and exec only `setsid` is called, which is async-signal-safe.
+    // SAFETY: between fork and exec, only `setsid` is called, which is async-signal-safe.
     unsafe {
         command.pre_exec(|| setsid().map(drop).map_err(io::Error::from));
     }

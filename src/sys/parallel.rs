@@ -1,15 +1,15 @@
-//! Processing of many items in parallel on a few threads.
+//! Processes many items in parallel on a few threads.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Number of small items that one thread takes at a time.
+/// Number of small items to process on a thread at a time.
 pub(crate) const CHUNK_ITEMS: usize = 256;
 /// Maximum number of threads, including the calling one.
 const MAX_THREADS: usize = 8;
 
-/// Applies `work` to each item, and returns the results in the order of the items. A single item is processed without
-/// another thread.
+/// Applies `work` to each item and returns the results in the same order. A single item is processed on the calling
+/// thread.
 pub(crate) fn map<T: Send, R: Send>(items: impl ExactSizeIterator<Item = T> + Send, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS).min(items.len());
     let queue = Mutex::new(items.enumerate());
@@ -25,7 +25,7 @@ pub(crate) fn map<T: Send, R: Send>(items: impl ExactSizeIterator<Item = T> + Se
     };
     thread::scope(|scope| {
         for _ in 1..threads {
-            // Without another thread, this one does all the work.
+            // If no other thread can be started, this one does all the work.
             if thread::Builder::new().spawn_scoped(scope, run).is_err() {
                 break;
             }

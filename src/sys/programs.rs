@@ -1,9 +1,10 @@
-//! Programs in PATH, found in the same way as by a shell. No program is run.
+//! Finds programs in `PATH` as a shell does, without running any.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Returns the directories of a `PATH` outside these roots. A project must not choose the user's programs.
+/// Returns the directories in a `PATH` value that are outside these roots, because a project must not choose the user's
+/// programs. Relative and nonexistent directories are omitted too.
 pub(crate) fn find_outside(path: &OsStr, roots: &[PathBuf]) -> OsString {
     let is_outside = |place: &PathBuf| {
         let real = place.canonicalize();
@@ -13,28 +14,28 @@ pub(crate) fn find_outside(path: &OsStr, roots: &[PathBuf]) -> OsString {
     std::env::join_paths(std::env::split_paths(path).filter(is_outside)).unwrap_or_default()
 }
 
-/// Returns those of `names` that exist in a directory of `path`, a value of `PATH`. Relative directories are ignored,
-/// because they depend on the working directory.
+/// Returns those of `names` that are programs in a directory in `path`, which has the format of `PATH`. Relative
+/// directories are ignored, because they depend on the working directory.
 pub(crate) fn find_present<'a>(names: impl IntoIterator<Item = &'a str>, path: &str) -> Vec<&'a str> {
     let directories: Vec<_> = std::env::split_paths(path).filter(|directory| directory.is_absolute()).collect();
     let there = |name: &&str| directories.iter().any(|directory| is_program(&directory.join(name)));
     names.into_iter().filter(there).collect()
 }
 
-/// Returns the path of the program with this name.
+/// Returns the path of the first program with this name in an absolute directory in `path`.
 pub(crate) fn find(name: &str, path: &str) -> Option<PathBuf> {
     let places = std::env::split_paths(path).filter(|directory| directory.is_absolute()).map(|directory| directory.join(name));
     places.into_iter().find(|place| is_program(place))
 }
 
-/// Returns whether a path is an executable file.
+/// Returns whether a path refers to an executable file.
 #[cfg(unix)]
 pub(crate) fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Returns whether a path is an executable file.
+/// Returns whether a path, with an extension for programs appended, refers to a file.
 #[cfg(not(unix))]
 pub(crate) fn is_program(path: &Path) -> bool {
     ["exe", "cmd", "bat"].iter().any(|kind| path.with_extension(kind).is_file())

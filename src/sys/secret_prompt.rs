@@ -1,4 +1,4 @@
-//! Prompt for a secret, which is typed on the terminal without echo.
+//! Prompts for a secret, which is not echoed while the user types it on the terminal.
 
 use nix::sys::termios::{LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcgetattr, tcsetattr};
 use std::fs::{File, OpenOptions};
@@ -6,15 +6,15 @@ use std::io::{self, Read, Write};
 
 /// Byte that `ctrl+c` sends.
 const INTERRUPT: u8 = 3;
-/// Maximum length of the line in bytes.
+/// Maximum line length in bytes.
 const MAX_BYTES: usize = 64 << 10;
 
-/// Prompts on the terminal of this process, even if its input and output are redirected. Returns `None` if the user
-/// cancelled with `ctrl+c` or `ctrl+d`.
+/// Prompts on this process's terminal, even if its input and output are redirected. Returns `None` if the user cancels
+/// with `ctrl+c` or `ctrl+d`.
 pub(crate) fn ask(question: &str) -> io::Result<Option<String>> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     let line = {
-        // Before the question, so that a fast answer is not shown either.
+        // Echo is turned off before the prompt, so that fast typing is not shown either.
         let _silent = EchoGuard::new(&terminal)?;
         (&terminal).write_all(question.as_bytes())?;
         line(&terminal)?
@@ -23,7 +23,7 @@ pub(crate) fn ask(question: &str) -> io::Result<Option<String>> {
     Ok(line)
 }
 
-/// Prompts for a line that may be shown while it is typed.
+/// Prompts for a line that is echoed while the user types it.
 pub(crate) fn ask_openly(question: &str) -> io::Result<Option<String>> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
     terminal.write_all(question.as_bytes())?;
@@ -44,8 +44,8 @@ fn line(mut terminal: &File) -> io::Result<Option<String>> {
     Ok(Some(text).filter(|text| !text.is_empty()))
 }
 
-/// Turns echo off until it is dropped. `ctrl+c` ends the line instead of the process, which would leave the terminal
-/// without echo.
+/// Turns echo off until the guard is dropped. Makes `ctrl+c` end the line rather than the process, because ending the
+/// process would leave the terminal without echo.
 struct EchoGuard<'a> {
     terminal: &'a File,
     before: Termios,
@@ -58,7 +58,7 @@ impl<'a> EchoGuard<'a> {
         silent.local_flags.remove(LocalFlags::ECHO | LocalFlags::ECHONL | LocalFlags::ISIG);
         silent.local_flags.insert(LocalFlags::ICANON);
         silent.control_chars[SpecialCharacterIndices::VEOL as usize] = INTERRUPT;
-        // Input typed before the question is not an answer to it.
+        // Input typed before the prompt is discarded.
         tcsetattr(terminal, SetArg::TCSAFLUSH, &silent)?;
         Ok(Self { terminal, before })
     }

@@ -1,6 +1,6 @@
 //! Signal settings inherited from the parent process.
 
-/// Returns whether the process ignores the hangup signal of the terminal, as with `nohup`. Must be called before a
+/// Returns whether this process ignores the terminal's hangup signal, as it does under `nohup`. Must be called before a
 /// handler is installed.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_hangup_ignored() -> bool {
@@ -15,8 +15,8 @@ pub fn is_hangup_ignored() -> bool {
     false
 }
 
-/// Makes this process the leader of a new session without a terminal, so that signals of the terminal no longer reach
-/// it. A process that already leads a session is unchanged.
+/// Makes this process the leader of a new session without a terminal, so it no longer receives the terminal's signals.
+/// Has no effect if the process already leads a process group.
 pub(crate) fn leave_terminal() {
     let _ = nix::unistd::setsid();
 }

@@ -1,4 +1,4 @@
-//! Local socket for one user: other users cannot connect to it, and every client is checked.
+//! Local socket that serves a single user. Other users cannot connect, and every client is checked.
 
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::socket::{MsgFlags, recv};
@@ -12,7 +12,7 @@ use std::os::unix::net::{UnixListener as Blocking, UnixStream};
 use std::path::{Path, PathBuf};
 use tokio::net::UnixListener;
 
-/// Sticky bit of a directory, in which users can delete only their own files.
+/// Sticky bit of a directory, which restricts users to deleting their own files.
 const STICKY: u32 = 0o1000;
 const OTHERS_WRITE: u32 = 0o022;
 
@@ -20,13 +20,13 @@ const OTHERS_WRITE: u32 = 0o022;
 pub(crate) struct SocketListener {
     inner: UnixListener,
     path: PathBuf,
-    /// Device and inode of the socket, because another process may create a new socket at the path.
+    /// Device and inode of the socket, since another process may have created a new socket at the same path.
     identity: (u64, u64),
 }
 
-/// A client.
+/// A connected client.
 pub(crate) enum Peer {
-    /// A client of the same user.
+    /// A client run by the same user.
     Own(UnixStream),
     Other {
         stream: UnixStream,
@@ -34,7 +34,7 @@ pub(crate) enum Peer {
     },
 }
 
-/// Reason why a server cannot listen at a path, with a hint if there is one.
+/// Why a server cannot listen at a path, with a hint if there is one.
 #[derive(Debug)]
 pub(crate) struct BindError {
     pub why: String,
@@ -54,7 +54,7 @@ impl From<String> for BindError {
 }
 
 impl SocketListener {
-    /// Binds the socket. Requires a runtime.
+    /// Binds the socket, creating its directory if necessary. Must be called from within a Tokio runtime.
     pub(crate) fn bind(path: &Path) -> Result<Self, BindError> {
         let shown = path.display();
         let directory = match path.parent() {
@@ -72,7 +72,8 @@ impl SocketListener {
             let why = format!("`{}` {why}", directory.display());
             return Err(BindError::with_hint(why, "choose a directory that only you can write to"));
         }
-        // Prevents two processes from replacing a stale socket at once. Without locks, the bind itself decides.
+        // The lock prevents two processes from replacing a stale socket at the same time. Without it, only one of them
+        // can bind.
         let _alone = Flock::lock(opened, FlockArg::LockExclusive).ok();
         make_way(path)?;
         let inner = private(|| Blocking::bind(path)).map_err(|error| format!("cannot listen on `{shown}`: {error}"))?;
@@ -83,7 +84,7 @@ impl SocketListener {
         Ok(Self { inner, path: path.to_owned(), identity })
     }
 
-    /// Waits for the next client. Safe to cancel.
+    /// Waits for the next client. This method is cancel safe.
     pub(crate) async fn accept(&self) -> io::Result<Peer> {
         let (stream, _) = self.inner.accept().await?;
         let uid = stream.peer_cred().map(|peer| peer.uid()).ok();
@@ -97,13 +98,13 @@ impl Drop for SocketListener {
     fn drop(&mut self) {
         let ours = self.path.symlink_metadata().is_ok_and(|found| (found.dev(), found.ino()) == self.identity);
         if ours {
-            // A socket that is left is removed by the next process that listens there.
+            // The next process that listens at this path removes a socket that is left behind.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// Runs `make` with a umask that grants no permissions to others.
+/// Runs `make` with a umask that denies other users all permissions.
 fn private<T>(make: impl FnOnce() -> T) -> T {
     let before = umask(Mode::from_bits_truncate(0o177));
     let made = make();
@@ -111,7 +112,7 @@ fn private<T>(make: impl FnOnce() -> T) -> T {
     made
 }
 
-/// Returns the reason why other users could replace the socket; `None` if they cannot.
+/// Returns the reason why other users could replace the socket, or `None` if they cannot.
 fn not_ours(directory: &Metadata) -> Option<&'static str> {
     let (mode, owner) = (directory.mode(), directory.uid());
     if !directory.is_dir() {
@@ -125,8 +126,8 @@ fn not_ours(directory: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Removes the socket of a process that has ended. A socket in use, or a file that is not a socket of aye, is not
-/// removed.
+/// Removes a socket left behind by a process that has ended. Fails if the socket is in use, or if the file is not a
+/// socket that belongs to this user.
 fn make_way(path: &Path) -> Result<(), BindError> {
     let shown = path.display();
     let found = match path.symlink_metadata() {
@@ -149,8 +150,8 @@ fn make_way(path: &Path) -> Result<(), BindError> {
     }
 }
 
-/// Returns whether a descriptor is a socket with data to read. No data is read from it, because it may belong to
-/// another program, such as the supervisor that started aye.
+/// Returns whether a descriptor is a socket from which data can be read. The data is not consumed, because the socket
+/// may belong to another program, such as the supervisor that started aye.
 pub(crate) fn has_data(socket: impl AsFd) -> bool {
     let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
     recv(socket.as_fd().as_raw_fd(), &mut [0], flags).is_ok_and(|bytes| bytes > 0)

@@ -1,4 +1,4 @@
-//! Supervisor: the role in which aye starts itself to run and watch a command.
+//! Supervisor role, in which aye starts itself to run and watch a command.
 
-/// First argument that makes this program a helper.
+/// First command-line argument with which this program acts as a helper.
 pub(in crate::sys) const SUPERVISE: &str = "__supervise";

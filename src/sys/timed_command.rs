@@ -1,4 +1,4 @@
-//! Commands with a deadline, at which all of their processes are killed.
+//! Runs commands with a deadline, at which all of their processes are killed.
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io;
@@ -7,8 +7,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
 
-/// Runs a command without the terminal while `read` reads its output. Kills its processes at the deadline, and then
-/// returns `None`.
+/// Runs a command, detached from the terminal, while `read` reads its output. At the deadline, kills the command's
+/// processes and returns `None`.
 ///
 /// # Errors
 /// Returns an error if the command cannot be started.
@@ -25,14 +25,14 @@ pub(crate) fn run_until<T>(
     let watch = std::thread::spawn(move || {
         let is_late = matches!(end.recv_timeout(left), Err(RecvTimeoutError::Timeout));
         if let Some(group) = id.filter(|_| is_late) {
-            // It fails if all processes have ended.
+            // Fails if all processes have already ended.
             let _ = kill_process_group(group, Signal::KILL);
         }
         is_late
     });
     let value = read(&mut child);
     if let Some(id) = id {
-        // Until the process is reaped below, no other process group can get this ID.
+        // Until the process is reaped below, its ID cannot be reused for another process group.
         let _ = waitid(WaitId::Pid(id), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
     }
     drop(ended);
@@ -41,10 +41,10 @@ pub(crate) fn run_until<T>(
     Ok((!is_late).then_some((status, value)))
 }
 
-/// Starts the command in a new session and process group, without the terminal.
+/// Makes the command start in a new session and process group, detached from the terminal.
 #[expect(unsafe_code, reason = "there is no other way to start a program in a new session")]
 fn detach(command: &mut Command) {
-    // SAFETY: between fork and exec only `setsid` is called, which is async-signal-safe.
+    // SAFETY: between fork and exec, only `setsid` is called, which is async-signal-safe.
     unsafe {
         command.pre_exec(|| nix::unistd::setsid().map(drop).map_err(io::Error::from));
     }
@@ -66,7 +66,7 @@ mod tests {
     fn all_processes_of_a_command_are_killed_at_the_deadline() {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "sleep 600 & sleep 600"]);
-        // Both programs hold the output open: the read ends when both have ended.
+        // Both programs have the output open, so the read ends only when both have ended.
         assert!(run_until(&mut command, Instant::now(), output).unwrap().is_none());
     }
 

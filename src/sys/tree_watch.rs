@@ -1,5 +1,5 @@
-//! Record of changes in the directories of a tree since the last read. No process is woken, because the kernel stores
-//! the list.
+//! Records which directories in a tree have changed since the last read. No process is woken, because the kernel stores
+//! the changes.
 
 use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
@@ -14,7 +14,7 @@ const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_MOVED_TO)
     .union(AddWatchFlags::IN_ONLYDIR)
     .union(AddWatchFlags::IN_DONT_FOLLOW);
-/// Maximum number of reads. Each returns a part of the kernel's list, which has a lower limit of its own.
+/// Maximum number of reads. Each one returns part of the kernel's queue, which is itself limited to fewer entries.
 const MAX_READS: usize = 10_000;
 
 pub(crate) struct TreeWatch {
@@ -22,13 +22,13 @@ pub(crate) struct TreeWatch {
     directories: HashMap<WatchDescriptor, PathBuf>,
 }
 
-/// Changes since the last read.
+/// Paths that have changed since the last read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct TouchedPaths {
     pub files: BTreeSet<PathBuf>,
-    /// New directories, which are not watched yet.
+    /// New directories, which are not being watched yet.
     pub directories: BTreeSet<PathBuf>,
-    /// Whether changes were lost, so that all files must be checked.
+    /// Whether changes were lost, in which case all files must be checked.
     pub incomplete: bool,
 }
 
@@ -38,7 +38,7 @@ impl TreeWatch {
         Ok(Self { queue, directories: HashMap::new() })
     }
 
-    /// Watches one directory without its subdirectories. A missing directory is not an error.
+    /// Watches one directory without its subdirectories. It is not an error if the directory does not exist.
     pub(crate) fn add(&mut self, directory: &Path) -> io::Result<()> {
         match self.queue.add_watch(directory, CHANGES) {
             Ok(watch) => drop(self.directories.insert(watch, directory.to_owned())),
@@ -70,7 +70,7 @@ impl TreeWatch {
                 } else if let (Some(directory), Some(name)) = (self.directories.get(&event.wd), &event.name) {
                     let path = directory.join(name);
                     if event.mask.contains(AddWatchFlags::IN_ISDIR) {
-                        // A directory that moved away is still watched under its old name.
+                        // A directory that was moved away is still watched under its old name.
                         touched.incomplete |= event.mask.contains(AddWatchFlags::IN_MOVED_FROM);
                         if event.mask.intersects(AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO) {
                             touched.directories.insert(path);

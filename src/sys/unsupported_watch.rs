@@ -1,4 +1,4 @@
-//! Stand-in for file watches on systems without inotify: every watch fails with an error, and callers work without it.
+//! Replacement for file watches on systems without inotify. Creating a watch fails, and callers do without it.
 
 use std::io;
 
@@ -11,10 +11,10 @@ pub mod tree_watch {
     use std::io;
     use std::path::{Path, PathBuf};
 
-    /// Watch that cannot be created.
+    /// A watch, which can never be created on this system.
     pub enum TreeWatch {}
 
-    /// Changes since the last read.
+    /// Paths that have changed since the last read.
     #[derive(Debug, Default, PartialEq, Eq)]
     pub struct TouchedPaths {
         pub files: BTreeSet<PathBuf>,
@@ -45,7 +45,7 @@ pub mod watch {
     use std::io;
     use std::path::PathBuf;
 
-    /// Watch that cannot be created.
+    /// A watch, which can never be created on this system.
     pub enum Watch {}
 
     impl Watch {

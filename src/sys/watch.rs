@@ -1,4 +1,4 @@
-//! Watch for changes to a few files. Reading the files causes no events.
+//! Watches a few files for changes. Reading the files causes no events.
 
 use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
@@ -10,13 +10,14 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Time without events after which a change counts as complete. Editors write a file in several steps.
+/// Time without events after which a change is considered complete, since editors write a file in several steps.
 const DEBOUNCE: Duration = Duration::from_millis(60);
-/// Maximum number of pauses to wait for, in case a program never stops writing.
+/// Maximum number of further events to wait for, in case a program never stops writing. Also the maximum number of
+/// attempts to set up the watches while files are changing.
 const TIMEOUT: usize = 20;
-/// Number of symlinks after which a path counts as a loop.
+/// Number of symlinks that may be followed before a path is considered a loop.
 const MAX_LINKS: usize = 40;
-/// Events in a directory that can change a file.
+/// Directory events that may indicate that a file has changed.
 const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
     .union(AddWatchFlags::IN_CLOSE_WRITE)
     .union(AddWatchFlags::IN_DELETE)
@@ -29,9 +30,9 @@ const CHANGES: AddWatchFlags = AddWatchFlags::IN_CREATE
 pub(crate) struct Watch {
     queue: AsyncFd<Queue>,
     files: Vec<PathBuf>,
-    /// Directories in which every entry is watched.
+    /// Directories whose entries are all watched.
     whole: Vec<PathBuf>,
-    /// The files, and the targets of their symlinks.
+    /// The files themselves, along with the symlinks on their paths and the targets of those symlinks.
     names: BTreeSet<PathBuf>,
     directories: BTreeMap<WatchDescriptor, PathBuf>,
 }
@@ -45,13 +46,13 @@ impl AsRawFd for Queue {
 }
 
 impl Watch {
-    /// Watches files through their directories, because editors write a new file and rename it.
+    /// Watches files by watching their directories, because editors write a new file and then rename it.
     #[cfg(test)]
     pub(crate) fn new(files: Vec<PathBuf>) -> io::Result<Self> {
         Self::with_directories(files, Vec::new())
     }
 
-    /// Watches files, and all entries of these directories.
+    /// Watches files, as well as every entry of the directories `whole`.
     pub(crate) fn with_directories(files: Vec<PathBuf>, whole: Vec<PathBuf>) -> io::Result<Self> {
         let queue = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)?;
         let queue = register_queue(Queue(queue))?;
@@ -60,7 +61,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Waits for a change, until no more events arrive.
+    /// Waits for a change, and then until no further events arrive.
     pub(crate) async fn wait_for_change(&mut self) -> io::Result<()> {
         self.event().await?;
         for _ in 0..TIMEOUT {
@@ -74,7 +75,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Waits for the next event about one of the files.
+    /// Waits for the next event that affects one of the watched files.
     async fn event(&self) -> io::Result<()> {
         loop {
             let mut ready = self.queue.readable().await?;
@@ -102,7 +103,7 @@ impl Watch {
     }
 
     fn arm(&mut self) {
-        // Changes during the set-up of the watches are checked again, until there are none.
+        // If anything changes while the watches are set up, they are set up again.
         for _ in 0..TIMEOUT {
             let before = std::mem::take(&mut self.names);
             let directories = self.directories.len();
@@ -115,7 +116,7 @@ impl Watch {
 
     fn arm_once(&mut self) {
         self.names = self.files.iter().chain(&self.whole).flat_map(|file| links_on_path(file)).collect();
-        // If a directory is missing, its parent reports when it is created.
+        // If a directory is missing, the closest existing directory above it reports its creation.
         let there = |file: &PathBuf| file.ancestors().skip(1).find(|directory| directory.is_dir()).map(Path::to_owned);
         let mut wanted: BTreeSet<PathBuf> = self.names.iter().filter_map(there).collect();
         wanted.extend(self.whole.iter().filter_map(|whole| whole.canonicalize().ok()).filter(|whole| whole.is_dir()));
@@ -128,7 +129,7 @@ impl Watch {
             }
         }
         for old in self.directories.keys().filter(|old| !directories.contains_key(*old)) {
-            // The kernel has already removed the watch of a deleted directory.
+            // For a deleted directory, the kernel has already removed the watch.
             if let Err(error) = queue.rm_watch(*old)
                 && error != Errno::EINVAL
             {
@@ -139,7 +140,7 @@ impl Watch {
     }
 }
 
-/// Returns the file, its real path, and every symlink in the path. A change to any of these changes the file.
+/// Returns the file, its real path, and every symlink on its path. If any of these changes, the file has changed.
 fn links_on_path(file: &Path) -> BTreeSet<PathBuf> {
     let parts = |path: &Path| path.components().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>();
     let mut found = BTreeSet::from([file.to_owned()]);
@@ -159,7 +160,7 @@ fn links_on_path(file: &Path) -> BTreeSet<PathBuf> {
                 left.extend(parts(&target).into_iter().rev());
                 found.insert(path);
             }
-            // An absolute part replaces everything before it.
+            // For an absolute part, `join` replaces everything before it.
             Ok(_) | Err(_) => real = path,
         }
     }
@@ -179,7 +180,7 @@ mod tests {
     use std::fs;
     use tempfile::TempDir;
 
-    /// Returns whether a change is reported.
+    /// Returns whether a change is reported in time.
     async fn is_reported(watch: &mut Watch) -> bool {
         tokio::time::timeout(Duration::from_secs(20), watch.wait_for_change()).await.is_ok_and(|told| told.is_ok())
     }

@@ -1,4 +1,4 @@
-//! Clipboard content: an image, files, or text.
+//! Reads the clipboard content: an image, files, or text.
 
 use super::is_remote;
 use crate::sys::programs;
@@ -8,15 +8,16 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Time after which a program is reported as not responding. Reading a large image takes a while.
+/// Time after which a clipboard program is reported as not responding. It is generous because reading a large image
+/// takes a while.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum size of the content in bytes.
+/// Maximum size of the clipboard content in bytes.
 const MAX_BYTES: u64 = 32 << 20;
-/// Image types that models accept, with the best for screenshots first.
+/// Image types that models accept, ordered by how well they suit screenshots.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 const FILES: &str = "text/uri-list";
 const TEXTS: [&str; 4] = ["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "STRING"];
-/// AppleScript expression that prints an image.
+/// AppleScript expression that evaluates to the image in the clipboard.
 const SCRIPT: &str = "the clipboard as «class PNGf»";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub(crate) enum ClipboardContent {
     Nothing,
 }
 
-/// Returns the clipboard content and the program that read it, or the reason why it cannot be read.
+/// Returns the clipboard content and the name of the program that read it, or the reason why it cannot be read.
 pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<(ClipboardContent, &'static str), String> {
     let paths = variable("PATH").unwrap_or_default();
     let in_path = |name: &str| programs::find(name, &paths);
@@ -65,17 +66,17 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<(Clipboa
     Err("no clipboard: neither WAYLAND_DISPLAY nor DISPLAY is set; attach the file with @".to_owned())
 }
 
-/// A program that lists the available types and prints the content as one of these types.
+/// A program that can list the available types and print the content as one of them.
 struct ClipboardReader {
     program: PathBuf,
     list: &'static [&'static str],
-    /// Arguments before the type; `after` follows it.
+    /// Arguments before the type; `after` contains the arguments that follow it.
     of: &'static [&'static str],
     after: &'static [&'static str],
 }
 
 fn read_by_type(offered: &ClipboardReader) -> Result<ClipboardContent, String> {
-    // An empty clipboard is reported by an exit code, which differs between programs.
+    // For an empty clipboard, programs exit with different codes.
     let Ok(types) = run_and_read(&offered.program, offered.list) else { return Ok(ClipboardContent::Nothing) };
     let types = String::from_utf8_lossy(&types).into_owned();
     let types: Vec<&str> = types.lines().map(str::trim).collect();
@@ -103,7 +104,7 @@ fn read_macos(in_path: &impl Fn(&str) -> Option<PathBuf>) -> Option<Result<(Clip
     if pngpaste.is_none() && script.is_none() {
         return None;
     }
-    // Both fail if there is no image.
+    // Both programs fail if the clipboard contains no image.
     if let Some(bytes) = pngpaste.and_then(|program| run_and_read(&program, &["-"]).ok()).filter(|bytes| !bytes.is_empty()) {
         return Some(Ok((ClipboardContent::Image(bytes), "pngpaste")));
     }
@@ -121,7 +122,7 @@ fn read_macos(in_path: &impl Fn(&str) -> Option<PathBuf>) -> Option<Result<(Clip
     Some(Ok((held, "pbpaste")))
 }
 
-/// Decodes the output of AppleScript: `«data PNGf89504E47…»`.
+/// Decodes AppleScript output such as `«data PNGf89504E47…»`. Returns `None` if it has another form.
 fn decode_applescript(told: &[u8]) -> Option<Vec<u8>> {
     let told = std::str::from_utf8(told).ok()?.trim();
     let digits = told.strip_prefix("«data PNGf")?.strip_suffix('»')?;
@@ -129,7 +130,7 @@ fn decode_applescript(told: &[u8]) -> Option<Vec<u8>> {
     pairs.collect()
 }
 
-/// Returns the output of a program, limited in bytes and in time.
+/// Runs a program and returns its output, limited in size and time.
 fn run_and_read(program: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let failed = |error: std::io::Error| format!("{name}: {error}");
@@ -145,7 +146,7 @@ fn run_and_read(program: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = output.take(MAX_BYTES + 1).read_to_end(&mut bytes);
-        // The caller may have given up.
+        // The receiver may already have been dropped.
         let _ = tell.send(read.map(|_| bytes));
     });
     let read = told.recv_timeout(TIMEOUT);

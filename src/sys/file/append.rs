@@ -1,4 +1,4 @@
-//! Appending to a file of any size. A longer copy replaces the file, so that a crash leaves either the old or the new
+//! Appends to files of any size. An extended copy replaces the file, so a crash leaves either the old file or the new
 //! one.
 
 use super::PreImage;
@@ -17,17 +17,18 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Chunk size in bytes; even, so that no UTF-16 unit is split.
+/// Chunk size in bytes. It is even, so no UTF-16 code unit is split between two chunks.
 const CHUNK_BYTES: usize = 256 * 1024;
-/// Number of bytes copied between two checks for cancellation.
+/// Number of bytes to copy between two cancellation checks.
 const STRETCH_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Reads a file in parts of equal, even size, except the last; returns the pre-image of its content.
+/// Passes the content of a file to `visit` in chunks of equal, even size (the last one may be shorter). Returns the
+/// content's pre-image.
 pub(crate) fn scan(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<PreImage> {
     read_through(real, visit).map(|content| content.image())
 }
 
-/// Hash state of content that was read but is not stored.
+/// Hash state of content that was read but not retained.
 pub(crate) struct ContentHasher(blake3::Hasher);
 
 impl ContentHasher {
@@ -41,14 +42,14 @@ impl ContentHasher {
         PreImage::Content(self.0.finalize())
     }
 
-    /// Returns the pre-image of the content with `more` at its end.
+    /// Returns the pre-image that the content has once `more` is appended.
     pub(crate) fn with_appended(mut self, more: &[u8]) -> PreImage {
         self.0.update(more);
         self.image()
     }
 }
 
-/// Reads the file like `scan`, but also accepts the pre-image with more text at the end.
+/// Reads a file like `scan`, but returns the hash state, which can also yield the pre-image after an append.
 pub(crate) fn read_through(real: &Path, visit: &mut dyn FnMut(&[u8])) -> io::Result<ContentHasher> {
     read_all(&mut open_file(real)?, visit).map(ContentHasher)
 }
@@ -71,7 +72,7 @@ fn read_all(file: &mut File, visit: &mut dyn FnMut(&[u8])) -> io::Result<blake3:
     }
 }
 
-/// Appends `more` to the file if it still matches `before`. On error, the file is unchanged.
+/// Appends `more` to the file if the file still matches `before`. On error, the file is unchanged.
 pub(crate) fn append(
     real: &Path,
     more: &[u8],
@@ -85,7 +86,7 @@ pub(crate) fn append(
     let temporary = Temporary::create(&directory, Some(&old), |copy| {
         copy_all(&open_same(&directory, name, &old)?, copy, stop)?;
         copy.seek(SeekFrom::Start(0))?;
-        // Verify the copy itself, and not a later read of the file.
+        // Check the copy itself rather than the file, which may change.
         if hash(copy, &mut |_| {})? != *expected {
             return Err(WriteError::Changed);
         }
@@ -100,7 +101,7 @@ pub(crate) fn append(
     Ok(())
 }
 
-/// Opens the file with this name if it is still the same file as `old`.
+/// Opens the file with this name. Fails if it is no longer the same file as `old`.
 fn open_same(directory: &OwnedFd, name: &OsStr, old: &FileStat) -> Result<File, WriteError> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let file = match openat(directory, name, flags, Mode::empty()) {
@@ -112,7 +113,8 @@ fn open_same(directory: &OwnedFd, name: &OsStr, old: &FileStat) -> Result<File, 
     if is_same(old, &fstat(&file)?) && is_same(old, &named) { Ok(file) } else { Err(WriteError::Changed) }
 }
 
-/// Shares blocks if the file system can, otherwise copies in the kernel if possible.
+/// Copies the content of a file. Shares the blocks if the file system supports that, and otherwise copies them, in the
+/// kernel if possible.
 fn copy_all(source: &File, copy: &mut File, stop: StopCheck<'_>) -> Result<(), WriteError> {
     #[cfg(target_os = "linux")]
     if rustix::fs::ioctl_ficlone(&*copy, source).is_ok() {

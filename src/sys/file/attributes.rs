@@ -1,4 +1,4 @@
-//! Attributes of a file besides content, owner and mode: extended attributes and the access control list.
+//! File attributes other than content, owner and mode: extended attributes and the access control list.
 
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
@@ -6,8 +6,9 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 
-/// Copies the user's extended attributes and the access control list of the old file to the new one, if both can be
-/// accessed. A default list of the directory is removed, because it could admit users that the old file excluded.
+/// Copies the user's extended attributes and the access control list from the old file to the new one, as far as both
+/// are accessible. If the old file has no access control list, a list that the new file inherited from its directory is
+/// removed, because it could admit users whom the old file excluded.
 pub(super) fn keep_attributes(directory: &OwnedFd, name: &OsStr, new: &File) {
     const MAX_BYTES: usize = 64 * 1024;
     const ACCESS_LIST: &[u8] = b"system.posix_acl_access";

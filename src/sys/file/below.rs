@@ -1,5 +1,5 @@
-//! Files below a directory in which untrusted programs have written: every directory in the path is opened from its
-//! parent, so that a symlink cannot lead elsewhere, even if it is created at the same time.
+//! Access to files below a directory to which untrusted programs can write. Each directory in the path is opened
+//! relative to its parent, so a symlink cannot lead elsewhere, even if it is created at the same time.
 
 use super::ReadError;
 use super::tree::open_directory_at;
@@ -11,7 +11,8 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 
-/// Reads a regular file of at most `limit` bytes. A symlink in the path is an error.
+/// Reads a regular file of at most `limit` bytes at the path `below`, relative to `root`. A symlink in the path is an
+/// error.
 pub(crate) fn read_below(root: &Path, below: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let (mut directory, names, name) = start(root, below)?;
     for name in names {
@@ -34,8 +35,8 @@ pub(crate) fn read_below(root: &Path, below: &Path, limit: u64) -> Result<Vec<u8
     Ok(content)
 }
 
-/// Creates a file that does not exist yet, and the missing directories in its path, with the modes that `mode_of`
-/// returns for their paths below the root. A symlink in the path is an error.
+/// Creates a new file, along with any missing directories in its path. `mode_of` returns the mode for a path below the
+/// root. A symlink in the path is an error.
 pub(crate) fn create_below(root: &Path, below: &Path, content: &[u8], mode_of: &dyn Fn(&Path) -> u32) -> io::Result<()> {
     let mode = |path: &Path| Mode::from_bits_truncate((mode_of(path) & 0o777) as nix::libc::mode_t);
     let (mut directory, names, name) = start(root, below)?;
@@ -58,7 +59,8 @@ pub(crate) fn create_below(root: &Path, below: &Path, content: &[u8], mode_of: &
     Ok(fchmod(&file, mode(below))?)
 }
 
-/// Opens the root; returns it with the names of the directories in the path, and the name of the file.
+/// Opens the root and splits the path below it. Returns the open root, the names of the directories in the path, and
+/// the file name.
 fn start<'a>(root: &Path, below: &'a Path) -> io::Result<(OwnedFd, Vec<&'a OsStr>, &'a OsStr)> {
     let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
     let name = |part| match part {

@@ -1,17 +1,17 @@
-//! Fingerprint of a file's content.
+//! Fingerprints of file content.
 
 use crate::sys::path::open_file;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Size in bytes above which a file is identified by its size and samples.
+/// Size in bytes above which a file's fingerprint is computed only from its size and samples of its content.
 const WHOLE_BYTES: u64 = 64 << 20;
 const SAMPLES: u64 = 64;
 const SAMPLE_BYTES: u64 = 64 << 10;
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Hash of a file's content; for a very large file, of its size, its start, its end and samples between.
+/// Hash of a file's content or, if the file is very large, of its size, its start, its end and samples in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fingerprint(blake3::Hash);
 
@@ -30,12 +30,12 @@ impl Fingerprint {
         Self(hasher.finalize())
     }
 
-    /// Returns the fingerprint of the file that is currently at a resolved path.
+    /// Computes the fingerprint of the file at a resolved path.
     pub(crate) fn from_file(real: &Path) -> io::Result<Self> {
         let mut file = open_file(real)?;
         let bytes = file.metadata()?.len();
         if bytes <= WHOLE_BYTES {
-            // A file that grew during the read is a different one.
+            // If the file grew during the read, its fingerprint differs.
             return Ok(Self(hash(&mut file, blake3::Hasher::new(), WHOLE_BYTES + 1)?));
         }
         let mut hasher = sampling(bytes);
@@ -55,7 +55,7 @@ fn sampling(bytes: u64) -> blake3::Hasher {
     hasher
 }
 
-/// Returns the offsets of the samples. The first is at the start, and the last ends at the end of the file.
+/// Returns the sample offsets. The first sample is at the start of the file, and the last one ends at its end.
 fn samples(bytes: u64) -> impl Iterator<Item = u64> {
     let last = bytes - SAMPLE_BYTES;
     (0..SAMPLES).map(move |index| (u128::from(last) * u128::from(index) / u128::from(SAMPLES - 1)) as u64)

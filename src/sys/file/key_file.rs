@@ -1,14 +1,14 @@
-//! aye's key file, readable only by its owner.
+//! aye's key file, which only its owner can read.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// Maximum size of the key in bytes.
+/// Key size in bytes.
 const BYTES: usize = 32;
 
-/// Returns the secret in the file. Writes `fresh` if the file does not exist. If two processes create it at the same
-/// time, both get the same secret.
+/// Returns the key stored in the file. If the file does not exist, creates it with `fresh` as the key. If two processes
+/// create it at the same time, both get the same key.
 pub(crate) fn read_or_create(path: &Path, fresh: &[u8; BYTES]) -> io::Result<[u8; BYTES]> {
     if let Some(parent) = path.parent() {
         let mut directory = DirBuilder::new();
@@ -19,7 +19,8 @@ pub(crate) fn read_or_create(path: &Path, fresh: &[u8; BYTES]) -> io::Result<[u8
     }
     match read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => make(path, fresh),
-        // Too short: the disk was full, or another program wrote to it. All processes that see this agree on the next secret.
+        // The file is too short: the disk was full, or another program wrote to it. The lock ensures that all processes
+        // agree on the new key.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
             let _one_after_the_other = super::lock(&path.with_extension("lock"))?;
             match read(path) {
@@ -36,7 +37,7 @@ pub(crate) fn read_or_create(path: &Path, fresh: &[u8; BYTES]) -> io::Result<[u8
 }
 
 fn make(path: &Path, fresh: &[u8; BYTES]) -> io::Result<[u8; BYTES]> {
-    // Written to a temporary file and linked into place, so that nobody reads a partial key.
+    // The key is written to a temporary file and linked into place, so that no process reads a partial key.
     let beside = path.with_extension(format!("{}.new", uuid::Uuid::new_v4().simple()));
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -1,4 +1,4 @@
-//! File access: bounded reads, and atomic replacement without intermediate states.
+//! File access: size-limited reads, and atomic replacement without intermediate states.
 
 pub(crate) mod append;
 mod attributes;
@@ -29,7 +29,7 @@ use super::path::open_file;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Content of a file when it was last inspected.
+/// State of a file when it was last inspected: absent, or the hash of its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PreImage {
     Absent,
@@ -50,7 +50,7 @@ pub(crate) enum ReadError {
     Io(#[from] io::Error),
 }
 
-/// Reads the whole file at a resolved path, or fails if it is larger than `limit` bytes.
+/// Reads the whole file at a resolved path. Fails if it is larger than `limit` bytes.
 pub(crate) fn read(real: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let file = open_file(real)?;
     let bytes = file.metadata()?.len();
@@ -58,7 +58,7 @@ pub(crate) fn read(real: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
         return Err(ReadError::TooLarge { bytes, limit });
     }
     let mut content = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
-    // A file may grow while it is read, and some report no size at all.
+    // A file may grow while it is read, and some files report no size.
     file.take(limit + 1).read_to_end(&mut content)?;
     if content.len() as u64 > limit {
         return Err(ReadError::TooLarge { bytes: content.len() as u64, limit });

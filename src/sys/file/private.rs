@@ -1,4 +1,4 @@
-//! Private files: owned by the user, not a symlink, and inaccessible to other users.
+//! Private files: owned by the user, not symlinks, and inaccessible to other users.
 
 use super::lock;
 use nix::fcntl::{OFlag, openat, renameat};
@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Mode bits of access for group and others.
+/// Mode bits that grant access to the group and to others.
 const OTHERS: u32 = 0o077;
 
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +29,7 @@ pub(crate) enum PrivateError {
 }
 
 impl PrivateError {
-    /// Returns a hint on how to make the file usable.
+    /// Returns a hint on how to make the file usable, if there is one.
     pub(crate) fn remedy(&self) -> Option<String> {
         match self {
             Self::Link => Some("replace it with the file itself".to_owned()),
@@ -39,7 +39,7 @@ impl PrivateError {
     }
 }
 
-/// Reads the content; `None` if the file does not exist.
+/// Reads a private file of at most `limit` bytes, or returns `None` if it does not exist.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, PrivateError> {
     let Some((directory, name)) = directory(path)? else { return Ok(None) };
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
@@ -67,8 +67,8 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, PrivateEr
     Ok(Some(content))
 }
 
-/// Replaces the whole content under a lock. `change` gets the old content and returns the new one; `None` deletes the
-/// file.
+/// Replaces the whole content while holding a lock. `change` receives the old content and returns the new content, or
+/// `None` to delete the file.
 pub(crate) fn update<E: From<PrivateError>>(
     path: &Path,
     limit: u64,
@@ -95,8 +95,8 @@ pub(crate) fn update<E: From<PrivateError>>(
     Ok(())
 }
 
-/// Opens the directory by its real path. The directory may be reached through a symlink, but the file itself must not
-/// be one.
+/// Opens the directory that contains a file, and returns it with the file name, or `None` if the directory does not
+/// exist. The directory may be reached through a symlink, but the file itself must not be one.
 fn directory(path: &Path) -> Result<Option<(std::os::fd::OwnedFd, &std::ffi::OsStr)>, PrivateError> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Err(PrivateError::NotAFile) };
     match nix::fcntl::open(parent, OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty()) {
@@ -118,7 +118,7 @@ fn replace(directory: &std::os::fd::OwnedFd, name: &std::ffi::OsStr, content: &[
     renamed
 }
 
-/// Quotes a path for a shell if needed.
+/// Quotes a path for the shell if necessary.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |letter: char| letter.is_alphanumeric() || "/._-+@,".contains(letter);

@@ -1,4 +1,4 @@
-//! Atomic replacement: the new file is written next to the old one, and then renamed to its name.
+//! Atomic replacement: the new file is written next to the old one and then renamed over it.
 
 use super::PreImage;
 use super::attributes::keep_attributes;
@@ -14,13 +14,14 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Timeout of a lock. Its holder needs it only briefly, unless the holder hangs.
+/// Maximum time to wait for a lock. Locks are held only briefly, unless their owner hangs.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
-/// Maximum size in bytes of a file that is read again after it was replaced, because file timestamps may be too coarse.
+/// Maximum size in bytes of a file that is read again when it is replaced, because its timestamps may be too coarse to
+/// reveal a change.
 const AGAIN_BYTES: i64 = 16 * 1024 * 1024;
 
-/// Handling of missing parent directories.
+/// How to handle missing parent directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Parents {
     MustExist,
@@ -29,7 +30,7 @@ pub(crate) enum Parents {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
-    /// The file has changed since it was inspected.
+    /// The file changed after it was inspected.
     #[error("the file changed")]
     Changed,
     #[error("the directory `{}` does not exist", .0.display())]
@@ -43,19 +44,19 @@ pub(crate) enum WriteError {
 impl From<Errno> for WriteError {
     fn from(errno: Errno) -> Self {
         match errno {
-            // There is a symlink that did not exist when the path was resolved.
+            // A symlink was created after the path was resolved.
             Errno::ELOOP => Self::Changed,
             _ => Self::Io(errno.into()),
         }
     }
 }
 
-/// Replaces the file at a resolved path if it still matches `before`. On error, the file is unchanged.
+/// Replaces the file at a resolved path if the file still matches `before`. On error, the file is unchanged.
 pub(crate) fn replace(real: &Path, content: &[u8], before: &PreImage, parents: Parents) -> Result<(), WriteError> {
     replace_with(real, |file| Ok(file.write_all(content)?), before, parents)
 }
 
-/// Replaces the file like `replace`, with content that `fill` writes.
+/// Like [`replace`], but has `fill` write the new content.
 pub(crate) fn replace_with(
     real: &Path,
     fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
@@ -91,8 +92,8 @@ pub(crate) fn replace_with(
     Ok(())
 }
 
-/// Opens and locks the file with this name. The lock is released on drop. A symlink at the path is an error, and so is
-/// a timeout: the process that has the lock may have been suspended.
+/// Opens and locks the file at this path, creating it if necessary. The lock is released when the file is dropped.
+/// Fails if the path is a symlink, or if the lock cannot be acquired in time, since its owner may have been suspended.
 pub(crate) fn lock(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let file = File::from(nix::fcntl::open(path, flags, Mode::from_bits_truncate(0o600))?);
@@ -104,7 +105,7 @@ pub(crate) fn lock(path: &Path) -> io::Result<File> {
             Err(TryLockError::WouldBlock) => {
                 return Err(io::Error::new(io::ErrorKind::WouldBlock, "locked by another aye process"));
             }
-            // A file system without locks: changes by others are still detected before the replacement.
+            // Without file system locks, changes by other programs are still detected before the replacement.
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(error),
         }
@@ -119,7 +120,7 @@ pub(super) fn parent_error(real: &Path, error: io::Error) -> WriteError {
     }
 }
 
-/// Creates the missing directories above `real` without following symlinks.
+/// Creates the missing parent directories of `real` without following symlinks.
 pub(super) fn create_parents(real: &Path) -> Result<(), WriteError> {
     let Some(parent) = real.parent() else { return Ok(()) };
     let mut missing: Vec<&Path> = parent.ancestors().take_while(|path| path.symlink_metadata().is_err()).collect();
@@ -133,8 +134,7 @@ pub(super) fn create_parents(real: &Path) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Creates a directory and its missing parents. Returns whether the directory is new. Nothing is created through a
-/// symlink.
+/// Creates a directory and its missing parents without following symlinks. Returns whether the directory is new.
 pub(crate) fn create_directory(real: &Path) -> Result<bool, WriteError> {
     create_parents(real)?;
     let (directory, name) = open_parent(real).map_err(|error| parent_error(real, error))?;
@@ -151,7 +151,7 @@ pub(crate) fn create_directory(real: &Path) -> Result<bool, WriteError> {
     }
 }
 
-/// Returns the file to be replaced, which must be regular and writable.
+/// Returns the metadata of the file to be replaced, which must be a regular file and writable.
 pub(super) fn current(directory: &OwnedFd, name: &OsStr) -> Result<FileStat, WriteError> {
     let stat = match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
@@ -168,7 +168,8 @@ pub(super) fn current(directory: &OwnedFd, name: &OsStr) -> Result<FileStat, Wri
     }
 }
 
-/// Returns the file if it still has the content of `hash`, checked as late as possible.
+/// Returns the file's metadata if its content still matches `hash`. Reads the file as late as possible before it is
+/// replaced.
 pub(super) fn stat_if_unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3::Hash) -> Result<FileStat, WriteError> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let mut file = match openat(directory, name, flags, Mode::empty()) {
@@ -199,7 +200,7 @@ pub(super) fn stat_if_unchanged(directory: &OwnedFd, name: &OsStr, hash: &blake3
     Err(WriteError::Changed)
 }
 
-/// Returns the entry of this name, if there is one.
+/// Returns the metadata of the entry with this name, or `None` if there is no such entry.
 pub(super) fn stat_entry(directory: &OwnedFd, name: &OsStr) -> nix::Result<Option<FileStat>> {
     match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
@@ -208,13 +209,14 @@ pub(super) fn stat_entry(directory: &OwnedFd, name: &OsStr) -> nix::Result<Optio
     }
 }
 
-/// Returns whether the metadata shows the same file with the same content. A rename changes only its `ctime`.
+/// Returns whether both sets of metadata describe the same file with the same content. The `ctime` is not compared,
+/// because a rename changes it.
 pub(super) fn is_same(old: &FileStat, now: &FileStat) -> bool {
     let known = |stat: &FileStat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
     known(old) == known(now)
 }
 
-/// Syncs a directory. Errors are ignored: some file systems cannot sync directories, and the rename has already
+/// Syncs a directory. Errors are ignored, because some file systems cannot sync directories and the rename has already
 /// happened.
 pub(in crate::sys) fn sync_directory(directory: &OwnedFd) {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
@@ -223,13 +225,13 @@ pub(in crate::sys) fn sync_directory(directory: &OwnedFd) {
     }
 }
 
-/// The new content, as an unnamed file if the system supports that, so that a killed process leaves no file behind.
-/// Otherwise it has a temporary name, and is removed on drop unless it was renamed.
+/// File that contains the new content. It is unnamed if the system supports that, so a killed process leaves no file
+/// behind. Otherwise it has a temporary name and is removed on drop unless it was renamed into place.
 pub(super) struct Temporary<'a> {
     directory: &'a OwnedFd,
     name: OsString,
     standing: TemporaryState,
-    /// State of the new file.
+    /// Metadata of the new file.
     new: FileStat,
 }
 
@@ -241,14 +243,14 @@ enum TemporaryState {
 }
 
 impl<'a> Temporary<'a> {
-    /// Creates the file with the content from `fill`, and the mode and owner of `old`.
+    /// Creates the file with the content that `fill` writes, and with the mode and owner of `old`.
     pub(super) fn create(
         directory: &'a OwnedFd,
         old: Option<&FileStat>,
         fill: impl FnOnce(&mut File) -> Result<(), WriteError>,
     ) -> Result<Self, WriteError> {
         let name = super::temporary_name::temporary_name();
-        // A new file gets the mode that the umask leaves; a replacement is private until it has the mode of the old file.
+        // The umask determines the mode of a new file. A replacement is private until it gets the mode of the old file.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let mode = Mode::from_bits_truncate(mode);
         #[cfg(target_os = "linux")]
@@ -265,8 +267,9 @@ impl<'a> Temporary<'a> {
         Ok(temporary)
     }
 
-    /// Replaces the file that was `seen`. If another program has changed the name or the content in the meantime, that
-    /// version is restored. `same` checks the content again if that is fast.
+    /// Replaces the file that `seen` describes. If another program has changed the entry or its content in the
+    /// meantime, that program's version is restored. `same` checks the old file's content again, unless the file is
+    /// large.
     pub(super) fn publish_over(
         mut self,
         name: &OsStr,
@@ -277,7 +280,7 @@ impl<'a> Temporary<'a> {
         match exchange(self.directory, &self.name, name) {
             Ok(true) => {}
             Ok(false) => {
-                // Without such a call, a change between the check and the rename goes unnoticed.
+                // Without an atomic exchange, a change between the check and the rename goes unnoticed.
                 renameat(self.directory, self.name.as_os_str(), self.directory, name)?;
                 self.standing = TemporaryState::Published;
                 return Ok(());
@@ -299,12 +302,12 @@ impl<'a> Temporary<'a> {
         Err(WriteError::Io(io::Error::other(message)))
     }
 
-    /// Renames the file to a name that must not exist.
+    /// Renames the file to `name`, which must not exist yet.
     fn publish_new(mut self, name: &OsStr) -> Result<(), WriteError> {
         self.take_name(name)
     }
 
-    /// Gives the unnamed file a temporary name, because no call renames an unnamed file over another.
+    /// Gives an unnamed file its temporary name, because an unnamed file cannot be renamed over another.
     fn link_name(&mut self) -> Result<(), WriteError> {
         #[cfg(target_os = "linux")]
         if let TemporaryState::Nameless(file) = &self.standing {
@@ -314,7 +317,7 @@ impl<'a> Temporary<'a> {
         Ok(())
     }
 
-    /// Returns the temporary name, under which the old file remains after a swap.
+    /// Returns the temporary name, which the old file has after a swap.
     pub(super) fn name(&self) -> &OsStr {
         &self.name
     }
@@ -335,9 +338,9 @@ impl<'a> Temporary<'a> {
         }
     }
 
-    /// Releases the name that was taken.
+    /// Undoes `take_name` by renaming the file back to its temporary name.
     pub(super) fn release_name(&mut self, name: &OsStr) -> nix::Result<()> {
-        // Only the file that was put there is removed.
+        // A file of another program is left in place.
         if !self.is_at(name) {
             return Err(Errno::EBUSY);
         }
@@ -350,24 +353,25 @@ impl<'a> Temporary<'a> {
         Ok(())
     }
 
-    /// Returns whether the new file is at this name, unchanged.
+    /// Returns whether `name` still refers to the new file, unchanged.
     fn is_at(&self, name: &OsStr) -> bool {
         stat_entry(self.directory, name).is_ok_and(|now| now.is_some_and(|now| is_same(&self.new, &now)))
     }
 
-    /// Keeps the file under its temporary name.
+    /// Leaves the file with the temporary name in place instead of removing it on drop.
     pub(super) fn persist(mut self) {
         self.standing = TemporaryState::Published;
     }
 
-    /// Swaps the new and the old file. The old one is removed on drop.
+    /// Swaps the new file with the old one, which is then removed on drop.
     pub(super) fn swap(&mut self, name: &OsStr) -> Result<(), WriteError> {
         self.link_name()?;
         Ok(swap(self.directory, &self.name, name)?)
     }
 
-    /// Swaps back after a failure. The file under the temporary name is kept, because it may be the only copy of its
-    /// content. A file that others put in place of the new one is kept too.
+    /// Undoes `swap` after a failure. If that is not possible, the file with the temporary name is left in place,
+    /// because it may be the only copy of its content. A file that another program put in place of the new one is left
+    /// there too.
     pub(super) fn swap_back(&mut self, name: &OsStr) -> nix::Result<()> {
         let standing = std::mem::replace(&mut self.standing, TemporaryState::Published);
         if !self.is_at(name) {
@@ -383,13 +387,13 @@ impl<'a> Temporary<'a> {
     }
 }
 
-/// Exchanges two names atomically; `false` if the system has no such call.
+/// Exchanges two names atomically. Returns `false` if the system has no call for that.
 fn exchange(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<bool> {
     #[cfg(target_os = "linux")]
     {
         use nix::fcntl::{RenameFlags, renameat2};
         match renameat2(directory, one, directory, other, RenameFlags::RENAME_EXCHANGE) {
-            // The call, or this flag, is not supported here.
+            // The call or this flag is not supported here.
             Err(Errno::ENOSYS | Errno::EINVAL) => Ok(false),
             renamed => renamed.map(|()| true),
         }
@@ -401,20 +405,20 @@ fn exchange(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<bool
     }
 }
 
-/// Exchanges two names atomically, or in three steps if the system has no such call.
+/// Exchanges two names, atomically if the system has a call for that, and otherwise in three steps.
 fn swap(directory: &OwnedFd, one: &OsStr, other: &OsStr) -> nix::Result<()> {
     if exchange(directory, one, other)? {
         return Ok(());
     }
     let aside = super::temporary_name::temporary_name();
     match nix::unistd::linkat(directory, other, directory, aside.as_os_str(), AtFlags::empty()) {
-        // A file system without hard links: for a moment, the name does not exist.
+        // The file system has no hard links. For a moment, the name does not exist.
         Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::ENOSYS) => renameat(directory, other, directory, aside.as_os_str())?,
         linked => linked?,
     }
     let renamed = renameat(directory, one, directory, other);
     if renamed.is_err() {
-        // If both names are hard links to the same file, a rename only removes one of them.
+        // If `other` still exists, `aside` is a hard link to the same file. A rename between such links does nothing.
         match stat_entry(directory, other) {
             Ok(Some(_)) => unlinkat(directory, aside.as_os_str(), UnlinkatFlags::NoRemoveDir)?,
             _ => rename_new(directory, &aside, other)?,
@@ -432,7 +436,7 @@ impl Drop for Temporary<'_> {
     }
 }
 
-/// Sets the final mode and owner, and syncs the file to disk.
+/// Sets the final mode and owner, syncs the file to disk and returns its metadata.
 fn finalize(file: &File, old: Option<&FileStat>) -> Result<FileStat, WriteError> {
     if let Some(old) = old {
         dress(file, old)?;
@@ -441,7 +445,8 @@ fn finalize(file: &File, old: Option<&FileStat>) -> Result<FileStat, WriteError>
     Ok(fstat(file)?)
 }
 
-/// Creates an unnamed file that disappears with the process; `None` if the file system cannot create or name one.
+/// Creates an unnamed file that disappears with the process. Returns `None` if the file system cannot create such a
+/// file, or if the file could not be named later.
 #[cfg(target_os = "linux")]
 fn nameless(directory: &OwnedFd, mode: Mode) -> Option<File> {
     let file = File::from(openat(directory, ".", OFlag::O_RDWR | OFlag::O_TMPFILE | OFlag::O_CLOEXEC, mode).ok()?);
@@ -454,7 +459,7 @@ fn proc_path(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Gives an unnamed file a name; fails if the name exists.
+/// Gives an unnamed file a name. Fails if the name is already in use.
 #[cfg(target_os = "linux")]
 fn give_name(file: &File, directory: &OwnedFd, name: &OsStr) -> nix::Result<()> {
     nix::unistd::linkat(nix::fcntl::AT_FDCWD, &proc_path(file), directory, name, AtFlags::AT_SYMLINK_FOLLOW)
@@ -474,19 +479,20 @@ fn rename_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> nix::Result<()> 
     link_new(directory, from, to)
 }
 
-/// Creates a hard link. Unlike a rename, this fails if the name exists.
+/// Renames a file by means of a hard link. Unlike a plain rename, this fails if the new name exists.
 fn link_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> nix::Result<()> {
     nix::unistd::linkat(directory, from, directory, to, AtFlags::empty())?;
     unlinkat(directory, from, UnlinkatFlags::NoRemoveDir)
 }
 
-/// Gives the new file the owner and mode of the old one. Set-ID bits are dropped, as by any write.
+/// Gives the new file the owner and mode of the old one. Set-ID bits are dropped, as they are whenever a file is
+/// written.
 fn dress(file: &File, old: &FileStat) -> Result<(), WriteError> {
     let new = fstat(file)?;
     let group_kept = (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid)
         || fchown(file, Some(Uid::from_raw(old.st_uid)), Some(Gid::from_raw(old.st_gid))).is_ok()
         || fchown(file, None, Some(Gid::from_raw(old.st_gid))).is_ok();
-    // If the group could not be set, its permissions would apply to another group.
+    // If the group could not be set, group permissions would apply to another group.
     let rights = if group_kept { 0o1777 } else { 0o1707 };
     fchmod(file, Mode::from_bits_truncate(old.st_mode & rights))?;
     Ok(())

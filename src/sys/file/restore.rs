@@ -1,5 +1,5 @@
-//! Restoration of one path to an earlier state (a file, a symlink or no entry), if the path has not changed since it
-//! was inspected.
+//! Restores a single path to an earlier state (a file, a symlink or no entry), provided that the path has not changed
+//! since it was inspected.
 
 use super::replace::{
     Parents, WriteError, create_parents, parent_error, replace_with, stat_entry, stat_if_unchanged, sync_directory,
@@ -18,10 +18,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Mode bits that are restored: set-ID bits are not.
+/// Mode bits that are restored, which exclude the set-ID bits.
 const MODE: u32 = 0o1777;
 
-/// Current state of a path.
+/// State that a path had when it was inspected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CurrentState {
     Nothing,
@@ -37,7 +37,7 @@ pub(crate) enum TargetState<'a> {
     Link { to: &'a Path },
 }
 
-/// Restores the path. On error it is unchanged. A state that differs from `found` is an error.
+/// Restores the path to `wanted`. Fails if its current state is not `found`. On error, the path is unchanged.
 pub(crate) fn restore(real: &Path, found: &CurrentState, wanted: TargetState<'_>) -> Result<(), WriteError> {
     match (found, wanted) {
         (CurrentState::Nothing, TargetState::Nothing) => Ok(()),
@@ -45,7 +45,7 @@ pub(crate) fn restore(real: &Path, found: &CurrentState, wanted: TargetState<'_>
         (CurrentState::File { hash, mode: now }, TargetState::File { content, mode }) => {
             let same = blake3::hash(content) == *hash;
             if !same {
-                // The file may have become read-only since; its mode is set below.
+                // The file may have become read-only. Its final mode is set below.
                 let sealed = now & 0o200 == 0;
                 if sealed {
                     set_mode(real, now | 0o200)?;
@@ -125,7 +125,7 @@ fn matches_state(directory: &OwnedFd, name: &OsStr, found: &CurrentState) -> Res
     })
 }
 
-/// Removes an entry after renaming it, so that it can be verified first.
+/// Renames the entry before removing it, so it can be verified under its new name first.
 fn remove(real: &Path, found: &CurrentState) -> Result<(), WriteError> {
     let (directory, name) = open_containing(real)?;
     if !matches_state(&directory, name, found)? {
@@ -145,7 +145,8 @@ fn remove(real: &Path, found: &CurrentState) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Creates the new state under a temporary name and renames it. The old entry is removed only if it matches `found`.
+/// Creates the new state under a temporary name and renames it into place. The old entry is removed only if it matches
+/// `found`.
 fn replace_entry(
     real: &Path,
     found: &CurrentState,

@@ -10,7 +10,7 @@ fn place() -> (TempDir, PathBuf) {
     (directory, root)
 }
 
-/// Checks that no temporary file is left.
+/// Checks that the directory contains exactly these names, and thus no temporary file.
 #[track_caller]
 fn only(root: &Path, names: &[&str]) {
     let mut there: Vec<_> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -182,7 +182,7 @@ fn nothing_is_appended_to_a_changed_file_or_after_cancellation() {
     fs::remove_file(&file).unwrap();
     fs::write(&file, "theirs").unwrap();
     let stopped = append::append(&file, b"more", &PreImage::hash(b"theirs"), Parents::Create, &|| true);
-    // If blocks are shared, there is nothing to stop.
+    // If the file system shares blocks, there is nothing to stop.
     if stopped.is_err() {
         assert_eq!(fs::read(&file).unwrap(), b"theirs");
     }
@@ -219,7 +219,7 @@ fn a_replaced_file_keeps_its_extended_attributes() {
     is(&moved, b"elsewhere");
 }
 
-/// Returns a file that is ready to replace another, and the state of the old one.
+/// Returns a temporary file that is ready to replace the old one, along with the old file's metadata.
 fn ready<'a>(directory: &'a std::os::fd::OwnedFd, old: &[u8]) -> (replace::Temporary<'a>, nix::sys::stat::FileStat) {
     let seen = replace::stat_if_unchanged(directory, "f".as_ref(), &blake3::hash(old)).unwrap();
     let write = |file: &mut std::fs::File| Ok(io::Write::write_all(file, b"new")?);
@@ -238,7 +238,7 @@ fn changes_saved_between_the_last_check_and_the_rename_are_kept() {
             },
             b"by its name",
         ),
-        // Same length and same time as the old one.
+        // The length and the time are those of the old file.
         (
             |file| {
                 let time = fs::metadata(file).unwrap().modified().unwrap();
@@ -309,7 +309,7 @@ fn concurrent_edits_never_lose_changes_made_in_an_editor() {
     assert_eq!(lost, None, "{:?}", fs::read_to_string(&file));
 }
 
-/// Returns an access list: the owner, a user, the group, the mask and others.
+/// Returns an access control list with entries for the owner, one user, the group, the mask and others.
 fn access_list(user: u16) -> Vec<u8> {
     let entry = |tag: u16, rights: u16, id: u32| [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat();
     let nobody = u32::MAX;

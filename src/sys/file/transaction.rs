@@ -1,8 +1,8 @@
-//! Transaction over several files: all changes are checked and prepared before the first rename, and a failure in
-//! between is rolled back.
+//! Transactions that span several files. All changes are checked and prepared before the first rename, and a later
+//! failure is rolled back.
 //!
-//! A process that is killed during the renames leaves some files new and some old. The replaced or removed files are
-//! next to them, under names that begin with `.aye-`.
+//! If the process is killed during the renames, some files are new and some are old. The replaced or removed originals
+//! are then found next to them, under names that begin with `.aye-`.
 
 #[cfg(test)]
 mod tests;
@@ -25,19 +25,20 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Change of one path. Each path occurs in only one step.
+/// Change to one path. Each path occurs in only one step.
 pub(crate) struct Step {
     pub real: PathBuf,
     pub what: PathOperation,
 }
 
 pub(crate) enum PathOperation {
-    /// Writes this content with the owner, mode and attributes of the file at `like`, or of the replaced file.
+    /// Writes this content. The owner, mode and attributes are those of the file at `like` or, if `like` is `None`, of
+    /// the replaced file.
     Write {
         content: Vec<u8>,
         before: PreImage,
         like: Option<PathBuf>,
-        /// Whether all users who can read the file can also run it; `None` to keep the mode.
+        /// Whether every user who can read the file can also run it. `None` leaves the mode unchanged.
         executable: Option<bool>,
     },
     Remove {
@@ -45,26 +46,27 @@ pub(crate) enum PathOperation {
     },
 }
 
-/// Expected state of an entry to be removed.
+/// Expected state of an entry that is to be removed.
 pub(crate) enum ExpectedEntry {
     Content(PreImage),
     Entry(Box<Survey>),
 }
 
-/// Reason why nothing was changed, and the step that failed.
+/// Failure of a transaction: the index of the step that failed, the reason, and the paths that could not be rolled
+/// back.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
 pub(crate) struct TransactionFailure {
     pub step: usize,
     pub why: WriteError,
-    /// Paths that could not be rolled back. They have the new content, and their originals are next to them.
+    /// Paths that could not be rolled back. They contain the new content, and their originals are next to them.
     pub left: Vec<PathBuf>,
 }
 
-/// Hook called before each rename, in which tests inject failures.
+/// Hook that is called before each rename, with which tests inject failures.
 type FaultHook<'a> = &'a mut dyn FnMut(usize) -> Result<(), WriteError>;
 
-/// Performs all steps or none. Missing directories are created.
+/// Performs all steps or none of them. Missing directories are created.
 pub(crate) fn commit(steps: &[Step]) -> Result<(), TransactionFailure> {
     commit_with_hook(steps, &mut |_| Ok(()))
 }
@@ -95,12 +97,12 @@ pub(super) fn commit_with_hook(steps: &[Step], pace: FaultHook<'_>) -> Result<()
 
 type Place<'a> = (OwnedFd, &'a OsStr);
 
-/// Opens the directory of a step. Directories created for it are added to `made`.
+/// Opens the directory that contains a step's path. Any directories created for that are added to `made`.
 fn open_step_place<'a>(step: &'a Step, made: &mut Vec<PathBuf>) -> Result<Place<'a>, WriteError> {
     if matches!(&step.what, PathOperation::Write { before: PreImage::Absent, .. }) {
         let above = step.real.ancestors().skip(1);
         let missing: Vec<PathBuf> = above.take_while(|path| path.symlink_metadata().is_err()).map(Path::to_owned).collect();
-        // Also if it fails halfway.
+        // Recorded even if creation fails halfway.
         made.extend(missing.into_iter().rev());
         create_parents(&step.real)?;
     }
@@ -111,7 +113,8 @@ fn open_place(real: &Path) -> Result<Place<'_>, WriteError> {
     open_parent(real).map_err(|error| parent_error(real, error))
 }
 
-/// Removes only empty directories, so that no file of another program is lost.
+/// Removes the directories that were created. Only empty ones are removed, so no file that another program wrote is
+/// lost.
 fn remove_directories(made: &[PathBuf]) {
     for path in made.iter().rev() {
         if let Ok((directory, name)) = open_parent(path) {
@@ -126,7 +129,7 @@ fn run_steps(steps: &[Step], places: &[Place<'_>], pace: FaultHook<'_>) -> Resul
     for (index, (step, place)) in steps.iter().zip(places).enumerate() {
         ready.push(PreparedStep::make(step, place).map_err(failed(index))?);
     }
-    // Writing the files took time, so they are checked again.
+    // Writing the new files took time, so the old entries are checked again.
     for (index, ready) in ready.iter().enumerate() {
         ready.verify().map_err(failed(index))?;
     }
@@ -141,14 +144,14 @@ fn run_steps(steps: &[Step], places: &[Place<'_>], pace: FaultHook<'_>) -> Resul
     Ok(())
 }
 
-/// A step that is prepared except for its rename.
+/// A step for which everything but the rename is done.
 struct PreparedStep<'a> {
     step: &'a Step,
     place: &'a Place<'a>,
-    /// State of the old entry when the step was prepared.
+    /// Metadata that the old entry had when the step was prepared.
     old: Option<FileStat>,
     state: State<'a>,
-    /// Whether the renames are complete.
+    /// Whether the new state has been renamed into place.
     taken: bool,
 }
 
@@ -198,7 +201,8 @@ impl<'a> PreparedStep<'a> {
         if same { Ok(()) } else { Err(WriteError::Changed) }
     }
 
-    /// Renames the entry. The old entry keeps a temporary name until the transaction is complete.
+    /// Renames the new entry into place. The old entry is kept under a temporary name until the transaction is
+    /// complete.
     fn rename(&mut self) -> Result<(), WriteError> {
         let (directory, name) = self.place;
         let aside = match &mut self.state {
@@ -224,13 +228,13 @@ impl<'a> PreparedStep<'a> {
         if self.is_old(&aside)? { Ok(()) } else { Err(WriteError::Changed) }
     }
 
-    /// Returns whether the entry under the temporary name is the original one.
+    /// Returns whether the entry with the temporary name is the original one.
     fn is_old(&self, aside: &OsStr) -> nix::Result<bool> {
         let now = stat_entry(&self.place.0, aside)?;
         Ok(now.is_some_and(|now| self.old.is_some_and(|old| is_same(&old, &now))))
     }
 
-    /// Rolls the step back. Returns the path if that fails.
+    /// Rolls the step back. Returns its path if that fails.
     fn roll_back(&mut self) -> Option<PathBuf> {
         if !self.taken {
             return None;
@@ -245,7 +249,7 @@ impl<'a> PreparedStep<'a> {
         back.err().map(|_| self.step.real.clone())
     }
 
-    /// Removes the old entry, unless another program wrote to it through an open descriptor.
+    /// Removes the old entry, unless another program has since written to it through an open descriptor.
     fn finish(self) {
         let (directory, _) = self.place;
         match &self.state {
@@ -266,9 +270,9 @@ impl<'a> PreparedStep<'a> {
     }
 }
 
-/// Owner, mode and attributes of new content.
+/// Where the owner, mode and attributes of new content come from.
 struct ContentAttributes<'a> {
-    /// File whose attributes are used instead of those of the replaced file.
+    /// File whose attributes are used in place of the replaced file's.
     like: Option<&'a Path>,
     old: Option<&'a FileStat>,
     executable: Option<bool>,
@@ -290,7 +294,7 @@ impl ContentAttributes<'_> {
     }
 }
 
-/// Creates the content with its owner, mode and attributes.
+/// Creates a temporary file with the given content, owner, mode and attributes.
 fn create_with_attributes<'a>(
     directory: &'a OwnedFd,
     content: &[u8],

@@ -1,5 +1,5 @@
-//! Disk usage of a tree, counted through directory descriptors. Symlinks are not followed, and other file systems are
-//! not entered.
+//! Measures the disk usage of a tree through directory descriptors, without following symlinks or entering other file
+//! systems.
 
 use super::tree::{names, open_directory_at};
 use crate::sys::path::open_directory;
@@ -11,28 +11,28 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Maximum depth. Deeper trees would need more open files than a process may have.
+/// Maximum depth. A deeper tree would need more open files than a process may have.
 const MAX_DEPTH: usize = 256;
-/// Maximum number of counted entries. A larger tree is reported as incomplete.
+/// Maximum number of entries that are counted. A larger tree is reported as incomplete.
 const MAX_ENTRIES: u64 = 5_000_000;
 
-/// Returns the number of bytes that an unprivileged user can still write to the disk that contains `place`.
+/// Returns the number of bytes that an unprivileged user can still write to the file system that contains `place`.
 pub(crate) fn free_bytes(place: &Path) -> Option<u64> {
     let disk = nix::sys::statvfs::statvfs(place).ok()?;
     Some(widen(disk.blocks_available()).saturating_mul(widen(disk.fragment_size())))
 }
 
-/// Widens a number whose size depends on the system.
+/// Widens a number whose type differs between systems.
 fn widen(number: impl Into<u64>) -> u64 {
     number.into()
 }
 
-/// Totals of a path and all entries below it.
+/// Totals for a path and every entry below it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TreeTotals {
-    /// Total length of the files in bytes.
+    /// Combined length of all files in bytes.
     pub bytes: u64,
-    /// Allocated space on disk in bytes.
+    /// Allocated disk space in bytes.
     pub allocated: u64,
     pub files: u64,
     pub directories: u64,
@@ -54,7 +54,7 @@ impl TreeTotals {
     }
 }
 
-/// An entry with the totals of all entries below it.
+/// An entry, with the totals for it and everything below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EntryTotals {
     pub path: PathBuf,
@@ -65,26 +65,26 @@ pub(crate) struct EntryTotals {
 #[derive(Debug, Default)]
 pub(crate) struct TreeUsage {
     pub sum: TreeTotals,
-    /// Number of additional hard links to files that were already counted.
+    /// Number of additional hard links to files that had already been counted.
     pub further_names: u64,
     /// Directories on other file systems, which are not counted.
     pub other_file_systems: Vec<PathBuf>,
-    /// Directories that could not be read, with the reason.
+    /// Directories that could not be read, each with the reason.
     pub unread: Vec<(PathBuf, String)>,
-    /// Whether there are more entries than were counted.
+    /// Whether the limit was reached before every entry was counted.
     pub is_cut: bool,
 }
 
-/// Callbacks and limits of the count.
+/// Callbacks and limits for a count.
 pub(crate) struct UsageOptions<'a> {
-    /// Depth below the start down to which parts are reported.
+    /// Maximum depth below the start at which subtotals are reported.
     pub depth: usize,
     pub may_see: &'a dyn Fn(&Path) -> bool,
     pub stopped: &'a dyn Fn() -> bool,
     pub on_part: &'a mut dyn FnMut(EntryTotals),
 }
 
-/// Counts everything below the directory at `real`; `None` if stopped.
+/// Counts everything below the directory at `real`. Returns `Ok(None)` if stopped.
 pub(crate) fn usage(real: &Path, watch: &mut UsageOptions<'_>) -> io::Result<Option<TreeUsage>> {
     let directory = open_directory(real)?;
     let own = fstatat(&directory, ".", AtFlags::AT_SYMLINK_NOFOLLOW)?;
@@ -96,7 +96,7 @@ pub(crate) fn usage(real: &Path, watch: &mut UsageOptions<'_>) -> io::Result<Opt
 
 struct UsageCounter<'a, 'b> {
     usage: TreeUsage,
-    /// Files with several hard links that were already counted.
+    /// Device and inode of every file with several hard links that has already been counted.
     seen: HashSet<(libc::dev_t, libc::ino_t)>,
     entries: u64,
     device: libc::dev_t,
@@ -104,7 +104,7 @@ struct UsageCounter<'a, 'b> {
 }
 
 impl UsageCounter<'_, '_> {
-    /// Counts a directory; `false` if stopped.
+    /// Counts a directory. Returns `Ok(false)` if stopped.
     fn directory(&mut self, directory: &OwnedFd, real: &Path, depth: usize, sum: &mut TreeTotals) -> io::Result<bool> {
         for name in names(directory)? {
             if (self.watch.stopped)() {
@@ -118,7 +118,7 @@ impl UsageCounter<'_, '_> {
                 self.usage.is_cut = true;
                 return Ok(true);
             }
-            // An entry that was removed in the meantime takes no space.
+            // An entry that was removed in the meantime uses no space.
             let Ok(stat) = fstatat(directory, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) else { continue };
             self.entries += 1;
             let is_directory = stat.st_mode & libc::S_IFMT == libc::S_IFDIR;

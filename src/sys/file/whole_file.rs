@@ -1,10 +1,10 @@
-//! Whole files: written atomically under a resolved path, and readable by their owner only.
+//! Files that are always written as a whole: atomically, at a resolved path, and readable only by their owner.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Handling of an existing file.
+/// How to treat an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Existing {
     Keep,
@@ -35,7 +35,7 @@ impl PreparedFile {
             Existing::Keep => self.file.persist_noclobber(&self.path)?,
             Existing::Replace => self.file.persist(&self.path)?,
         };
-        // Best effort: some file systems do not support this, and the file already has its name.
+        // Best effort: some file systems do not support this, and the file is already in place.
         let _ = File::open(directory_of(&self.path)).and_then(|directory| directory.sync_all());
         Ok(())
     }
@@ -45,12 +45,12 @@ fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Writes a file as a whole. A file that must be kept and exists is an error.
+/// Writes a whole file. With [`Existing::Keep`], fails if the file exists.
 pub(crate) fn write_whole(path: &Path, content: &[u8], existing: Existing) -> io::Result<()> {
     PreparedFile::new(path)?.commit(content, existing)
 }
 
-/// Creates a directory that only its owner can use, with its parents.
+/// Creates a directory that only its owner can use, along with its missing parents.
 pub(crate) fn create_private_directory(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);

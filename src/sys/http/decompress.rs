@@ -1,17 +1,17 @@
-//! Decompression of HTTP bodies according to `Content-Encoding`, in chunks or as a whole, and only up to a limit.
+//! Decompresses HTTP bodies according to `Content-Encoding`, in chunks or as a whole, and only up to a limit.
 
 use brotli_decompressor::DecompressorWriter;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 
-/// Maximum decompressed size of one chunk of a stream, in bytes. No model response is larger.
+/// Maximum decompressed size of a stream chunk in bytes. Model responses are smaller.
 const MAX_CHUNK_BYTES: usize = 32 << 20;
-/// Maximum number of nested encodings of a whole body.
+/// Maximum number of encodings that may be applied to a whole body.
 const MAX_ENCODINGS: usize = 3;
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Output that has not been read yet.
+/// Decompressed data that has not been taken yet.
 #[derive(Debug)]
 struct Output {
     bytes: Vec<u8>,
@@ -44,7 +44,7 @@ enum Decoder {
     Zlib(Box<ZlibDecoder<Output>>),
     /// `deflate` without the zlib header, which some servers omit.
     Deflate(Box<DeflateDecoder<Output>>),
-    /// `deflate` with too little data to distinguish the two variants.
+    /// `deflate` data that is still too short to tell which of the two variants it is.
     Undecided {
         head: Vec<u8>,
         max_bytes: usize,
@@ -52,7 +52,7 @@ enum Decoder {
     Brotli(Box<DecompressorWriter<Output>>),
 }
 
-/// Decoders of one body, the outermost first.
+/// Decoders for one body, outermost first.
 pub(crate) struct Unpacker(Vec<Decoder>);
 
 impl fmt::Debug for Unpacker {
@@ -61,15 +61,16 @@ impl fmt::Debug for Unpacker {
     }
 }
 
-/// Reason why a whole body was not decompressed.
+/// Why a whole body was not decompressed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum UnpackError {
     TooLarge,
-    /// The reason, such as `unsupported encoding x`.
+    /// The body is encoded in a way that is not supported or is corrupt; contains the reason, such as `unsupported
+    /// encoding x`.
     Packed(String),
 }
 
-/// Decompresses a whole body. `encoding`: the value of `Content-Encoding`, which names the innermost encoding first.
+/// Decompresses a whole body. `encoding` is the value of `Content-Encoding`, which lists the innermost encoding first.
 pub(crate) fn unpack_body(body: Vec<u8>, encoding: &str, max_bytes: usize) -> Result<Vec<u8>, UnpackError> {
     let count = encoding.split(',').count();
     if count > MAX_ENCODINGS {
@@ -85,11 +86,11 @@ pub(crate) fn unpack_body(body: Vec<u8>, encoding: &str, max_bytes: usize) -> Re
 }
 
 impl Unpacker {
-    /// Returns the decompressor of a stream with this `Content-Encoding`; `None` if the stream is not compressed.
+    /// Returns the decompressor for a stream with this `Content-Encoding`, or `None` if the stream is not compressed.
     ///
     /// # Errors
     ///
-    /// Returns the name of the encoding if an encoding is not supported.
+    /// Returns the name of the encoding if it is not supported.
     pub(crate) fn for_encoding(encoding: &str) -> Result<Option<Self>, String> {
         Self::with_limit(encoding, MAX_CHUNK_BYTES)
     }
@@ -108,7 +109,7 @@ impl Unpacker {
         Ok((!decoders.is_empty()).then_some(Self(decoders)))
     }
 
-    /// Adds compressed bytes, and returns the bytes decompressed so far, which may be none.
+    /// Feeds compressed bytes to the decoders and returns the bytes that could be decompressed so far, possibly none.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut bytes = bytes.to_vec();
         for decoder in &mut self.0 {
@@ -185,7 +186,7 @@ impl Decoder {
     }
 }
 
-/// Writes to the decoder up to the end of the compressed stream. Bytes after it are ignored.
+/// Writes to the decoder until the compressed stream ends. Any bytes after the end are ignored.
 fn write_to_end(decoder: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match decoder.write(bytes)? {

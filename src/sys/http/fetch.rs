@@ -1,5 +1,5 @@
-//! Requests to servers that a model named. Every redirect is judged, every address is checked, and the connection uses
-//! only checked addresses.
+//! Requests to servers that a model specified. Every redirect is checked against the rules, and connections use only
+//! addresses that have been checked.
 
 use super::roots::with_authorities;
 use super::{no_certificates, root_cause};
@@ -13,15 +13,16 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of redirects.
+/// Maximum number of redirects to follow.
 const MAX_REDIRECTS: usize = 5;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum number of addresses of a name that are tried in turn.
+/// Maximum number of a host's addresses to try in turn.
 const MAX_ADDRESSES: usize = 4;
 
-/// Headers that may be sent to another server after a redirect.
+/// Headers that may still be sent after a redirect to another origin.
 const CROSS_ORIGIN_HEADERS: &[&str] = &["accept", "accept-language", "cache-control", "content-type", "range", "user-agent"];
-/// Headers that concern the connection. If they could be set, two programs could interpret a request differently.
+/// Headers that control the connection. If callers could set them, two programs along the way might interpret a request
+/// differently.
 const OWN: &[&str] = &[
     "accept-encoding",
     "connection",
@@ -41,7 +42,7 @@ const OWN: &[&str] = &[
 pub(crate) enum FetchError {
     #[error("{0}")]
     Invalid(String),
-    /// A policy rule denied the request; contains the reason.
+    /// The request was denied by a policy rule, for the contained reason.
     #[error("{0}")]
     Refused(String),
     #[error("cannot prepare a connection: {0}")]
@@ -62,19 +63,19 @@ pub(crate) enum FetchError {
     Cancelled,
 }
 
-/// Resolves names to addresses.
+/// Resolves host names to addresses.
 pub(crate) trait Resolver: Send + Sync {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>>;
 }
 
-/// The resolver of the system.
+/// The operating system's resolver.
 struct SystemResolver;
 
 impl Resolver for SystemResolver {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
         let name = name.to_owned();
         let (send, receive) = tokio::sync::oneshot::channel();
-        // On a detached thread: the system's resolver cannot be stopped, and must not delay the exit of aye.
+        // The lookup runs on a detached thread: the system's resolver cannot be stopped, and must not delay aye's exit.
         let started = std::thread::Builder::new().name("resolve".to_owned()).spawn(move || {
             let found = (name.as_str(), 0).to_socket_addrs();
             let _ = send.send(found.map(|found| found.map(|address| address.ip()).collect()));
@@ -87,20 +88,20 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// Handling of a redirect.
+/// Decision on how to handle a redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RedirectVerdict {
-    /// Follow it to this URL.
+    /// Follow the redirect to this URL.
     Follow(String),
     /// Return the redirect itself as the response.
     Stay,
     Refuse(String),
 }
 
-/// Rules for one request, checked before each connection.
+/// Rules that apply to one request and are checked before each connection.
 pub(crate) trait FetchRules: Send + Sync {
     fn may_connect(&self, url: &str, address: IpAddr) -> Result<(), String>;
-    /// Decides whether to follow a redirect. `method`: the method of the next request.
+    /// Decides whether to follow a redirect. `method` is the method that the next request would use.
     fn redirect(&self, from: &str, location: &str, method: &str) -> RedirectVerdict;
 }
 
@@ -117,11 +118,11 @@ pub(crate) struct FetchRequest {
 
 #[derive(Debug, Clone)]
 pub(crate) struct FetchResponse {
-    /// URL of the last request.
+    /// URL of the last request in the redirect chain.
     pub url: String,
     /// Status line, such as `404 Not Found`.
     pub status_line: String,
-    /// Headers whose values are text, with lower-case names.
+    /// Headers whose values are text. Their names are in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
     pub redirects: usize,
@@ -133,11 +134,11 @@ impl FetchResponse {
     }
 }
 
-/// Maps a checked address to the address of the connection. Tests use it to replace servers that they cannot reach.
+/// Maps a checked address to the address to connect to. Tests use it to substitute servers that they can reach.
 type Route = Arc<dyn Fn(IpAddr) -> SocketAddr + Send + Sync>;
 
-/// Sends requests without state: no cookies, no reused connections, and no proxy, because a proxy would resolve names
-/// itself and bypass the address check.
+/// Stateless HTTP client. It has no cookies, reuses no connections, and uses no proxy, because a proxy would resolve
+/// names itself and bypass the address check.
 #[derive(Clone)]
 pub(crate) struct Fetcher {
     resolver: Arc<dyn Resolver>,
@@ -151,7 +152,7 @@ impl Default for Fetcher {
     }
 }
 
-/// One request in a chain of redirects.
+/// One request in a redirect chain.
 struct Hop {
     url: Url,
     method: Method,
@@ -160,7 +161,7 @@ struct Hop {
 }
 
 impl Fetcher {
-    /// Creates a fetcher for tests, with another resolver and route.
+    /// Creates a fetcher that uses another resolver and route, for tests.
     #[cfg(test)]
     pub(crate) fn for_test(resolver: Arc<dyn Resolver>, route: Route) -> Self {
         Self { resolver, route }
@@ -208,7 +209,7 @@ impl Fetcher {
         }
     }
 
-    /// Sends one request and returns the head of its response.
+    /// Sends one request and returns the response head.
     async fn send(&self, hop: &Hop, guard: &dyn FetchRules) -> Result<reqwest::Response, FetchError> {
         let server = server(&hop.url);
         let mut builder = reqwest::Client::builder()
@@ -230,7 +231,7 @@ impl Fetcher {
             None => return Err(FetchError::Invalid(format!("`{}` has no host", hop.url))),
         }
         builder = if hop.url.scheme() == "https" {
-            // An error means that a provider is already installed, which is as good.
+            // An error means that a provider is already installed, which is just as good.
             let _ = rustls::crypto::ring::default_provider().install_default();
             with_authorities(builder).map_err(|error| FetchError::Setup(error.to_string()))?
         } else {
@@ -254,7 +255,7 @@ impl Fetcher {
         })
     }
 
-    /// Connects to an address of a host. `allowed` must accept all of its addresses.
+    /// Connects to one of a host's addresses. `allowed` must accept every address of the host.
     pub(crate) async fn connect(
         &self,
         host: &url::Host<String>,
@@ -277,7 +278,8 @@ impl Fetcher {
         self.connect_first(&to, port).await.ok_or_else(slow)?.map_err(|error| unreachable(error.to_string()))
     }
 
-    /// Tries the addresses in order; `None` if none of them responded in time.
+    /// Tries the addresses in order and returns the first connection, or else the last error. Returns `None` if no
+    /// address responds in time.
     async fn connect_first(&self, addresses: &[SocketAddr], port: u16) -> Option<std::io::Result<TcpStream>> {
         let mut last = None;
         for address in addresses.iter().take(MAX_ADDRESSES) {
@@ -291,7 +293,7 @@ impl Fetcher {
         last
     }
 
-    /// Resolves a name. One forbidden address rules out all addresses, because the others may be a trap too.
+    /// Resolves a host name. A single forbidden address rules out all of them, because the name may be a trap.
     async fn addresses(&self, name: &str, allowed: &ConnectCheck<'_>) -> Result<Vec<SocketAddr>, FetchError> {
         let no_address = |reason: String| FetchError::NoAddress { name: name.to_owned(), reason };
         let found = self.resolver.resolve(name).await.map_err(|error| no_address(error.to_string()))?;
@@ -303,11 +305,11 @@ impl Fetcher {
     }
 }
 
-/// Check of each address.
+/// Check applied to each address before a connection.
 type AddressCheck<'a> = dyn Fn(IpAddr) -> Result<(), String> + Send + Sync + 'a;
 type ConnectCheck<'a> = dyn Fn(IpAddr) -> Result<(), FetchError> + Send + Sync + 'a;
 
-/// Resolver without results, so that unchecked names are not resolved a second time.
+/// Resolver that returns no results, so no name can be resolved again without being checked.
 struct EmptyResolver;
 
 impl reqwest::dns::Resolve for EmptyResolver {
@@ -317,7 +319,7 @@ impl reqwest::dns::Resolve for EmptyResolver {
     }
 }
 
-/// Returns the target of a redirect, and the method of the request to it.
+/// Returns the target of a redirect and the method to use for it, or `None` if the response is not a redirect.
 fn redirect_of(response: &reqwest::Response, hop: &Hop) -> Option<(String, Method)> {
     let location = response.headers().get("location")?;
     let location = std::str::from_utf8(location.as_bytes()).ok()?.to_owned();
@@ -330,7 +332,7 @@ fn redirect_of(response: &reqwest::Response, hop: &Hop) -> Option<(String, Metho
     Some((location, method))
 }
 
-/// Returns the next request, without headers meant only for the first server.
+/// Returns the next request, without the headers that were intended only for the first server.
 fn next_request(hop: Hop, url: Url, method: Method) -> Hop {
     let Hop { url: from, method: before, mut headers, mut body } = hop;
     if url.origin() != from.origin() {
@@ -364,7 +366,7 @@ fn headers(given: &[(String, String)]) -> Result<HeaderMap, FetchError> {
     Ok(headers)
 }
 
-/// Checks that headers can be sent. Invalid ones are refused before an approval is requested.
+/// Checks that the headers can be sent, so invalid headers are rejected before an approval is requested.
 pub(crate) fn check_headers(given: &[(String, String)]) -> Result<(), FetchError> {
     headers(given).map(|_| ())
 }

@@ -1,11 +1,11 @@
-//! HTTP client for object stores: aye's client, with its certificates and proxies, for the library that implements
-//! their protocols.
+//! HTTP client for object stores: gives the library that implements the stores' protocols aye's own client, with its
+//! certificates and proxies.
 
 use super::{HttpError, Timeouts, no_certificates, root_cause, roots};
 use object_store::client::{HttpClient, HttpConnector};
 use object_store::{ClientConfigKey, ClientOptions};
 
-/// Creates the HTTP client of an object store.
+/// Creates the HTTP client for an object store.
 #[derive(Debug)]
 pub(crate) struct ObjectConnector {
     timeouts: Timeouts,
@@ -29,7 +29,7 @@ impl ObjectConnector {
         let builder = if self.local {
             builder.no_proxy().tls_backend_preconfigured(no_certificates()?)
         } else {
-            // An error means that a provider is already installed, which is as good.
+            // An error means that a provider is already installed, which is just as good.
             let _ = rustls::crypto::ring::default_provider().install_default();
             roots::with_authorities(builder)?
         };
@@ -39,7 +39,7 @@ impl ObjectConnector {
 
 impl HttpConnector for ObjectConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        // Metadata servers of cloud platforms are reached by plain http, on the same link.
+        // Metadata servers of cloud platforms use plain http, on the same network link.
         let allow_http = options.get_config_value(&ClientConfigKey::AllowHttp).is_some_and(|value| value == "true");
         let client =
             self.client(allow_http).map_err(|error| object_store::Error::Generic { store: "HTTP", source: Box::new(error) })?;

@@ -1,4 +1,4 @@
-//! Certificate authorities trusted in addition to those of the system: the PEM file of `http.ca_bundle`.
+//! Certificate authorities that are trusted in addition to the system's, from the PEM file set in `http.ca_bundle`.
 
 use super::HttpError;
 use crate::sys::file;
@@ -9,23 +9,23 @@ use rustls::pki_types::pem::PemObject;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Maximum size of the file, in bytes. All public authorities together need less than a tenth of it.
+/// Maximum size of the PEM file in bytes. All public authorities together need less than a tenth of that.
 const MAX_BYTES: u64 = 4 << 20;
 
 static BUNDLE: OnceLock<PathBuf> = OnceLock::new();
 
-/// Sets the file for all clients of this process. Only the first call has an effect. The file is read once a client
-/// needs it.
+/// Sets the PEM file for all HTTP clients in this process. Only the first call has an effect. The file is not read
+/// until a client needs it.
 pub(crate) fn trust_also(path: PathBuf) {
     let _ = BUNDLE.set(path);
 }
 
-/// Returns the number of authorities in a file, or the reason why it cannot be used.
+/// Returns the number of authorities in a PEM file, or the reason why the file cannot be used.
 pub(crate) fn count_authorities(path: &Path) -> Result<usize, String> {
     authorities(path).map(|authorities| authorities.len())
 }
 
-/// Adds the authorities of the file, if one is set.
+/// Adds the authorities from the configured PEM file to a client, if one is set.
 pub(super) fn with_authorities(builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, HttpError> {
     match BUNDLE.get() {
         Some(path) => trusting(builder, path),
@@ -33,7 +33,7 @@ pub(super) fn with_authorities(builder: reqwest::ClientBuilder) -> Result<reqwes
     }
 }
 
-/// Adds the authorities of a file.
+/// Adds the authorities from a PEM file to a client.
 pub(super) fn trusting(builder: reqwest::ClientBuilder, path: &Path) -> Result<reqwest::ClientBuilder, HttpError> {
     let bundle = |reason: String| HttpError::Bundle { path: path.display().to_string(), reason };
     let certificate = |der: CertificateDer<'static>| Certificate::from_der(&der).map_err(|error| bundle(error.to_string()));

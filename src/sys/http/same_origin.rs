@@ -1,4 +1,4 @@
-//! HTTP client for a single server, which sends requests to no other origin.
+//! HTTP client that sends requests to one server's origin and no other.
 
 use super::roots::with_authorities;
 use super::{HttpError, HttpServer, Timeouts, Transport, no_certificates, root_cause};
@@ -7,9 +7,9 @@ use std::time::Duration;
 
 const REDIRECTS: usize = 5;
 
-/// Creates the client: plain http to this machine, https to others. A redirect is followed only if it keeps the request
-/// unchanged and stays on the same origin. Any other redirect is returned as a response, so that no server can forward
-/// a signed request to another one.
+/// Creates a client for the server at `url`, which must use HTTPS unless it is on this machine. A redirect is followed
+/// only if it leaves the request unchanged and stays on the same origin. Any other redirect is returned as the
+/// response, so no server can forward a signed request to another one.
 pub(crate) fn same_origin_client(url: &str) -> Result<reqwest::Client, HttpError> {
     let before_query = url.split(['?', '#']).next().unwrap_or(url);
     let server = HttpServer::new(before_query, Timeouts::default())?;

@@ -29,7 +29,7 @@ fn a_server_is_named_by_host_and_port() {
     assert_eq!(name("http://127.0.0.1:81/v1"), Ok("127.0.0.1:81".to_owned()));
 }
 
-/// A resolver error as the client wraps it.
+/// A resolver error, wrapped as in the HTTP client.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 struct Around {
@@ -45,7 +45,7 @@ fn connection_errors_name_the_failing_layer() {
     assert_eq!(around("dns error", resolver), "DNS: Name or service not known");
     assert_eq!(around("tcp connect error", Error::from_raw_os_error(111)), "Connection refused");
     let plain = rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);
-    // A system error inside another one, as it comes from below.
+    // A system error inside another one, as lower layers return it.
     let odd = Error::other(Error::new(ErrorKind::InvalidData, plain));
     assert_eq!(around("client error (Connect)", odd), "TLS: the server does not speak TLS");
     let expired = rustls::Error::InvalidCertificate(rustls::CertificateError::Expired);

@@ -1,4 +1,4 @@
-//! Application of the planned steps. Each step first checks whether it is already done, and whether its target is
+//! Performs the planned steps. Each step first checks whether it has already been done and whether its target is
 //! unchanged.
 
 use super::journal::{CommitJournal, JournalRoot};
@@ -20,8 +20,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Hook called before each change. A system error counts as an error of the change; any other error stops immediately,
-/// like a crash.
+/// Hook that is called before each change, with which tests inject failures. A system error counts as a failure of the
+/// change. Any other error aborts the commit immediately, as a crash would.
 pub(super) type FaultHook<'a> = &'a mut dyn FnMut() -> io::Result<()>;
 
 /// Hooks called during a commit.
@@ -34,16 +34,16 @@ const CHANGED: &str = "the file changed in the meantime; it was left unchanged";
 const TAKEN: &str = "another file was created at this path in the meantime; it was left unchanged";
 const LOST: &str = "the parent directory does not exist";
 
-/// Reason why a step is not performed.
+/// Why a step was not performed.
 enum SkipReason {
-    /// Another program has changed the path, which is permanent.
+    /// Another program changed the path, so the step can never be performed.
     Foreign(&'static str),
     Failed(io::Error),
 }
 
 impl SkipReason {
-    /// Converts the reason to a leftover path. A system error may be temporary; a change by another program is
-    /// permanent.
+    /// Converts the reason to an entry in the list of leftover paths. A system error may be temporary, while a change
+    /// by another program is permanent.
     fn to_leftover(&self, path: PathBuf) -> LeftoverPath {
         match self {
             Self::Foreign(why) => LeftoverPath { path, why: (*why).to_owned(), later: false, is_full: false },
@@ -64,8 +64,8 @@ impl From<io::Error> for SkipReason {
     }
 }
 
-/// Performs all steps. Returns an error only if stopped. The outcome lists steps that failed, temporarily or
-/// permanently.
+/// Performs all steps. The outcome lists those that failed, whether temporarily or permanently. Returns an error only
+/// if the hook aborts the commit.
 pub(super) fn apply(journal: &CommitJournal, hooks: &mut CommitHooks<'_>) -> io::Result<CommitOutcome> {
     let mut outcome = CommitOutcome::default();
     let files = journal.steps().filter(|step| step.is_of_file()).count();
@@ -84,7 +84,7 @@ struct Work<'a> {
     directory: OwnedFd,
     upper: OwnedFd,
     stage: OwnedFd,
-    /// Directory of the last step. The next step is usually in the same one.
+    /// Parent directory used by the last step, cached because the next step is usually in the same directory.
     parent: Option<(PathBuf, OwnedFd)>,
 }
 
@@ -105,7 +105,8 @@ impl<'a> Work<'a> {
         counter: &mut ProgressCounter<'_>,
     ) -> io::Result<()> {
         self.reopen();
-        // Whether each failed directory can be retried later; the steps below it then wait too.
+        // Failed directories, with whether they can be retried later. If so, the steps below them are retried later
+        // too.
         let mut failed: BTreeMap<PathBuf, bool> = BTreeMap::new();
         let mut changed: BTreeSet<&Path> = BTreeSet::new();
         let mut count = |step: &Step| {
@@ -145,13 +146,13 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Adds permissions to directories that an earlier attempt had closed at its end. Their last step closes them
-    /// again.
+    /// Makes directories writable again to which an earlier attempt had already given their final mode. Their last step
+    /// then sets that mode again.
     fn reopen(&mut self) {
         if Uid::effective().is_root() {
             return;
         }
-        // From the outermost directory on: the last steps go in the opposite order.
+        // Start at the outermost directory. The last steps are in the opposite order.
         for step in self.root.steps.iter().rev() {
             let StepAction::Dress { before, number, mode, .. } = &step.what else { continue };
             let (Some(name), Some(above)) = (step.path.file_name(), step.path.parent()) else { continue };
@@ -168,7 +169,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Syncs the names to disk before the changes are reported as done.
+    /// Syncs directory entries to disk, so that the changes can be reported as done.
     fn sync_names(&self, changed: &BTreeSet<&Path>) -> io::Result<()> {
         if changed.len() > MAX_SINGLE_SYNCS {
             return sync_all(&self.directory);
@@ -188,7 +189,7 @@ impl<'a> Work<'a> {
         let Some(name) = step.path.file_name() else { return Ok(()) };
         match self.enter_directory(step.path.parent().unwrap_or(Path::new(""))) {
             Ok(()) => {}
-            // If its directory is gone, the entry is gone too.
+            // If the parent directory was removed, the entry was removed too.
             Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) if matches!(step.what, StepAction::Remove { .. }) => return Ok(()),
             Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => return Err(SkipReason::Foreign(LOST).into()),
             Err(errno) => return Err(SkipReason::from(errno).into()),
@@ -221,7 +222,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Performs a step on the root directory, which has no name inside itself.
+    /// Performs a step on the root directory itself, which has no name within itself to look up.
     fn apply_to_root(&self, what: &StepAction) -> Result<(), SkipReason> {
         let mode = match what {
             StepAction::Open { .. } => Node::from_stat(&fstat(&self.directory)?).mode | 0o700,
@@ -255,7 +256,7 @@ impl<'a> Work<'a> {
     ) -> Result<(), SkipReason> {
         let Some(now) = now else { return Ok(()) };
         if !before.is_same_except_links(&now) {
-            // A later step may have created it before a crash.
+            // Before a crash, a later step may already have created this entry.
             return if self.was_placed(path) { Ok(()) } else { Err(SkipReason::Foreign(CHANGED)) };
         }
         let flag = if now.kind == NodeKind::Directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
@@ -268,7 +269,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Returns whether the entry at this path is the one that the steps create.
+    /// Returns whether one of the steps created the entry at this path.
     fn was_placed(&self, path: &Path) -> bool {
         self.root.steps.iter().filter(|step| step.path == path).any(|step| match &step.what {
             StepAction::Directory { number } | StepAction::Place { source: Source::Staged(number), .. } => {
@@ -291,7 +292,7 @@ impl<'a> Work<'a> {
         inode(to).is_some() && inode(to) == inode(path)
     }
 
-    /// Creates a hard link, which may replace another file.
+    /// Creates a hard link, replacing the file that `before` describes, if any.
     fn link(
         &self,
         to: &Path,
@@ -334,7 +335,7 @@ fn place_entry(
     before: Option<&Node>,
     now: Option<Node>,
 ) -> Result<(), SkipReason> {
-    // The source has no other link: if it is gone, it was moved to the target.
+    // The source has no other link. If it does not exist, it was already moved to the target.
     if Node::at(source.0, source.1)?.is_none() {
         return Ok(());
     }
@@ -356,7 +357,7 @@ fn at_pace(pace: FaultHook<'_>) -> Result<(), ApplyStop> {
     }
 }
 
-/// Reason why a step ends early.
+/// Why a step was aborted.
 enum ApplyStop {
     Not(SkipReason),
     Now(io::Error),
@@ -374,7 +375,8 @@ fn open_up(parent: &OwnedFd, name: &OsStr, now: Option<Node>, inode: u64) -> Res
             let mode = Mode::from_bits_truncate((now.mode | 0o700) as libc::mode_t);
             Ok(fchmodat(parent, name, mode, FchmodatFlags::NoFollowSymlink)?)
         }
-        // Removed by a step before the crash, or by another program: its content is gone either way.
+        // The directory was removed by a step before a crash, or by another program. Either way, its content was
+        // removed too.
         _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Commit of changes to the real directories: they are checked, staged, journaled, and then applied.
+//! Commits changes to the real directories: they are checked, staged, recorded in a journal, and then applied.
 
 use super::apply::CommitHooks;
 use super::content::ContentDigest;
@@ -22,7 +22,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Reason why nothing was written.
+/// Why nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommitError {
     /// Paths that changed after the command saw them.
@@ -103,7 +103,7 @@ pub(super) fn commit_with_hooks(
     let mut journal = CommitJournal { version: VERSION, roots };
     let ready = make_ready(&base, &opened, &mut journal, &mut hooks);
     if let Err(error) = ready {
-        // A plan that may not be durable still counts as started: its data stays until it is finished.
+        // A plan that may not be durable still counts as started. Its data is preserved until the commit is finished.
         if !journal::has_begun(preview) {
             journal::clear_stages(&journal);
             journal::forget(&base);
@@ -123,7 +123,7 @@ fn make_ready(
         let path = path.to_owned();
         move |error: io::Error| CommitError::Io { path, error }
     };
-    // Stages inside the view are removed with it.
+    // Staging directories inside the view are removed with the view.
     if journal.roots.iter().any(|root| root.in_directory) {
         journal::note_stages(base, journal).map_err(here(Path::new(journal::STAGES)))?;
     }
@@ -150,8 +150,8 @@ fn make_ready(
     journal::begin(base, journal).map_err(here(Path::new(journal::BEGUN)))
 }
 
-/// Returns the paths of a commit that have changed. For files that were only touched, their current state is checked
-/// from now on.
+/// Returns the paths of a commit that conflict with later changes. For files that were only touched, records the
+/// current state as the one that later checks compare against.
 fn conflicts(changes: &mut Changes, root: &OwnedFd) -> io::Result<Vec<PathBuf>> {
     let (found, touched) = ConflictCheck { changes, is_first: true }.conflicts(root)?;
     for (at, now) in touched {
@@ -160,17 +160,17 @@ fn conflicts(changes: &mut Changes, root: &OwnedFd) -> io::Result<Vec<PathBuf>> 
     Ok(found)
 }
 
-/// Comparison of the real directory with the state that the command saw.
+/// Compares a real directory with the state that the command saw.
 struct ConflictCheck<'a> {
     changes: &'a Changes,
-    /// Whether touched files are compared by content. Once the steps are planned, a touched file is a conflict.
+    /// Whether touched files are compared by content. Once the steps have been planned, any touched file is a conflict.
     is_first: bool,
 }
 
-/// Index of an entry that was only touched, and its current state.
+/// Index of an entry that was only touched, with its current state.
 type TouchedEntry = (usize, Node);
 
-/// State of a path, compared with the state that the command saw.
+/// How a path's current state compares with the state that the command saw.
 enum PathComparison {
     Same,
     /// The content is the same, but the times or the inode differ.
@@ -179,11 +179,11 @@ enum PathComparison {
 }
 
 impl ConflictCheck<'_> {
-    /// Returns the paths that have changed, and the entries that were only touched, with their current state.
+    /// Returns the paths that have changed, along with the entries that were only touched and their current states.
     fn conflicts(&self, root: &OwnedFd) -> io::Result<(Vec<PathBuf>, Vec<TouchedEntry>)> {
         let (changes, mut touched) = (self.changes, Vec::new());
         let now = Node::from_stat(&fstat(root)?);
-        // The path now resolves to a different directory.
+        // The path now leads to a different directory.
         if !changes.root.is_still(&now) {
             return Ok((vec![PathBuf::new()], touched));
         }
@@ -195,7 +195,7 @@ impl ConflictCheck<'_> {
             let directory = change.path.parent().unwrap_or(Path::new(""));
             let parent = match pass_below(root, directory) {
                 Ok(parent) => Some(parent),
-                // The parent is created by this commit, or the entry is removed with its parent.
+                // This commit creates the parent, or removes the entry together with its parent.
                 Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => None,
                 Err(errno) => return Err(errno.into()),
             };
@@ -230,7 +230,8 @@ impl ConflictCheck<'_> {
         Ok((found, touched))
     }
 
-    /// Returns whether a path changed while the command ran, so that it is unknown which state the command saw.
+    /// Returns whether a path changed while the command was running, in which case it is unknown which state the
+    /// command saw.
     fn changed_during_run(&self, node: &Node) -> bool {
         self.is_first && node.changed > self.changes.began && node.changed <= self.changes.surveyed
     }
@@ -246,8 +247,8 @@ impl ConflictCheck<'_> {
             (Some(before), Some(now), Some(parent)) => (before, now, parent),
             _ => return Ok(PathComparison::Changed),
         };
-        // For a directory that stays, only the directory itself counts; for one that is removed, also entries that were
-        // added to it.
+        // For a directory that remains, only the directory itself is compared. For a directory that is removed, entries
+        // that were added to it also count.
         let goes = before.kind != NodeKind::Directory || change.clears();
         if goes && self.changed_during_run(&before) {
             return Ok(PathComparison::Changed);
@@ -271,7 +272,7 @@ impl ConflictCheck<'_> {
         Ok(if is_same { PathComparison::Touched(now) } else { PathComparison::Changed })
     }
 
-    /// Returns whether the command saw all current entries of a removed directory.
+    /// Returns whether the command saw every entry that is now in a directory to be removed.
     fn has_known_names(&self, change: &Change, parent: &OwnedFd, name: &OsStr) -> io::Result<bool> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY;
         let directory = match open_below(parent, Path::new(name), flags) {
@@ -288,7 +289,7 @@ impl ConflictCheck<'_> {
     }
 }
 
-/// Returns whether the target file of a hard link exists or will exist.
+/// Returns whether the target of a hard link is an existing file or an entry that the commit changes or creates.
 fn is_file_below(root: &OwnedFd, path: &Path, changes: &Changes) -> bool {
     if changes.entries.binary_search_by(|change| change.path.as_path().cmp(path)).is_ok() {
         return true;
@@ -299,7 +300,7 @@ fn is_file_below(root: &OwnedFd, path: &Path, changes: &Changes) -> bool {
     Node::at(&parent, name).is_ok_and(|node| node.is_some_and(|node| node.kind == NodeKind::File))
 }
 
-/// Refuses a commit that would fail halfway because the user cannot write to a directory.
+/// Rejects a commit that would fail halfway through because the user lacks write permission for a directory.
 fn refuse_unwritable(changes: &Changes, root: &OwnedFd) -> Result<(), CommitError> {
     let me = nix::unistd::Uid::effective();
     let touched = changes.entries.iter().filter(|change| !change.same_content).filter_map(|change| change.path.parent());

@@ -1,5 +1,5 @@
-//! Content of files before and after the command. It determines whether a change is real, and whether a file that was
-//! touched or replaced afterwards still has the same content.
+//! File content before and after the command. It reveals whether a change is real, and whether a file that was later
+//! touched or replaced still has the same content.
 
 use super::compare::{chunk_bytes, same_bytes};
 use super::node::{Node, NodeKind};
@@ -19,14 +19,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Maximum number and total bytes of files that are read only to record their content. Other files are compared by size
-/// and times.
+/// Maximum number of files that are read solely to record their content. Any further files are compared by size and
+/// times.
 const MAX_FILES: usize = 20_000;
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 const READING: OFlag = OFlag::O_RDONLY.union(OFlag::O_NOFOLLOW).union(OFlag::O_NONBLOCK).union(OFlag::O_CLOEXEC);
 const SET_ID: u32 = 0o6000;
 
-/// SHA-256 digest of a file's content, or of a symlink's target.
+/// SHA-256 digest of a file's content or of a symlink's target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ContentDigest([u8; 32]);
 
@@ -35,7 +35,8 @@ impl ContentDigest {
         &self.0
     }
 
-    /// Returns the digest of an entry in this state; `None` if it has no content or is now in a different state.
+    /// Returns the digest of an entry in the state `node`, or `None` if the entry has no content or is no longer in
+    /// that state.
     pub(super) fn read(parent: &OwnedFd, name: &OsStr, node: &Node) -> io::Result<Option<Self>> {
         match node.kind {
             NodeKind::Link => Ok(Some(Self(Sha256::digest(readlinkat(parent, name)?.as_bytes()).into()))),
@@ -62,15 +63,15 @@ fn digest(mut file: &File, expected: u64) -> io::Result<[u8; 32]> {
     }
 }
 
-/// Contents of one change to record.
+/// Which contents of a change to record.
 #[derive(Debug, Clone, Copy)]
 struct ContentChoice {
     old: bool,
     new: bool,
 }
 
-/// Compares the content of each changed file with the old one, and records both: the content that the change replaces
-/// or deletes, and the content that it writes.
+/// Compares the content of each changed file with its old content. Records both the content that a change replaces or
+/// deletes and the content that it writes.
 pub(super) fn compare(entries: &mut [Change], upper: &OwnedFd, lower: &OwnedFd, progress: ProgressHook<'_>) -> io::Result<()> {
     let noted = contents_to_record(entries);
     let (done, total) = (AtomicUsize::new(0), Some(entries.len()));
@@ -85,8 +86,8 @@ pub(super) fn compare(entries: &mut [Change], upper: &OwnedFd, lower: &OwnedFd, 
     compared.into_iter().collect()
 }
 
-/// Chooses the contents to record. The choice depends only on the changes, so that collecting them again gives the same
-/// choice.
+/// Selects the contents to record. The selection depends only on the changes, so it is the same when they are collected
+/// again.
 fn contents_to_record(entries: &[Change]) -> Vec<ContentChoice> {
     let (mut files, mut old_bytes, mut new_bytes) = (MAX_FILES, MAX_BYTES, MAX_BYTES);
     let fits = |bytes: u64, left: &mut u64| {
@@ -97,7 +98,7 @@ fn contents_to_record(entries: &[Change]) -> Vec<ContentChoice> {
     let choose = |change: &Change| {
         let (before, after) = (content_bytes(change.before), content_bytes(change.after));
         let new = after.is_some_and(|bytes| fits(bytes, &mut new_bytes));
-        // The old content of a changed file is read in any case.
+        // The old content of a file with the same size is read in any case.
         let is_free = before.is_some() && before == after;
         let old = before.is_some_and(|bytes| (is_free || files > 0) && fits(bytes, &mut old_bytes));
         files -= usize::from(old && !is_free);
@@ -106,12 +107,12 @@ fn contents_to_record(entries: &[Change]) -> Vec<ContentChoice> {
     entries.iter().map(choose).collect()
 }
 
-/// Returns the size in bytes of an entry with content; `None` for other entries.
+/// Returns the size in bytes of a file or symlink, or `None` for other entries.
 fn content_bytes(node: Option<Node>) -> Option<u64> {
     node.filter(|node| matches!(node.kind, NodeKind::File | NodeKind::Link)).map(|node| node.bytes)
 }
 
-/// The directories of an entry, before and after.
+/// Directories that contain an entry in the upper tree and in the real tree.
 struct EntryParents<'a> {
     upper: &'a OwnedFd,
     lower: &'a OwnedFd,
@@ -166,7 +167,7 @@ impl ParentDirectory {
         Ok(())
     }
 
-    /// Records old content that is not compared with new content.
+    /// Records old content for which there is no new content to compare it with.
     fn note_old(&self, name: &OsStr, change: &mut Change, noted: ContentChoice) -> io::Result<()> {
         if let (true, Some(lower), Some(before)) = (noted.old, &self.lower, change.before) {
             change.content = ContentDigest::read(lower, name, &before)?;
@@ -220,7 +221,7 @@ impl ParentDirectory {
         self.without_list(name, upper, change)
     }
 
-    /// Removes the effect of a new access list on the mode.
+    /// Removes the effect that a new access control list has on the mode.
     fn without_list(&self, name: &OsStr, upper: &OwnedFd, change: &mut Change) -> io::Result<()> {
         let is_file = change.before.is_some_and(|before| before.kind == NodeKind::File);
         let before = self.lower.as_ref().filter(|_| is_file).map(|lower| (lower, name));
@@ -231,7 +232,7 @@ impl ParentDirectory {
     }
 }
 
-/// Opens a file for reading; `None` if it cannot be read or is no longer a file.
+/// Opens a file for reading. Returns `None` if it cannot be read or is no longer a file.
 fn open(parent: &OwnedFd, name: &OsStr) -> io::Result<Option<File>> {
     match openat(parent, name, READING, Mode::empty()) {
         Ok(file) => Ok(Some(File::from(file))),
@@ -240,11 +241,11 @@ fn open(parent: &OwnedFd, name: &OsStr) -> io::Result<Option<File>> {
     }
 }
 
-/// Returns whether two files of the same size have the same bytes. An unreadable file never equals another one.
+/// Returns whether two files of the same size have the same content. An unreadable file never equals another one.
 fn same_file(upper: (&OwnedFd, &OsStr), new: &Node, lower: (&OwnedFd, &OsStr)) -> io::Result<bool> {
     let bytes = new.bytes;
     let mut new = match openat(upper.0, upper.1, READING, Mode::empty()) {
-        // The file belongs to the user, regardless of its mode.
+        // The file belongs to the user, whatever its mode.
         Err(Errno::EACCES) => {
             let chmod = |mode| fchmodat(upper.0, upper.1, mode, FchmodatFlags::NoFollowSymlink);
             chmod(Mode::S_IRUSR | Mode::S_IWUSR)?;
@@ -260,8 +261,8 @@ fn same_file(upper: (&OwnedFd, &OsStr), new: &Node, lower: (&OwnedFd, &OsStr)) -
     }
 }
 
-/// Removes set-ID bits, except those that the file already had with the same content. Returns whether any others were
-/// set.
+/// Removes set-ID bits, except those that the file already had if its content is unchanged. Returns whether any bit was
+/// removed.
 fn take_set_id(after: Option<&mut Node>, same: Option<&Node>) -> bool {
     let Some(after) = after else { return false };
     let had = same.map_or(0, |before| before.mode & SET_ID);

@@ -1,4 +1,4 @@
-//! Removal of a view with all its contents, at any depth and with any mode.
+//! Deletes a view with all its contents, however deep they are and whatever their modes.
 
 use crate::sys::file::tree::names;
 use crate::sys::path::open_parent;
@@ -11,10 +11,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Maximum number of nested directories that are open at once.
+/// Maximum number of nested directories to keep open at once.
 const MAX_HELD: usize = 64;
 
-/// Removes the directory of a view with its contents. Paths outside it cannot be reached.
+/// Deletes a view's directory with its contents. Nothing outside the directory can be reached.
 pub(crate) fn discard(preview: &Path) -> io::Result<()> {
     let (parent, name) = match open_parent(preview) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -26,7 +26,7 @@ pub(crate) fn discard(preview: &Path) -> io::Result<()> {
 pub(super) fn remove_tree(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
     let mut aside = Vec::new();
     let removed = take_apart(parent, name, (parent, &mut aside), 0);
-    // Directories that were too deep were moved next to it, under temporary names.
+    // Directories that were nested too deeply were moved here under temporary names.
     while let Some(name) = aside.pop() {
         take_apart(parent, &name, (parent, &mut aside), 0)?;
     }

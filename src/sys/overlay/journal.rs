@@ -1,4 +1,4 @@
-//! Commit journal: the planned steps, stored on disk before the first one runs.
+//! Commit journal: the planned steps, stored on disk before the first one is performed.
 
 use super::discard::remove_tree;
 use super::outcome::CommitOutcome;
@@ -18,13 +18,13 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 pub(super) const VERSION: u32 = 1;
-/// Directory in which files are prepared before the commit starts.
+/// File that lists the staging directories, where files are prepared before the commit starts.
 pub(super) const STAGES: &str = "commit.stages.json";
-/// File with the steps. While it exists, the commit has started and may be incomplete.
+/// File that contains the steps. While it exists, the commit has started and may be incomplete.
 pub(super) const BEGUN: &str = "commit.json";
-/// File with the steps after all of them are completed.
+/// File that contains the steps once all of them have been completed.
 pub(super) const OVER: &str = "commit.over.json";
-/// File with the outcome if some steps could not be completed.
+/// File that contains the outcome if some steps could not be completed.
 pub(super) const DONE: &str = "commit.done.json";
 const LOCK: &str = "commit.lock";
 
@@ -50,7 +50,7 @@ pub(super) struct JournalRoot {
     pub upper: PathBuf,
     #[serde(with = "super::name")]
     pub stage: PathBuf,
-    /// Whether files are prepared in the real directory, because the view is on another file system.
+    /// Whether files are staged in the real directory because the view is on another file system.
     pub in_directory: bool,
     pub steps: Vec<Step>,
 }
@@ -58,12 +58,13 @@ pub(super) struct JournalRoot {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Stage(#[serde(with = "super::name")] pub PathBuf);
 
-/// Returns whether a commit from this directory was started. Such a directory must be recovered and not deleted.
+/// Returns whether a commit was started from this directory. If so, the commit must be recovered before the directory
+/// is deleted.
 pub(crate) fn has_begun(preview: &Path) -> bool {
     [BEGUN, OVER].iter().any(|name| preview.join(name).symlink_metadata().is_ok())
 }
 
-/// Locks the directory, so that only one commit runs at a time.
+/// Locks the directory, so only one commit runs at a time.
 pub(super) fn lock_directory(preview: &Path) -> io::Result<File> {
     lock(&preview.join(LOCK))
 }
@@ -77,7 +78,8 @@ pub(super) fn begin(base: &OwnedFd, journal: &CommitJournal) -> io::Result<()> {
     write(base, BEGUN, journal)
 }
 
-/// Ends the commit if all steps are done, or if the remaining steps are permanently blocked. Also works on a full disk.
+/// Ends a commit once all steps are done or the remaining ones are permanently blocked. This works even if the disk is
+/// full.
 pub(super) fn finish(base: &OwnedFd, journal: &CommitJournal, outcome: &CommitOutcome) -> io::Result<()> {
     if outcome.is_whole() {
         renameat(base, BEGUN, base, OVER)?;
@@ -89,7 +91,7 @@ pub(super) fn finish(base: &OwnedFd, journal: &CommitJournal, outcome: &CommitOu
     Ok(())
 }
 
-/// Removes the plan of a commit that was not started.
+/// Deletes the plan of a commit that was never started.
 pub(super) fn forget(base: &OwnedFd) {
     let _ = unlinkat(base, STAGES, UnlinkatFlags::NoRemoveDir);
 }
@@ -98,7 +100,7 @@ pub(super) fn clear_stages(journal: &CommitJournal) {
     journal.roots.iter().for_each(|root| remove_stage(&root.stage));
 }
 
-/// Removes a stage, if its name is one that aye creates.
+/// Removes a staging directory, provided that its name has the form that aye generates.
 pub(super) fn remove_stage(path: &Path) {
     let Some(name) = path.file_name().filter(|name| {
         let name = name.as_encoded_bytes();

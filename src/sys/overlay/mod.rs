@@ -1,5 +1,5 @@
-//! Overlays: reads the upper directories of a command's copy-on-write view, and commits them to the real directories as
-//! a whole.
+//! Overlays: reads the upper directories of a command's copy-on-write view, and commits the changes in them to the real
+//! directories as a whole.
 
 mod apply;
 mod commit;
@@ -43,26 +43,28 @@ use std::path::{Path, PathBuf};
 /// Maximum number of changes. More would take too long to inspect and use too much memory.
 const MAX_ENTRIES: usize = 500_000;
 
-/// A directory under a layer that receives writes to it.
+/// A directory with a layer on top that receives all writes to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LayeredDirectory {
-    /// The directory, which is visible at its own path.
+    /// The real directory. The command sees the view at the same path.
     pub directory: PathBuf,
-    /// Existing private directories on one file system, outside every path that the command may see.
+    /// Existing private directory that receives written files. It must be on the same file system as `work` and outside
+    /// every path that the command may see.
     pub upper: PathBuf,
     pub work: PathBuf,
 }
 
-/// All changes of a command in one directory, as seen from outside the overlay.
+/// All changes that a command made in one directory, as seen from outside the overlay.
 #[derive(Debug, Clone)]
 pub(crate) struct Changes {
     layered: LayeredDirectory,
-    /// Time when the view was created, by the clock of file times. `surveyed`: time when the changes were collected.
+    /// Time at which the view was created. `surveyed` is the time at which the changes were collected. Both are
+    /// according to the clock used for file times.
     began: Time,
     surveyed: Time,
-    /// State of the directory itself.
+    /// State of the real directory itself.
     root: Node,
-    /// Changes ordered by path, so that a directory comes before its entries.
+    /// Changes, ordered by path, so a directory precedes its entries.
     entries: Vec<Change>,
     /// Changes that are never applied.
     unkept: Vec<RefusedChange>,
@@ -73,28 +75,28 @@ pub(crate) struct Changes {
 /// One changed path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// Path relative to the directory.
+    /// Path relative to the real directory.
     pub path: PathBuf,
     pub before: Option<Node>,
-    /// Old content of a file or symlink, if recorded.
+    /// Digest of a file's or symlink's old content, if it was recorded.
     pub content: Option<ContentDigest>,
     /// New state, without set-ID bits.
     pub after: Option<Node>,
-    /// New content of a file or symlink, if recorded.
+    /// Digest of a file's or symlink's new content, if it was recorded.
     pub written: Option<ContentDigest>,
-    /// Whether only mode, owner or times differ.
+    /// Whether the content is unchanged and only the mode, owner or times differ.
     pub same_content: bool,
-    /// Another path of the same file, which exists or is also changed.
+    /// Another path of the same file, which already exists or is also among the changes.
     pub link_of: Option<PathBuf>,
-    /// Previous path of a moved entry. The same list contains its deletion.
+    /// Old path of a moved entry. The deletion of that path is also among the changes.
     pub moved_from: Option<PathBuf>,
     /// Whether a set-UID or set-GID bit was removed.
     pub lost_set_id: bool,
-    /// Whether the command set an access list or other attributes, which are not applied.
+    /// Whether the command set an access control list or other attributes, which are not applied.
     pub lost_attributes: bool,
 }
 
-/// A change of the command that is never applied.
+/// A change made by the command that is never applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RefusedChange {
     pub path: PathBuf,
@@ -103,19 +105,19 @@ pub(crate) struct RefusedChange {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RefusalReason {
-    /// A socket, FIFO or device.
+    /// The entry is a socket, FIFO or device.
     Special,
-    /// The only change was a set-ID bit.
+    /// The command changed only a set-ID bit.
     SetId,
-    /// The only change was an access list or other attributes.
+    /// The command changed only an access control list or other attributes.
     Attributes,
-    /// The directory cannot be listed, so that the effect of its removal is unknown.
+    /// The directory cannot be listed, so the effect of removing it is unknown.
     Closed,
-    /// The path is too long to be reached.
+    /// The path is too long to be opened.
     TooDeep,
-    /// Commands must not change the path.
+    /// Commands are not allowed to change the path.
     Refused,
-    /// The change depends on another path that is not applied.
+    /// The change depends on this other path, whose change is not applied.
     With(PathBuf),
 }
 
@@ -123,9 +125,9 @@ pub(crate) enum RefusalReason {
 struct VisitedDirectory {
     path: PathBuf,
     node: Node,
-    /// Whether the command saw none of its entries.
+    /// Whether the command saw none of the directory's entries, because its upper directory hides them.
     emptied: bool,
-    /// Whether the entry is a different directory from the one that the command used.
+    /// Whether the path now leads to a different directory than the one that the command used.
     replaced: bool,
 }
 
@@ -147,7 +149,7 @@ impl Changes {
         self.entries.is_empty()
     }
 
-    /// Restores the modes of directories as an earlier survey found them: it made unreadable ones readable afterwards.
+    /// Restores the original modes of directories, as recorded by an earlier survey, which had to make them readable.
     pub(crate) fn restore_modes_from(&mut self, earlier: &Self) {
         self.entries.retain_mut(|change| {
             let is_opened = |node: &&mut Node| node.kind == NodeKind::Directory && node.mode == survey::OPENED;
@@ -159,48 +161,48 @@ impl Changes {
             let is_unreadable = |node: &Node| node.kind == NodeKind::Directory && node.mode & survey::OPENED != survey::OPENED;
             let Some(found) = found.filter(is_unreadable) else { return true };
             after.mode = found.mode;
-            // A directory that only the survey changed was not changed by the command.
+            // If only the survey changed the directory, the command did not.
             !change.before.is_some_and(|before| before.mode == after.mode && before.owners() == after.owners())
         });
     }
 
-    /// Returns the time when the view was created, by the clock of file times.
+    /// Returns the time at which the view was created, according to the clock used for file times.
     pub(crate) fn start_time(&self) -> Time {
         self.began
     }
 
-    /// Returns whether a commit must copy the new content, because the layer is on another file system.
+    /// Returns whether a commit must copy new content because the layer is on another file system than the directory.
     pub(crate) fn must_be_copied(&self) -> bool {
         let opened = (open_directory(&self.layered.upper), open_directory(&self.layered.directory));
         matches!(opened, (Ok(upper), Ok(directory)) if !staging::is_same_mount(&upper, &directory))
     }
 
-    /// Returns whether the replaced entries were unchanged while the command ran.
+    /// Returns whether the replaced entries did not change while the command was running.
     pub(crate) fn is_settled(&self) -> bool {
         let passed = self.passed.iter().filter(|passed| passed.emptied).map(|passed| passed.node);
         let replaced = self.entries.iter().filter_map(|change| change.before);
         replaced.chain(passed).all(|node| node.changed <= self.began)
     }
 
-    /// Records that an earlier process finalized the changes. The replaced entries may have been touched since then,
-    /// but not while the command ran.
+    /// Records that an earlier process finalized the changes. Any replaced entry that has been touched since then was
+    /// thus not touched while the command was running.
     pub(crate) fn mark_settled(&mut self) {
         self.surveyed = self.began;
     }
 
-    /// Returns the path that has the old content.
+    /// Returns the path at which the old content is found.
     pub(crate) fn old(&self, path: &Path) -> PathBuf {
         self.layered.directory.join(path)
     }
 
-    /// Returns the path that has the new content until it is committed.
+    /// Returns the path at which the new content is found until the commit.
     pub(crate) fn new_content(&self, path: &Path) -> PathBuf {
         self.layered.upper.join(path)
     }
 }
 
 impl Change {
-    /// Returns the kind of the entry if it is the same before and after the command.
+    /// Returns the kind of entry, or `None` if the command replaced the entry with one of another kind.
     pub(crate) fn kind(&self) -> Option<NodeKind> {
         match (&self.before, &self.after) {
             (Some(before), Some(after)) => (before.kind == after.kind).then_some(after.kind),
@@ -209,7 +211,7 @@ impl Change {
         }
     }
 
-    /// Returns whether only the modification time changed.
+    /// Returns whether nothing but the times changed.
     pub(crate) fn is_only_touched(&self) -> bool {
         match (&self.before, &self.after) {
             (Some(before), Some(after)) => {
@@ -219,7 +221,7 @@ impl Change {
         }
     }
 
-    /// Returns the number of other hard links to the file, which still have the old content.
+    /// Returns the number of other hard links to the replaced file. They retain the old content.
     pub(crate) fn other_link_count(&self) -> u64 {
         match (&self.before, &self.after) {
             (Some(before), Some(after))

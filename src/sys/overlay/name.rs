@@ -1,4 +1,4 @@
-//! Serialization of paths in the journal: as text if possible, otherwise as bytes.
+//! Serializes paths in the journal, as text if possible and otherwise as bytes.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ffi::OsStr;

@@ -1,4 +1,4 @@
-//! Node: the state of one path at one point in time.
+//! Nodes, which describe the state of one path at one point in time.
 
 use nix::errno::Errno;
 use nix::fcntl::AtFlags;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 
-/// A file time in seconds and nanoseconds.
+/// A file time as seconds and nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Time(pub i64, pub i64);
 
@@ -16,7 +16,7 @@ pub(crate) enum NodeKind {
     File,
     Directory,
     Link,
-    /// A socket, FIFO or device.
+    /// The entry is a socket, FIFO or device.
     Special,
 }
 
@@ -32,11 +32,11 @@ pub(crate) struct Node {
     /// Number of hard links.
     pub links: u64,
     pub modified: Time,
-    /// Time of the last change of the file, its metadata or its names.
+    /// Time at which the content, metadata or links last changed.
     pub changed: Time,
 }
 
-/// Widens a number whose size depends on the system.
+/// Widens a number whose size differs between systems.
 fn widen<T>(number: impl Into<T>) -> T {
     number.into()
 }
@@ -61,7 +61,7 @@ impl Node {
         }
     }
 
-    /// Returns the state of `name` in a directory without following a symlink; `None` if it does not exist.
+    /// Returns the state of `name` in a directory without following a symlink, or `None` if there is no such entry.
     pub(super) fn at(directory: &OwnedFd, name: &OsStr) -> nix::Result<Option<Self>> {
         match fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(Self::from_stat(&stat))),
@@ -70,15 +70,16 @@ impl Node {
         }
     }
 
-    /// Returns whether the entry is the same, unchanged file. Entries added to or removed from a directory are ignored.
+    /// Returns whether `now` describes the same, unchanged entry. For a directory, entries that were added or removed
+    /// are ignored.
     pub(super) fn is_still(&self, now: &Self) -> bool {
         let same = (self.kind, self.inode) == (now.kind, now.inode);
         same && (self.kind == NodeKind::Directory
             || (self.bytes, self.modified, self.changed) == (now.bytes, now.modified, now.changed))
     }
 
-    /// Compares like `is_still`, but allows names of the same file to be added or removed, which changes the file's own
-    /// change time.
+    /// Compares like `is_still`, but ignores hard links that were added or removed, even though doing so affects the
+    /// file's change time.
     pub(super) fn is_same_except_links(&self, now: &Self) -> bool {
         let attributes = |node: &Self| (node.kind, node.inode, node.bytes, node.mode, node.owners(), node.modified);
         self.is_still(now) || self.links > 1 && attributes(self) == attributes(now)

@@ -1,4 +1,4 @@
-//! Outcome of a commit: the completed steps, and the paths left unchanged.
+//! Outcome of a commit: the number of completed steps, and the paths that are not in the planned state.
 
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -18,7 +18,7 @@ pub(crate) struct LeftoverPath {
     #[serde(with = "super::name")]
     pub path: PathBuf,
     pub why: String,
-    /// Whether the system failed, so that the next recovery retries.
+    /// Whether the step failed with a system error. If so, the next recovery retries it.
     #[serde(default)]
     pub later: bool,
     /// Whether the disk was full.
@@ -36,7 +36,7 @@ impl CommitOutcome {
         self.left.is_empty()
     }
 
-    /// Returns whether no change is left to retry.
+    /// Returns whether there is no step left to retry.
     pub(crate) fn is_over(&self) -> bool {
         self.left.iter().all(|left| !left.later)
     }

@@ -1,4 +1,4 @@
-//! Commit of a part of the changes. Changes that depend on an excluded change are excluded too.
+//! Commits of only some of the changes. Changes that depend on an excluded change are excluded too.
 
 use super::{Change, Changes, Node, NodeKind, RefusalReason, RefusedChange};
 use crate::sys::path::{open_directory, pass_below};
@@ -10,11 +10,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 impl Changes {
-    /// Removes the changes at these paths. Returns the changes that are removed with them, each with the path that
-    /// caused it.
+    /// Removes the changes at these paths. Returns the dependent changes that had to be removed as well, each with the
+    /// path that caused its removal.
     ///
-    /// If a directory is not created, neither are its entries. A directory is kept if one of its entries is kept. Both
-    /// ends of a move happen or neither does, so that nothing is lost.
+    /// If a new directory is excluded, so are its entries. If an entry is excluded from a removal, the directory that
+    /// contains it remains. Either both ends of a move are applied or neither is, so nothing is lost.
     pub(crate) fn without(&mut self, refused: &BTreeSet<PathBuf>) -> Vec<(PathBuf, PathBuf)> {
         if refused.is_empty() {
             return Vec::new();
@@ -31,10 +31,10 @@ impl Changes {
         let mut pending: Vec<PathBuf> = refused.iter().cloned().collect();
         while let Some(path) = pending.pop() {
             let mut more: Vec<&Path> = ends.get(path.as_path()).copied().into_iter().collect();
-            // A directory that would be removed or replaced stays if one of its entries stays.
+            // A directory that would be removed or replaced remains if one of its entries does.
             let goes = |change: &&Change| change.before.is_some_and(|node| node.kind == NodeKind::Directory) && change.clears();
             more.extend(path.ancestors().skip(1).filter(|above| by_path.get(above).is_some_and(goes)));
-            // If a new directory is left out, so are its entries.
+            // If a new directory is excluded, so are its entries.
             let made = |change: &&Change| {
                 change.after.is_some_and(|node| node.kind == NodeKind::Directory)
                     && change.before.is_none_or(|node| node.kind != NodeKind::Directory)
@@ -55,7 +55,7 @@ impl Changes {
         out.into_iter().filter(|(path, because)| path != because).collect()
     }
 
-    /// Removes the changes at these paths, and lists them as not applied.
+    /// Removes the changes at these paths and records them as not applied.
     pub(crate) fn refuse(&mut self, refused: &BTreeSet<PathBuf>) {
         let more = self.without(refused);
         self.unkept.extend(refused.iter().map(|path| RefusedChange { path: path.clone(), why: RefusalReason::Refused }));
@@ -63,7 +63,7 @@ impl Changes {
         self.unkept.sort_by(|left, right| left.path.cmp(&right.path));
     }
 
-    /// Writes different new content of a changed file to the upper directory.
+    /// Replaces the new content of a changed file in the upper directory.
     pub(crate) fn rewrite(&mut self, path: &Path, content: &[u8]) -> io::Result<()> {
         let Ok(at) = self.entries.binary_search_by(|change| change.path.as_path().cmp(path)) else {
             return Err(io::ErrorKind::NotFound.into());
@@ -72,7 +72,7 @@ impl Changes {
         let upper = open_directory(&self.layered.upper)?;
         let parent = pass_below(&upper, path.parent().unwrap_or(Path::new("")))?;
         let name = path.file_name().ok_or_else(missing)?;
-        // The file belongs to the user, regardless of its mode. It gets its final mode with the commit.
+        // The file belongs to the user, whatever its mode. The commit sets its final mode.
         fchmodat(&parent, name, Mode::S_IRUSR | Mode::S_IWUSR, FchmodatFlags::NoFollowSymlink)?;
         let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let mut file = File::from(openat(&parent, name, flags, Mode::empty())?);
@@ -86,15 +86,15 @@ impl Changes {
         Ok(())
     }
 
-    /// Returns the changes at a path and below it.
+    /// Returns the changes at and below a path.
     pub(crate) fn below(&self, path: &Path) -> &[Change] {
         let start = self.entries.partition_point(|change| change.path.as_path() < path);
         let count = self.entries[start..].iter().take_while(|change| change.path.starts_with(path)).count();
         &self.entries[start..start + count]
     }
 
-    /// Keeps hard links consistent: if the first name of a file is excluded, another name becomes the file, and the
-    /// remaining names link to it.
+    /// Preserves hard links. If the first path of a file is excluded, another path takes its place, and the remaining
+    /// paths become links to that one.
     fn keep_links_whole(&mut self, out: &BTreeMap<PathBuf, PathBuf>) {
         let mut instead: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
         for change in &mut self.entries {

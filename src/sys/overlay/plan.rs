@@ -1,4 +1,4 @@
-//! Steps that bring a directory to the state created by the command. Each step is idempotent.
+//! Steps that bring a directory into the state that the command produced. Each step is idempotent.
 
 use super::node::{Node, NodeKind, Time};
 use super::{Change, Changes};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Location of a new entry before it is moved to its path.
+/// Where new content is found before it is moved to its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Source {
     /// At the same path in the upper directory.
@@ -42,13 +42,13 @@ impl Step {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum StepAction {
-    /// Allows the owner to change entries of the directory until it gets its final mode.
+    /// Gives the owner full access to the directory until it receives its final mode.
     Open { inode: u64 },
-    /// Removes the old entry; a directory is empty at this point.
+    /// Removes the old entry. If the entry is a directory, it is empty by then.
     Remove { before: Node },
-    /// Creates an empty directory at a path without an entry.
+    /// Creates an empty directory at a path where no entry exists.
     Directory { number: usize },
-    /// Creates a file or symlink, or replaces the old entry.
+    /// Moves a file or symlink into place, replacing the old entry if there is one.
     Place { source: Source, before: Option<Node> },
     /// Creates a hard link.
     Link {
@@ -57,11 +57,11 @@ pub(super) enum StepAction {
         number: usize,
         before: Option<Node>,
     },
-    /// Sets mode, owner and time. The inode of a new directory becomes known when it is created.
+    /// Sets the mode, owner and time. The inode of a new directory is not known until it has been created.
     Dress { before: Option<Node>, number: Option<usize>, mode: u32, owner: u32, group: u32, modified: Option<Time> },
 }
 
-/// Returns all steps for the changes of one directory, in order.
+/// Returns every step needed to apply the changes to one directory, in order.
 pub(super) fn steps(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> Vec<Step> {
     let opened = directories_to_open(changes, may_write);
     let mut steps: Vec<Step> =
@@ -100,7 +100,7 @@ pub(super) fn steps(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> Vec
             continue;
         }
         let before = change.before.filter(|_| number.is_none());
-        // If others add entries to a directory in the meantime, its time stays.
+        // The time of an existing directory is not set, because other programs may add entries to it.
         let modified = (after.kind == NodeKind::File || number.is_some()).then_some(after.modified);
         let (mode, owner, group) = (after.mode, after.owner, after.group);
         dressed.insert(change.path.clone(), StepAction::Dress { before, number, mode, owner, group, modified });
@@ -133,7 +133,7 @@ fn place_action(
     })
 }
 
-/// Returns the directories that must be opened because the owner cannot write to them now.
+/// Returns the directories that must be made writable first, because their owner has no write permission.
 fn directories_to_open(changes: &Changes, may_write: &dyn Fn(&Path) -> bool) -> BTreeMap<PathBuf, Node> {
     if Uid::effective().is_root() {
         return BTreeMap::new();

@@ -1,12 +1,12 @@
-//! Check that the directory of a view belongs to this user.
+//! Checks that the directory of a view belongs to the current user.
 
 use nix::unistd::geteuid;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Checks that a path is a directory that only this user can use. Another user may have written the records in any other
-/// directory, and they name the files that are read.
+/// Checks that a path is a directory that only the current user can access. In any other directory, another user could
+/// have forged the records, which contain the paths of files that aye reads.
 ///
 /// # Errors
 /// Returns an error if the path is anything else.

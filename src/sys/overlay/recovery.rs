@@ -1,4 +1,4 @@
-//! Recovery of a commit after an interruption: performs the remaining steps of its journal.
+//! Recovers an interrupted commit by performing the remaining steps in its journal.
 
 use super::apply::{CommitHooks, FaultHook, apply};
 use super::journal::{
@@ -10,8 +10,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Finishes a commit that was started in this directory, and returns its outcome; `None` if none was started. Must be
-/// called again after an interruption, or if there are steps left to retry.
+/// Finishes a commit that was started from this directory and returns its outcome, or `None` if no commit was started.
+/// Must be called again if it is interrupted, or if there are steps left to retry.
 pub(crate) fn recover(preview: &Path) -> io::Result<Option<CommitOutcome>> {
     recover_with_hook(preview, &mut || Ok(()))
 }

@@ -1,4 +1,4 @@
-//! Rename detection: finds new files that are old files under another name.
+//! Rename detection: finds new files that are deleted files moved to another path.
 
 use super::compare::same_bytes;
 use super::{Change, Changes, Node, NodeKind, Time};
@@ -11,13 +11,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of bytes read for the comparison. Beyond it, a move is shown as a new and a deleted file.
+/// Maximum number of bytes to read for comparisons. Beyond this limit, a move is shown as a new file and a deleted one.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
-/// Maximum number of deleted files with which a new file is compared.
+/// Maximum number of deleted files to compare with each new file.
 const MAX_TRIES: usize = 8;
 
-/// Marks a new file that has the content of a deleted one as moved. Of several candidates, one with the same time and name
-/// is preferred.
+/// Marks a new file as moved if its content is that of a deleted file. Among several candidates, one with the same time
+/// and name is preferred.
 pub(super) fn find(changes: &mut Changes, upper: &OwnedFd, lower: &OwnedFd) -> io::Result<()> {
     let entries = &changes.entries;
     let mut deleted: HashMap<(NodeKind, u64), Candidates<'_>> = HashMap::new();
@@ -65,7 +65,8 @@ pub(super) fn find(changes: &mut Changes, upper: &OwnedFd, lower: &OwnedFd) -> i
     Ok(())
 }
 
-/// Indexes of deleted entries of the same kind and size. Looking one up takes about the same time among many.
+/// Indexes of the deleted entries that have the same kind and size. A lookup takes about the same time however many
+/// there are.
 #[derive(Default)]
 struct Candidates<'a> {
     by_time: BTreeSet<(Time, &'a OsStr, usize)>,
@@ -83,8 +84,7 @@ impl<'a> Candidates<'a> {
         self.by_name.remove(&(name, index));
     }
 
-    /// Returns the entries to compare with: first those with the same time and name, then those with the same time, then
-    /// those with the same name, then others.
+    /// Returns the entries to compare, in this order: same time and name, same time, same name, any others.
     fn best(&self, modified: Time, name: &'a OsStr) -> Vec<usize> {
         let both = self.by_time.range((modified, name, 0)..=(modified, name, usize::MAX));
         let time = self.by_time.range((modified, OsStr::new(""), 0)..).take_while(|(time, ..)| *time == modified);
@@ -104,7 +104,8 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// Returns whether a file can be recognized as moved. Empty files cannot, because they are all equal.
+/// Returns whether a move of such an entry can be detected. Moves of empty files cannot, because all empty files are
+/// equal.
 fn is_moved_kind(kind: NodeKind, bytes: u64) -> bool {
     match kind {
         NodeKind::File => bytes > 0,
@@ -129,8 +130,8 @@ fn is_same(after: Node, new: (&OwnedFd, &Path), old: (&OwnedFd, &Path)) -> io::R
 }
 
 impl Changes {
-    /// Returns renamed directories as pairs of old and new path: all entries of the old directory are at the same
-    /// relative path in the new one, and there are no others.
+    /// Returns the renamed directories as pairs of old and new paths. Every entry of the old directory must be at the
+    /// same relative path in the new one, which must contain no other entries.
     pub(crate) fn moved_directories(&self) -> Vec<(PathBuf, PathBuf)> {
         if self.entries.iter().all(|change| change.moved_from.is_none()) {
             return Vec::new();
@@ -176,7 +177,7 @@ impl Changes {
 }
 
 impl Change {
-    /// Returns whether the change creates or deletes a directory or an empty file.
+    /// Returns whether the change affects a directory or an empty file, whose moves are not detected.
     fn is_plain_end(&self) -> bool {
         self.before
             .or(self.after)

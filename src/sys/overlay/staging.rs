@@ -1,4 +1,4 @@
-//! Staging: content is prepared on its target file system, synced, and freed of overlayfs marks.
+//! Staging: prepares content on its target file system, strips overlayfs markers from it, and syncs it.
 
 use super::node::Node;
 use super::plan::{Source, Step, StepAction};
@@ -16,14 +16,15 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Number of files or directories above which the whole file system is synced, which may also write data of other
-/// programs.
+/// Number of files or directories above which the whole file system is synced instead, even though that may also write
+/// other programs' data.
 pub(super) const MAX_SINGLE_SYNCS: usize = 64;
-/// Number of files that are synced concurrently, so that the file system writes them together.
+/// Number of threads that sync files concurrently, which lets the file system batch the writes.
 const CONCURRENT_SYNCS: usize = 8;
 const CHUNK: usize = 1024 * 1024;
 
-/// Returns whether a rename between the directories can work. The kernel compares the mounts before it looks up a name.
+/// Returns whether files can be renamed between the directories. To find out, renames an entry that does not exist: the
+/// kernel compares the mounts before it looks up the name.
 pub(super) fn is_same_mount(from: &OwnedFd, to: &OwnedFd) -> bool {
     let nothing = format!(".aye-{}", uuid::Uuid::new_v4().simple());
     let same_device = fstat(from).ok().map(|stat| stat.st_dev) == fstat(to).ok().map(|stat| stat.st_dev);
@@ -84,7 +85,7 @@ pub(super) fn stage(
     if alone { sync_each(&unsynced) } else { sync_all(if copies { stage } else { upper }) }
 }
 
-/// Syncs exactly these files, concurrently.
+/// Syncs only these files, several of them concurrently.
 fn sync_each(files: &[File]) -> io::Result<()> {
     let each = files.len().div_ceil(CONCURRENT_SYNCS).max(1);
     std::thread::scope(|scope| {
@@ -101,11 +102,11 @@ fn sync_each(files: &[File]) -> io::Result<()> {
     })
 }
 
-/// Syncs the names in a directory, if the file system supports that.
+/// Syncs a directory's entries, if the file system supports that.
 pub(super) fn sync_names(directory: &OwnedFd) -> io::Result<()> {
     let readable = match openat(directory, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty()) {
         Ok(readable) => File::from(readable),
-        // It may be closed again by now. Its changes are written with those around it, or a little later.
+        // The directory may already have its final mode, which prevents reading it. Its changes are then written later.
         Err(Errno::EACCES) => return Ok(()),
         Err(errno) => return Err(errno.into()),
     };
@@ -115,7 +116,7 @@ pub(super) fn sync_names(directory: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Opens the directories of the upper directory from which entries are moved.
+/// Makes the upper directories that entries are moved out of writable.
 fn open_parents(upper: &OwnedFd, steps: &[Step]) -> io::Result<()> {
     if Uid::effective().is_root() {
         return Ok(());
@@ -146,7 +147,7 @@ pub(super) fn sync_all(directory: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a file of the upper directory, regardless of its mode.
+/// Opens a file in the upper directory even if its mode does not permit that.
 fn open_mine(upper: &OwnedFd, path: &Path, after: &Node) -> io::Result<File> {
     let (parent, name) = open_parent_of(upper, path)?;
     if after.mode & 0o600 != 0o600 && !Uid::effective().is_root() {
@@ -161,14 +162,14 @@ fn open_parent_of<'a>(root: &OwnedFd, path: &'a Path) -> io::Result<(OwnedFd, &'
     Ok((pass_below(root, path.parent().unwrap_or(Path::new("")))?, name))
 }
 
-/// Returns the file whose attributes a changed or moved file takes over.
+/// Returns the location of the old file from which a changed or moved file inherits its attributes.
 fn open_previous<'a>(lower: &OwnedFd, change: &'a Change) -> Option<(OwnedFd, &'a OsStr)> {
     let was_file = change.before.is_some_and(|before| before.kind == NodeKind::File);
     let path = change.moved_from.as_deref().or(was_file.then_some(change.path.as_path()))?;
     open_parent_of(lower, path).ok()
 }
 
-/// Removes the marks of overlayfs, and sets the attributes of the old file and the final mode.
+/// Removes overlayfs markers, then sets the old file's attributes and the final mode.
 fn clean(file: &File, before: Option<(&OwnedFd, &OsStr)>, after: &Node) -> io::Result<()> {
     fchmod(file, Mode::S_IRUSR | Mode::S_IWUSR)?;
     xattr::strip(file)?;
@@ -176,7 +177,8 @@ fn clean(file: &File, before: Option<(&OwnedFd, &OsStr)>, after: &Node) -> io::R
     Ok(fchmod(file, Mode::from_bits_truncate(after.mode as libc::mode_t))?)
 }
 
-/// Copies a file or symlink with its times, its holes, and the attributes of the old file. Returns the files to sync.
+/// Copies a file or symlink, preserving its times, its holes and the old file's attributes. Returns the file if it must
+/// be synced.
 fn copy(
     upper: &OwnedFd,
     (path, before): (&Path, Option<(&OwnedFd, &OsStr)>),
@@ -220,7 +222,7 @@ fn set_modified(file: &File, after: &Node) -> io::Result<()> {
     Ok(nix::sys::stat::futimens(file, &TimeSpec::UTIME_OMIT, &modified)?)
 }
 
-/// Copies only the parts of a file that are not holes.
+/// Copies a file's content, skipping holes.
 fn copy_content(from: &mut File, to: &mut File, bytes: u64) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
     let mut at = 0;
@@ -242,7 +244,7 @@ fn copy_content(from: &mut File, to: &mut File, bytes: u64) -> io::Result<()> {
     to.set_len(bytes)
 }
 
-/// Returns the next range of a file from `at` that is not a hole.
+/// Returns the next range, starting at or after `at`, that is not a hole, or `None` if only holes follow.
 fn data(file: &File, at: u64, bytes: u64) -> io::Result<Option<(u64, u64)>> {
     if at >= bytes {
         return Ok(None);

@@ -1,6 +1,6 @@
-//! Survey of an upper directory, compared with the real one.
+//! Surveys an upper directory and compares it with the real directory.
 //!
-//! Its duration depends on the number of changes. In the real directory, only deleted entries are listed.
+//! The time this takes depends on the number of changes. In the real directory, only deleted directories are listed.
 
 use super::content;
 use super::node::{Node, NodeKind, Time};
@@ -21,17 +21,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const LISTING: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY);
-/// Name of the file whose change time is the time when the view was created.
+/// Name of the file whose change time records when the view was created.
 const MARK: &str = "began";
-/// Mode that the survey gives to unreadable directories of the upper directory.
+/// Mode that the survey gives to directories in the upper directory that are not readable.
 pub(super) const OPENED: u32 = 0o700;
-/// Number of entries whose states are in memory at a time, so that the limit for changes also limits the memory.
+/// Number of entries whose states are in memory at a time, so the limit on changes also limits memory use.
 const WINDOW_ITEMS: usize = 64 * CHUNK_ITEMS;
-/// Tolerance between the clocks of different file systems.
+/// Tolerated difference between the clocks of file systems.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Returns the current time according to files created in `directory`. Later changes have a later time. Must be called
-/// before the view is created.
+/// Returns the current time according to the file system that contains `directory`. Any later change has a later time.
+/// Must be called before the view is created.
 pub(crate) fn mark(directory: &Path) -> io::Result<Time> {
     let parent = open_directory(directory)?;
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -39,15 +39,16 @@ pub(crate) fn mark(directory: &Path) -> io::Result<Time> {
     Ok(Node::from_stat(&fstat(&file)?).changed)
 }
 
-/// Returns the time that `mark` returned for this directory; `None` if it was not called.
+/// Returns the time that [`mark`] returned for this directory, or `None` if it was not called.
 pub(crate) fn marked(directory: &Path) -> Option<Time> {
     let parent = open_directory(directory).ok()?;
     let node = Node::at(&parent, OsStr::new(MARK)).ok()??;
     (node.kind == NodeKind::File).then_some(node.changed)
 }
 
-/// Returns the command's changes in one directory since `began`. Its only side effect is that unreadable directories of
-/// the upper directory become readable; `Changes::restore_modes_from` hides this from the next survey.
+/// Returns the changes that the command has made in one directory since `began`. The only side effect is that
+/// unreadable directories in the upper directory become readable, which `Changes::restore_modes_from` corrects in the
+/// result of the next survey.
 pub(crate) fn changes(layered: &LayeredDirectory, began: Time) -> io::Result<Changes> {
     changes_with_progress(layered, began, &|_| {})
 }
@@ -93,14 +94,14 @@ pub(crate) fn changes_with_progress(layered: &LayeredDirectory, began: Time, pro
     Ok(changes)
 }
 
-/// Part of the real directory that is visible through a directory of the upper one.
+/// How much of the real directory is visible through a directory in the upper directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Below {
-    /// Everything except covered entries.
+    /// Every entry of the real directory, unless the upper directory has an entry with the same name.
     Seen,
-    /// No entries, although the directory exists.
+    /// No entries, although the real directory exists.
     Hidden,
-    /// The directory does not exist.
+    /// The real directory does not exist.
     Nothing,
 }
 
@@ -156,7 +157,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Records entries of the real directory that are no longer visible.
+    /// Records the deletion of entries in the real directory that the command no longer sees.
     fn record_hidden(&mut self, path: &Path, covered: &BTreeSet<OsString>) -> io::Result<()> {
         let Some(lower) = self.open_lower(path)? else { return Ok(()) };
         for name in names(&lower)?.iter().filter(|name| !covered.contains(*name)) {
@@ -215,20 +216,20 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Returns whether the directory was created or renamed after the command began. Its times have changed then, but
-    /// not its entries.
+    /// Returns whether the directory changed after the command began. Its change time, unlike its entries, also changes
+    /// when the directory is created or renamed.
     fn is_from_run(&self, node: &Node) -> bool {
         node.changed > self.changes.began
     }
 
-    /// Returns whether entries were added to the parent directory since then, so that an entry may belong to a
-    /// different directory from the one that the command used.
+    /// Returns whether the parent directory changed after the command began. If so, the path may now lead to a
+    /// different directory than the one that the command used.
     fn is_refilled(&self, path: &Path) -> bool {
         let above = open_below(&self.lower, path.parent().unwrap_or(Path::new("")), LISTING);
         above.ok().and_then(|above| fstat(&above).ok()).is_none_or(|stat| Node::from_stat(&stat).modified > self.changes.began)
     }
 
-    /// Records the deletion of a path and everything below it.
+    /// Records the deletion of a path and of everything below it.
     fn record_deletion(&mut self, path: PathBuf, before: Node) -> io::Result<()> {
         let mut pending = vec![(path, before)];
         while let Some((path, before)) = pending.pop() {
@@ -261,7 +262,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Opens a directory of the real tree. Its entries must be accessible, even if they are only looked up.
+    /// Opens a directory in the real tree. It must be possible to look up its entries, and not only to list them.
     fn open_lower(&mut self, path: &Path) -> io::Result<Option<OwnedFd>> {
         let why = match open_below(&self.lower, path, LISTING) {
             Ok(directory) if can_traverse(&directory) => return Ok(Some(directory)),
@@ -273,7 +274,7 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    /// Opens a directory of the upper tree, which belongs to the user regardless of its mode.
+    /// Opens a directory in the upper tree even if its mode does not permit that, since it belongs to the user.
     fn open_upper(&self, path: &Path) -> nix::Result<OwnedFd> {
         match open_below(&self.upper, path, LISTING) {
             Ok(directory) if !can_traverse(&directory) => {}
@@ -293,7 +294,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Checks whether this number of further changes can be recorded.
+    /// Returns an error if this many further changes would exceed the limit.
     fn check_count(&self, more: usize) -> io::Result<()> {
         if self.changes.entries.len() + more > MAX_ENTRIES {
             return Err(io::Error::other(format!("the command changed more than {MAX_ENTRIES} files; run it without a preview")));
@@ -306,14 +307,14 @@ impl Walk<'_> {
     }
 }
 
-/// State of one entry before and after the command.
+/// State of an entry before and after the command.
 struct EntryState {
     before: Option<Node>,
-    /// State in the upper directory; `None` if the entry was deleted.
+    /// State in the upper directory, or `None` if the entry was deleted.
     after: Option<Node>,
 }
 
-/// Reads the states of these entries of a directory, in their order.
+/// Reads the states of these directory entries, in the same order.
 fn entry_states(names: &[OsString], upper: &OwnedFd, lower: Option<&OwnedFd>) -> impl Iterator<Item = nix::Result<EntryState>> {
     for_each_name(names, move |name| {
         let before = lower.map_or(Ok(None), |lower| Node::at(lower, name))?;
@@ -322,7 +323,7 @@ fn entry_states(names: &[OsString], upper: &OwnedFd, lower: Option<&OwnedFd>) ->
     })
 }
 
-/// Reads the state of each entry of a directory. Many entries are read on several threads.
+/// Applies `read` to each directory entry, using several threads if there are many.
 fn for_each_name<T: Send>(
     names: &[OsString],
     read: impl Fn(&OsStr) -> nix::Result<T> + Sync,
@@ -331,7 +332,7 @@ fn for_each_name<T: Send>(
     parallel::map(names.chunks(CHUNK_ITEMS), read_all).into_iter().flatten()
 }
 
-/// Gives a moved file the attributes of its old path.
+/// Compares the attributes of moved files with those at their old paths, rather than with those at their new ones.
 fn keep_attributes_of_moved(entries: &mut [Change], upper: &OwnedFd, lower: &OwnedFd) {
     for change in entries.iter_mut().filter(|change| change.lost_attributes) {
         let Some(from) = &change.moved_from else { continue };
@@ -343,8 +344,8 @@ fn keep_attributes_of_moved(entries: &mut [Change], upper: &OwnedFd, lower: &Own
     }
 }
 
-/// Returns whether entries of the directory can be accessed, not only listed. Looking up `.` fails without this
-/// permission.
+/// Returns whether a directory's entries can be accessed, not only listed. Without that permission, looking up `.`
+/// fails.
 fn can_traverse(directory: &OwnedFd) -> bool {
     nix::unistd::faccessat(directory, ".", AccessFlags::X_OK, AtFlags::AT_EACCESS).is_ok()
 }
@@ -364,7 +365,7 @@ fn change(path: PathBuf, before: Option<Node>, after: Option<Node>, same_content
     }
 }
 
-/// Returns whether an entry is a whiteout. Overlayfs marks deletions with device 0:0.
+/// Returns whether an entry is a whiteout: a device with the number 0:0, by which overlayfs marks a deletion.
 fn is_whiteout(stat: &FileStat) -> bool {
     stat.st_mode & libc::S_IFMT == libc::S_IFCHR && stat.st_rdev == 0
 }
@@ -374,7 +375,7 @@ fn is_as_it_was(before: &Node, after: &Node) -> bool {
     same && (after.kind == NodeKind::Link || (before.mode, before.modified) == (after.mode, after.modified))
 }
 
-/// Removes entries that are unchanged since before the command. Attributes that were set without effect are listed as
+/// Removes entries that the command left unchanged. If it set attributes on them, that is recorded as a change that is
 /// not applied.
 fn drop_unchanged(changes: &mut Changes) {
     let unkept = &mut changes.unkept;
@@ -391,9 +392,11 @@ fn drop_unchanged(changes: &mut Changes) {
     });
 }
 
-/// Chooses the first name of each file, preferably one with its old content. The other names become hard links to it.
+/// Chooses a leading path for each file with several hard links, preferably one that already had the content. The
+/// file's other paths become hard links to it.
 fn name_links(entries: &mut [Change]) {
-    // Paths of each file of the upper directory with several hard links, and whether the path still has its old content.
+    // Paths of each file in the upper directory with several hard links, and whether the content at the path is
+    // unchanged.
     let mut groups: HashMap<u64, Vec<(PathBuf, bool)>> = HashMap::new();
     for change in entries.iter() {
         if let Some(after) = change.after.filter(|after| after.kind == NodeKind::File && after.links > 1) {

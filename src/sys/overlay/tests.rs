@@ -12,7 +12,7 @@ use std::process::Command;
 use std::{fs, io};
 use tempfile::TempDir;
 
-/// A real directory with some files, and the directory for a view of it.
+/// A real directory that contains some files, and a directory for a view of it.
 struct Place {
     _directory: TempDir,
     lower: PathBuf,
@@ -40,13 +40,13 @@ impl Place {
         LayeredDirectory { directory: self.lower.clone(), upper: self.preview.join("upper"), work: self.preview.join("work") }
     }
 
-    /// Runs a line in a view of the directory, and returns the tree visible at the end; `None` if views are not
-    /// supported.
+    /// Runs a shell line in a view of the directory. Returns the tree visible once it has ended, or `None` if views are
+    /// not supported.
     fn view(&self, line: &str) -> Option<Tree> {
         self.view_and(line, LIST)
     }
 
-    /// Runs a line without reading the whole tree.
+    /// Runs a shell line in a view without reading the whole tree.
     fn view_only(&self, line: &str) -> Option<Tree> {
         self.view_and(line, "true")
     }
@@ -67,7 +67,7 @@ impl Place {
         Some(Tree::read(&ran.stdout))
     }
 
-    /// Returns the tree of the real directory.
+    /// Returns the real directory's tree.
     fn tree(&self) -> Tree {
         tree(&self.lower)
     }
@@ -86,7 +86,7 @@ fn commit_at_pace(preview: &Path, all: &[Changes], pace: FaultHook<'_>) -> Resul
     commit_with_hooks(preview, all, CommitHooks { pace, progress: &|_| {} })
 }
 
-/// Returns the tree, as seen by a user who can access all of its directories.
+/// Returns the tree as seen by a user who can access every directory in it.
 fn tree(directory: &Path) -> Tree {
     Tree::read(&Command::new("unshare").args(["-Ur", "bash", "-c", LIST]).current_dir(directory).output().unwrap().stdout)
 }
@@ -94,7 +94,7 @@ fn tree(directory: &Path) -> Tree {
 const LIST: &str =
     "find . -mindepth 1 -printf '%P\\t%y\\t%m\\t%s\\t%l\\t%T@\\n'; find . -type f -printf '%P\\0' | xargs -r -0 cksum";
 
-/// Every entry with its kind, mode, size, link and time; every file with a checksum.
+/// Every entry with its kind, mode, size, link target and time, and a checksum if it is a file.
 #[derive(Debug, PartialEq, Eq, Clone)]
 struct Tree(BTreeSet<String>);
 
@@ -109,7 +109,7 @@ impl Tree {
     }
 }
 
-/// Removes sizes and times of directories, which depend on the file system, and modes of symlinks.
+/// Removes what may differ between systems: the sizes and times of directories, and the modes of symlinks.
 fn tree_line(line: &str) -> String {
     let fields: Vec<&str> = line.split('\t').collect();
     match fields.as_slice() {
@@ -123,7 +123,7 @@ fn paths(changes: &Changes) -> Vec<String> {
     changes.entries().iter().map(|change| change.path.display().to_string()).collect()
 }
 
-/// Returns temporary files that aye has left behind.
+/// Returns the names of any temporary files that aye has left behind.
 fn own_names(directory: &Path) -> Vec<String> {
     let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
     names.filter(|name| name.starts_with(".aye")).collect()
@@ -138,7 +138,7 @@ fn fill(lower: &Path) {
     fs::set_permissions(lower.join("ro"), fs::Permissions::from_mode(0o444)).unwrap();
 }
 
-/// Lines that cover nearly every operation on files.
+/// Shell lines that together exercise nearly every file operation.
 const LINES: &[&str] = &[
     "echo new > n; echo more >> a; rm b",
     "rm -r d; mkdir d; echo x > d/x",
@@ -231,7 +231,7 @@ fn an_interrupted_partial_commit_is_finished_with_the_same_changes() {
     }
 }
 
-/// Returns the attributes of a path that a command can set.
+/// Returns those attributes of a path that a command can set.
 fn attributes(path: &Path) -> Vec<(String, Vec<u8>)> {
     let mut list = vec![0; 1024];
     let length = rustix::fs::listxattr(path, &mut list[..]).unwrap();
@@ -288,13 +288,13 @@ fn a_second_survey_keeps_the_modes_that_the_first_one_found() {
     fs::create_dir(&made).unwrap();
     fs::set_permissions(&made, fs::Permissions::from_mode(0o050)).unwrap();
     let first = changes(&place.layered(), place.began).unwrap();
-    // The first survey did this, unless the user may read everything.
+    // The first survey has made the directory readable, unless the user may read everything.
     fs::set_permissions(&made, fs::Permissions::from_mode(0o700)).unwrap();
     let mut second = changes(&place.layered(), place.began).unwrap();
     second.restore_modes_from(&first);
     let modes = |changes: &Changes| changes.entries().iter().map(|change| change.after.unwrap().mode).collect::<Vec<_>>();
     assert_eq!((modes(&first), modes(&second)), (vec![0o050], vec![0o050]));
-    // A mode that was set after the first survey is a change.
+    // A mode that is set after the first survey is a change.
     fs::set_permissions(&made, fs::Permissions::from_mode(0o750)).unwrap();
     let mut third = changes(&place.layered(), place.began).unwrap();
     third.restore_modes_from(&first);

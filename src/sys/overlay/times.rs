@@ -1,4 +1,5 @@
-//! Modification times that build tools compare: those of applied files, and of files whose changes were discarded.
+//! Modification times, which build tools compare: those of files whose changes were applied, and those of files whose
+//! changes were discarded.
 
 use super::Changes;
 use super::node::{Node, NodeKind, Time};
@@ -12,8 +13,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Sets all new and changed files to the current time, except those in the directories `except`, which are relative
-/// paths.
+/// Sets the modification time of every new or changed file to the current time, except for files below the directories
+/// `except`, which are relative paths.
 pub(crate) fn set_current_times(changes: &mut Changes, except: &[PathBuf]) -> io::Result<()> {
     let upper = open_directory(&changes.layered.upper)?;
     let is_meant = |path: &Path| !except.iter().any(|directory| path.starts_with(directory));
@@ -26,9 +27,9 @@ pub(crate) fn set_current_times(changes: &mut Changes, except: &[PathBuf]) -> io
     Ok(())
 }
 
-/// Sets the real files that the changes replace or delete to the current time, so that no build output from their
-/// discarded content appears newer. `is_discarded`: selects the changes by path. Files that cannot be touched are
-/// skipped.
+/// Sets the modification time of every real file that a discarded change would have replaced or deleted to the current
+/// time, so build output made from the discarded content never appears newer. `is_discarded` selects the changes by
+/// path. Files that cannot be touched are skipped.
 pub(crate) fn touch_replaced(changes: &Changes, is_discarded: impl Fn(&Path) -> bool) -> io::Result<()> {
     let lower = open_directory(&changes.layered.directory)?;
     let is_file = |node: Option<Node>| node.is_some_and(|node| node.kind == NodeKind::File);
@@ -40,7 +41,8 @@ pub(crate) fn touch_replaced(changes: &Changes, is_discarded: impl Fn(&Path) -> 
     Ok(())
 }
 
-/// Sets a regular file to the current time, and returns its new state; `None` if there is no such file.
+/// Sets the modification time of a regular file to the current time. Returns the file's new state, or `None` if there
+/// is no such file.
 fn touch(directory: &OwnedFd, path: &Path) -> io::Result<Option<Node>> {
     let Ok(parent) = pass_below(directory, path.parent().unwrap_or(Path::new(""))) else { return Ok(None) };
     let name: &OsStr = path.file_name().unwrap_or_default();
@@ -52,7 +54,7 @@ fn touch(directory: &OwnedFd, path: &Path) -> io::Result<Option<Node>> {
 }
 
 /// Returns whether a directory or its contents changed, or may have changed, after this time. Examines at most `left`
-/// entries.
+/// entries and reduces `left` by the number examined.
 pub(crate) fn changed_after(directory: &Path, time: Time, left: &mut usize) -> bool {
     let Ok(root) = open_directory(directory) else { return false };
     let mut open = vec![PathBuf::from(".")];

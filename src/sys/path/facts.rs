@@ -1,4 +1,4 @@
-//! Facts about a directory entry besides its content.
+//! Facts about a directory entry other than its content.
 
 use super::{open_parent, read_link};
 use nix::fcntl::AtFlags;
@@ -25,9 +25,9 @@ pub(crate) enum EntryKind {
 pub(crate) struct Facts {
     pub sort: EntryKind,
     pub bytes: u64,
-    /// Allocated space on disk in bytes.
+    /// Space allocated on disk, in bytes.
     pub allocated: u64,
-    /// The twelve mode bits of `chmod`.
+    /// The twelve mode bits that `chmod` can set.
     pub mode: u32,
     pub owner: (u32, Option<String>),
     pub group: (u32, Option<String>),
@@ -35,13 +35,13 @@ pub(crate) struct Facts {
     pub names: u64,
     pub modified: Option<SystemTime>,
     pub accessed: Option<SystemTime>,
-    /// Time of the last change of mode, owner or names.
+    /// Time at which the content, mode, owner or links last changed.
     pub changed: Option<SystemTime>,
-    /// Target of a symlink.
+    /// Target of the symlink, if the entry is one.
     pub says: Option<OsString>,
 }
 
-/// Returns the facts about `real`; the path to it must be free of symlinks.
+/// Returns the facts about the entry at `real`, whose parent directories must be free of symlinks.
 #[cfg_attr(target_os = "linux", expect(clippy::useless_conversion, reason = "these numbers are narrower on other systems"))]
 pub(crate) fn facts(real: &Path) -> io::Result<Facts> {
     let stat = match open_parent(real) {

@@ -1,4 +1,4 @@
-//! Path resolution: symlinks are followed in the same way as by the kernel, and no file is opened.
+//! Path resolution: follows symlinks as the kernel does, without opening any file.
 
 mod facts;
 mod open;
@@ -19,14 +19,14 @@ use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-/// Maximum length of a path in the kernel, including the final NUL.
+/// Maximum length in bytes of a path in the kernel, including the final NUL.
 const MAX_PATH_BYTES: usize = 4096;
-/// Maximum length of one name in bytes.
+/// Maximum length in bytes of a single name in a path.
 const MAX_NAME_BYTES: usize = 255;
-/// Number of symlinks after which a path counts as a loop, as in the kernel.
+/// Number of symlinks that may be followed before a path is considered a loop, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// Kind of the entry at the end of a path.
+/// Kind of entry found at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PathKind {
     File {
@@ -35,7 +35,7 @@ pub(crate) enum PathKind {
     Directory,
     Missing,
     Special,
-    /// Symlink; only if the path itself was requested and not its target.
+    /// A symlink. Occurs only if the path itself was requested rather than its target.
     Link {
         bytes: u64,
     },
@@ -44,10 +44,10 @@ pub(crate) enum PathKind {
 /// A path with all symlinks resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ResolvedPath {
-    /// Absolute path without `.` and `..`, with symlinks in its existing part resolved.
+    /// Absolute path without `.` and `..`. All symlinks in the part that exists are resolved.
     pub real: PathBuf,
     pub kind: PathKind,
-    /// Whether the path ended in a slash or a dot, and therefore means a directory.
+    /// Whether the path ended in a slash or a dot, and therefore refers to a directory.
     pub names_directory: bool,
     /// Whether a symlink was followed.
     pub through_links: bool,
@@ -77,7 +77,8 @@ pub(crate) enum PathError {
     Unreadable { path: PathBuf, message: String },
 }
 
-/// Returns the absolute path based on the text alone: expands `~` and `workspace` without accessing the disk.
+/// Makes a path absolute by its text alone: expands `~` and joins a relative path to `workspace`. Does not access the
+/// disk.
 fn absolute(given: &str, workspace: &Path, home: Option<&Path>) -> Result<PathBuf, PathError> {
     if given.is_empty() {
         return Err(PathError::Empty);
@@ -104,7 +105,7 @@ fn absolute(given: &str, workspace: &Path, home: Option<&Path>) -> Result<PathBu
     Ok(path)
 }
 
-/// Returns the path without `.` and `..`, based on the text alone, as if there were no symlinks.
+/// Returns the absolute path without `.` and `..`, derived from the text alone, as if there were no symlinks.
 pub(crate) fn lexical(given: &str, workspace: &Path, home: Option<&Path>) -> Result<PathBuf, PathError> {
     let mut real = PathBuf::from("/");
     for component in absolute(given, workspace, home)?.components() {
@@ -119,17 +120,18 @@ pub(crate) fn lexical(given: &str, workspace: &Path, home: Option<&Path>) -> Res
     Ok(real)
 }
 
-/// Follows every symlink of `given`. `..` is resolved after the symlink before it. Missing parts stay as written.
+/// Resolves every symlink in `given`. A `..` is applied after the symlink before it has been resolved. Components that
+/// do not exist are left as written.
 pub(crate) fn resolve(given: &str, workspace: &Path, home: Option<&Path>) -> Result<ResolvedPath, PathError> {
     walk(given, workspace, home, Last::Followed)
 }
 
-/// Resolves like `resolve`, but does not follow a final symlink unless a slash follows it.
+/// Resolves a path like [`resolve`], but does not follow a final symlink unless the path ends in a slash.
 pub(crate) fn resolve_entry(given: &str, workspace: &Path, home: Option<&Path>) -> Result<ResolvedPath, PathError> {
     walk(given, workspace, home, Last::Kept)
 }
 
-/// Handling of a symlink at the end of a path.
+/// How to handle a symlink at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     Followed,
@@ -151,11 +153,11 @@ fn walk(given: &str, workspace: &Path, home: Option<&Path>, last: Last) -> Resul
     Ok(ResolvedPath { real: walk.real, kind: walk.kind, names_directory, through_links: walk.links > 0 })
 }
 
-/// State of resolving one path.
+/// State while a path is being resolved.
 struct PathWalk {
     real: PathBuf,
     kind: PathKind,
-    /// Names still to be resolved, in reverse order.
+    /// Names that are still to be resolved, in reverse order.
     pending: Vec<OsString>,
     links: usize,
     last: Last,
@@ -187,7 +189,7 @@ impl PathWalk {
         }
         match stat_entry(&next)? {
             Some(metadata) if metadata.file_type().is_symlink() => {
-                // The last component comes after all components that earlier symlinks have added.
+                // This is the last component only if earlier symlinks have left no components to resolve.
                 if self.last == Last::Kept && self.pending.is_empty() {
                     self.kind = PathKind::Link { bytes: metadata.len() };
                     self.real = next;
@@ -225,12 +227,13 @@ impl PathWalk {
     }
 }
 
-/// Returns whether a symlink refers to a kernel object, regardless of its text: `/proc/PID/cwd`, `root`, `exe`, `fd/N`.
+/// Returns whether a symlink is one of those that lead to a kernel object whatever their text: `/proc/PID/cwd`, `root`,
+/// `exe` or `fd/N`.
 fn is_magic(link: &Path) -> bool {
     link.strip_prefix("/proc").is_ok_and(|below| below.components().count() > 1)
 }
 
-/// Returns the entry at `path` itself, without following it.
+/// Returns the metadata of the entry at `path` without following a symlink, or `None` if it does not exist.
 fn stat_entry(path: &Path) -> Result<Option<Metadata>, PathError> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),

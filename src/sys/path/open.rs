@@ -1,4 +1,4 @@
-//! Safe opening of a path after it was judged. A symlink that was created since then cannot redirect it.
+//! Opens paths safely after they have been checked. A symlink created in the meantime cannot redirect them.
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
@@ -10,13 +10,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Flags for looking up entries below a directory without permission to read it.
+/// Flags for opening a directory only to look up entries in it, which requires no permission to read it.
 #[cfg(target_os = "linux")]
 const PASS_THROUGH: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY);
 #[cfg(not(target_os = "linux"))]
 const PASS_THROUGH: OFlag = OFlag::O_DIRECTORY;
 
-/// Opens a regular file for reading. `real` must be free of symlinks; a symlink in the path is an error. Never blocks.
+/// Opens a regular file for reading. Fails if `real` contains a symlink. Never blocks.
 pub(crate) fn open_file(real: &Path) -> io::Result<File> {
     let file = File::from(open_without_links(real, OFlag::O_RDONLY | OFlag::O_NONBLOCK)?);
     if file.metadata()?.is_file() {
@@ -25,12 +25,13 @@ pub(crate) fn open_file(real: &Path) -> io::Result<File> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
 }
 
-/// Opens a directory for listing.
+/// Opens a directory for listing. Fails if `real` contains a symlink.
 pub(crate) fn open_directory(real: &Path) -> io::Result<OwnedFd> {
     Ok(open_without_links(real, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?)
 }
 
-/// Gets a handle to the entry at `real` without opening it, for inspection and mounts.
+/// Returns a handle to the entry at `real`, without opening it, for inspection and mounts. Fails if `real` contains a
+/// symlink or is one.
 #[cfg(target_os = "linux")]
 pub(crate) fn hold_place(real: &Path) -> io::Result<File> {
     let place = hold_name(real)?;
@@ -40,14 +41,14 @@ pub(crate) fn hold_place(real: &Path) -> io::Result<File> {
     Ok(place)
 }
 
-/// Gets a handle like `hold_place`, but to a final symlink itself.
+/// Returns a handle like [`hold_place`]. If `real` is a symlink, the handle refers to the symlink itself.
 #[cfg(target_os = "linux")]
 pub(crate) fn hold_name(real: &Path) -> io::Result<File> {
     Ok(File::from(open_without_links(real, OFlag::O_PATH)?))
 }
 
-/// Opens a path below an open directory without following symlinks or leaving the directory. An empty path means the
-/// directory itself.
+/// Opens a path below an open directory without following symlinks or leaving that directory. An empty path refers to
+/// the directory itself.
 pub(crate) fn open_below(root: &OwnedFd, below: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
     let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
     #[cfg(target_os = "linux")]
@@ -75,12 +76,12 @@ pub(crate) fn open_below(root: &OwnedFd, below: &Path, flags: OFlag) -> nix::Res
     Ok(directory)
 }
 
-/// Opens a subdirectory of another directory, to look up entries in it.
+/// Opens a directory below another one in order to look up entries in it.
 pub(crate) fn pass_below(root: &OwnedFd, below: &Path) -> nix::Result<OwnedFd> {
     open_below(root, below, PASS_THROUGH)
 }
 
-/// Device and inode, which identify a directory regardless of its name.
+/// Device and inode, which identify a directory whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DirectoryIdentity {
     device: u64,
@@ -93,12 +94,13 @@ pub(crate) fn identity(real: &Path) -> io::Result<DirectoryIdentity> {
     Ok(DirectoryIdentity { device: metadata.dev(), inode: metadata.ino() })
 }
 
-/// Returns whether opening failed because of a symlink that did not exist when the path was resolved.
+/// Returns whether opening a path failed because of a symlink that did not exist when the path was resolved.
 pub(crate) fn is_symlink_error(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::ELOOP as i32)
 }
 
-/// Opens the parent directory of `real`, to create or replace an entry in it, and returns the entry's name.
+/// Opens the parent directory of `real` so that an entry can be created or replaced in it. Returns it with the entry's
+/// name.
 pub(crate) fn open_parent(real: &Path) -> io::Result<(OwnedFd, &OsStr)> {
     let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the root of the file system has no parent"));
@@ -106,13 +108,13 @@ pub(crate) fn open_parent(real: &Path) -> io::Result<(OwnedFd, &OsStr)> {
     Ok((open_without_links(parent, PASS_THROUGH)?, name))
 }
 
-/// Returns whether every part of the path still exists and no part, except perhaps the last, is a symlink.
+/// Returns whether every component of the path still exists and none of them, except possibly the last, is a symlink.
 pub(crate) fn is_without_links(real: &Path) -> bool {
     let looked = |(directory, name): (OwnedFd, &OsStr)| fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
     open_parent(real).is_ok_and(looked)
 }
 
-/// Checks many paths for symlinks. The directory of consecutive paths is resolved only once.
+/// Checks many paths for symlinks. A directory shared by consecutive paths is resolved only once.
 #[derive(Debug, Default)]
 pub(crate) struct WithoutLinks {
     parent: Option<(PathBuf, Option<OwnedFd>)>,
@@ -130,17 +132,17 @@ impl WithoutLinks {
     }
 }
 
-/// Returns whether this process could write to the path, as reported by the system without an attempt.
+/// Returns whether the system would let this process write to the path.
 pub(crate) fn may_write(real: &Path) -> bool {
     nix::unistd::access(real, nix::unistd::AccessFlags::W_OK).is_ok()
 }
 
-/// Returns whether this process could read the path.
+/// Returns whether the system would let this process read the path.
 pub(crate) fn may_read(real: &Path) -> bool {
     nix::unistd::access(real, nix::unistd::AccessFlags::R_OK).is_ok()
 }
 
-/// Returns the target of the symlink at `real`, whose parents must be free of symlinks.
+/// Returns the target of the symlink at `real`, whose parent directories must be free of symlinks.
 pub(crate) fn read_link(real: &Path) -> io::Result<OsString> {
     let (directory, name) = open_parent(real)?;
     Ok(readlinkat(&directory, name)?)
@@ -153,7 +155,7 @@ fn open_without_links(real: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
         .flags(flags | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW)
         .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS | ResolveFlag::RESOLVE_NO_MAGICLINKS);
     match openat2(nix::fcntl::AT_FDCWD, real, how) {
-        // Old kernels have no such call, and some containers refuse it with EPERM.
+        // Old kernels do not have this call, and some containers reject it with EPERM.
         Err(Errno::ENOSYS | Errno::EPERM) => open_step_by_step(real, flags),
         opened => opened,
     }
@@ -164,7 +166,7 @@ fn open_without_links(real: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
     open_step_by_step(real, flags)
 }
 
-/// Opens a path with one call per name.
+/// Opens a path with one call per component.
 pub(super) fn open_step_by_step(real: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
     let passing = PASS_THROUGH | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
     let mut names = real.components().peekable();
@@ -182,7 +184,8 @@ pub(super) fn open_step_by_step(real: &Path, flags: OFlag) -> nix::Result<OwnedF
     Ok(directory)
 }
 
-/// Returns the entries of exactly the directory that was opened.
+/// Returns the entries of a directory. If the path is replaced after the directory was opened, the entries are still
+/// those of the opened directory.
 pub(crate) fn entries(real: &Path) -> io::Result<std::fs::ReadDir> {
     let directory = open_directory(real)?;
     if cfg!(target_os = "linux") {

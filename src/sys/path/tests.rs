@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
-/// Returns a workspace next to a directory that it must not reach.
+/// Returns a workspace next to a directory that no path in the workspace may lead to.
 fn tree() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();

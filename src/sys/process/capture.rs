@@ -1,11 +1,11 @@
-//! Capture of output of any length: its head, its tail, and its total size.
+//! Captures output of any length: its beginning, its end, and its total size.
 
 use std::collections::VecDeque;
 
-/// Percentage of the limit for the head; the rest is for the tail.
+/// Percentage of the limit that is used for the beginning of truncated output. The rest is used for its end.
 const HEAD_PERCENT: usize = 80;
 
-/// Head and tail of a stream. Memory use stays below the limit for any length.
+/// Beginning and end of a stream. Uses at most 1.2 times the limit, however long the stream is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OutputCapture {
     head: Vec<u8>,
@@ -21,7 +21,7 @@ impl OutputCapture {
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
-        // Up to the limit everything is head, so that short output is not cut.
+        // Up to the limit, everything belongs to the head, so that short output is not truncated.
         let fits = (self.limit - self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..fits]);
         let rest = &bytes[fits..];
@@ -34,17 +34,17 @@ impl OutputCapture {
         self.tail.drain(..excess);
     }
 
-    /// Returns the number of bytes of the whole stream.
+    /// Returns the length of the whole stream in bytes.
     pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
-    /// Returns at most `budget` bytes as text. The middle of a longer text is replaced with a note.
+    /// Returns at most `budget` bytes of output as text. If the output is longer, a note replaces the middle.
     pub(crate) fn text(&self, budget: usize) -> String {
         self.text_with_gap(budget).0
     }
 
-    /// Returns the text, and the number of bytes that the note replaces, if any.
+    /// Returns the text along with the number of bytes that the note replaces, if there is one.
     pub(crate) fn text_with_gap(&self, budget: usize) -> (String, Option<u64>) {
         let budget = budget.min(self.limit);
         if self.total <= budget as u64 {
@@ -68,15 +68,15 @@ impl OutputCapture {
     }
 }
 
-/// Maximum distance in bytes by which a cut is moved to a gap between words, so that a search for secrets does not see
-/// half of one.
+/// Maximum distance in bytes by which a cut is moved to reach a gap between words, so that a search for secrets is
+/// never given only half of one.
 const GAP_BYTES: usize = 4 * 1024;
 
 fn is_gap(byte: u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b',' | b';')
 }
 
-/// Returns the bytes up to the last line end, or else the last gap, near the end.
+/// Returns the bytes up to the last line break, if there is one near the end, or else up to the last gap.
 fn to_gap(bytes: &[u8]) -> &[u8] {
     let near = bytes.len().saturating_sub(GAP_BYTES.min(bytes.len() / 4));
     let last = |wanted: fn(u8) -> bool| bytes[near..].iter().rposition(|byte| wanted(*byte));
@@ -95,7 +95,7 @@ fn head_share(limit: usize) -> usize {
     limit / 100 * HEAD_PERCENT + limit % 100 * HEAD_PERCENT / 100
 }
 
-/// Removes an incomplete character at the end.
+/// Removes an incomplete character from the end.
 pub(crate) fn whole_start(bytes: &[u8]) -> &[u8] {
     let longest = bytes.len().min(3);
     for back in 1..=longest {
@@ -112,7 +112,7 @@ pub(crate) fn whole_start(bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Removes an incomplete character at the start.
+/// Removes an incomplete character from the start.
 fn without_partial_start(bytes: &[u8]) -> &[u8] {
     let cut = bytes.iter().take(3).take_while(|byte| (0x80..=0xBF).contains(*byte)).count();
     &bytes[cut..]

@@ -1,24 +1,24 @@
-//! Environment of a command: the variables that it gets.
+//! Environment variables that are passed to a command.
 
 use std::ffi::{OsStr, OsString};
 
-/// Selection of variables that commands get from aye's own environment.
+/// Which variables from aye's own environment are passed to commands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum EnvironmentSelection {
-    /// All variables except secrets, and variables that change the meaning of a shell line.
+    /// All variables except secrets and those that change the meaning of a shell line.
     Inherit,
     /// Variables for paths, language and tools, which most programs need.
     #[default]
     Core,
-    /// Only these names.
+    /// Only the variables with these names.
     Listed(Vec<String>),
-    /// Variables with these names, if `Inherit` passes them.
+    /// Only the variables with these names that `Inherit` would pass.
     InheritOf(Vec<String>),
-    /// Variables with these names, if `Core` passes them.
+    /// Only the variables with these names that `Core` would pass.
     CoreOf(Vec<String>),
 }
 
-/// Names in `Core`. A name that ends in `_` is a prefix.
+/// Names of the variables that `Core` passes. A name that ends in `_` is a prefix.
 const CORE: &[&str] = &[
     "PATH",
     "HOME",
@@ -71,7 +71,7 @@ const CORE: &[&str] = &[
     "LDFLAGS",
 ];
 
-/// Variables that change the meaning of a line, or load code into every program.
+/// Variables that change the meaning of a shell line, or load code into every program.
 const CHANGES_MEANING: &[&str] = &[
     "BASH_ENV",
     "ENV",
@@ -90,8 +90,8 @@ const CHANGES_MEANING: &[&str] = &[
     "HOSTALIASES",
 ];
 
-/// Variables that make programs run or load unexpected code. A name that ends in `_` is a prefix. They are passed only
-/// if listed explicitly.
+/// Variables that make programs run or load unexpected code, and that are therefore passed only if listed explicitly. A
+/// name that ends in `_` is a prefix.
 const LOADS_CODE: &[&str] = &[
     "GIT_",
     "DYLD_",
@@ -117,10 +117,10 @@ const LOADS_CODE: &[&str] = &[
     "RUSTC_WORKSPACE_WRAPPER",
 ];
 
-/// Prefixes of environment variables that configure a provider account.
+/// Prefixes of environment variables that configure provider accounts.
 const ACCOUNTS: &[&str] = &["ANTHROPIC_", "AWS_", "AZURE_", "OPENAI_"];
 
-/// Words in a name that mark its value as a secret.
+/// Words in a variable's name which indicate that its value is a secret.
 const SECRET_WORDS: &[&str] = &[
     "KEY",
     "APIKEY",
@@ -141,8 +141,8 @@ const SECRET_WORDS: &[&str] = &[
     "PRIVATE",
 ];
 
-/// Returns the environment of a command, derived from aye's own. Names in `secret_names` (provider keys) are passed
-/// only if listed. `is_secret`: checks values.
+/// Returns a command's environment, derived from aye's own. Variables in `secret_names` (provider keys) are passed only
+/// if listed. `is_secret` returns whether a value is a secret.
 pub(crate) fn command_environment(
     own: impl Iterator<Item = (OsString, OsString)>,
     choice: &EnvironmentSelection,
@@ -154,8 +154,8 @@ pub(crate) fn command_environment(
     kept
 }
 
-/// Returns the environment of a program that the user configured to print an API key: aye's own environment without
-/// aye's API keys and without variables that load code. Other secrets stay, because the program may need them.
+/// Returns the environment for a program that the user configured to print an API key: aye's own environment, without
+/// aye's API keys and variables that load code. Other secrets are passed, because the program may need them.
 pub(crate) fn program_environment(
     own: impl Iterator<Item = (OsString, OsString)>,
     withheld: &[String],
@@ -172,7 +172,7 @@ pub(crate) fn program_environment(
     kept
 }
 
-/// Returns a summary for an approval, such as `core, 14 secrets withheld`.
+/// Returns a summary for the approval prompt, such as `core, 14 secrets withheld`.
 pub(crate) fn describe_environment(
     own: impl Iterator<Item = (OsString, OsString)>,
     choice: &EnvironmentSelection,
@@ -234,7 +234,7 @@ fn is_core(name: &str) -> bool {
     matches_table(CORE, name)
 }
 
-/// Returns whether a table contains the name, or a prefix of it that ends in `_`.
+/// Returns whether a table contains the name itself, or a prefix of it that ends in `_`.
 fn matches_table(table: &[&str], name: &str) -> bool {
     table.iter().any(|entry| if entry.ends_with('_') { name.starts_with(entry) } else { *entry == name })
 }

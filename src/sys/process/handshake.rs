@@ -1,6 +1,6 @@
-//! Handshake with the helper: it creates file descriptors in the command's namespaces, and passes them to aye before
-//! the command starts. These are the socket of aye's proxy, the terminal, and the pipe for its input. The command gets
-//! none of them.
+//! Handshake with the helper. The helper creates file descriptors in the command's namespaces and passes them to aye
+//! before the command starts: the socket of aye's proxy, the terminal, and the pipe for the command's input. The
+//! command does not inherit them.
 
 use super::messages::{self, HelperReport, Job, TerminalSize};
 use crate::sys::sandbox::{Backend, NetworkAccess};
@@ -16,13 +16,13 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use tokio::io::Interest;
 
-/// Maximum number of descriptors: the socket, the terminal and the pipe.
+/// Maximum number of descriptors that the helper passes: the socket, the terminal and the pipe.
 const MAX_DESCRIPTORS: usize = 3;
-/// Maximum number of descriptors that the kernel passes in one message. The buffer has space for all of them, because
-/// descriptors that do not fit would stay open unnoticed.
+/// Maximum number of descriptors that the kernel passes in one message. The receive buffer has space for all of them,
+/// because any that did not fit would stay open unnoticed.
 const KERNEL_DESCRIPTORS: usize = 253;
 
-/// Descriptors on the side of the helper.
+/// Descriptors that the helper creates.
 pub(super) struct HelperDescriptors {
     listener: Option<TcpListener>,
     terminal: Option<Pair>,
@@ -39,7 +39,7 @@ struct Pair {
     slave: OwnedFd,
 }
 
-/// Descriptors that remain for the command after aye has received its own.
+/// Descriptors that remain for the command once aye has received its own.
 pub(super) struct CommandDescriptors {
     proxy: Option<u16>,
     slave: Option<OwnedFd>,
@@ -47,7 +47,7 @@ pub(super) struct CommandDescriptors {
 }
 
 impl HelperDescriptors {
-    /// Creates the descriptors. Must be called in the namespaces of the command.
+    /// Creates the descriptors. Must be called in the command's namespaces.
     pub(super) fn make(job: &Job) -> Result<Self, String> {
         let listener = is_proxied(job)
             .then(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
@@ -60,7 +60,7 @@ impl HelperDescriptors {
         Ok(Self { listener, terminal, input })
     }
 
-    /// Sends aye its descriptors.
+    /// Sends aye's descriptors to aye, and returns those that remain for the command.
     pub(super) fn send(self, control: &mut UnixStream) -> io::Result<CommandDescriptors> {
         let Self { listener, terminal, input } = self;
         let port = listener.as_ref().map(TcpListener::local_addr).transpose()?.map(|address| address.port());
@@ -78,7 +78,7 @@ impl HelperDescriptors {
 }
 
 impl CommandDescriptors {
-    /// Passes the address of the proxy to the command, and attaches its terminal or its input.
+    /// Sets the command's proxy variables, and attaches its terminal or its input pipe.
     pub(super) fn attach_to(self, command: &mut Command) -> io::Result<()> {
         if let Some(port) = self.proxy {
             let proxy = format!("http://{}:{port}", Ipv4Addr::LOCALHOST);
@@ -98,10 +98,10 @@ impl CommandDescriptors {
     }
 }
 
-/// Hosts to which the command connects directly: servers in its own network.
+/// Hosts that the command contacts without the proxy, because they are servers in its own network namespace.
 const OWN_HOSTS: &str = "localhost,127.0.0.1,::1";
 
-/// Returns whether the command uses aye's proxy, which it does only in a separate network.
+/// Returns whether the command uses aye's proxy, which it does only if it has a network namespace of its own.
 fn is_proxied(job: &Job) -> bool {
     let held = job.confinement.as_ref();
     held.is_some_and(|held| held.strength == Backend::Namespaces && held.network == NetworkAccess::Proxied)
@@ -115,7 +115,7 @@ fn open_terminal(size: TerminalSize) -> io::Result<Pair> {
     Ok(Pair { master: pair.master, slave: pair.slave })
 }
 
-/// Opens a pipe whose ends are not inherited by processes that start in the meantime.
+/// Opens a pipe neither of whose ends is inherited by processes started later.
 fn open_pipe() -> io::Result<Pipe> {
     let (reads, writes) = nix::unistd::pipe()?;
     for end in [&reads, &writes] {
@@ -131,7 +131,7 @@ pub(super) fn winsize(size: TerminalSize) -> Winsize {
 /// Makes the command's standard input the controlling terminal of its session, which must be new.
 #[expect(unsafe_code, reason = "only code between fork and exec can do this")]
 fn take_terminal(command: &mut Command) {
-    // SAFETY: one system call on an open descriptor; nothing is allocated.
+    // SAFETY: the closure makes one system call on an open descriptor, and allocates nothing.
     unsafe {
         command.pre_exec(|| match libc::ioctl(libc::STDIN_FILENO, libc::c_ulong::from(libc::TIOCSCTTY) as _, 0) {
             0 => Ok(()),
@@ -140,19 +140,19 @@ fn take_terminal(command: &mut Command) {
     }
 }
 
-/// The descriptors as aye has them.
+/// Descriptors that aye receives.
 #[derive(Debug, Default)]
 pub(super) struct HostDescriptors {
-    /// Listener in the network of the command.
+    /// Listener for the proxy, in the command's network namespace.
     pub listener: Option<tokio::net::TcpListener>,
-    /// Master of the command's terminal, in non-blocking mode.
+    /// Master side of the command's terminal, in non-blocking mode.
     pub terminal: Option<OwnedFd>,
-    /// Input of the command.
+    /// Write end of the command's input pipe.
     pub input: Option<tokio::net::unix::pipe::Sender>,
 }
 
-/// Receives the first message of the helper: the descriptors, or a report of a failed start. Unexpected descriptors are
-/// refused.
+/// Receives the helper's first message: either the descriptors, or a report that the start failed. Unexpected
+/// descriptors are rejected.
 pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result<HostDescriptors, HelperReport>> {
     let mut descriptors = Vec::new();
     let report = receive_with(control, &mut descriptors).await?;
@@ -178,13 +178,13 @@ pub(super) async fn ready(control: &tokio::net::UnixStream) -> io::Result<Result
     }
     if input {
         let writes = descriptors.next().ok_or_else(|| garbage("no pipe"))?;
-        // Fails if it is not a pipe, or not its write end.
+        // Fails if the descriptor is not the write end of a pipe.
         pieces.input = Some(tokio::net::unix::pipe::Sender::from_owned_fd(writes)?);
     }
     Ok(Ok(pieces))
 }
 
-/// Receives a later message, which carries no descriptors.
+/// Receives a later message, which must not carry any descriptors.
 pub(super) async fn receive(control: &tokio::net::UnixStream) -> io::Result<HelperReport> {
     let mut descriptors = Vec::new();
     let report = receive_with(control, &mut descriptors).await?;
@@ -265,7 +265,7 @@ fn read_once(control: &tokio::net::UnixStream, into: &mut [u8]) -> io::Result<(u
     let mut descriptors = Vec::new();
     for control in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(numbers) = control {
-            // SAFETY: the kernel has just created these for this process; nobody else knows them.
+            // SAFETY: the kernel has just created these descriptors for this process, and nothing else owns them.
             descriptors.extend(numbers.into_iter().map(|number| unsafe { OwnedFd::from_raw_fd(number) }));
         }
     }

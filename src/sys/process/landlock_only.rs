@@ -1,17 +1,17 @@
-//! Commands confined by Landlock alone, for systems on which mounting is impossible. The helper is unconfined and out
-//! of their reach.
+//! Runs commands that are confined only by Landlock, on systems where mounting is impossible. The helper itself is not
+//! confined, and the commands have no access to it.
 
 use super::messages::Job;
 use std::io;
 use std::process::Command;
 
-/// Resources that exist as long as the command: its temporary directory, which is removed afterwards.
+/// Resources needed for as long as the command runs: its temporary directory, which is removed on drop.
 #[derive(Debug)]
 pub(super) struct SandboxResources {
     _temporary: tempfile::TempDir,
 }
 
-/// Returns the shell for the line of the job: unconfined, already in namespaces, or confined by Landlock.
+/// Returns the shell that runs the job's line: unconfined, already in namespaces, or confined by Landlock.
 #[cfg(not(target_os = "macos"))]
 pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<SandboxResources>)> {
     use crate::sys::sandbox::Backend;
@@ -24,7 +24,7 @@ pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<SandboxResources>)
     Ok((command, fence))
 }
 
-/// Returns the shell for the line of the job, confined by a sandbox profile of the system if required.
+/// Returns the shell that runs the job's line, confined by a system sandbox profile if required.
 #[cfg(target_os = "macos")]
 pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<SandboxResources>)> {
     let Some(confinement) = &job.confinement else {
@@ -40,7 +40,7 @@ pub(super) fn shell(job: &Job) -> io::Result<(Command, Option<SandboxResources>)
 }
 
 impl SandboxResources {
-    /// Gives the command its own temporary directory, because it cannot write to the shared `/tmp`.
+    /// Gives the command a temporary directory of its own, because the command cannot write to the shared `/tmp`.
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     fn with_temporary(
         command: &mut Command,
@@ -63,7 +63,8 @@ fn confine_command(command: &mut Command, confinement: &crate::sys::sandbox::Con
     use std::os::unix::process::CommandExt;
     let (fence, confinement) = SandboxResources::with_temporary(command, confinement)?;
     let mut prepared = Some(prepare(&confinement)?);
-    // SAFETY: the helper has one thread, so no other thread holds a lock; file system access was done above.
+    // SAFETY: the helper has only one thread, so no other thread holds a lock. File system access has already happened
+    // above.
     unsafe {
         command.pre_exec(move || prepared.take().map_or(Ok(()), PreparedFilters::enforce));
     }

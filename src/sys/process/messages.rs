@@ -1,42 +1,43 @@
-//! Messages between aye and its helper over one socket. aye sends the job, then orders; the helper reports the start
-//! and the end.
+//! Messages between aye and its helper over a socket. aye sends the job and then orders. The helper reports the start
+//! and the end of the command.
 
 use crate::sys::sandbox::Confinement;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 
-/// Maximum length of a message in either direction, in bytes.
+/// Maximum length of a message in bytes, in either direction.
 const MAX_MESSAGE_BYTES: u32 = 64 * 1024 * 1024;
 
-/// Job for the helper. The command gets the environment of the helper.
+/// Job for the helper. The command receives the helper's environment.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Job {
     /// Absolute path of the shell.
     pub shell: String,
-    /// Arguments of the shell; the line is the last one.
+    /// Arguments to the shell, the last of which is the line to run.
     pub words: Vec<String>,
-    /// Resolved directory as bytes, because it need not be UTF-8.
+    /// Resolved working directory, as bytes because it may not be UTF-8.
     pub directory: Vec<u8>,
     pub stdin: Option<String>,
-    /// Whether aye writes input while the command runs.
+    /// Whether aye writes to the command's input while the command runs.
     pub is_fed: bool,
     pub terminal: Option<TerminalSize>,
     pub confinement: Option<Confinement>,
 }
 
-/// Size in character cells.
+/// Terminal size in character cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TerminalSize {
     pub rows: u16,
     pub columns: u16,
 }
 
-/// Messages of the helper: readiness or a failure to start first, then the outcome of the command.
+/// Message from the helper. The first one says that it is ready or could not start the command, and the second one
+/// reports the command's outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum HelperReport {
-    /// Ready. The flags determine which descriptors come with the message, in this order: the socket of aye's proxy,
-    /// the master of the terminal, the write end of the input pipe.
+    /// The helper is ready. The flags say which descriptors are attached to the message, in this order: the socket of
+    /// aye's proxy, the terminal's master side, and the write end of the input pipe.
     Ready {
         proxy: bool,
         terminal: bool,
@@ -45,22 +46,22 @@ pub(super) enum HelperReport {
     Exited(i32),
     Signalled(i32),
     NotStarted(String),
-    /// The command was ended because the disk under its layers was nearly full.
+    /// The helper killed the command because the disk that contains its layers was nearly full.
     DiskFull,
-    /// The command was ended because it wrote more to its layers than their limit.
+    /// The helper killed the command because it wrote more to its layers than allowed.
     LayerFull,
-    /// The command was ended because its shared memory exceeded the memory limit.
+    /// The helper killed the command because its shared memory exceeded the memory limit.
     MemoryFull,
 }
 
-/// Sends `SIGINT` to the process group of the command.
+/// Order to send `SIGINT` to the command's process group.
 pub(super) const INTERRUPT: u8 = b'I';
-/// Sends `SIGTERM` to every process.
+/// Order to send `SIGTERM` to every process of the command.
 pub(super) const TERMINATE: u8 = b'T';
-/// Sends `SIGKILL` to every process.
+/// Order to send `SIGKILL` to every process of the command.
 pub(super) const KILL: u8 = b'K';
 
-/// Encodes a message, preceded by its length.
+/// Encodes a message and prepends its length.
 pub(super) fn encode<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
     let text = serde_json::to_vec(message)?;
     let length = u32::try_from(text.len()).ok().filter(|length| *length <= MAX_MESSAGE_BYTES);

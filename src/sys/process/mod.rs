@@ -1,4 +1,4 @@
-//! Processes of a shell line. No process outlives the line or aye.
+//! Runs shell lines and manages their processes. No process outlives the line or aye.
 
 mod capture;
 mod environment;

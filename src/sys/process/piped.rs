@@ -1,4 +1,4 @@
-//! A command whose input and output are available as streams while it runs.
+//! Commands whose input and output are available as streams while they run.
 
 use super::run::{
     CommandSpec, End, HELPER_END_LIMIT, ProcessError, StartedCommand, StdioMode, StopConditions, start, wait_for_end,
@@ -9,17 +9,18 @@ use tokio::net::unix::pipe::Sender;
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio_util::sync::CancellationToken;
 
-/// A running command and its three streams.
+/// A running command with its three streams.
 pub(crate) struct PipedProcess {
-    /// Input of the command; dropping it closes the input.
+    /// The command's input, which is closed when this is dropped.
     pub input: Sender,
     pub output: ChildStdout,
     pub errors: ChildStderr,
-    /// Future that must be polled until the command ends; dropping it kills all processes.
+    /// Future that must be polled until the command ends. Dropping it kills all of the command's processes.
     pub ending: BoxFuture<'static, Result<End, ProcessError>>,
 }
 
-/// Starts the line. It ends on its own or through `kill`; a time limit in `spec` is ignored.
+/// Starts the line, which then runs until it ends on its own or `kill` is cancelled. The time limit in `spec` is
+/// ignored.
 pub(crate) async fn start_piped(spec: CommandSpec, kill: CancellationToken) -> Result<PipedProcess, ProcessError> {
     let Some(running) = start(&spec, StdioMode::Both, &kill).await? else {
         return Err(ProcessError::NotStarted("stopped before it started".to_owned()));
@@ -30,7 +31,7 @@ pub(crate) async fn start_piped(spec: CommandSpec, kill: CancellationToken) -> R
     let output = child.stdout.take().ok_or_else(|| lacks("output"))?;
     let errors = child.stderr.take().ok_or_else(|| lacks("error output"))?;
     let ending = async move {
-        // A program that aye exchanges messages with is killed, never interrupted.
+        // A program that exchanges messages with aye is killed, never interrupted.
         let stops = StopConditions { kill: &kill, interrupt: &CancellationToken::new() };
         let end = tokio::select! {
             end = wait_for_end(&mut control, std::future::pending(), stops) => end,

@@ -1,4 +1,4 @@
-//! Execution of a command by aye: starts the helper, captures the output, and ends the command after its timeout.
+//! Runs a command: starts the helper, captures the output, and ends the command after a timeout.
 
 use super::capture::{OutputCapture, whole_start};
 use super::handshake::{self, HostDescriptors};
@@ -25,26 +25,26 @@ use tokio_util::sync::CancellationToken;
 
 /// Time between `SIGTERM` and `SIGKILL` after a timeout.
 const TIMEOUT_GRACE: Duration = Duration::from_secs(5);
-/// Time between `SIGTERM` and `SIGKILL` after a cancellation by the user.
+/// Time between `SIGTERM` and `SIGKILL` after the user stops the command.
 const KILL_GRACE: Duration = Duration::from_millis(500);
-/// Time between `SIGINT` and `SIGKILL` after an interrupt by the user.
+/// Time between `SIGINT` and `SIGKILL` after the user interrupts the command.
 pub(super) const INTERRUPT_GRACE: Duration = Duration::from_secs(2);
-/// Time to wait for output after the last process has ended. Only a descriptor that was passed to an unrelated process
-/// takes that long.
+/// Time to wait for further output after the last process has ended. It elapses in full only if an unrelated process
+/// still has the output open.
 pub(super) const DRAIN_LIMIT: Duration = Duration::from_millis(200);
-/// Maximum number of bytes read after the end. No pipe holds more.
+/// Maximum number of bytes to read once the command has ended. No pipe contains more.
 const DRAIN_BYTES: usize = 1024 * 1024;
-/// Time for the helper to end a killed process tree.
+/// Time limit within which the helper must end a killed process tree.
 const REPORT_LIMIT: Duration = Duration::from_secs(5);
-/// Time for the helper until the command can start.
+/// Time limit within which the helper must prepare the command.
 const READY_LIMIT: Duration = Duration::from_secs(10);
-/// Maximum length of one argument in the kernel, including the final NUL.
+/// Maximum length in bytes of a single argument in the kernel, including the final NUL.
 const MAX_LINE_BYTES: usize = 128 * 1024;
-/// Time for the helper itself to exit after its report.
+/// Time limit within which the helper must exit after its report.
 pub(super) const HELPER_END_LIMIT: Duration = Duration::from_secs(1);
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Program that is started as the helper.
+/// Program to start as the helper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Helper {
     pub program: PathBuf,
@@ -59,50 +59,51 @@ pub(crate) enum Namespaces {
 }
 
 impl Default for Helper {
-    /// Returns this program itself, even if a different file has replaced it on disk.
+    /// Uses the running program itself as the helper, even if another file has replaced it on disk.
     fn default() -> Self {
         let program = if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() };
         Self { program: program.unwrap_or_else(|_| PathBuf::from("aye")), namespaces: Namespaces::default() }
     }
 }
 
-/// A line to run.
+/// A shell line to run, and how to run it.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandSpec {
     pub line: String,
     /// Shell that runs the line.
     pub shell: Shell,
-    /// Absolute path with symlinks resolved.
+    /// Absolute path of the working directory, with symlinks resolved.
     pub directory: PathBuf,
-    /// Complete environment. No other variables are passed.
+    /// The command's complete environment. No other variables are passed.
     pub environment: Vec<(OsString, OsString)>,
     pub stdin: Option<String>,
-    /// Size of the terminal that replaces input and output; `None` without a terminal.
+    /// Size of the terminal that takes the place of input and output, or `None` to run without a terminal.
     pub terminal: Option<TerminalSize>,
-    /// Sandbox of the command; `None` if the policy sets `off`.
+    /// Sandbox for the command, or `None` if the policy sets `off`.
     pub confinement: Option<Confinement>,
-    /// Proxy for the command in a separate network. Without one, no server is reachable.
+    /// Proxy for a command that has a network namespace of its own. Without a proxy, such a command cannot connect to
+    /// any server.
     pub proxy: Option<Proxy>,
     pub timeout: Duration,
-    /// Maximum number of stored bytes of stdout, and of stderr.
+    /// Maximum number of bytes to store of each of stdout and stderr.
     pub max_output_bytes: usize,
     pub helper: Helper,
 }
 
-/// Reason why a command ended.
+/// Why a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Exited(i32),
     Signalled(i32),
     TimedOut,
     Killed,
-    /// Interrupted by the user.
+    /// The user interrupted the command.
     Interrupted,
-    /// The helper process ended the command before its layers filled the disk.
+    /// The helper killed the command before its layers filled the disk.
     DiskFull,
-    /// The helper process ended the command because it wrote more to its layers than the limit allows.
+    /// The helper killed the command because it wrote more to its layers than allowed.
     LayerFull,
-    /// The helper process ended the command because its shared memory exceeded the memory limit.
+    /// The helper killed the command because its shared memory exceeded the memory limit.
     MemoryFull,
 }
 
@@ -111,11 +112,11 @@ pub(crate) struct FinishedRun {
     pub end: End,
     pub stdout: OutputCapture,
     pub stderr: OutputCapture,
-    /// Hosts that aye's proxy refused.
+    /// Hosts to which aye's proxy denied access.
     pub denied_hosts: Vec<DeniedHost>,
 }
 
-/// A command that the helper is about to start, or has started.
+/// A command that the helper is starting or has started.
 pub(super) struct StartedCommand {
     pub child: Child,
     pub control: UnixStream,
@@ -123,14 +124,14 @@ pub(super) struct StartedCommand {
     pub way_out: ProxyHandle,
 }
 
-/// The command's proxy and its refused hosts.
+/// A command's proxy, together with the hosts to which it denied access.
 pub(super) struct ProxyHandle {
     served: Option<(Proxy, TcpListener)>,
     pub denied: DeniedHosts,
 }
 
 impl ProxyHandle {
-    /// Runs the proxy until it is dropped.
+    /// Runs the proxy until this future is dropped.
     pub(super) async fn serve(&mut self) -> Infallible {
         match self.served.take() {
             Some((proxy, listener)) => proxy.serve(listener, self.denied.clone()).await,
@@ -153,44 +154,45 @@ pub(crate) enum ProcessError {
     Helper(#[from] io::Error),
 }
 
-/// Callback that receives the output of a command.
+/// Callback that receives a command's output.
 type OutputCallback = Box<dyn Fn(&[u8]) + Send + Sync>;
 
-/// Output stream of a command.
+/// Stream to which a command wrote output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Printed {
     Stdout,
     Stderr,
 }
 
-/// A piece of output, unchanged.
+/// An unmodified chunk of output.
 #[derive(Debug)]
 pub(crate) struct OutputChunk {
     pub on: Printed,
     pub bytes: Vec<u8>,
 }
 
-/// Receivers of a command's output that stay active after the caller stops waiting.
+/// Receivers of a command's output, which remain active after the caller has stopped waiting.
 pub(crate) struct OutputReceivers {
-    /// Receives the full output in pieces that do not split characters.
+    /// Callback for the full output, in chunks that do not split characters.
     pub tap: OutputCallback,
-    /// Also receives the full output. If this receiver is slow, the command waits.
+    /// Channel for the full output. If the receiver is slow, the command has to wait.
     pub whole: Option<mpsc::Sender<OutputChunk>>,
-    /// Signals that the time limit no longer applies.
+    /// Token that is cancelled once the time limit no longer applies.
     pub unhurried: CancellationToken,
-    /// Cancelled when the user interrupts the command. The command gets `SIGINT`, and is killed if it has not ended
-    /// after 2 s.
+    /// Token that is cancelled when the user interrupts the command. The command then receives `SIGINT`, and is killed
+    /// if it has not ended within 2 s.
     pub interrupt: CancellationToken,
 }
 
 impl Default for OutputReceivers {
-    /// Returns no receivers.
+    /// Returns receivers that ignore all output.
     fn default() -> Self {
         Self { tap: Box::new(|_| ()), whole: None, unhurried: CancellationToken::new(), interrupt: CancellationToken::new() }
     }
 }
 
-/// Runs the line to its end. Live output is sent to `live` if there is space. Dropping this future kills all processes.
+/// Runs the line until it ends. Sends live output to `live` as long as there is space. Dropping this future kills all
+/// of the command's processes.
 #[cfg(test)]
 pub(crate) async fn run(
     spec: CommandSpec,
@@ -200,7 +202,7 @@ pub(crate) async fn run(
     run_with_receivers(spec, live, kill, OutputReceivers::default()).await
 }
 
-/// Runs the line to its end, with receivers that stay active after the caller stops waiting.
+/// Runs the line until it ends, with receivers that remain active after the caller has stopped waiting.
 pub(crate) async fn run_with_receivers(
     spec: CommandSpec,
     live: mpsc::Sender<String>,
@@ -247,22 +249,22 @@ pub(crate) async fn run_with_receivers(
         never = way_out.serve() => match never {},
     };
     drop(control);
-    // If it takes longer, the runtime reaps it later.
+    // If the helper takes longer, the runtime reaps it later.
     let _ = tokio::time::timeout(HELPER_END_LIMIT, child.wait()).await;
     Ok(FinishedRun { end: end?, stdout, stderr, denied_hosts: way_out.denied.list() })
 }
 
-/// aye's ends of a command's streams.
+/// Which of a command's streams aye reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StdioMode {
-    /// The output of the command.
+    /// aye reads the output.
     Read,
-    /// The output and the input of the command.
+    /// aye reads the output and writes the input.
     Both,
     Terminal(TerminalSize),
 }
 
-/// Starts the helper with the command; `None` if `kill` was cancelled first.
+/// Starts the helper, which starts the command. Returns `None` if `kill` is cancelled first.
 pub(super) async fn start(
     spec: &CommandSpec,
     ends: StdioMode,
@@ -317,8 +319,8 @@ pub(super) async fn start(
     Ok(Some(StartedCommand { child, control, pieces, way_out: ProxyHandle { served, denied: DeniedHosts::default() } }))
 }
 
-/// Returns the absolute path of the shell. Relative directories in `PATH` are skipped, because they could be in the
-/// workspace.
+/// Returns the absolute path of the shell, or `None` if it is not installed. Relative directories in `PATH` are
+/// skipped, because they could be in the workspace.
 fn find_shell(shell: Shell, environment: &[(OsString, OsString)]) -> Option<String> {
     let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()).unwrap_or_default();
     let fixed = ["/bin", "/usr/bin", "/usr/local/bin"].into_iter().map(PathBuf::from);
@@ -333,7 +335,7 @@ fn is_executable(path: &Path) -> bool {
     path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok()
 }
 
-/// Conditions that end a command early.
+/// Tokens that end a command early.
 pub(super) struct StopConditions<'a> {
     pub kill: &'a CancellationToken,
     pub interrupt: &'a CancellationToken,
@@ -354,12 +356,13 @@ pub(super) async fn wait_for_end(
         () = interrupt.cancelled() => (End::Interrupted, INTERRUPT, INTERRUPT_GRACE),
         () = late => (End::TimedOut, TERMINATE, TIMEOUT_GRACE),
     };
-    // A helper that has ended cannot receive the order; its report says so.
+    // A helper that has ended cannot receive the order, but its report shows that.
     let _ = to_helper.write_all(&[order]).await;
     tokio::select! {
         report = &mut report => return parse_end(report).map(|_| end),
         () = tokio::time::sleep(grace) => {}
-        // A kill does not wait for the rest of the grace period, nor does an interrupt of a command that has timed out.
+        // A kill does not wait for the rest of the grace period. Neither does an interrupt of a command that has timed
+        // out.
         () = kill.cancelled(), if end != End::Killed => {}
         () = interrupt.cancelled(), if end == End::TimedOut => {}
     }
@@ -387,7 +390,7 @@ fn parse_end(report: io::Result<HelperReport>) -> Result<End, ProcessError> {
     }
 }
 
-/// Receivers of one output.
+/// Where the output of one stream is sent, and how much of it is stored.
 struct OutputSink<'a> {
     on: Printed,
     limit: usize,
@@ -396,7 +399,7 @@ struct OutputSink<'a> {
     whole: Option<mpsc::Sender<OutputChunk>>,
 }
 
-/// Reads to the end, or until `stop` if another process still has the other end open.
+/// Reads an output stream until it ends, or until `stop` is cancelled if another process still has the other end open.
 async fn keep(from: Option<impl AsyncRead + Unpin>, taker: OutputSink<'_>, stop: CancellationToken) -> OutputCapture {
     let OutputSink { on, limit, live, tap, whole } = taker;
     let mut captured = OutputCapture::new(limit);
@@ -434,7 +437,8 @@ async fn keep(from: Option<impl AsyncRead + Unpin>, taker: OutputSink<'_>, stop:
     captured
 }
 
-/// Sends whole characters. A character that is cut at the end of the chunk waits for its rest.
+/// Sends complete characters to `live`. If the chunk ends within a character, that character is sent with the next
+/// chunk.
 fn show(chunk: &[u8], carried: &mut Vec<u8>, live: &mpsc::Sender<String>) {
     if live.capacity() == 0 {
         carried.clear();

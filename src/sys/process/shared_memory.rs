@@ -1,5 +1,5 @@
-//! Shared memory of a command that no kernel limit for unprivileged users covers: unnamed files in memory, and shared
-//! mappings. The helper sums it up while the command runs.
+//! Limits a command's shared memory for which the kernel offers unprivileged users no limit: unnamed in-memory files
+//! and shared mappings. The helper checks their total size while the command runs.
 
 use super::tree::TreeMethod;
 use nix::unistd::Pid;
@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-/// Prefix of the target of a symlink in `/proc/PID/fd` that refers to an unnamed file in memory.
+/// Prefix that the target of a symlink in `/proc/PID/fd` has if the descriptor refers to an unnamed in-memory file.
 const NAMELESS: &str = "/memfd:";
-/// Minimum pause after a check, as a multiple of its duration.
+/// Minimum pause after each check, as a multiple of the time that the check took.
 const REST: u32 = 50;
 const BLOCK_BYTES: u64 = 512;
 const KILOBYTE: u64 = 1024;
 
-/// Memory limit of a command, and the time of the next check.
+/// A command's memory limit, and the time at which the next check is due.
 pub(super) struct SharedMemory {
     max_bytes: Option<u64>,
     next: Instant,
@@ -29,7 +29,8 @@ impl SharedMemory {
         self.max_bytes.is_some()
     }
 
-    /// Returns whether the processes of the tree exceed the limit. Returns false between two checks.
+    /// Returns whether the tree's processes exceed the limit. Returns `false` without checking if the next check is not
+    /// due yet.
     pub(super) fn is_over(&mut self, tree: TreeMethod, least_rest: Duration) -> bool {
         let begun = Instant::now();
         let Some(most) = self.max_bytes.filter(|_| begun >= self.next) else { return false };
@@ -41,10 +42,10 @@ impl SharedMemory {
     }
 }
 
-/// Returns whether unnamed files or mappings exceed the limit. They overlap, so each is compared with the limit
+/// Returns whether unnamed files or mappings exceed the limit. Because the two overlap, each is compared with the limit
 /// separately.
 fn is_over_limit(processes: &[Pid], most: u64) -> bool {
-    // Counts a page for each process that maps it: never too little, and fast.
+    // This fast sum counts a page once for each process that maps it, so it is never too low.
     let at_most: u64 = processes.iter().filter_map(|pid| status_bytes(*pid)).sum();
     (at_most > most && mapped_bytes(processes) > most) || nameless(processes) > most
 }
@@ -53,8 +54,8 @@ fn status_bytes(pid: Pid) -> Option<u64> {
     figure(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "RssShmem:")
 }
 
-/// Returns the mapped shared memory in bytes, with each page divided among its processes. If that is unreadable for a
-/// process, its own total is used.
+/// Returns the size of the mapped shared memory in bytes. A page mapped by several processes is divided among them. If
+/// that figure is unreadable for a process, its own total is used instead.
 fn mapped_bytes(processes: &[Pid]) -> u64 {
     let of = |pid: &Pid| {
         let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
@@ -63,14 +64,14 @@ fn mapped_bytes(processes: &[Pid]) -> u64 {
     processes.iter().filter_map(of).sum()
 }
 
-/// Returns the value of a line `NAME   1234 kB` in bytes.
+/// Returns the value in bytes from a line of the form `NAME   1234 kB`.
 fn figure(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes.saturating_mul(KILOBYTE))
 }
 
-/// Returns the total size in bytes of the unnamed files in memory that the processes have open. Each file is counted
+/// Returns the total size in bytes of the unnamed in-memory files that the processes have open, counting each file
 /// once.
 fn nameless(processes: &[Pid]) -> u64 {
     let mut files = HashMap::new();

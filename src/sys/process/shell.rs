@@ -1,8 +1,8 @@
-//! Shells that can run a line, with options that prevent them from reading the user's or the project's configuration.
+//! Shells that can run a line, with the options that prevent them from reading user or project configuration.
 
 use std::fmt;
 
-/// A shell by name. Policy rules are written for `bash`.
+/// A supported shell. Policy rules assume the syntax of `bash`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Shell {
     #[default]
@@ -19,7 +19,7 @@ pub(crate) enum Shell {
 impl Shell {
     pub(crate) const ALL: [Self; 8] = [Self::Bash, Self::Sh, Self::Dash, Self::Ksh, Self::Zsh, Self::Fish, Self::Pwsh, Self::Cmd];
 
-    /// Returns the name, which is also the name of its program.
+    /// Returns the shell's name, which is also the name of its program.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Bash => "bash",
@@ -37,17 +37,17 @@ impl Shell {
         Self::ALL.into_iter().find(|shell| shell.name() == name)
     }
 
-    /// Returns the shell for display in an approval, such as `bash -c`.
+    /// Describes the shell for the approval prompt, for example as `bash -c`.
     pub(crate) fn description(self) -> String {
         format!("{} {}", self.name(), self.options().last().copied().unwrap_or_default())
     }
 
-    /// Returns the options before the line. With them, the shell reads no file first, takes no part of the line as an
-    /// option, and does not prompt.
+    /// Returns the options that precede the line. They keep the shell from reading files first, from interpreting part
+    /// of the line as an option, and from prompting.
     pub(super) fn options(self) -> &'static [&'static str] {
         match self {
             Self::Bash => &["--noprofile", "--norc", "-c"],
-            // Without `-i` and `-l` they read at most the file named by `ENV`, which commands do not receive.
+            // Without `-i` and `-l`, these shells read at most the file in `ENV`, which is not passed to commands.
             Self::Sh | Self::Dash | Self::Ksh => &["-c"],
             Self::Zsh => &["-f", "-c"],
             Self::Fish => &["--no-config", "-c"],

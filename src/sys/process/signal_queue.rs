@@ -1,10 +1,10 @@
-//! Queue of the helper's signals, which are read from a descriptor instead of interrupting it.
+//! Queues the helper's signals, which it reads from a descriptor instead of being interrupted by them.
 
 use nix::sys::signal::Signal;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Signals that would end only the helper, and the signal that reports the end of a child.
+/// Signals that would end only the helper, plus the signal that reports that a child has ended.
 #[cfg(target_os = "linux")]
 const QUEUED: [Signal; 5] = [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
 
@@ -13,7 +13,7 @@ pub(super) struct SignalQueue(nix::sys::signalfd::SignalFd);
 
 #[cfg(target_os = "linux")]
 impl SignalQueue {
-    /// Blocks the signals and queues them.
+    /// Blocks the signals so that they are queued instead.
     pub(super) fn open() -> io::Result<Self> {
         use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
         use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -22,7 +22,7 @@ impl SignalQueue {
         Ok(Self(SignalFd::with_flags(&queued, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?))
     }
 
-    /// Returns the next signal without blocking.
+    /// Returns the next queued signal, if there is one, without blocking.
     pub(super) fn next(&self) -> Option<Signal> {
         let read = self.0.read_signal().ok()??;
         Signal::try_from(read.ssi_signo.cast_signed()).ok()
@@ -36,7 +36,7 @@ impl AsFd for SignalQueue {
     }
 }
 
-/// Queue that cannot be opened, because only Linux lets a process end all processes that a command started.
+/// A queue that can never exist, because only Linux lets a process end all processes that a command started.
 #[cfg(not(target_os = "linux"))]
 pub(super) enum SignalQueue {}
 

@@ -1,5 +1,5 @@
-//! The helper of a command. It runs between aye and the command, and ends the whole process tree when either of them
-//! ends.
+//! The helper that runs a command. It runs between aye and the command, and ends the whole process tree as soon as
+//! either of them ends.
 
 use super::handshake::{CommandDescriptors, HelperDescriptors};
 use super::landlock_only::{self, SandboxResources};
@@ -23,16 +23,17 @@ use std::path::Path;
 use std::process::{Stdio, exit};
 use std::time::Duration;
 
-/// Second argument that disables namespaces.
+/// Command-line argument that disables namespaces.
 pub(super) const WITHOUT_NAMESPACES: &str = "without-namespaces";
 
-/// Initial interval between checks of a process tree that is being killed. Its processes may fork in the meantime.
+/// Initial interval between checks on a process tree that is being killed, since its processes may fork between two
+/// checks.
 const SWEEP: Duration = Duration::from_millis(5);
-/// Maximum interval, for processes that no signal of this user can end.
+/// Maximum interval between those checks, which is reached if there are processes that this user cannot kill.
 const SLOWEST_SWEEP: Duration = Duration::from_secs(1);
 
-/// Runs one command for the aye process at the other end of stdin, and exits. Must be called first in `main`, before
-/// any thread starts.
+/// Runs one command on behalf of the aye process at the other end of stdin, then exits. Must be the first call in
+/// `main`, before any thread is started.
 pub(crate) fn supervise_main() -> ! {
     close_inherited();
     let _ = setsid();
@@ -71,7 +72,7 @@ fn supervise() -> io::Result<()> {
     serve(control, &signals, TreeMethod::Descendants, &job, LayerDirectories::default())
 }
 
-/// Enters the sandbox. Returns `None` in the outer process, which only waited for the inner one.
+/// Enters the sandbox. Returns `None` in the outer process once the inner one, for which it only waits, has ended.
 fn confine(confinement: &Confinement) -> Result<Option<LayerDirectories>, String> {
     match sandbox::enter(confinement)? {
         sandbox::ForkSide::Inside(inside) => inside.set_up(confinement).map(Some),
@@ -135,7 +136,7 @@ fn start(job: &Job, left: CommandDescriptors) -> Result<(Pid, Option<SandboxReso
     let stdin = match &job.stdin {
         None => Stdio::null(),
         Some(text) => {
-            // In a sandbox, the temporary directory may not be writable.
+            // In a sandbox, the temporary directory may not be writable for the helper.
             let kept = if job.confinement.is_some() { memory_file(text) } else { text_file(text) };
             Stdio::from(kept.map_err(|error| format!("cannot set up the command's input: {error}"))?)
         }
@@ -146,7 +147,7 @@ fn start(job: &Job, left: CommandDescriptors) -> Result<(Pid, Option<SandboxReso
     tree::detach(&mut command);
     left.attach_to(&mut command).map_err(|error| format!("cannot set up the command's terminal: {error}"))?;
     if let Some(confinement) = job.confinement.as_ref().filter(|confinement| confinement.strength == Backend::Namespaces) {
-        // The command's own temporary directory.
+        // This is the command's own temporary directory.
         for name in ["TMPDIR", "TMP", "TEMP"].into_iter().filter(|name| std::env::var_os(name).is_some()) {
             command.env(name, "/tmp");
         }
@@ -181,14 +182,14 @@ fn memory_file(text: &str) -> io::Result<File> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Running,
-    /// Every process got `SIGTERM` and has its grace period.
+    /// Every process has received `SIGTERM` and is in its grace period.
     Terminating,
-    /// Every process gets `SIGKILL` until none is left.
+    /// Every process receives `SIGKILL` repeatedly until none is left.
     Killing,
     Done,
 }
 
-/// A command that is being watched.
+/// A command that the helper is watching.
 struct Watch<'a> {
     control: UnixStream,
     signals: &'a SignalQueue,
@@ -205,7 +206,7 @@ impl Watch<'_> {
     fn step(&mut self) -> io::Result<()> {
         let mut sources =
             [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN), PollFd::new(self.control.as_fd(), PollFlags::POLLIN)];
-        // During the kill no order matters, and a closed socket would be reported at once each time.
+        // While the tree is being killed, orders do not matter, and a closed socket would wake every poll immediately.
         let heard = if self.state == State::Killing { 1 } else { 2 };
         let wait = match self.state {
             State::Killing => PollTimeout::try_from(self.sweep).unwrap_or(PollTimeout::MAX),
@@ -244,7 +245,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Handles an order. If the socket is closed, aye has ended, and no process may be left.
+    /// Handles an order from aye. A closed socket means that aye has ended, so no process may remain.
     fn handle_order(&mut self) {
         let mut order = [0; 1];
         match self.control.read(&mut order) {
@@ -253,7 +254,7 @@ impl Watch<'_> {
                 self.tree.signal(Signal::SIGTERM);
                 self.tree.signal(Signal::SIGCONT);
             }
-            // When the command ends, its remaining processes end too, as without an interrupt.
+            // If the command ends, its remaining processes are killed, as they are without an interrupt.
             Ok(1) if order[0] == INTERRUPT && self.report.is_none() => {
                 tree::signal_group(self.main, Signal::SIGINT);
                 tree::signal_group(self.main, Signal::SIGCONT);
@@ -273,8 +274,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Reaps every process that has ended. When the main process ends, the others are ended too, unless the grace
-    /// period is running.
+    /// Reaps every process that has ended. Once the main process ends, all others are killed, unless a grace period is
+    /// in progress.
     fn reap(&mut self) {
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
@@ -302,10 +303,10 @@ impl Watch<'_> {
     }
 }
 
-/// Closes descriptors that other threads of aye had open when the helper started.
+/// Closes descriptors that other threads of aye happened to have open when they started the helper.
 #[expect(unsafe_code, reason = "no safe call closes descriptors that nobody owns")]
 fn close_inherited() {
-    // SAFETY: this is the first thing the process does; nothing in it owns a descriptor above 2.
+    // SAFETY: this is the first thing that the process does, and nothing in it owns a descriptor above 2.
     #[cfg(target_os = "linux")]
     let closed = unsafe { libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0u32) } == 0;
     #[cfg(not(target_os = "linux"))]

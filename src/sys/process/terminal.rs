@@ -1,4 +1,4 @@
-//! A command on its own terminal, for a caller that reads its screen and types into it.
+//! Runs a command on a terminal of its own, for a caller that reads the screen and types into the terminal.
 
 use super::handshake::winsize;
 use super::messages::TerminalSize;
@@ -17,32 +17,32 @@ use std::sync::Arc;
 use tokio::io::unix::AsyncFd;
 use tokio_util::sync::CancellationToken;
 
-/// Default size of a terminal.
+/// Default terminal size.
 const USUAL: TerminalSize = TerminalSize { rows: 24, columns: 80 };
 
-/// A running command with both sides of its terminal.
+/// A running command, with both the output and the input of its terminal.
 pub(crate) struct Terminal {
     pub screen: TerminalOutput,
     pub keys: TerminalInput,
-    /// Future that must be polled until the command ends; dropping it kills all processes.
+    /// Future that must be polled until the command ends. Dropping it kills all of the command's processes.
     pub ending: BoxFuture<'static, Result<TerminalResult, ProcessError>>,
 }
 
-/// Result of a command on a terminal.
+/// Result of a command that ran on a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TerminalResult {
     pub end: End,
     pub denied_hosts: Vec<DeniedHost>,
 }
 
-/// Output of the terminal.
+/// The terminal's output.
 #[derive(Debug)]
 pub(crate) struct TerminalOutput {
     master: Arc<AsyncFd<OwnedFd>>,
     stop: CancellationToken,
 }
 
-/// Input to the terminal.
+/// The terminal's input.
 #[derive(Debug, Clone)]
 pub(crate) struct TerminalInput {
     master: Arc<AsyncFd<OwnedFd>>,
@@ -51,18 +51,19 @@ pub(crate) struct TerminalInput {
 /// Current state of a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TerminalState {
-    /// Whether the program for which the terminal was opened is in the foreground, and not one that it started.
+    /// Whether the foreground program is the one for which the terminal was opened, rather than a program started by
+    /// that one.
     pub is_leader: bool,
-    /// Whether the program reads whole lines instead of keys.
+    /// Whether the program reads whole lines rather than single keys.
     pub takes_lines: bool,
     /// Whether every typed character reaches the program unchanged.
     pub takes_letters: bool,
-    /// Working directory of the first program, as that program sees it; `None` if unknown.
+    /// Working directory of the program for which the terminal was opened, as that program sees it. `None` if unknown.
     pub directory: Option<PathBuf>,
 }
 
-/// Starts the line on a terminal of the size in `spec`. It ends like any other command: on its own, by its timeout, or
-/// through `kill`.
+/// Starts the line on a terminal of the size in `spec`. Like any other command, it ends on its own, after its timeout,
+/// or when `kill` is cancelled.
 pub(crate) async fn start_terminal(spec: CommandSpec, kill: CancellationToken) -> Result<Terminal, ProcessError> {
     let Some(running) = start(&spec, StdioMode::Terminal(spec.terminal.unwrap_or(USUAL)), &kill).await? else {
         return Err(ProcessError::NotStarted("stopped before it started".to_owned()));
@@ -92,15 +93,16 @@ pub(crate) async fn start_terminal(spec: CommandSpec, kill: CancellationToken) -
 
 #[expect(unsafe_code, reason = "the descriptor must stay the same while it is registered")]
 fn register_master(master: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` refers to the same open descriptor until it is dropped, and nothing takes it out of the `AsyncFd`.
+    // SAFETY: an `OwnedFd` refers to the same open descriptor until it is dropped, and nothing takes it out of the
+    // `AsyncFd`.
     unsafe { AsyncFd::register(master) }.map_err(io::Error::from)
 }
 
 impl TerminalOutput {
-    /// Waits for the next bytes. Returns 0 once the command has ended and all output was read.
+    /// Waits for the next bytes. Returns 0 once the command has ended and all output has been read.
     pub(crate) async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.master.async_io(tokio::io::Interest::READABLE, |master| match nix::unistd::read(master, into) {
-            // No process has the other side open any longer.
+            // No process has the other side open any more.
             Err(Errno::EIO) => Ok(0),
             read => Ok(read?),
         });
@@ -113,7 +115,7 @@ impl TerminalOutput {
 }
 
 impl TerminalInput {
-    /// Types all bytes. Waits while the command does not read.
+    /// Types all bytes. Waits for as long as the command does not read them.
     pub(crate) async fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
         let mut written = 0;
         while written < bytes.len() {
@@ -124,7 +126,8 @@ impl TerminalInput {
         Ok(())
     }
 
-    /// Returns the program that would receive input typed now.
+    /// Returns the terminal's state, including whether the program for which it was opened would receive input typed
+    /// now.
     pub(crate) fn front(&self) -> io::Result<TerminalState> {
         let group = nix::unistd::tcgetpgrp(&self.master)?;
         let leader = nix::sys::termios::tcgetsid(&self.master)?;
@@ -137,11 +140,11 @@ impl TerminalInput {
         })
     }
 
-    /// Resizes the terminal and notifies the program on it.
+    /// Resizes the terminal and notifies the program that runs on it.
     #[expect(unsafe_code, reason = "the system call takes a pointer")]
     pub(crate) fn resize(&self, size: TerminalSize) -> io::Result<()> {
         let size = winsize(size);
-        // SAFETY: the pointer is to a complete `winsize` that outlives the call.
+        // SAFETY: the pointer refers to a complete `winsize` that outlives the call.
         match unsafe { libc::ioctl(self.master.get_ref().as_raw_fd(), libc::TIOCSWINSZ, &raw const size) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -149,8 +152,8 @@ impl TerminalInput {
     }
 }
 
-/// Returns whether the terminal passes every character unchanged. A program can leave a terminal on which `#` deletes
-/// the line typed so far, and a shell keeps that setting.
+/// Returns whether the terminal passes every character on unchanged. A program may leave the terminal in a state in
+/// which `#` deletes the line typed so far, and a shell preserves that state.
 fn is_raw_input(modes: &Termios) -> bool {
     const NUMBERS: [SpecialCharacterIndices; 2] = [SpecialCharacterIndices::VMIN, SpecialCharacterIndices::VTIME];
     let is_key = |(at, character): (usize, &u8)| {
@@ -162,7 +165,7 @@ fn is_raw_input(modes: &Termios) -> bool {
     modes.control_chars.iter().enumerate().all(is_key) && !modes.input_flags.intersects(changes) && usual && !upper_case
 }
 
-/// `IUCLC`: upper-case letters are converted to lower case.
+/// `IUCLC`: the terminal converts upper-case letters to lower case.
 #[cfg(target_os = "linux")]
 const UPPER_CASE: libc::tcflag_t = 0o1000;
 #[cfg(not(target_os = "linux"))]

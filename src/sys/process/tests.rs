@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Lets the test program act as its own helper. It must start in that role before any thread.
+/// Lets the test program act as its own helper, which is only possible before any thread is started.
 #[expect(unsafe_code, reason = "runs before the test harness")]
 #[used]
-// SAFETY: the loader calls each function of this section once; the standard library is usable by then.
+// SAFETY: the loader calls each function in this section once, when the standard library is already usable.
 #[unsafe(link_section = ".init_array")]
 static ACT_AS_HELPER: extern "C" fn() = {
     extern "C" fn act() {
@@ -28,7 +28,7 @@ static ACT_AS_HELPER: extern "C" fn() = {
     act
 };
 
-/// Stands in for aye: runs the line in its second argument until it is killed.
+/// Acts as aye and runs a line until it is killed.
 fn parent_main() -> ! {
     let kind: usize = std::env::args().nth(2).unwrap().parse().unwrap();
     let line = std::env::args().nth(3).unwrap();
@@ -53,7 +53,7 @@ fn spec(line: &str) -> CommandSpec {
     }
 }
 
-/// Returns a spec for a kernel that allows no namespaces.
+/// Returns a spec that behaves as on a kernel that does not allow namespaces.
 fn spec_without_namespaces(line: &str) -> CommandSpec {
     CommandSpec { helper: Helper { namespaces: Namespaces::Never, ..Helper::default() }, ..spec(line) }
 }
@@ -69,14 +69,14 @@ async fn execute_spec(spec: CommandSpec) -> Result<FinishedRun, ProcessError> {
     run(spec, live, CancellationToken::new()).await
 }
 
-/// Returns the path of a new file through which a command can report.
+/// Returns the path of a new file through which a command can report something.
 fn mark() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mark");
     (directory, path)
 }
 
-/// Waits for a condition that must become true, and panics with its description otherwise.
+/// Waits until a condition is true. Panics with `what` once the time limit is exceeded.
 #[track_caller]
 fn until(what: &str, limit: Duration, condition: impl Fn() -> bool) {
     let start = Instant::now();
@@ -101,13 +101,13 @@ fn running(word: &str) -> Vec<i32> {
         .collect()
 }
 
-/// Returns a word that occurs in no other process's command line.
+/// Returns a word that no other process's command line contains.
 fn word() -> String {
     format!("9{:08}.{}", std::process::id(), uuid::Uuid::new_v4().as_u128() % 1_000_000_000)
 }
 
-/// Returns a line that starts a sleeping process in a new session, forked twice, that ignores `SIGTERM` and `SIGHUP`
-/// and keeps the output open.
+/// Returns a line that forks twice and then starts a sleeping process in a new session. The process ignores `SIGTERM`
+/// and `SIGHUP` and leaves the output open.
 fn stubborn(word: &str) -> String {
     format!(
         "(setsid bash -c 'trap \"\" TERM HUP INT; setsid bash -c \"trap \\\"\\\" TERM HUP INT; sleep {word}; true\" & sleep {word}; true' &); "
@@ -138,7 +138,7 @@ async fn stdin_is_the_given_text_or_empty() {
 #[tokio::test]
 async fn no_file_descriptor_is_inherited() {
     let finished = execute("ls /proc/self/fd | sort -n | tr '\\n' ' '").await.unwrap();
-    // The fourth descriptor is the directory that `ls` itself has open.
+    // The fourth descriptor is the directory that `ls` has open.
     assert_eq!(finished.stdout.text(1000), "0 1 2 3 ");
 }
 
@@ -209,7 +209,7 @@ async fn the_kill_token_kills_the_whole_process_tree() {
     assert_eq!(running(&word), Vec::<i32>::new());
 }
 
-/// Runs a line that the user interrupts once it has printed something.
+/// Runs a line and interrupts it, as the user would, once it has printed something.
 async fn interrupted(line: &str) -> (FinishedRun, Duration) {
     let interrupt = CancellationToken::new();
     let (live, mut received) = mpsc::channel(8);
@@ -227,7 +227,7 @@ async fn an_interrupt_sends_sigint_and_keeps_the_output() {
     let (finished, _) = interrupted(line).await;
     assert_eq!(finished.end, End::Interrupted);
     assert_eq!(finished.stdout.text(100), "begun\ngot it\n");
-    // All of a pipeline is in the process group.
+    // All programs of a pipeline are in the process group.
     let line = "trap : INT; (trap 'echo inner >&2; exit 0' INT; echo begun >&2; while :; do sleep 0.05; done) | cat";
     let (finished, _) = interrupted(line).await;
     assert_eq!((finished.end, finished.stderr.text(100).as_str()), (End::Interrupted, "begun\ninner\n"));
@@ -289,7 +289,7 @@ async fn a_command_that_kills_its_helper_is_an_error() {
     let line = "kill -9 $PPID; echo alive";
     let word = word();
     let inside = execute(line).await;
-    // With namespaces, the helper is out of reach.
+    // With namespaces, the command cannot reach the helper.
     match inside {
         Ok(finished) => assert_eq!((finished.end, finished.stdout.text(10).as_str()), (End::Exited(0), "alive\n")),
         Err(error) => assert!(matches!(error, ProcessError::HelperLost), "{error}"),
@@ -396,7 +396,7 @@ fn captured_output_is_truncated_at_character_boundaries() {
     assert!(!smaller.contains('\u{FFFD}') && smaller.starts_with("ääää\n"), "{smaller}");
 }
 
-/// Every installed shell runs a line and reads no configuration of the user.
+/// Checks that every installed shell runs a line without reading the user's configuration.
 #[tokio::test]
 async fn shells_run_commands_without_user_startup_files() {
     let home = tempfile::tempdir().unwrap();

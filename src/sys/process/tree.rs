@@ -1,4 +1,4 @@
-//! Process tree of a command, and signals to all of its processes.
+//! A command's process tree, and signals sent to all processes in it.
 
 #[cfg(target_os = "linux")]
 use nix::sys::prctl;
@@ -9,29 +9,29 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Way of finding the processes of a command.
+/// How to find a command's processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TreeMethod {
-    /// All processes except this one in the PID namespace whose first process this is.
+    /// All processes in the PID namespace except this one, which is the first process in it.
     Namespace,
-    /// All descendants of this process, which adopts orphans.
+    /// All descendants of this process, which also adopts their orphans.
     Descendants,
 }
 
-/// Role of this process after the namespaces were created.
+/// Role that this process has once namespaces have been created.
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "other systems have no namespaces"))]
 pub(super) enum NamespaceRole {
     Outside(Pid),
     Inside,
-    /// The kernel does not allow namespaces for this user.
+    /// The kernel does not allow this user to create namespaces.
     Refused,
 }
 
-/// Exit code of the inner process if its namespaces could not be set up. The job has not been read in this case.
+/// Exit code of the inner process if its namespaces could not be set up, in which case the job has not been started.
 pub(super) const NO_NAMESPACES: i32 = 97;
 
 impl TreeMethod {
-    /// Returns all current processes of the command.
+    /// Returns all processes that currently belong to the command.
     pub(super) fn processes(self) -> Vec<Pid> {
         match self {
             Self::Namespace if getpid().as_raw() == 1 => {
@@ -45,7 +45,7 @@ impl TreeMethod {
 
     pub(super) fn signal(self, signal: Signal) {
         match self {
-            // Anywhere else than in the first process of a namespace, this would reach all processes of the user.
+            // In any other process than the first of a namespace, this call would signal all processes of the user.
             Self::Namespace if getpid().as_raw() == 1 => {
                 let _ = kill(Pid::from_raw(-1), signal);
             }
@@ -58,8 +58,8 @@ impl TreeMethod {
     }
 }
 
-/// Sends a signal to the process group of a command that has not been waited for. The command has its own session and
-/// leads the group.
+/// Sends a signal to a command's process group. The command leads the group, has a session of its own, and must not
+/// have been reaped yet.
 pub(super) fn signal_group(leader: Pid, signal: Signal) {
     let _ = killpg(leader, signal);
 }
@@ -84,20 +84,22 @@ fn descendants() -> Vec<Pid> {
     found
 }
 
-/// Returns the fourth field of `stat`. The second field is a name in parentheses and may contain any character.
+/// Returns the parent of a process: the fourth field of `stat`. The second field is a name in parentheses that may
+/// contain any character.
 fn parent_pid(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Makes orphans below this process its own children instead of children of init.
+/// Makes this process, rather than init, the parent of orphans among its descendants.
 pub(super) fn adopt_orphans() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     prctl::set_child_subreaper(true)?;
     Ok(())
 }
 
-/// Gives the command a new session, ends it together with the helper, and resets its signals.
+/// Arranges for the command to start in a new session, to end together with the helper, and to have default signal
+/// handlers.
 #[expect(unsafe_code, reason = "only code between fork and exec can do this")]
 pub(super) fn detach(command: &mut Command) {
     // SAFETY: all calls are async-signal-safe, no handler is installed, and nothing is allocated.
@@ -115,7 +117,7 @@ pub(super) fn detach(command: &mut Command) {
     }
 }
 
-/// Forks into a new PID and mount namespace, with a user namespace around them if this process needs one.
+/// Forks into a new PID and mount namespace and, if this process needs one, into a new user namespace.
 #[cfg(target_os = "linux")]
 pub(super) fn enter_namespaces() -> NamespaceRole {
     use crate::sys::sandbox::{fork_into, map_own};
@@ -135,12 +137,13 @@ pub(super) fn enter_namespaces() -> NamespaceRole {
     }
 }
 
-/// Ties this first process of the namespace to the outer one, and shows the namespace's own processes in `/proc`.
+/// Ties the lifetime of this process, the first one in the namespace, to the outer process, and mounts a `/proc` that
+/// shows only the namespace's processes.
 #[cfg(target_os = "linux")]
 pub(super) fn settle_namespaces() -> io::Result<()> {
     use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
     prctl::set_pdeathsig(Signal::SIGKILL)?;
-    // Outside mounts stay visible here; mounts made here stay private.
+    // Mounts made outside are visible here, but mounts made here stay private.
     mount_change(c"/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     Ok(mount(c"proc", c"/proc", c"proc", flags, None)?)

@@ -1,26 +1,26 @@
-//! ClientHello check: the first bytes through a tunnel must start TLS with the allowed server.
+//! ClientHello check: the first bytes sent through a tunnel must start a TLS connection to the allowed server.
 
 use rustls::server::Acceptor;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// Maximum length of a ClientHello in bytes; RFC 8446 allows 16 MiB, which no program sends.
+/// Maximum length of a ClientHello in bytes. RFC 8446 allows 16 MiB, but no program sends that much.
 const MAX_BYTES: usize = 64 * 1024;
-/// Timeout of the ClientHello. A program that opens a tunnel starts immediately.
+/// Time limit for receiving the ClientHello. A program that opens a tunnel sends it immediately.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Reason why the tunnel is refused.
+/// Why a tunnel was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HelloError {
-    /// The client disconnected or sent no data.
+    /// The client disconnected or did not send a whole ClientHello in time.
     Silent,
     /// The client does not use TLS.
     NotTls,
-    /// The client requests another server.
+    /// The client requested this other server.
     Other(String),
 }
 
-/// Reads the whole ClientHello and returns every byte received.
+/// Reads the whole ClientHello and checks that it requests `host`. Returns every byte received.
 pub(super) async fn read(from: &mut (impl AsyncRead + Unpin), host: &url::Host<String>) -> Result<Vec<u8>, HelloError> {
     tokio::time::timeout(LIMIT, greeting(from, host)).await.unwrap_or(Err(HelloError::Silent))
 }
@@ -59,5 +59,5 @@ async fn greeting(from: &mut (impl AsyncRead + Unpin), host: &url::Host<String>)
     }
 }
 
-/// TLS alert `access_denied` (RFC 8446, 6.2), so that the program reports it to its user.
+/// TLS alert `access_denied` (RFC 8446, section 6.2), which programs report to their users.
 pub(super) const ALERT: &[u8] = &[21, 3, 3, 0, 2, 2, 49];

@@ -1,9 +1,9 @@
-//! Headers of a proxied request: those for the server, and those for the proxy alone.
+//! Headers of proxied requests: which of them are meant for the server, and which only for the proxy.
 
 use hyper::header::{CONNECTION, HOST, HeaderMap, HeaderName};
 use hyper::http::uri::Authority;
 
-/// Hop-by-hop headers (RFC 9110, 7.6.1), and headers for a proxy.
+/// Hop-by-hop headers (RFC 9110, section 7.6.1) and headers intended for a proxy.
 const OF_THE_CONNECTION: &[&str] = &[
     "connection",
     "expect",
@@ -19,7 +19,7 @@ const OF_THE_CONNECTION: &[&str] = &[
     "upgrade",
 ];
 
-/// Removes headers that are not forwarded. The length of the body was already parsed and is sent again.
+/// Removes headers that must not be forwarded. The body's length has already been parsed and is sent anew.
 pub(super) fn strip(headers: &mut HeaderMap) {
     let listed: Vec<HeaderName> = headers
         .get_all(CONNECTION)
@@ -27,7 +27,7 @@ pub(super) fn strip(headers: &mut HeaderMap) {
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
-        // Without its length, the body could be read differently.
+        // Without its length, the body could be interpreted differently.
         .filter(|name| name != "content-length" && name != "host")
         .collect();
     for name in listed {
@@ -38,7 +38,7 @@ pub(super) fn strip(headers: &mut HeaderMap) {
     }
 }
 
-/// Returns whether the `Host` header matches the host in the request URL.
+/// Returns whether the `Host` header, if there is one, matches the host in the request URL.
 pub(super) fn host_matches(headers: &HeaderMap, authority: &Authority) -> bool {
     let mut given = headers.get_all(HOST).iter();
     let (first, second) = (given.next(), given.next());

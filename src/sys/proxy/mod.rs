@@ -1,5 +1,5 @@
-//! Network access of a command in a separate network, through an HTTP proxy that forwards allowed requests and records
-//! blocked ones.
+//! Network access for a command that has its own network namespace, through an HTTP proxy that forwards allowed
+//! requests and records denied ones.
 
 mod client_hello;
 mod connection;
@@ -17,19 +17,19 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-/// Maximum number of concurrent connections; others wait.
+/// Maximum number of concurrent connections. Any further connections wait.
 const MAX_CONNECTIONS: usize = 64;
-/// Pause before the next attempt if no connection can be accepted.
+/// Pause before the next attempt after accepting a connection failed.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Maximum number of recorded refused servers. Further ones add no information.
+/// Maximum number of denied servers to record. More of them would add no useful information.
 const MAX_DENIED: usize = 64;
 
-/// Parsed target of a request.
+/// Target of a request, parsed from its URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProxyTarget {
-    /// URL in the form that was judged.
+    /// URL in the form in which it was checked.
     pub url: String,
-    /// Host in normal form, without a final dot.
+    /// Host in normalized form, without a trailing dot.
     pub host: url::Host<String>,
     pub port: u16,
 }
@@ -40,38 +40,40 @@ impl fmt::Display for ProxyTarget {
     }
 }
 
-/// A server that was refused to a command.
+/// A server to which a command was denied access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeniedHost {
     pub host: String,
     pub port: u16,
-    /// Reason, as a phrase that follows the name.
+    /// Reason, phrased so that it can follow the server's name.
     pub reason: String,
-    /// Whether an approval can allow it; otherwise a rule denies it.
+    /// Whether access can be allowed by an approval. If not, a rule denies it.
     pub can_open: bool,
 }
 
-/// Reason why a request was refused, for the user of the program that made it.
+/// Why a request was denied, for the user of the program that sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProxyRefusal {
     pub reason: String,
-    /// Server of the request, if its URL is valid.
+    /// Server to which the request was addressed, if its URL is valid.
     pub denied: Option<DeniedHost>,
 }
 
-/// Allows or denies outgoing requests.
+/// Decides which outgoing requests are allowed.
 pub(crate) trait Gate: Send + Sync {
-    /// Parses and judges the URL of a request. For `CONNECT`, the URL is `https://` followed by the target.
+    /// Parses the URL of a request and decides whether the request is allowed. For `CONNECT`, the URL is `https://`
+    /// followed by the target.
     fn admit(&self, url: &str, method: &str) -> Result<ProxyTarget, ProxyRefusal>;
-    /// Returns an error if a connection to an allowed server must not use this address of its name.
+    /// Returns an error if a connection to an allowed server must not use this address, to which the server's name
+    /// resolves.
     fn may_connect(&self, server: &ProxyTarget, address: IpAddr) -> Result<(), String>;
 }
 
-/// Components of the proxy of one command.
+/// Components of a command's proxy.
 #[derive(Clone)]
 pub(crate) struct Proxy {
     pub gate: Arc<dyn Gate>,
-    /// Resolves names, and connects to checked addresses.
+    /// Resolves names and connects only to checked addresses.
     pub fetcher: Fetcher,
 }
 
@@ -81,7 +83,7 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// Servers that a command was denied, without duplicates.
+/// Servers to which a command was denied access, without duplicates.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeniedHosts(Arc<Mutex<BTreeMap<(String, u16), DeniedHost>>>);
 
@@ -99,7 +101,7 @@ impl DeniedHosts {
 }
 
 impl Proxy {
-    /// Serves all connections. Dropping the future ends the connections too.
+    /// Serves all connections. Dropping the future closes them as well.
     pub(crate) async fn serve(self, listener: TcpListener, denied: DeniedHosts) -> Infallible {
         let mut connections = JoinSet::new();
         loop {

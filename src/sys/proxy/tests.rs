@@ -1,4 +1,4 @@
-//! Tests of the proxy on loopback, with their own names, servers and rules.
+//! Tests of the proxy over loopback, each with its own names, servers and rules.
 
 mod requests;
 mod tunnels;
@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
-/// Allows only the listed servers.
+/// Gate that allows only the listed servers.
 struct Listed(Vec<(String, u16)>);
 
 impl Gate for Listed {
@@ -36,7 +36,7 @@ impl Gate for Listed {
     }
 }
 
-/// Returns these addresses in order; the last one repeats.
+/// Resolver that returns these addresses one after the other and then repeats the last one.
 struct Names(Mutex<Vec<IpAddr>>);
 
 impl Resolver for Names {
@@ -54,12 +54,12 @@ struct Net {
     proxy: SocketAddr,
     serving: JoinHandle<Infallible>,
     denied: DeniedHosts,
-    /// Addresses that were connected to.
+    /// Addresses to which the proxy has connected.
     connected: Arc<Mutex<Vec<IpAddr>>>,
 }
 
 impl Net {
-    /// Creates a network in which every outgoing connection ends in `server`.
+    /// Creates a network in which every outgoing connection is handled by `server`.
     async fn new<F: Future<Output = ()> + Send + 'static>(server: impl Fn(TcpStream) -> F + Send + 'static) -> Self {
         Self::with(&[PUBLIC], server).await
     }
@@ -95,14 +95,14 @@ impl Net {
         TcpStream::connect(self.proxy).await.unwrap()
     }
 
-    /// Returns everything received for these bytes until the proxy closes the connection.
+    /// Sends these bytes and returns everything received until the proxy closes the connection.
     async fn ask(&self, bytes: impl AsRef<[u8]>) -> String {
         let mut stream = self.connect().await;
         let _ = stream.write_all(bytes.as_ref()).await;
         all(&mut stream).await
     }
 
-    /// Returns `host:port` of each refused server.
+    /// Returns every server to which access was denied, as `host:port`.
     fn refused(&self) -> Vec<String> {
         self.denied.list().iter().map(|one| format!("{}:{}", one.host, one.port)).collect()
     }
@@ -124,7 +124,7 @@ async fn all(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Returns everything read so far once it ends with `end`.
+/// Reads until the data ends with `end`, then returns the data.
 async fn until(stream: &mut TcpStream, end: &str) -> String {
     let mut bytes = Vec::new();
     while !bytes.ends_with(end.as_bytes()) {
@@ -137,7 +137,7 @@ async fn until(stream: &mut TcpStream, end: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Records the data of every connection, and sends the same response to each head.
+/// Server that records the data of each connection and sends the same response to every request head.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<String>>>);
 
@@ -196,7 +196,7 @@ async fn connections_beyond_the_limit_wait() {
     }
     let mut next = net.connect().await;
     next.write_all(b"CONNECT c.example:1 HTTP/1.1\r\n\r\n").await.unwrap();
-    // One of the earlier connections gets its response and closes.
+    // One of the earlier connections receives its response and closes.
     first[0].write_all(b" y\r\n\r\n").await.unwrap();
     assert!(all(&mut first[0]).await.starts_with("HTTP/1.1 403"));
     assert!(all(&mut next).await.starts_with("HTTP/1.1 403"));

@@ -1,10 +1,10 @@
-//! Diagnostics for a missing sandbox: the reason, and how to fix it.
+//! Explains why a sandbox is unavailable and how to fix the problem.
 
 use super::kernel::setting;
 use nix::errno::Errno;
 use std::io;
 
-/// Returns the reason why the kernel refused the namespaces.
+/// Returns the reason why the kernel refuses to create the namespaces.
 pub(super) fn no_namespaces(error: &io::Error) -> String {
     let errno = error.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw);
     match errno {
@@ -29,7 +29,7 @@ pub(super) fn no_namespaces(error: &io::Error) -> String {
     }
 }
 
-/// Returns the reason why a process in its namespaces cannot mount.
+/// Returns the reason why a process in namespaces of its own cannot mount file systems.
 pub(super) fn no_mounts(error: &io::Error) -> String {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ENOSYS) => "this kernel is too old: Linux 5.12 or newer is needed".to_owned(),
@@ -46,7 +46,8 @@ pub(super) fn no_mounts(error: &io::Error) -> String {
     }
 }
 
-/// Returns the reason why `/proc` could not be mounted. The kernel refuses it if parts of the outer one are masked.
+/// Returns the reason why `/proc` could not be mounted. The kernel refuses to mount it if parts of the outer `/proc`
+/// are masked.
 pub(super) fn no_processes(error: &io::Error) -> String {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EPERM) => {

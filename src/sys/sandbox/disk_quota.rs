@@ -1,5 +1,4 @@
-//! Disk quota of layers. A command must not fill the disk for other programs, nor write more to a layer than its policy
-//! allows.
+//! Disk quota for layers. A command must neither fill the disk nor write more to its layers than the policy allows.
 
 use super::{Confinement, View};
 use nix::dir::{Dir, Type};
@@ -13,22 +12,22 @@ use std::time::{Duration, Instant};
 
 /// Interval between checks while a command runs.
 pub(in crate::sys) const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Space in bytes that must remain free, or a twentieth of the disk if that is less.
+/// Space in bytes that must remain free on a disk, unless `KEPT_FREE_SHARE` results in less.
 const KEPT_FREE_BYTES: u64 = 256 * 1024 * 1024;
-/// Fraction of the disk, as a divisor, that layers never use.
+/// Divisor for the fraction of a disk that must remain free.
 const KEPT_FREE_SHARE: u64 = 20;
-/// Minimum pause after a measurement, as a multiple of its duration.
+/// Minimum pause after each measurement, as a multiple of the time that it took.
 const REST: u32 = 10;
 const BLOCK_BYTES: u64 = 512;
 
-/// Directories with the layers of a command.
+/// A command's layer directories with their quota.
 #[derive(Default)]
 pub(in crate::sys) struct LayerDirectories {
     layers: Vec<File>,
     quota: Option<Quota>,
 }
 
-/// Limit on the total size of a command's writes to its layers.
+/// Limit on the total size of the data that a command writes to its layers.
 struct Quota {
     max_bytes: u64,
     /// Reason to report if the limit is exceeded.
@@ -36,7 +35,7 @@ struct Quota {
     next: Instant,
 }
 
-/// Reason why a command must not write more data.
+/// Why a command must not write any more data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sys) enum Excess {
     /// The disk is nearly full.
@@ -46,8 +45,8 @@ pub(in crate::sys) enum Excess {
 }
 
 impl LayerDirectories {
-    /// Creates the quota for the layers of a command. Only new layers, which are discarded or applied later, have a
-    /// limit.
+    /// Creates the quota for a command's layers. Only new layers, which will be either discarded or applied, are
+    /// limited.
     pub(super) fn new(layers: Vec<File>, confinement: &Confinement) -> io::Result<Self> {
         let limit = match confinement.view {
             View::CopyOnWrite(_) => confinement.limits.layer_bytes,
@@ -67,8 +66,8 @@ impl LayerDirectories {
         !self.layers.is_empty()
     }
 
-    /// Returns the reason why the command must not write more data: a disk has less free space than required, or the
-    /// layers exceed their limit.
+    /// Returns the reason why the command must not write any more data, if there is one: either a disk has too little
+    /// free space left, or the layers exceed their limit.
     pub(in crate::sys) fn excess(&mut self) -> io::Result<Option<Excess>> {
         for layer in &self.layers {
             let (all, free) = space(layer)?;
@@ -88,7 +87,7 @@ impl LayerDirectories {
     }
 }
 
-/// Returns the size of the disk and its free space, in bytes.
+/// Returns the total size of the disk and its free space, in bytes.
 fn space(layer: &File) -> io::Result<(u64, u64)> {
     let disk = fstatvfs(layer)?;
     let block = disk.fragment_size();
@@ -99,8 +98,8 @@ pub(super) fn is_too_little(all: u64, free: u64) -> bool {
     free < KEPT_FREE_BYTES.min(all / KEPT_FREE_SHARE)
 }
 
-/// Adds the bytes of all files below a directory. Does not follow symlinks, and skips entries that the command is
-/// removing.
+/// Adds the size in bytes of every file below a directory to `written`. Does not follow symlinks, and skips entries
+/// that the command is just removing.
 fn add_written(directory: &impl AsFd, written: &mut u64) {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let Ok(opened) = nix::fcntl::openat(directory, ".", flags, Mode::empty()) else { return };

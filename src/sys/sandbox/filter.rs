@@ -1,4 +1,5 @@
-//! Filters on the first process of a sandboxed command. All other processes inherit them, and none can remove them.
+//! Filters for the first process of a sandboxed command. All other processes inherit the filters, and none can remove
+//! them.
 
 mod capabilities;
 mod landlock;
@@ -15,16 +16,16 @@ use nix::sys::prctl;
 pub(crate) use seccomp::available as has_seccomp;
 use std::io;
 
-/// Applies limits, capabilities, path rules and the system call filter to the calling process. All mounts must be done,
-/// and [`limit_process_ids`] must have been called.
+/// Applies limits, capabilities, path rules and the system call filter to the calling process. All mounts must already
+/// be in place, and [`limit_process_ids`] must have been called.
 ///
-/// The caller must be single-threaded. Afterwards it may only start the command, watch it and end it.
+/// The caller must be single-threaded. Afterwards, all it can do is start, watch and end the command.
 pub(crate) fn apply(confinement: &Confinement) -> io::Result<()> {
     prepare(confinement)?.enforce()
 }
 
-/// Prepares everything that needs memory or the file system, so that the remaining steps can happen between fork and
-/// exec.
+/// Prepares everything that needs memory or access to the file system, so that the remaining steps can be performed
+/// between fork and exec.
 pub(crate) fn prepare(confinement: &Confinement) -> io::Result<PreparedFilters> {
     Ok(PreparedFilters {
         strength: confinement.strength,
@@ -34,7 +35,7 @@ pub(crate) fn prepare(confinement: &Confinement) -> io::Result<PreparedFilters> 
     })
 }
 
-/// Prepared restrictions for the process that enforces them.
+/// Restrictions prepared for the process that will enforce them.
 #[derive(Debug)]
 pub(crate) struct PreparedFilters {
     strength: Backend,
@@ -48,7 +49,8 @@ impl PreparedFilters {
         self.limits.enforce().map_err(|error| with_part_name("limits", error))?;
         capabilities::keep_only_file_capabilities(self.strength).map_err(|error| with_part_name("capabilities", error))?;
         prctl::set_no_new_privs()?;
-        // The command may inspect its own processes, but not the one that confines it. Child processes are not affected.
+        // The command may inspect its own processes, but not the process that confines it. Child processes are not
+        // affected.
         prctl::set_dumpable(false)?;
         self.rules.enforce().map_err(|error| with_part_name("Landlock", error))?;
         self.filters.enforce().map_err(|error| with_part_name("seccomp", error))

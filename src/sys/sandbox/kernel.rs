@@ -1,25 +1,26 @@
-//! Kernel features for the sandbox, as reported by the kernel itself. [`super::probe`] tests which of them work.
+//! Kernel features that the sandbox uses, as reported by the kernel. [`super::probe`] tests which of them actually
+//! work.
 
-/// Support for each feature.
+/// The kernel's support for each feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kernel {
-    /// Version of the Landlock interface; 0 if there is none.
+    /// Version of the Landlock interface, or 0 if the kernel does not have it.
     pub landlock: u32,
     pub seccomp: bool,
-    /// Whether the number of processes can be limited per PID namespace, including for root.
+    /// Whether the number of processes in a PID namespace, including those of root, can be limited.
     pub process_limit: bool,
     pub user_namespaces: UserNamespaces,
 }
 
-/// Users who can create user namespaces, according to the settings of distributions.
+/// Which users can create user namespaces, according to settings introduced by distributions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UserNamespaces {
     Allowed,
-    /// `user.max_user_namespaces` is 0, or the kernel has none.
+    /// `user.max_user_namespaces` is 0, or the kernel does not support user namespaces.
     Off,
     /// `kernel.unprivileged_userns_clone` is 0.
     OnlyRoot,
-    /// AppArmor lets only programs with a profile use them.
+    /// AppArmor allows only programs that have a profile to use user namespaces.
     OnlyWithProfile,
 }
 
@@ -49,7 +50,7 @@ impl Kernel {
     }
 }
 
-/// Returns a number in a file below `/proc/sys`.
+/// Reads a number from a file below `/proc/sys`. Returns `None` if there is no such number.
 #[cfg(target_os = "linux")]
 pub(super) fn setting(name: &str) -> Option<u64> {
     std::fs::read_to_string(format!("/proc/sys/{name}")).ok()?.trim().parse().ok()

@@ -1,31 +1,31 @@
-//! Layout of a command's file system: all paths of its confinement, combined before mounting.
+//! Layout of a command's file system: every path in its confinement, combined before anything is mounted.
 
 use super::{Confinement, View};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Content that a command sees at a path. A deeper path covers a part of it.
+/// What a command sees at a path. The view of a deeper path covers part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathView {
     /// An empty directory that belongs to the command.
     Own,
-    /// An empty directory without write access, or an unreadable file.
+    /// An empty directory without write access or, for a file, an unreadable file.
     Empty,
     /// The real content, writable.
     Writable,
     /// The real content, read-only.
     Fixed,
-    /// The real content, made read-only by a rule. `in_writable`: whether the rule is an exception to write access.
+    /// The real content, made read-only by a rule. `in_writable` says whether the rule is an exception to write access.
     Guarded { in_writable: bool },
-    /// A device that is not hardware.
+    /// A device that is not backed by hardware.
     Device,
-    /// A separate set of terminals.
+    /// A set of terminals that belongs to the command alone.
     Terminals,
-    /// The root with this number, under its layer.
+    /// The workspace root with this index, below a layer.
     Root(usize),
-    /// The cache with this number, under its layer.
+    /// The cache with this index, below a layer.
     Cache(usize),
-    /// The content of the substitute with this number, writable.
+    /// The content of the substitute with this index, writable.
     Substitute(usize),
 }
 
@@ -36,27 +36,27 @@ impl PathView {
     }
 }
 
-/// Views by path. A covering path follows the covered one.
+/// Views by path. A path that covers part of another one comes after it.
 pub(super) type Layout = BTreeMap<PathBuf, PathView>;
 
-/// Private paths of every command, if they exist.
+/// Paths that, if they exist, are private to each command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PrivatePaths {
     pub own: Vec<PathBuf>,
     pub empty: Vec<PathBuf>,
     pub sockets: Vec<PathBuf>,
-    /// Paths that are visible although they are in an empty directory.
+    /// Paths inside empty directories that remain visible.
     pub shown: Vec<PathBuf>,
     pub devices: Vec<PathBuf>,
     pub terminals: Vec<PathBuf>,
 }
 
-/// Returns the closest view above a path.
+/// Returns the closest ancestor of `path` that has a view, along with that view.
 pub(super) fn closest_view<'a>(layout: &'a Layout, path: &Path) -> Option<(&'a Path, PathView)> {
     path.ancestors().skip(1).find_map(|above| layout.get_key_value(above)).map(|(path, seat)| (path.as_path(), *seat))
 }
 
-/// Combines all settings into a layout. If a path has two settings, the stricter one applies.
+/// Combines all settings into a layout. If several settings apply to a path, the strictest one takes precedence.
 pub(super) fn build_layout(confinement: &Confinement, built_in: &PrivatePaths) -> Result<Layout, String> {
     let mut wishes = PathRequests::default();
     wishes.add(&built_in.own, |wish| wish.own = true);
@@ -103,7 +103,7 @@ impl PathRequests {
     }
 }
 
-/// All settings for one path.
+/// All settings that apply to one path.
 #[derive(Debug, Default)]
 struct PathRequest {
     own: bool,
@@ -122,7 +122,7 @@ struct PathRequest {
 }
 
 impl PathRequest {
-    /// Returns the resulting view below `around`; `None` if it makes no difference.
+    /// Returns the view that results if the path is inside `around`, or `None` if the path needs no view of its own.
     fn seat(&self, around: Option<PathView>, view: &View) -> Option<PathView> {
         let blank = around.is_some_and(PathView::is_blank);
         let layered = matches!(around, Some(PathView::Root(_) | PathView::Cache(_) | PathView::Substitute(_)));
@@ -151,18 +151,18 @@ impl PathRequest {
         if let Some(number) = self.substitute {
             return Some(PathView::Substitute(number));
         }
-        // A cache inside a substitute is written or read directly.
+        // Inside a substitute, a cache is read or written directly.
         if matches!(around, Some(PathView::Substitute(_))) && (self.writable || self.shown) {
             return Some(if self.writable { PathView::Writable } else { PathView::Fixed });
         }
-        // A read-only path in a layer is the real one.
+        // Inside a layer, a read-only path is the real one.
         if guarded && matches!(around, Some(PathView::Root(_))) {
             return Some(PathView::Guarded { in_writable: false });
         }
         if self.reopened && matches!(around, Some(PathView::Root(_))) {
             return Some(PathView::Writable);
         }
-        // The layer itself is checked before it is kept.
+        // Writes to the layer are checked before they are applied.
         if layered && !self.socket {
             return (self.own || self.empty).then_some(if self.own { PathView::Own } else { PathView::Empty });
         }
@@ -182,7 +182,7 @@ impl PathRequest {
         if self.shown {
             return blank.then_some(PathView::Fixed);
         }
-        // A socket in a layer is a different file from the one that is served.
+        // Inside a layer, a socket is a different file from the one on which a program listens.
         (self.empty || (self.socket && !blank && !layered)).then_some(PathView::Empty)
     }
 }

@@ -1,4 +1,4 @@
-//! Sandbox of a command: writable and hidden paths, the network, limits.
+//! A command's sandbox: writable and hidden paths, the network, and limits.
 
 #[cfg(target_os = "linux")]
 mod devices;
@@ -59,68 +59,70 @@ use super::overlay::LayeredDirectory;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Required lifetime of the changes in a layer.
+/// How long the changes in a layer must survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Persistence {
-    /// As long as the process that mounted the layer: data is never synced to disk.
+    /// Until the process that mounted the layer ends. Data is never synced to disk.
     Process,
-    /// Beyond a crash of the system: data is synced like that of other files.
+    /// Beyond a system crash. Data is synced like that of other files.
     Disk,
 }
 
-/// Sandbox support of this system for certain directories.
+/// Degree to which this system supports sandboxing the probed directories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Probe {
     pub tier: Tier,
-    /// Reasons why support is limited, with remedies.
+    /// Reasons why support is limited, each with a remedy.
     pub missing: Vec<String>,
-    /// Existing private directory for the writes of layers; present with `Tier::Layers`.
+    /// Existing private directory to which layers write. Set for `Tier::Layers`.
     pub upper_base: Option<PathBuf>,
 }
 
-/// Levels of support, from none to a copy-on-write view.
+/// Levels of sandbox support, from none to a copy-on-write view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Tier {
     Bare,
-    /// Path rules only: Landlock, or the sandbox of macOS.
+    /// Path rules only: Landlock, or the macOS sandbox.
     Rules,
     Namespaces,
     /// Namespaces, and layers over the workspace.
     Layers,
 }
 
-/// Confinement of one command. All paths are absolute and real; no path is resolved again.
+/// Confinement of one command. All paths are absolute with symlinks resolved, and they are not resolved again.
 ///
-/// A command can read the whole file system except `hidden`, but including `shown`. It can write only to the listed
-/// paths. It has its own `/tmp` and `/dev`, and sees only its own processes.
+/// The command can read the whole file system except `hidden`, although `shown` remains readable. It can write only to
+/// the listed paths. It has its own `/tmp` and `/dev`, and sees only its own processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Confinement {
     pub strength: Backend,
     /// The workspace and its additional roots.
     pub roots: Vec<PathBuf>,
     pub view: View,
-    /// Additional writable paths. Those that do not exist are ignored.
+    /// Additional writable paths. Paths that do not exist are ignored.
     pub writable: Vec<PathBuf>,
-    /// Read-only paths inside writable ones. Paths that do not exist cannot be created.
+    /// Read-only paths inside writable ones. If such a path does not exist, it cannot be created.
     pub read_only: Vec<PathBuf>,
-    /// Writable paths inside read-only ones. Also in a copy, these are the real paths.
+    /// Writable paths inside read-only ones. Writes to them change the real files even if the command sees a copy of
+    /// the workspace.
     pub reopened: Vec<PathBuf>,
     /// Files and directories that appear empty.
     pub hidden: Vec<PathBuf>,
-    /// Visible files and directories inside hidden ones, and inside the command's own `/tmp`.
+    /// Files and directories that are visible although they are inside hidden ones or inside the command's own `/tmp`.
     pub shown: Vec<PathBuf>,
-    /// Visible symlinks inside hidden directories, with their targets.
+    /// Symlinks that are visible inside hidden directories, with their targets.
     pub links: Vec<(PathBuf, PathBuf)>,
-    /// Cache directories of package managers. Reads use the real directory, writes go to a copy.
+    /// Package managers' cache directories. They are read directly, but writes go to a copy.
     pub caches: Vec<LayeredDirectory>,
-    /// Directories inside hidden ones that show another directory's content, and write to it.
+    /// Directories inside hidden ones that show the content of another directory, which also receives the writes.
     pub substitutes: Vec<Substitute>,
     pub network: NetworkAccess,
     pub limits: ResourceLimits,
 }
 
 impl Confinement {
-    /// Creates a confinement with these writable paths, in which no other path is writable, hidden or limited.
+    /// Creates a confinement in which the roots are writable, no other path is writable or hidden, and nothing is
+    /// limited.
     pub(crate) fn new(strength: Backend, roots: Vec<PathBuf>) -> Self {
         Self {
             strength,
@@ -140,50 +142,51 @@ impl Confinement {
     }
 }
 
-/// Mechanism of the confinement.
+/// Mechanism that enforces the confinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Backend {
-    /// Landlock and seccomp, for kernels that allow this user no namespaces.
+    /// Landlock and seccomp, for kernels that do not let this user create namespaces.
     Landlock,
     /// Namespaces, plus Landlock and seccomp if the kernel supports them.
     Namespaces,
 }
 
-/// Effect of writes in the workspace.
+/// Effect that writes in the workspace have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum View {
     /// Writes fail.
     ReadOnly,
     /// Writes change the real files.
     Real,
-    /// Writes go to a copy, one for each root in order.
+    /// Writes go to copies: one for each root, in the same order.
     CopyOnWrite(Vec<LayeredDirectory>),
 }
 
-/// Private directory that a command sees, and writes to, at another path.
+/// A private directory that the command sees, and writes to, at another path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Substitute {
     /// Path at which the command sees the directory.
     pub directory: PathBuf,
-    /// Directory with the content. It contains a directory for each cache that is mounted below it.
+    /// Directory that contains the content. It includes a directory for each cache that is mounted inside it.
     pub content: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NetworkAccess {
-    /// A separate loopback interface. Programs that use a proxy find aye's proxy there, if it is running.
+    /// A separate loopback interface, on which only aye's proxy, if it is running, can be contacted.
     Proxied,
-    /// The user's network.
+    /// The same network that the user's own programs use.
     Open,
 }
 
-/// Limits per process, except `processes` and `layer_bytes`, which apply to all processes together.
+/// Limits for each process, except `processes` and `layer_bytes`, which apply to all of the command's processes
+/// together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct ResourceLimits {
     pub processes: Option<u64>,
     pub memory_bytes: Option<u64>,
     pub file_bytes: Option<u64>,
     pub cpu_seconds: Option<u64>,
-    /// Total size of the data written to new layers, in bytes.
+    /// Total size in bytes of the data that may be written to new layers.
     pub layer_bytes: Option<u64>,
 }

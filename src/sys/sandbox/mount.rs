@@ -1,5 +1,5 @@
-//! Mounts as descriptors: they are created or cloned, then restricted, and finally attached, so that no path is looked
-//! up twice.
+//! Mounts as file descriptors. A mount is created or cloned, then restricted, and finally attached, so no path is
+//! looked up twice.
 
 use super::Persistence;
 use nix::errno::Errno;
@@ -11,17 +11,17 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-/// Restrictions of a mount, with the kernel's numbers.
+/// Mount restriction flag, with the kernel's value: no writes.
 pub(super) const READ_ONLY: u64 = 1;
 pub(super) const NO_SETUID: u64 = 2;
 pub(super) const NO_DEVICES: u64 = 4;
 pub(super) const NO_PROGRAMS: u64 = 8;
 
-/// Reach of a restriction.
+/// Which mounts a restriction applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MountScope {
     This,
-    /// Also applies to mounts below.
+    /// The mount and all mounts below it.
     Below,
 }
 
@@ -34,12 +34,12 @@ struct MountAttributes {
     user_namespace: u64,
 }
 
-/// Clones the mount at `place` with all mounts below it, without attaching it.
+/// Clones the mount at `place`, including all mounts below it, without attaching the clone.
 pub(super) fn clone(place: &impl AsFd) -> io::Result<OwnedFd> {
     clone_entry(place, c"")
 }
 
-/// Clones an entry of the directory `place`. A symlink there is not followed.
+/// Clones an entry of the directory `place`. If the entry is a symlink, it is not followed.
 pub(super) fn clone_entry(place: &impl AsFd, name: &CStr) -> io::Result<OwnedFd> {
     let how = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -49,23 +49,23 @@ pub(super) fn clone_entry(place: &impl AsFd, name: &CStr) -> io::Result<OwnedFd>
     Ok(open_tree(place, name, how)?)
 }
 
-/// Attaches a mount over `place`.
+/// Attaches a mount on top of `place`.
 pub(super) fn attach(mount: &impl AsFd, place: &impl AsFd) -> io::Result<()> {
     attach_entry(mount, place, c"")
 }
 
-/// Attaches a mount over an entry of the directory `place`.
+/// Attaches a mount on top of an entry of the directory `place`.
 pub(super) fn attach_entry(mount: &impl AsFd, place: &impl AsFd, name: &CStr) -> io::Result<()> {
     let how = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(move_mount(mount, c"", place, name, how)?)
 }
 
-/// Restricts a mount further.
+/// Adds restrictions to a mount.
 pub(super) fn limit(mount: &impl AsFd, limits: u64, reach: MountScope) -> io::Result<()> {
     change(mount, &MountAttributes { set: limits, clear: 0, propagation: 0, user_namespace: 0 }, reach)
 }
 
-/// Makes a mount private: mounts made elsewhere later do not appear in it, and mounts made in it do not appear
+/// Makes a mount private: later mounts made elsewhere do not appear in it, and mounts made in it do not appear
 /// elsewhere.
 pub(super) fn keep_apart(mount: &impl AsFd) -> io::Result<()> {
     change(mount, &MountAttributes { set: 0, clear: 0, propagation: libc::MS_PRIVATE, user_namespace: 0 }, MountScope::Below)
@@ -74,7 +74,8 @@ pub(super) fn keep_apart(mount: &impl AsFd) -> io::Result<()> {
 #[expect(unsafe_code, reason = "no crate has a safe call for it")]
 fn change(mount: &impl AsFd, attributes: &MountAttributes, reach: MountScope) -> io::Result<()> {
     let reach = if reach == MountScope::Below { libc::AT_RECURSIVE } else { 0 };
-    // SAFETY: the path is NUL-terminated, and the structure is the kernel's with its size; both outlive the call.
+    // SAFETY: the path is NUL-terminated, and the structure and its size are those of the kernel. Both outlive the
+    // call.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -88,7 +89,7 @@ fn change(mount: &impl AsFd, attributes: &MountAttributes, reach: MountScope) ->
     if result == 0 { Ok(()) } else { Err(Errno::last().into()) }
 }
 
-/// Creates a new file system. An option without a value is a flag.
+/// Creates a new file system. Options with an empty value are flags.
 pub(super) fn make(kind: &CStr, options: &[(&str, &str)], limits: u64) -> io::Result<OwnedFd> {
     let system = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
     for (name, value) in options {
@@ -109,11 +110,12 @@ pub(super) fn make(kind: &CStr, options: &[(&str, &str)], limits: u64) -> io::Re
     Ok(fsmount(&system, FsMountFlags::FSMOUNT_CLOEXEC, flags)?)
 }
 
-/// Mounts `lower` so that all writes go to `upper`. The descriptors are looked up in the currently mounted `/proc`.
+/// Mounts `lower` in such a way that all writes go to `upper`. The descriptors are looked up in the `/proc` that is
+/// currently mounted.
 ///
-/// With `Persistence::Process`, the mount never syncs to disk, neither when the command requests it nor at its end,
-/// when the whole file system of `upper` would be written. The kernel leaves a mark in `work` for this, and mounts the
-/// pair again only without the mark.
+/// With `Persistence::Process`, the mount never syncs to disk: neither at the command's request, nor when it is
+/// unmounted, which would write out the whole file system that contains `upper`. For this purpose, the kernel leaves a
+/// mark in `work`, and it refuses to mount the same directories again until the mark is removed.
 pub(super) fn layer(lower: &impl AsFd, upper: &impl AsFd, work: &impl AsFd, persistence: Persistence) -> io::Result<OwnedFd> {
     let [lower, upper, work] =
         [lower.as_fd(), upper.as_fd(), work.as_fd()].map(|place| format!("/proc/self/fd/{}", place.as_raw_fd()));

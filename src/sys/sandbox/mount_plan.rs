@@ -1,4 +1,4 @@
-//! Mounts of a layout. Every path is opened before the first one is covered, and no path is looked up again through a
+//! Mounts a layout. Every path is opened before any of them is covered, and no path is looked up again through a
 //! directory that the command can change.
 
 use super::devices;
@@ -15,28 +15,29 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// Divisor of the machine's memory: the command's own directories together may use at most this fraction.
+/// Divisor for the fraction of the machine's memory that the command's own directories may use in total.
 const OWN_SHARE: u64 = 4;
-/// Size of a file system that contains only directories, in bytes.
+/// Size in bytes of a file system that contains nothing but directories.
 const EMPTY_SIZE: u64 = 1 << 20;
-/// Divisor of a command's memory limit: this fraction is for System V shared memory, the rest for its own directories.
+/// Divisor for the fraction of a command's memory limit that is reserved for System V shared memory. The rest is
+/// available to the command's own directories.
 const SHARED_MEMORY_SHARE: u64 = 4;
-/// Name of the file that replaces every hidden file, and of the directory that replaces hidden directories.
+/// Name of the file that takes the place of every hidden file.
 const NOTHING: &str = "nothing";
 const NOBODY: &str = "nobody";
 
-/// Current entry at a path, and the mount that will be visible there.
+/// The existing entry at a path, and the mount that will cover it.
 struct PlannedMount {
     is_directory: bool,
     is_socket: bool,
     mode: u32,
-    /// Mount of existing content, if it was already created.
+    /// Mount of existing content, if it has been created already.
     mount: Option<OwnedFd>,
-    /// Whether the entry is an empty directory with entries mounted inside it.
+    /// Whether the entry is an empty directory that will have other entries mounted inside it.
     furnished: bool,
 }
 
-/// Makes this process and its children see only the layout. Returns the directories of the layers.
+/// Restricts what this process and its children see to the layout. Returns the layer directories.
 pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBuf, PathBuf)]) -> Result<Vec<File>, String> {
     let root = hold_place(Path::new("/")).map_err(during("`/`"))?;
     mount::keep_apart(&root).map_err(|error| diagnostics::no_mounts(&error))?;
@@ -57,7 +58,7 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
             piece.furnished = true;
         }
     }
-    // All modes here are exact.
+    // The modes below are exact, so the umask is cleared.
     let umask = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
     let ground = EmptyDirectories::new(own_size(&confinement.limits)).map_err(during("creating an empty directory"))?;
     ground.furnish(layout, &pieces, links)?;
@@ -69,7 +70,7 @@ pub(super) fn cover(confinement: &Confinement, layout: &Layout, links: &[(PathBu
             None => ground.clone(number, seat, &piece).map_err(during(path.display()))?,
         };
         match open_covered(seat, path).and_then(|place| mount::attach(&mount, &place)) {
-            // The program that listened there has ended since: there is nothing left to hide.
+            // The program that was listening has ended, so there is nothing to hide.
             Err(error) if piece.is_socket && seat == PathView::Empty && is_missing(&error) => {}
             attached => attached.map_err(during(path.display()))?,
         }
@@ -89,7 +90,7 @@ pub(super) fn during(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> 
     move |error| format!("{what}: {}", message_without_code(&error))
 }
 
-/// Returns the reason without the error number that Rust appends.
+/// Returns an error's message without the error number that Rust appends.
 fn message_without_code(error: &io::Error) -> String {
     error.raw_os_error().map_or_else(|| error.to_string(), |number| Errno::from_raw(number).desc().to_owned())
 }
@@ -113,14 +114,14 @@ fn plan_mount(
             }
             (PathView::Terminals, _) => None,
             (seat, Some(Errno::ENOENT | Errno::ENOTDIR)) if may_be_missing(seat) => return Ok(None),
-            // Only visible: it was removed, replaced or closed since it was found.
+            // This path is only shown, and has been removed, replaced or made inaccessible since it was found.
             (PathView::Fixed, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES | Errno::ELOOP))
                 if !is_root(confinement, path) =>
             {
                 return Ok(None);
             }
             (PathView::Guarded { in_writable: false }, Some(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES)) => return Ok(None),
-            // A user without access now has none with fewer rights either.
+            // A user without access to the path does not gain access with fewer rights.
             (PathView::Empty | PathView::Writable, Some(Errno::EACCES)) if !around.is_some_and(is_writable) => return Ok(None),
             (_, Some(Errno::ELOOP)) => return Err(format!("`{}` is a symlink now; try again", path.display())),
             _ => return Err(during(format!("`{}`", path.display()))(error)),
@@ -166,7 +167,7 @@ fn plan_mount(
     Ok(Some(PlannedMount { is_directory, is_socket, mode, mount, furnished: seat == PathView::Own }))
 }
 
-/// Returns whether a path with this view need not exist.
+/// Returns whether a path with this view is allowed not to exist.
 fn may_be_missing(seat: PathView) -> bool {
     match seat {
         PathView::Own
@@ -179,13 +180,13 @@ fn may_be_missing(seat: PathView) -> bool {
     }
 }
 
-/// Opens a path to be covered. A protected symlink is mounted over itself, so that it can be neither removed nor
+/// Opens a path that will be covered. A protected symlink is mounted over itself, so it can be neither removed nor
 /// redirected.
 fn open_covered(seat: PathView, path: &Path) -> io::Result<File> {
     if matches!(seat, PathView::Guarded { .. }) { hold_name(path) } else { hold_place(path) }
 }
 
-/// Returns whether a path is a workspace root, which must exist.
+/// Returns whether a path is a workspace root, which is required to exist.
 fn is_root(confinement: &Confinement, path: &Path) -> bool {
     confinement.roots.iter().any(|root| root == path)
 }
@@ -212,7 +213,7 @@ pub(super) fn layered_mount(
 ) -> Result<OwnedFd, String> {
     let upper = hold_place(&layer.upper).map_err(during(format!("`{}`", layer.upper.display())))?;
     let work = hold_place(&layer.work).map_err(during(format!("`{}`", layer.work.display())))?;
-    // Remove the mark of an earlier mount.
+    // Removes the mark of an earlier mount.
     let _ = std::fs::remove_dir_all(path_below_fd(&work, Path::new("work/incompat")));
     let mount = mount::layer(place, &upper, &work, persistence)
         .map_err(during(format!("mounting a copy-on-write view of `{}`", layer.directory.display())))?;
@@ -220,8 +221,8 @@ pub(super) fn layered_mount(
     Ok(mount)
 }
 
-/// Returns the size in bytes of `/tmp`, `/dev/shm` and the command's other directories. Together with shared memory,
-/// this is at most the memory limit.
+/// Returns the size limit in bytes for `/tmp`, `/dev/shm` and the command's other directories. Together with shared
+/// memory, they use at most the memory limit.
 fn own_size(limits: &ResourceLimits) -> u64 {
     let machine = nix::sys::sysinfo::sysinfo().map_or(u64::MAX, |info| info.ram_total()) / OWN_SHARE;
     let limit = limits.memory_bytes.map(|bytes| (bytes - bytes / SHARED_MEMORY_SHARE).saturating_sub(EMPTY_SIZE));
@@ -229,8 +230,8 @@ fn own_size(limits: &ResourceLimits) -> u64 {
     machine.min(limit.unwrap_or(u64::MAX)).max(EMPTY_SIZE)
 }
 
-/// Source of the empty directories: one file system for writable ones, and one for read-only ones. Each has a directory
-/// for every path that it covers, with the mount points for the paths below.
+/// Supplies empty directories from two file systems, one for writable and one for read-only directories. Each contains
+/// a directory for every path that it covers, with mount points for the paths below.
 struct EmptyDirectories {
     own: OwnedFd,
     empty: OwnedFd,
@@ -241,7 +242,7 @@ impl EmptyDirectories {
         let limits = NO_SETUID | NO_DEVICES;
         let make = |bytes: u64| mount::make(c"tmpfs", &[("size", &bytes.to_string()), ("mode", "0755")], limits);
         let (own, empty) = (make(own_size)?, make(EMPTY_SIZE)?);
-        // Older kernels clone only attached mounts; both are covered again.
+        // Older kernels can clone only attached mounts. Both mounts are covered again later.
         let somewhere = hold_place(Path::new("/dev"))?;
         mount::attach(&own, &somewhere)?;
         mount::attach(&empty, &somewhere)?;
@@ -260,7 +261,7 @@ impl EmptyDirectories {
         DirBuilder::new().mode(0o755).create(nobody).map_err(during("creating an empty directory"))?;
         let mut directories = BTreeMap::new();
         for (number, (path, piece)) in pieces.iter().enumerate() {
-            // The path that covers this one, if it is empty there.
+            // The closest planned path above this one, if it is an empty directory.
             let above = path.ancestors().skip(1).find(|above| pieces.contains_key(above));
             if let Some(directory) = above.and_then(|above| directories.get(above).map(|made: &PathBuf| (above, made))) {
                 let point = directory.1.join(path.strip_prefix(directory.0).unwrap_or(path));
@@ -293,7 +294,7 @@ impl EmptyDirectories {
         Ok(())
     }
 
-    /// Returns the mount for the path with this number.
+    /// Returns the mount for the path with this index.
     fn clone(&self, number: usize, seat: PathView, piece: &PlannedMount) -> io::Result<OwnedFd> {
         let (from, limits) = if seat == PathView::Own { (&self.own, 0) } else { (&self.empty, READ_ONLY) };
         let name = match piece {
@@ -315,7 +316,7 @@ fn create_directories_to(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(path)
 }
 
-/// Returns a path below a descriptor, for calls that need a path.
+/// Returns a path relative to an open descriptor, for calls that accept only paths.
 fn path_below_fd(directory: &impl AsRawFd, path: &Path) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(path)
 }

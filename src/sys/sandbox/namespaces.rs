@@ -1,4 +1,4 @@
-//! Namespaces of the sandbox: enters them, then mounts the visible paths.
+//! Creates the sandbox's namespaces and mounts the visible paths in them.
 
 use super::disk_quota::LayerDirectories;
 use super::layout::{Layout, PrivatePaths, build_layout};
@@ -14,11 +14,11 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Role of this process.
+/// Role of this process after it has forked.
 pub(in crate::sys) enum ForkSide {
     /// The outer process, which waits for the inner one and cleans up.
     Outside(Outside),
-    /// The first process in the namespaces, which still sees the whole system.
+    /// The first process in the namespaces, which still sees the whole file system.
     Inside(Inside),
 }
 
@@ -28,7 +28,7 @@ pub(in crate::sys) struct Outside {
 }
 
 impl Outside {
-    /// Cleans up. Must be called after the first process and all others have ended.
+    /// Removes the placeholders. Must be called once the first process and all others in the namespaces have ended.
     pub(in crate::sys) fn clean_up(self) {
         self.reserved.release();
     }
@@ -37,11 +37,11 @@ impl Outside {
 pub(in crate::sys) struct Inside {
     layout: Layout,
     links: Vec<(PathBuf, PathBuf)>,
-    /// Whether the user mapping succeeded.
+    /// Whether mapping the user succeeded.
     mapped: io::Result<()>,
 }
 
-/// Forks into the namespaces that `confinement` needs. This process must be single-threaded.
+/// Forks into the namespaces that `confinement` requires. The calling process must be single-threaded.
 pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<ForkSide, String> {
     let (built_in, mut links) = built_in_paths();
     links.extend(confinement.links.iter().cloned());
@@ -59,7 +59,7 @@ pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<ForkSide, Strin
     };
     let Some(first) = forked else {
         drop((go, reserved));
-        // The end of the outer process ends all others.
+        // If the outer process ends, this process and all others are killed.
         let tied = prctl::set_pdeathsig(Signal::SIGKILL).is_ok();
         if !tied || File::from(wait).read_exact(&mut [0]).is_err() {
             std::process::exit(1);
@@ -79,7 +79,7 @@ pub(in crate::sys) fn enter(confinement: &Confinement) -> Result<ForkSide, Strin
 }
 
 impl Inside {
-    /// Sets up the visible file system. Returns the directories of the layers.
+    /// Restricts the file system to what the command may see. Returns the layer directories.
     pub(in crate::sys) fn set_up(self, confinement: &Confinement) -> Result<LayerDirectories, String> {
         self.mapped.map_err(during("mapping users"))?;
         let layers = cover(confinement, &self.layout, &self.links)?;
@@ -96,11 +96,13 @@ fn namespaces(confinement: &Confinement) -> libc::c_int {
     libc::CLONE_NEWUSER | libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | network
 }
 
-/// Forks into new namespaces. Returns `None` in the new process. The caller must be single-threaded.
+/// Forks into new namespaces. Returns the child's process ID in the parent, and `None` in the child. The calling
+/// process must be single-threaded.
 #[expect(unsafe_code, reason = "no safe call forks into namespaces")]
 pub(in crate::sys) fn fork_into(namespaces: libc::c_int) -> io::Result<Option<Pid>> {
     let flags = libc::c_long::from(namespaces | libc::SIGCHLD);
-    // SAFETY: this process has one thread, so the child may continue as after a plain `fork`: no other thread holds a lock.
+    // SAFETY: this process has one thread, so the child may continue as after a plain `fork`: no other thread holds a
+    // lock.
     match unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) } {
         -1 => Err(Errno::last().into()),
         0 => Ok(None),
@@ -108,11 +110,12 @@ pub(in crate::sys) fn fork_into(namespaces: libc::c_int) -> io::Result<Option<Pi
     }
 }
 
-/// User and group mappings: everyone is the same inside as outside, if this user can map them.
+/// User and group mappings. Every ID that this user is allowed to map is mapped to itself.
 struct IdMap {
     users: String,
     groups: String,
-    /// Whether a process outside must write the mapping, which is required to map more than the current user.
+    /// Whether a process outside the namespaces must write the mappings, which is necessary to map more than the
+    /// current user.
     by_outside: bool,
 }
 
@@ -139,14 +142,14 @@ impl IdMap {
     }
 }
 
-/// Maps only the current user and group, each to itself.
+/// Maps only the current user and group, each of them to itself.
 pub(in crate::sys) fn map_own(uid: u32, gid: u32) -> io::Result<()> {
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
     std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
 }
 
-/// Returns the paths that are private to each command, and the symlinks in them.
+/// Returns the paths that are private to each command, along with the symlinks that these paths contain.
 fn built_in_paths() -> (PrivatePaths, Vec<(PathBuf, PathBuf)>) {
     let real = |path: &str| std::fs::canonicalize(path).ok().filter(|path| path.is_dir());
     let mut own: Vec<_> = ["/tmp", "/var/tmp", "/dev/shm"].into_iter().filter_map(real).collect();
@@ -164,7 +167,7 @@ fn built_in_paths() -> (PrivatePaths, Vec<(PathBuf, PathBuf)>) {
         terminals: vec![PathBuf::from("/dev/pts")],
     };
     let mut links: Vec<_> = devices::LINKS.iter().map(|(name, to)| (Path::new("/dev").join(name), PathBuf::from(to))).collect();
-    // On some systems, a link here points to all programs.
+    // On some systems, a symlink in this directory leads to all programs.
     let entries = std::fs::read_dir("/run").into_iter().flatten().flatten();
     links.extend(entries.filter_map(|entry| Some((entry.path(), std::fs::read_link(entry.path()).ok()?))));
     (built_in, links)

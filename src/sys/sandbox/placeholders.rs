@@ -1,9 +1,9 @@
-//! Placeholders for names that must not be created. A mount needs a mount point, so a placeholder occupies each name
-//! while commands run, and is removed afterwards. It is an empty directory, or a file if a directory would disturb
-//! other programs.
+//! Placeholders for names that commands must not create. A mount needs a mount point, so a placeholder occupies each
+//! such name while commands run, and is removed afterwards. It is an empty directory, or a file where a directory would
+//! disturb other programs.
 //!
-//! Commands share a placeholder through a lock on it, and the last one removes it. A placeholder left behind by a crash
-//! is recognizable, so that the next command takes it over.
+//! Commands that need the same placeholder share it by locking it, and the last one removes it. If a crash leaves a
+//! placeholder behind, the next command recognizes and reuses it.
 
 use super::layout::{Layout, PathView, closest_view};
 use super::mount_plan::during;
@@ -20,28 +20,29 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Mode of a placeholder directory, which no program uses.
+/// Mode of a placeholder directory, which no other program uses.
 const MARK: u32 = 0o1555;
 /// Mode of a placeholder file.
 const FILE_MARK: u32 = 0o1444;
-/// Placeholder file that git reads. Its content names the directory that git uses by default.
+/// Name and content of the placeholder for a file that git reads. The content specifies the directory that git uses by
+/// default.
 const POINTER: (&str, &[u8]) = ("commondir", b".\n");
-/// Number of attempts in case another command removes a placeholder just before it is shared.
+/// Maximum number of attempts to share a placeholder, since another command may remove it at the last moment.
 const ROUNDS: usize = 16;
 
-/// Placeholders that exist until they are released.
+/// Placeholders that remain in place until they are released.
 #[derive(Default)]
 pub(super) struct ReservedPlaceholders(Vec<LockedPlaceholder>);
 
 struct LockedPlaceholder {
     parent: OwnedFd,
     name: OsString,
-    /// Placeholder with a shared lock. In the sandbox, its copy is closed before the command starts.
+    /// The placeholder, opened with a shared lock. The sandboxed process closes its copy before the command starts.
     stand_in: File,
     kind: Kind,
 }
 
-/// Kind of a placeholder.
+/// Kind of placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Directory,
@@ -53,7 +54,7 @@ impl Kind {
         if path.file_name().is_some_and(|name| name == POINTER.0) { Self::Pointer } else { Self::Directory }
     }
 
-    /// Creates the placeholder, atomically with its mark.
+    /// Creates the placeholder together with its mark, atomically.
     fn make(self, parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
         let before = umask(Mode::empty());
         let made = match self {
@@ -79,7 +80,7 @@ impl Kind {
     }
 }
 
-/// Creates the file atomically with its content.
+/// Creates the placeholder file together with its content, atomically.
 fn make_pointer(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
     let aside = OsString::from(format!(".aye-{}", std::process::id()));
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -92,8 +93,8 @@ fn make_pointer(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
     made
 }
 
-/// Creates placeholders for all names of the layout that must not be created. Names that the command cannot create
-/// anyway are removed from the layout.
+/// Creates placeholders for all names in the layout that must not be created. Names that the command would be unable to
+/// create anyway are removed from the layout.
 pub(super) fn reserve(layout: &mut Layout) -> Result<ReservedPlaceholders, String> {
     let mut reserved = ReservedPlaceholders::default();
     let guarded: Vec<PathBuf> = layout
@@ -112,7 +113,7 @@ pub(super) fn reserve(layout: &mut Layout) -> Result<ReservedPlaceholders, Strin
         }
         match hold_placeholder(&first) {
             Ok(Some(held)) => reserved.0.push(held),
-            // Something else was created there in the meantime, and can be protected.
+            // Another entry was created in the meantime, and can itself be protected.
             Ok(None) => {}
             Err(error) if is_uncreatable(&error, &first) => {
                 layout.remove(&first);
@@ -131,11 +132,11 @@ impl ReservedPlaceholders {
         self.0.iter().any(|held| path.file_name() == Some(&held.name) && held.is_at(path))
     }
 
-    /// Releases the placeholders. Must be called by the process that created them, after the command and all its
+    /// Releases the placeholders. Must be called by the process that created them, once the command and all its
     /// processes have ended.
     pub(super) fn release(self) {
         for held in self.0 {
-            // Other users of the placeholder hold the lock too, and remove it in turn.
+            // Other commands that use the placeholder also lock it, and the last one removes it.
             if held.stand_in.try_lock().is_ok() && held.is_still_there() {
                 let _ = unlinkat(&held.parent, held.name.as_os_str(), held.kind.removal());
             }
@@ -157,12 +158,13 @@ impl LockedPlaceholder {
     }
 }
 
-/// Returns the shortest part of the path that is missing or a placeholder, or that is a file where a directory would be
-/// needed; the flag is true if it exists and needs nothing. `None` if the path itself exists.
+/// Returns the shortest prefix of the path that is missing, is a placeholder, or is a file where a directory would be
+/// needed. The flag is `true` in the last case, which requires no placeholder. Returns `None` if the path itself
+/// exists.
 fn first_missing(path: &Path) -> Result<Option<(PathBuf, bool)>, String> {
     let mut first = None;
     for part in path.ancestors() {
-        // A protected symlink is opened as a symlink.
+        // A protected symlink is opened itself.
         match if part == path { hold_name(part) } else { hold_place(part) } {
             Ok(place) => {
                 let metadata = place.metadata().map_err(during(part.display()))?;
@@ -190,7 +192,8 @@ fn is_mark(metadata: &std::fs::Metadata) -> bool {
     is_kind && metadata.permissions().mode() & 0o7777 == mark && metadata.uid() == geteuid().as_raw()
 }
 
-/// Creates the placeholder, or shares an existing one.
+/// Creates a placeholder or shares an existing one. Returns `None` if the name is used by an entry that is not a
+/// placeholder.
 fn hold_placeholder(path: &Path) -> io::Result<Option<LockedPlaceholder>> {
     let kind = Kind::for_path(path);
     for _ in 0..ROUNDS {
@@ -210,7 +213,7 @@ fn hold_placeholder(path: &Path) -> io::Result<Option<LockedPlaceholder>> {
             return Ok(None);
         }
         let held = LockedPlaceholder { parent, name: name.to_owned(), stand_in, kind };
-        // Another command may have removed it before the lock.
+        // Another command may have removed the placeholder before it was locked.
         if held.is_still_there() {
             return Ok(Some(held));
         }
@@ -218,15 +221,15 @@ fn hold_placeholder(path: &Path) -> io::Result<Option<LockedPlaceholder>> {
     Err(io::Error::other("other commands create and remove it repeatedly"))
 }
 
-/// Returns whether the command could not create the name either, even by changing the permissions of its directory.
+/// Returns whether the command would be unable to create the name too, even by changing the directory's permissions.
 fn is_uncreatable(error: &io::Error, path: &Path) -> bool {
     let refused = matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::EACCES | Errno::EPERM | Errno::EROFS));
     let parent = path.parent().and_then(|parent| std::fs::symlink_metadata(parent).ok());
     refused && parent.is_some_and(|parent| parent.uid() != geteuid().as_raw())
 }
 
-/// Mounts directories over themselves if they contain a protected or hidden path, or a read-only exception. Otherwise a
-/// command could move the directory away, and the rules for its entries would no longer apply.
+/// Mounts directories over themselves if they contain a protected or hidden path, or a writable exception. Otherwise, a
+/// command could move such a directory away, and the rules for its entries would no longer apply.
 fn pin(layout: &mut Layout) {
     let kept: Vec<PathBuf> = layout
         .iter()

@@ -1,10 +1,10 @@
-//! Paths of a confinement as one list, in which deeper paths take precedence.
+//! The paths of a confinement as a single list in which deeper paths take precedence.
 
 use super::{Confinement, View};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Access to a path and its subtree.
+/// Access to a path and everything below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Access {
     Nothing,
@@ -12,8 +12,8 @@ pub(super) enum Access {
     Write,
 }
 
-/// Returns every named path. A path precedes the paths below it. If a path has two settings, the stricter one applies,
-/// unless the path was made writable again.
+/// Returns every path that the confinement lists. A path precedes the paths below it. If several settings apply to a
+/// path, the strictest one takes precedence, unless the path was made writable again.
 pub(super) fn named_paths(confinement: &Confinement) -> BTreeMap<PathBuf, Access> {
     let mut places = BTreeMap::new();
     let mut name = |path: &Path, access| places.insert(path.to_owned(), access);

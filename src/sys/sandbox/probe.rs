@@ -1,4 +1,4 @@
-//! Sandbox probe: a separate process tests how well this system can confine a command in certain directories.
+//! Sandbox probe. A separate process tests how well this system can confine a command to certain directories.
 
 use super::filter::landlock_version;
 use super::mount_plan::{during, layered_mount};
@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Argument of a helper that probes.
+/// Argument that makes a helper probe the sandbox.
 pub(in crate::sys) const PROBE: &str = "probe";
-/// Timeout for the result.
+/// Time limit for the probe's result.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
-/// Maximum number of mounts below a workspace that a message lists; further ones are counted.
+/// Maximum number of mounts below a workspace to list in a message. Any further mounts are only counted.
 const NAMED_MOUNTS: usize = 3;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ struct Question {
 }
 
 /// Probes the sandbox for these roots. Layers are stored below `data_directory` or, if that is not possible, in memory.
-/// Blocks for a few milliseconds.
+/// Blocks for a few milliseconds, or for up to 20 s if a disk does not respond.
 pub(crate) fn probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> Probe {
     run_probe(program, roots, data_directory).unwrap_or_else(|error| Probe {
         tier: Tier::Bare,
@@ -59,7 +59,7 @@ fn run_probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> io::Re
     ours.set_read_timeout(Some(ANSWER_LIMIT))?;
     let mut answer = Vec::new();
     if let Err(error) = ours.read_to_end(&mut answer) {
-        // A hanging mount may block the helper for ever.
+        // An unresponsive mount may block the helper for ever.
         let _ = child.kill();
         let late = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
         let said = format!("no result within {} s; a disk may not be responding", ANSWER_LIMIT.as_secs());
@@ -69,7 +69,7 @@ fn run_probe(program: &Path, roots: &[PathBuf], data_directory: &Path) -> io::Re
     Ok(serde_json::from_slice(&answer)?)
 }
 
-/// Returns possible directories for layers, in order of preference.
+/// Returns the directories that could contain layers, most preferred first.
 fn bases(data_directory: &Path) -> Vec<PathBuf> {
     let in_memory = std::env::var_os("XDG_RUNTIME_DIR").map(|directory| PathBuf::from(directory).join("aye"));
     let shared = PathBuf::from(format!("/dev/shm/aye-{}", geteuid()));
@@ -77,12 +77,12 @@ fn bases(data_directory: &Path) -> Vec<PathBuf> {
     std::iter::once(data_directory.to_owned()).chain(private).collect()
 }
 
-/// Returns private directories that may contain layers of dead processes.
+/// Returns the private directories that may still contain layers of processes that have ended.
 pub(crate) fn abandoned_bases(data_directory: &Path) -> Vec<PathBuf> {
     bases(data_directory).into_iter().filter(|base| check_private(base).is_ok()).collect()
 }
 
-/// Runs in the helper: reads the question, probes, and sends the result.
+/// Runs in the helper: reads the request, probes the sandbox, and sends the result.
 pub(in crate::sys) fn answer_probe() -> io::Result<()> {
     let mut asked = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut question = Vec::new();
@@ -92,7 +92,7 @@ pub(in crate::sys) fn answer_probe() -> io::Result<()> {
     asked.write_all(&serde_json::to_vec(&found)?)
 }
 
-/// A prepared base directory with a pair of directories for each root.
+/// A base directory that has been prepared with a pair of directories for each root.
 struct ProbeDirectory {
     base: PathBuf,
     directory: PathBuf,
@@ -134,7 +134,7 @@ fn run_trial(question: Question) -> Probe {
     }
 }
 
-/// Result of the process inside the namespaces.
+/// Result that the process in the namespaces reports.
 #[derive(Debug, Serialize, Deserialize)]
 struct ProbeResult {
     chosen: Option<usize>,
@@ -185,7 +185,7 @@ fn check_layer(layer: &LayeredDirectory) -> Result<(), String> {
     let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
     match made.and_then(|_| std::fs::remove_file(&file)) {
         Ok(()) => Ok(()),
-        // Then commands cannot write there either.
+        // Commands cannot write to the directory either.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         Err(error) => Err(format!("no copy-on-write view of `{}`: cannot write to it: {error}", layer.directory.display())),
     }
@@ -218,13 +218,14 @@ impl ProbeDirectory {
         Ok(trial)
     }
 
-    /// Removes the directories, including directories that overlayfs leaves without permissions.
+    /// Removes the directories, including those that overlayfs leaves without any permissions.
     fn remove(&self) {
         let _ = crate::sys::overlay::discard(&self.directory);
     }
 }
 
-/// Checks that no other user created the directory first in a world-writable location.
+/// Checks that the directory belongs to this user and that others cannot write to it. In a world-writable location,
+/// another user may have created it first.
 fn check_private(base: &Path) -> io::Result<()> {
     let metadata = std::fs::symlink_metadata(base)?;
     if metadata.is_dir() && metadata.uid() == geteuid().as_raw() {
@@ -237,7 +238,8 @@ fn check_private(base: &Path) -> io::Result<()> {
     Err(io::Error::other("not a directory owned by this user"))
 }
 
-/// Returns the mounts below the roots. An overlay would not show them, so the kernel refuses it.
+/// Returns the mounts below the roots. The kernel refuses to create an overlay there, because the overlay would not
+/// show them.
 pub(super) fn mounts_below(roots: &[PathBuf]) -> Vec<PathBuf> {
     let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     let points = table.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4)).map(unescaped);
@@ -247,7 +249,7 @@ pub(super) fn mounts_below(roots: &[PathBuf]) -> Vec<PathBuf> {
     below
 }
 
-/// Decodes a path, in which the kernel writes spaces and backslashes as three octal digits.
+/// Decodes a path in which the kernel has written special characters as a backslash followed by three octal digits.
 fn unescaped(text: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

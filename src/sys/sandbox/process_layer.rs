@@ -1,5 +1,5 @@
-//! Layer over a directory for this process: the process and its children see the directory, and their writes to it go
-//! to an upper directory.
+//! Mounts a layer over a directory for this process. The process and its children see the directory, but their writes
+//! go to an upper directory.
 
 use super::diagnostics;
 use super::mount::{attach, keep_apart};
@@ -16,22 +16,22 @@ use rustix::mount::{UnmountFlags, unmount};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A layer that is mounted until it is removed.
+/// A mounted layer.
 #[derive(Debug)]
 pub(crate) struct ProcessLayer {
     layered: LayeredDirectory,
-    /// Time when the layer was mounted, by the clock of file times.
+    /// Time at which the layer was first created, according to the clock used for file times.
     began: Time,
 }
 
 impl ProcessLayer {
-    /// Mounts a layer over a directory, in the namespaces of this process. `base`: an existing private directory that
-    /// receives the changes. Changes of an earlier process in it become visible again. This process must be
-    /// single-threaded.
+    /// Mounts a layer over a directory in this process's own namespaces. The process must be single-threaded. `base` is
+    /// an existing private directory that receives the changes. If an earlier process left changes in it, they become
+    /// visible again.
     ///
     /// # Errors
-    /// Returns an error that names the missing feature, and how to enable it, if the system does not support layers.
-    /// The directory is unchanged.
+    /// If the system does not support layers, the error says which feature is missing and how to enable it. The
+    /// directory is unchanged in that case.
     pub(crate) fn mount_over(directory: &Path, base: &Path, persistence: Persistence) -> Result<Self, String> {
         let here = std::env::current_dir().map_err(during("finding the current directory"))?;
         if threads().map_err(during("counting threads"))? > 1 {
@@ -42,7 +42,7 @@ impl ProcessLayer {
             return Err(describe_nested(&below));
         }
         let layered_here = directories(directory, base);
-        // Written last: with it, the layer is complete.
+        // The mark is written last, so a layer with a mark is complete.
         let began = match marked(base) {
             Some(began) => began,
             None => create(&layered_here, base)?,
@@ -54,23 +54,23 @@ impl ProcessLayer {
         let mount = layered_mount(&place, &layered_here, persistence, &mut Vec::new())?;
         attach(&mount, &place).map_err(during(format!("covering `{}`", directory.display())))?;
         let layer = Self { layered: layered_here, began };
-        // A directory that was entered before is the one below the layer.
+        // The working directory still refers to the directory below the layer.
         enter_again(&here).map_err(during("entering the layer"))?;
         Ok(layer)
     }
 
-    /// Unmounts the layer, so that the directory is visible again. Returns the changes in the layer.
+    /// Unmounts the layer, so the directory itself becomes visible again. Returns the changes in the layer.
     pub(crate) fn unmount(self) -> io::Result<Changes> {
         let here = std::env::current_dir();
         unmount(&self.layered.directory, UnmountFlags::DETACH)?;
-        // A directory that only the layer has cannot be entered again.
+        // A working directory that exists only in the layer cannot be entered again.
         let entered = here.and_then(|here| enter_again(&here));
         entered.or_else(|_| enter_again(&self.layered.directory))?;
         changes(&self.layered, self.began)
     }
 }
 
-/// Returns the changes of a layer below `base` that is not mounted by any process, or that may change while it is read.
+/// Returns the changes in a layer below `base`. They may be incomplete if a process has the layer mounted.
 ///
 /// # Errors
 /// Returns an error if the layer does not exist or cannot be read.
@@ -79,7 +79,7 @@ pub(crate) fn read_layer(directory: &Path, base: &Path) -> io::Result<Changes> {
     changes(&directories(directory, base), began)
 }
 
-/// Returns the path below `base` that has the new content for a path relative to the directory.
+/// Returns the path below `base` at which the new content of a path, relative to the directory, is found.
 pub(crate) fn layer_path(base: &Path, relative: &Path) -> PathBuf {
     base.join(UPPER).join(relative)
 }
@@ -91,10 +91,10 @@ fn directories(directory: &Path, base: &Path) -> LayeredDirectory {
     LayeredDirectory { directory: directory.to_owned(), upper: base.join(UPPER), work: base.join(WORK) }
 }
 
-/// Creates the directories of a layer, and returns the time.
+/// Creates the directories that a layer needs. Returns the time at which the layer was created.
 fn create(layered: &LayeredDirectory, base: &Path) -> Result<Time, String> {
     for path in [&layered.upper, &layered.work] {
-        // Nothing was mounted yet: a process that was killed here left them empty.
+        // The directories may exist if a process was killed at this point. They are then still empty.
         std::fs::create_dir_all(path).map_err(during(format!("`{}`", path.display())))?;
     }
     if let Ok(metadata) = layered.directory.metadata() {
@@ -112,14 +112,14 @@ fn threads() -> io::Result<usize> {
     Ok(std::fs::read_dir("/proc/self/task")?.count())
 }
 
-/// Enters a mount namespace. Root stays in its user namespace; other users also get a new one.
+/// Enters a new mount namespace and, unless the user is root, also a new user namespace.
 fn enter_namespaces() -> Result<(), String> {
     if geteuid().is_root() && unshare(CloneFlags::CLONE_NEWNS).is_ok() {
         return Ok(());
     }
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
     unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS).map_err(|errno| diagnostics::no_namespaces(&errno.into()))?;
-    // A process that hides its memory from others may not write its own mapping.
+    // A process whose memory is hidden from others cannot write its own mapping.
     let is_open = prctl::get_dumpable().unwrap_or(false);
     let _ = prctl::set_dumpable(true);
     let mapped = map_own(uid, gid).map_err(during("mapping users"));

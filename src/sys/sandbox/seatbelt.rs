@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
-/// Rules that every program needs to start and to run other programs, without access to the user's session: no
-/// keychain, clipboard, launch services or signals to other processes.
+/// Rules that every program needs in order to start and to run other programs. They grant no access to the user's
+/// session: not to the keychain, the clipboard, launch services, or (by signals) other processes.
 const BASE: &str = "(version 1)
 (deny default)
 (allow process-exec process-fork)
@@ -27,7 +27,7 @@ const BASE: &str = "(version 1)
   (regex #\"^/dev/ttys[0-9]+$\"))
 ";
 
-/// Access to name resolution, certificates and network settings.
+/// Rules that allow name resolution, certificate checks and reading the network settings.
 const OPEN_NETWORK: &str = "(allow network* system-socket)
 (deny network-outbound (remote unix-socket))
 (allow network-outbound (literal \"/private/var/run/mDNSResponder\"))
@@ -39,7 +39,7 @@ const OPEN_NETWORK: &str = "(allow network* system-socket)
   (global-name \"com.apple.trustd.agent\"))
 ";
 
-/// Returns the profile of a confinement. `proxy`: port of aye's own proxy on this machine.
+/// Returns the profile for a confinement. `proxy` is the port of aye's proxy on this machine.
 pub(in crate::sys) fn profile(confinement: &Confinement, proxy: Option<u16>) -> io::Result<String> {
     let mut profile = BASE.to_owned();
     let places = named_paths(confinement);
@@ -53,7 +53,8 @@ pub(in crate::sys) fn profile(confinement: &Confinement, proxy: Option<u16>) -> 
             Access::Write => writeln!(profile, "(allow file-read* file-write* (subpath {quoted}))"),
         };
     }
-    // Rules apply to names: a directory with a protected entry must keep its name, or the entry loses its rule.
+    // Rules apply to names. A directory with a protected entry must keep its name, or the rule would no longer apply to
+    // the entry.
     for (path, _) in places.iter().filter(|(_, access)| **access < Access::Write) {
         let written =
             |above: &&Path| above.ancestors().find_map(|named| places.get(named)).is_some_and(|access| *access == Access::Write);
@@ -71,7 +72,7 @@ pub(in crate::sys) fn profile(confinement: &Confinement, proxy: Option<u16>) -> 
     Ok(profile)
 }
 
-/// Returns a path as a string literal of the profile language.
+/// Quotes a path as a string literal in the profile language.
 fn quoted(path: &Path) -> io::Result<String> {
     let text = path.to_str().filter(|text| !text.contains('\0')).ok_or_else(|| {
         let message =
@@ -127,7 +128,7 @@ mod tests {
             r#"(allow network-outbound (remote ip "localhost:8123"))"#,
         ];
         let mut lines = places(&confinement());
-        // The order of paths that are not below each other does not matter.
+        // The order of paths that do not contain each other does not matter.
         let own = lines.iter().position(|line| line.contains("/private/tmp/own")).unwrap();
         let first = lines.remove(own);
         lines.insert(0, first);

@@ -1,5 +1,5 @@
-//! Sockets in the file system. A process that can write to a socket can talk to its server, regardless of the
-//! namespaces between them.
+//! Sockets in the file system. A process that can write to a socket can communicate with its server, whatever
+//! namespaces separate the two.
 
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, openat};
@@ -12,12 +12,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// Returns the real paths of all sockets with a server.
+/// Returns the real paths of all sockets on which a program is listening.
 pub(super) fn served_sockets() -> Vec<PathBuf> {
     let table = std::fs::read("/proc/net/unix").unwrap_or_default();
     let named: BTreeSet<_> = table.split(|byte| *byte == b'\n').filter_map(socket_path).collect();
     let (absolute, relative): (Vec<_>, Vec<_>) = named.into_iter().partition(|path| path.is_absolute());
-    // A relative name was relative to the working directory of its process, which is probably still the same.
+    // A relative name was relative to the working directory of its process, which has probably not changed.
     let directories = if relative.is_empty() { BTreeSet::new() } else { working_directories() };
     let guessed = directories.iter().flat_map(|directory| relative.iter().map(|path| directory.join(path)));
     let real = absolute.into_iter().chain(guessed).filter_map(|path| std::fs::canonicalize(path).ok());
@@ -31,9 +31,10 @@ fn working_directories() -> BTreeSet<PathBuf> {
     numbered.filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok()).collect()
 }
 
-/// Returns whether a program listens at this path, in any namespace. Returns true if that cannot be determined.
+/// Returns whether a program in any namespace is listening on the socket at this path. Returns `true` if that cannot be
+/// determined.
 pub(crate) fn is_served(path: &Path) -> bool {
-    // With a wrong socket type, the kernel reports an error, and the program does not notice the attempt.
+    // With the wrong socket type, the kernel returns an error without notifying the program.
     let asked = || -> nix::Result<()> {
         let place = openat(AT_FDCWD, path, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty())?;
         let address = UnixAddr::new(format!("/proc/self/fd/{}", place.as_raw_fd()).as_str())?;
@@ -47,8 +48,8 @@ fn is_socket(path: &PathBuf) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
-/// Returns the path after seven fields and one space. It may contain spaces. A name that starts with `@` is in no
-/// directory.
+/// Returns the path in a line of `/proc/net/unix`. It follows seven fields and may contain spaces. Returns `None` if
+/// the name starts with `@`, because such a socket is not in the file system.
 fn socket_path(line: &[u8]) -> Option<PathBuf> {
     let mut rest = line;
     for _ in 0..7 {

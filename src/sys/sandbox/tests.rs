@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// A directory on disk with a workspace, outside the paths of which every command has its own.
+/// A directory on disk that contains a workspace. It is outside the paths of which every command has its own copy.
 struct Ground {
     directory: tempfile::TempDir,
 }
@@ -38,7 +38,7 @@ impl Ground {
         self.path("workspace")
     }
 
-    /// Creates a file with its directories, and returns its path.
+    /// Creates a file along with its parent directories, and returns its path.
     fn file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -50,7 +50,7 @@ impl Ground {
         Confinement::new(Backend::Namespaces, vec![self.workspace()])
     }
 
-    /// Returns a confinement with a layer over the workspace.
+    /// Returns a confinement in which the workspace is below a layer.
     fn layered(&self) -> Confinement {
         let (upper, work) = (self.path("upper"), self.path("work"));
         fs::create_dir(&upper).unwrap();
@@ -81,7 +81,7 @@ async fn try_run(line: &str, confinement: Confinement) -> Result<FinishedRun, Pr
     run(spec(line, confinement), live, CancellationToken::new()).await
 }
 
-/// Returns the output of a line on both streams.
+/// Runs a line and returns its output on stdout and stderr.
 async fn output(line: &str, confinement: Confinement) -> String {
     let finished = try_run(&format!("exec 2>&1; {line}"), confinement).await.unwrap();
     assert!(matches!(finished.end, End::Exited(_)), "{:?}", finished.end);
@@ -131,7 +131,7 @@ async fn a_command_that_exceeds_the_layer_limit_is_killed() {
     assert_eq!(output(&write(20), real).await, "done\n");
 }
 
-/// Runs a line that must fail, and returns its output.
+/// Runs a line that must fail to start, and returns the error message.
 async fn refused(line: &str, confinement: Confinement) -> String {
     match try_run(line, confinement).await {
         Err(ProcessError::NotStarted(message)) => message,
@@ -139,7 +139,7 @@ async fn refused(line: &str, confinement: Confinement) -> String {
     }
 }
 
-/// Checks that each of these lines fails in the command.
+/// Checks that every one of these lines fails in the sandbox.
 async fn all_fail(lines: &[&str], confinement: Confinement) {
     let tried = lines.iter().map(|line| format!("if ( {line} ) >/dev/null 2>&1; then echo {line:?}; fi"));
     let script = tried.collect::<Vec<_>>().join("\n");
@@ -222,7 +222,7 @@ async fn mounts_and_namespaces_cannot_be_changed() {
 async fn no_file_descriptor_or_process_escapes_the_sandbox() {
     let ground = Ground::new();
     let outside = ground.file("outside", "kept");
-    // A descriptor that a careless program might pass on.
+    // This descriptor simulates one that a careless program passes on.
     let inherited = fs::File::open(ground.path("")).unwrap();
     nix::fcntl::fcntl(&inherited, nix::fcntl::FcntlArg::F_SETFD(nix::fcntl::FdFlag::empty())).unwrap();
     let at = outside.display();
@@ -404,15 +404,15 @@ async fn a_repository_cannot_be_redirected_to_another_configuration() {
     let confinement = Confinement { read_only: vec![git.join("config"), pointer.clone()], ..ground.confinement() };
     let lines = ["echo ../evil > .git/commondir", "rm .git/commondir", "mv .git/commondir x", "mv evil .git/commondir"];
     all_fail(&lines, confinement.clone()).await;
-    // The content makes git look in the same directory.
+    // With this content, git uses the same directory.
     assert_eq!(output("cat .git/commondir", confinement.clone()).await, ".\n");
     assert!(!pointer.exists(), "the placeholder was removed");
-    // A file that was left by a crash is taken over.
+    // A file left behind by a crash is reused.
     fs::write(&pointer, ".\n").unwrap();
     fs::set_permissions(&pointer, fs::Permissions::from_mode(0o1444)).unwrap();
     all_fail(&lines, confinement.clone()).await;
     assert!(!pointer.exists());
-    // A file of the user stays.
+    // A file of the user is preserved.
     fs::write(&pointer, "..").unwrap();
     all_fail(&lines, confinement).await;
     assert_eq!(fs::read_to_string(pointer).unwrap(), "..");
@@ -458,7 +458,7 @@ async fn tmpfs_and_shared_memory_are_within_the_memory_limit() {
             .await;
     let total: u64 = text.lines().last().and_then(|line| line.split('\t').next()?.parse().ok()).unwrap();
     assert!(text.contains("No space left") && total <= LIMIT, "{text}");
-    // System V shared memory gets the rest.
+    // The rest of the limit is for System V shared memory.
     let script = "perl -MIPC::SysV=IPC_PRIVATE,IPC_CREAT -e 'my $sum = 0; for (1..100) { shmget(IPC_PRIVATE, 1 << 20, \
                   IPC_CREAT | 0600) // last; $sum += 1 << 20 } print \"sum $sum\\n\"'";
     let text = output(script, confinement()).await;
@@ -534,7 +534,7 @@ async fn missing_protected_paths_cannot_be_created_and_leave_no_placeholder() {
         ["mkdir -p .git/hooks && touch .git/hooks/x", "git init . ", "touch .aye/x", "rm -rf .aye", "mkdir -p a/b/.git/x"];
     all_fail(&lines, confinement.clone()).await;
     assert_eq!(fs::read_dir(ground.workspace()).unwrap().count(), 0);
-    // The first of two commands to end must not remove the other's placeholder.
+    // The command that ends first must not remove the other's placeholder.
     let long =
         tokio::spawn(try_run("while ! test -e go; do sleep 0.01; done; touch .git/x; mkdir .git/hooks", confinement.clone()));
     output("while ! test -d .git; do sleep 0.01; done", confinement.clone()).await;
@@ -625,7 +625,7 @@ async fn a_link_in_place_of_a_workspace_root_is_not_followed() {
     let message = refused("true", Confinement { hidden: vec![link.join("kept")], ..ground.confinement() }).await;
     assert!(message.contains("link"), "{message}");
     assert_eq!(fs::read_to_string(kept).unwrap(), "kept");
-    // From inside, the root cannot be changed.
+    // From inside the sandbox, the root cannot be replaced.
     all_fail(&["cd ..; mv workspace w", "cd ..; rmdir workspace", "cd /; ln -sfn / $OLDPWD"], ground.confinement()).await;
 }
 
@@ -640,7 +640,7 @@ async fn package_cache_writes_go_to_a_copy_shared_with_the_next_command() {
     let held = Confinement { caches: vec![cache], ..ground.confinement() };
     assert_eq!(output(&line, held.clone()).await, "oldnew\n");
     assert!(old.exists() && ground.path("upper/new").exists());
-    // The copy is available to the next command.
+    // The next command sees the copy.
     assert_eq!(output(&format!("cat {}/new", ground.path("cache").display()), held).await, "new\n");
 }
 
@@ -682,7 +682,7 @@ fn until(condition: impl Fn() -> bool) {
     }
 }
 
-/// Returns a number for `sleep` that occurs in no other process's command line.
+/// Returns a number for `sleep` that no other process's command line contains.
 fn word() -> String {
     format!("8{:08}.{}", std::process::id(), uuid::Uuid::new_v4().as_u128() % 1_000_000_000)
 }
@@ -723,7 +723,7 @@ async fn no_process_survives_a_killed_helper() {
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(helper), nix::sys::signal::Signal::SIGKILL).unwrap();
     assert!(matches!(task.await.unwrap(), Err(ProcessError::HelperLost)));
     until(|| running(&word).is_empty());
-    // The name is free again after the next command.
+    // After the next command, the name is free again.
     output("true", confinement).await;
     assert!(!git.exists());
 }

@@ -1,4 +1,4 @@
-//! Stand-in for systems without namespaces: no namespace is entered, and no layer is mounted.
+//! Replacement for systems without namespaces, on which no namespace is entered and no layer is mounted.
 
 use super::{Confinement, Probe, Tier};
 use nix::unistd::Pid;
@@ -9,33 +9,33 @@ use std::time::Duration;
 pub(in crate::sys) const PROBE: &str = "probe";
 pub(in crate::sys) const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Returns that there is no support, so that no command is sandboxed.
+/// Reports that sandboxing is not supported.
 pub fn probe(_program: &Path, _roots: &[PathBuf], _data_directory: &Path) -> Probe {
     let missing = vec!["aye can run commands only on Linux; run it there, or in a container".to_owned()];
     Probe { tier: Tier::Bare, missing, upper_base: None }
 }
 
-/// Returns no directories, because there are no views.
+/// Returns no directories, because there are no views on this system.
 pub fn abandoned_bases(_data_directory: &Path) -> Vec<PathBuf> {
     Vec::new()
 }
 
-/// Returns true, because rules on paths refuse all sockets.
+/// Returns `true`, because the path rules block all sockets.
 pub fn is_served(_path: &Path) -> bool {
     true
 }
 
-/// Does nothing: no helper probes on this system.
+/// Returns an error, because there is no helper that could probe this system.
 pub(in crate::sys) fn answer_probe() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Layer over a directory; not supported on this system.
+/// A layer over a directory. It can never exist on this system.
 #[derive(Debug)]
 pub struct ProcessLayer(std::convert::Infallible);
 
 impl ProcessLayer {
-    /// Returns an error: layers are not supported on this system.
+    /// Returns an error, because layers are not supported on this system.
     pub(crate) fn mount_over(_directory: &Path, _base: &Path, _persistence: super::Persistence) -> Result<Self, String> {
         Err("copy-on-write views need Linux".to_owned())
     }
@@ -45,7 +45,7 @@ impl ProcessLayer {
     }
 }
 
-/// Returns an error: layers are not supported on this system.
+/// Returns an error, because layers are not supported on this system.
 pub(crate) fn read_layer(_directory: &Path, _base: &Path) -> io::Result<crate::sys::overlay::Changes> {
     Err(io::ErrorKind::Unsupported.into())
 }
@@ -82,7 +82,7 @@ pub(in crate::sys) fn enter(_confinement: &Confinement) -> Result<ForkSide, Stri
     Err(NO_NAMESPACES.to_owned())
 }
 
-/// Reason why a command must not write more data.
+/// Why a command must not write any more data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sys) enum Excess {
     Disk,

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 type Tree = BTreeMap<PathBuf, (u32, u64, Vec<u8>)>;
 
-/// Returns names, modes, inodes and contents of all entries, including directories.
+/// Returns the name, mode, inode and content of every entry, including directories.
 fn tree(root: &Path) -> Tree {
     let mut found = Tree::new();
     let mut open = vec![root.to_owned()];
@@ -30,7 +30,8 @@ fn remove(path: PathBuf) -> Step {
     Step { real: path, what: PathOperation::Remove { before: ExpectedEntry::Entry(Box::new(planned)) } }
 }
 
-/// Returns a tree and steps of every kind: new, replaced, moved over another, removed, a removed symlink.
+/// Returns a tree and one step of every kind: a new file, a replaced file, a file moved over another, a removed file,
+/// and a removed symlink.
 fn work() -> (tempfile::TempDir, PathBuf, Vec<Step>) {
     let (directory, root) = work_place();
     let steps = steps_of(&root);
@@ -193,7 +194,7 @@ fn data_written_to_a_file_being_replaced_is_kept_next_to_the_file() {
     assert!(tree(&root).into_values().any(|(_, _, content)| content == b"old a and theirs"));
 }
 
-/// Commits and stops before the rename of this step, as if the process had been killed there.
+/// Runs a commit and stops it before the rename of step `at`, as if the process had been killed there.
 fn killed_before(steps: Vec<Step>, at: usize) {
     let (reached, wait) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Copying of trees. The copy is completed under a temporary name next to its target, then renamed.
+//! Copies trees. A copy is completed under a temporary name next to its target and then renamed.
 
 use super::remove::take_apart;
 use super::survey::{stat_entry, survey_at};
@@ -14,16 +14,17 @@ use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// Number of bytes of one file copied between two checks for cancellation.
+/// Number of bytes of a file to copy between two cancellation checks.
 const STRETCH_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Copies the entry at `from` to `to`, which must not exist, if it still matches `planned` at the end. Creates missing
-/// directories above `to`. Symlinks are copied as symlinks, and modes are kept. If stopped, leaves nothing behind.
+/// Copies the entry at `from` to `to`, which must not exist. Fails unless the entry matches `planned` both before and
+/// after the copy. Creates missing parent directories of `to`, copies symlinks as symlinks, and preserves modes. If
+/// stopped, leaves no copy behind.
 pub(crate) fn duplicate(from: &Path, to: &Path, planned: &Survey, stop: StopCheck<'_>) -> Result<(), TreeError> {
     publish(copy_to_temporary_name(from, to, planned, stop)?)
 }
 
-/// A finished copy under a temporary name; removed on drop unless it was renamed.
+/// A finished copy under a temporary name, which is removed on drop unless it was renamed into place.
 pub(super) struct TreeCopy {
     parent: OwnedFd,
     aside: OsString,
@@ -46,7 +47,8 @@ impl Drop for TreeCopy {
     }
 }
 
-/// Adds permissions to a copied directory, because the original mode can prevent even the owner from removing it.
+/// Gives the owner full access to the directories of a copy, which even the owner may be unable to remove with their
+/// original modes.
 fn unseal(parent: &OwnedFd, name: &OsStr) -> nix::Result<()> {
     if Form::from_stat(&stat_entry(parent, name)?) != Form::Directory {
         return Ok(());
@@ -82,7 +84,7 @@ pub(super) fn copy_to_temporary_name(
     let copy = TreeCopy { parent, aside: temporary_name(), name: name.to_owned(), standing: CopyState::Aside };
     copy_entry((&source, old), (&copy.parent, &copy.aside), planned.form, stop)?;
     sync_copy(&copy)?;
-    // Parts that were read earlier may have changed since.
+    // Parts that were copied earlier may have changed in the meantime.
     if same()? { Ok(copy) } else { Err(TreeError::Changed) }
 }
 
@@ -146,12 +148,12 @@ fn copy_directory(
     Ok(dress(&copy, stat)?)
 }
 
-/// Sets the mode of the original. Set-ID bits are dropped, because they belonged to content of another owner.
+/// Gives the copy the mode of the original. Set-ID bits are dropped, because the copy may have another owner.
 fn dress(copy: impl AsFd, stat: &FileStat) -> nix::Result<()> {
     fchmod(copy, Mode::from_bits_truncate(stat.st_mode & 0o1777))
 }
 
-/// Syncs the whole copy to disk before it gets its name.
+/// Syncs the whole copy to disk before it is renamed to its final name.
 #[cfg(target_os = "linux")]
 fn sync_copy(copy: &TreeCopy) -> Result<(), TreeError> {
     use nix::errno::Errno;
@@ -159,8 +161,7 @@ fn sync_copy(copy: &TreeCopy) -> Result<(), TreeError> {
     match openat(&copy.parent, copy.aside.as_os_str(), flags, Mode::empty()) {
         Ok(file) if File::from(file.try_clone()?).metadata()?.is_dir() => Ok(nix::unistd::syncfs(&file)?),
         Ok(file) => Ok(File::from(file).sync_all()?),
-        // A symlink has no content; the mode may keep even the owner from reading, and then the system writes it at its own
-        // time.
+        // A symlink has no content. A file that even its owner cannot read is not synced explicitly.
         Err(Errno::ELOOP | Errno::EACCES) => Ok(()),
         Err(errno) => Err(errno.into()),
     }

@@ -1,5 +1,5 @@
-//! Operations on whole trees: survey, removal, moving and copying through directory descriptors, so that no symlink is
-//! followed.
+//! Operations on whole trees: surveying, removing, moving and copying. They work through directory descriptors, so no
+//! symlink is followed.
 
 mod duplicate;
 mod relocate;
@@ -24,17 +24,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum depth. Deeper trees would need more open files than a process may have.
+/// Maximum depth. A deeper tree would need more open files than a process may have.
 const MAX_DEPTH: usize = 256;
-/// Maximum number of entries. For larger trees, the user should run a program that shows its progress.
+/// Maximum number of entries. For a larger tree, the user should run a program that shows its progress.
 const MAX_ENTRIES: u64 = 500_000;
 
-/// Called periodically during a copy; returns whether the user wants to stop.
+/// Callback that is invoked periodically during a copy. Returns whether the user wants to stop.
 pub(crate) type StopCheck<'a> = &'a dyn Fn() -> bool;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TreeError {
-    /// The tree has changed since it was inspected.
+    /// The tree changed after it was inspected.
     #[error("the tree changed")]
     Changed,
     #[error("the target already exists")]
@@ -51,13 +51,13 @@ pub(crate) enum TreeError {
     TooMany,
     #[error("the tree has more than {MAX_DEPTH} nested directories")]
     TooDeep,
-    /// Stopped before any change.
+    /// The operation was stopped before any change.
     #[error("stopped")]
     Stopped,
-    /// Partly removed. The remaining entries are still in place.
+    /// The tree was removed only partly. The entries that remain are still at their original path.
     #[error("only partly removed: {0}")]
     Partly(io::Error),
-    /// Copied completely, but not removed from its old location.
+    /// The tree was copied completely, but could not be removed from its old location.
     #[error("copied, but not removed from its old location: {0}")]
     StillThere(Box<TreeError>),
     #[error("{0}")]
@@ -67,7 +67,7 @@ pub(crate) enum TreeError {
 impl From<Errno> for TreeError {
     fn from(errno: Errno) -> Self {
         match errno {
-            // A symlink, or something else, has replaced a directory since the path was resolved.
+            // A symlink or another entry has replaced a directory since the path was resolved.
             Errno::ELOOP | Errno::ENOTDIR | Errno::ENOENT => Self::Changed,
             Errno::EEXIST => Self::Exists,
             _ => Self::Io(errno.into()),
@@ -86,7 +86,7 @@ impl From<WriteError> for TreeError {
     }
 }
 
-/// Opens the directory that contains `real`. Returns it with the last name.
+/// Opens the directory that contains `real`. Returns it together with the last component of the path.
 fn parent_of(real: &Path) -> Result<(OwnedFd, &OsStr), TreeError> {
     open_parent(real).map_err(|error| match error.raw_os_error().map(Errno::from_raw) {
         Some(errno @ (Errno::ELOOP | Errno::ENOTDIR | Errno::ENOENT)) => errno.into(),
@@ -94,13 +94,13 @@ fn parent_of(real: &Path) -> Result<(OwnedFd, &OsStr), TreeError> {
     })
 }
 
-/// Opens a directory for listing. A symlink at its path is an error.
+/// Opens a directory for listing. Fails if its name refers to a symlink.
 pub(in crate::sys) fn open_directory_at(parent: impl AsFd, name: &OsStr) -> nix::Result<OwnedFd> {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     openat(parent, name, flags, Mode::empty())
 }
 
-/// Returns the names in a directory, sorted.
+/// Returns the sorted names of a directory's entries.
 pub(in crate::sys) fn names(directory: &OwnedFd) -> nix::Result<Vec<OsString>> {
     let listing = openat(directory, ".", OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
     let mut names = Vec::new();
@@ -115,19 +115,19 @@ pub(in crate::sys) fn names(directory: &OwnedFd) -> nix::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Renames an entry within its directory without following symlinks. The new name must not exist.
+/// Renames an entry within its directory without following symlinks. Fails if the new name exists.
 pub(crate) fn rename_in_place(real: &Path, name: &OsStr) -> io::Result<()> {
     let (parent, before) = crate::sys::path::open_parent(real)?;
     Ok(rename_to_new((&parent, before), (&parent, name))?)
 }
 
-/// Renames an entry. The new name must not exist.
+/// Renames an entry. Fails if the new name exists.
 pub(in crate::sys) fn rename_to_new(from: (&OwnedFd, &OsStr), to: (&OwnedFd, &OsStr)) -> nix::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use nix::fcntl::{RenameFlags, renameat2};
         match renameat2(from.0, from.1, to.0, to.1, RenameFlags::RENAME_NOREPLACE) {
-            // The call, or this flag, is not supported here.
+            // The call or this flag is not supported here.
             Err(Errno::ENOSYS | Errno::EINVAL) => {}
             renamed => return renamed,
         }

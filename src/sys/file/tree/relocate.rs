@@ -1,4 +1,4 @@
-//! Moving of trees: by a rename if possible, otherwise by a full copy followed by a removal.
+//! Moves trees: by renaming if possible, and otherwise by copying the whole tree and then removing the original.
 
 use super::duplicate::{copy_to_temporary_name, publish};
 use super::survey::{identity, stat_entry, survey_at};
@@ -7,8 +7,8 @@ use crate::sys::file::replace::{create_parents, sync_directory};
 use nix::errno::Errno;
 use std::path::Path;
 
-/// Moves the entry at `from` to `to`, which must not exist, if it still matches `planned`. Creates missing directories
-/// above `to`. If stopped, everything stays in place.
+/// Moves the entry at `from` to `to`, which must not exist. Fails if the entry does not match `planned`. Creates
+/// missing parent directories of `to`. If stopped, leaves the entry in place.
 pub(crate) fn relocate(from: &Path, to: &Path, planned: &Survey, stop: StopCheck<'_>) -> Result<(), TreeError> {
     let (source, old) = parent_of(from)?;
     if !survey_at(&source, old, from, &mut |_, _| {})?.is_same(planned) {
@@ -31,7 +31,7 @@ pub(crate) fn relocate(from: &Path, to: &Path, planned: &Survey, stop: StopCheck
     Ok(())
 }
 
-/// Moves between file systems. All data is on disk at the target before the source is removed.
+/// Moves an entry to another file system. All data has been written to disk at the target before the source is removed.
 fn across(from: &Path, to: &Path, planned: &Survey, stop: StopCheck<'_>) -> Result<(), TreeError> {
     if let Some(sealed) = &planned.sealed {
         return Err(TreeError::Sealed(sealed.clone()));

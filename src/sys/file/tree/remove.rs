@@ -1,4 +1,4 @@
-//! Removal of trees: the tree is renamed atomically, and then deleted.
+//! Removes trees. A tree is first renamed, which is atomic, and then deleted.
 
 use super::survey::{identity, stat_entry, survey_as, survey_at};
 use super::{Form, Survey, TreeError, names, open_directory_at, parent_of, rename_to_new};
@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Removes the entry at `real` if it still matches `planned`.
+/// Removes the entry at `real`. Fails if the entry does not match `planned`.
 pub(crate) fn remove(real: &Path, planned: &Survey) -> Result<(), TreeError> {
     let (parent, name) = parent_of(real)?;
     let now = survey_at(&parent, name, real, &mut |_, _| {})?;
@@ -24,7 +24,7 @@ pub(crate) fn remove(real: &Path, planned: &Survey) -> Result<(), TreeError> {
     Ok(())
 }
 
-/// Renames the entry first, so that it is never visible half-removed, and so that it can be verified.
+/// Renames the entry before removing it, so it can be verified and is never visible in a half-removed state.
 fn remove_aside(parent: &OwnedFd, name: &OsStr, real: &Path, planned: &Survey) -> Result<(), TreeError> {
     let aside = temporary_name();
     rename_to_new((parent, name), (parent, &aside))?;
@@ -36,7 +36,8 @@ fn remove_aside(parent: &OwnedFd, name: &OsStr, real: &Path, planned: &Survey) -
         back();
         return Err(TreeError::Changed);
     }
-    // A change during the survey would go unnoticed. Under its new name nobody can reach it.
+    // A change during the survey would go unnoticed, so the entry is surveyed again under its new name, which other
+    // programs do not know.
     if planned.form == Form::Directory
         && !survey_as(name, (parent, &aside), real, &mut |_, _| {}).is_ok_and(|now| now.is_same(planned))
     {
@@ -49,7 +50,8 @@ fn remove_aside(parent: &OwnedFd, name: &OsStr, real: &Path, planned: &Survey) -
     })
 }
 
-/// Removes a tree entry by entry. The descriptors cannot reach anything outside it.
+/// Removes a tree entry by entry. Because it works through directory descriptors, nothing outside the tree can be
+/// reached.
 pub(super) fn take_apart(parent: &OwnedFd, name: &OsStr) -> nix::Result<()> {
     if Form::from_stat(&stat_entry(parent, name)?) != Form::Directory {
         return unlinkat(parent, name, UnlinkatFlags::NoRemoveDir);

@@ -1,4 +1,4 @@
-//! Survey of a tree: number of entries and bytes, and a fingerprint of its state.
+//! Tree surveys: the number of entries and bytes in a tree, and a fingerprint of its state.
 
 use super::{MAX_DEPTH, MAX_ENTRIES, TreeError, names, open_directory_at, parent_of};
 use nix::errno::Errno;
@@ -29,7 +29,7 @@ impl Form {
     }
 }
 
-/// State of a file, a symlink, or a directory with everything below it, at one point in time.
+/// State of an entry (a file, a symlink, or a directory with everything below it) at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Survey {
     pub form: Form,
@@ -38,27 +38,28 @@ pub(crate) struct Survey {
     pub links: u64,
     /// Total size of the files in bytes.
     pub bytes: u64,
-    /// The first device, FIFO or socket.
+    /// The first device, FIFO or socket found.
     pub special: Option<PathBuf>,
-    /// The first directory from which this process cannot remove entries.
+    /// The first directory found from which this process cannot remove entries.
     pub sealed: Option<PathBuf>,
     pub(super) identity: Identity,
     fingerprint: blake3::Hash,
 }
 
 impl Survey {
-    /// Returns the number of entries below the top.
+    /// Returns the number of entries below the top-level entry.
     pub(crate) fn entries(&self) -> u64 {
         (self.files + self.directories + self.links).saturating_sub(1)
     }
 
-    /// Returns whether no entry was changed, added, removed or replaced.
+    /// Returns whether both surveys found the same state, that is, no entry was changed, added, removed or replaced in
+    /// between.
     pub(in crate::sys) fn is_same(&self, other: &Self) -> bool {
         self.identity == other.identity && self.fingerprint == other.fingerprint
     }
 }
 
-/// Surveys the entry at `real` and everything below it, without following symlinks. Calls `visit` for every path.
+/// Surveys the entry at `real` and everything below it without following symlinks. Calls `visit` for every path.
 pub(crate) fn survey(real: &Path, visit: &mut dyn FnMut(&Path, Form)) -> Result<Survey, TreeError> {
     let (parent, name) = parent_of(real)?;
     survey_at(&parent, name, real, visit)
@@ -73,7 +74,7 @@ pub(super) fn survey_at(
     survey_as(name, (parent, name), real, visit)
 }
 
-/// Surveys an entry under a temporary name. The paths are those below its real name `known_as`.
+/// Surveys an entry that currently has a temporary name. Paths are reported under its real name, `known_as`.
 pub(super) fn survey_as(
     known_as: &OsStr,
     (parent, name): (&OwnedFd, &OsStr),
@@ -102,7 +103,7 @@ pub(super) fn survey_as(
     Ok(Survey { fingerprint: state.hasher.finalize(), ..state.survey })
 }
 
-/// Device and inode, which identify an entry regardless of its name.
+/// Device and inode, which identify an entry whatever its name.
 pub(super) type Identity = (libc::dev_t, libc::ino_t);
 
 pub(super) fn identity(stat: &FileStat) -> Identity {
@@ -170,8 +171,8 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Adds the properties that must not change. The times of a directory are left out, because its entries are
-    /// compared.
+    /// Adds the properties that must not change to the fingerprint. Directory times are omitted, because the entries
+    /// themselves are compared.
     fn note(&mut self, name: &OsStr, stat: &FileStat, form: Form) {
         self.hasher.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes());
         self.hasher.update(&stat.st_ino.to_le_bytes()).update(&stat.st_mode.to_le_bytes());

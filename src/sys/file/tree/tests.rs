@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use tempfile::TempDir;
 
-/// Returns a tree `ws/t` with every kind of entry, next to a directory that must not change.
+/// Creates a tree `ws/t` that contains every kind of entry, next to a directory that must not change.
 fn place() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
@@ -25,7 +25,7 @@ fn planned(real: &Path) -> Survey {
     survey(real, &mut |_, _| {}).unwrap()
 }
 
-/// Returns the names in a directory, including aye's temporary names.
+/// Returns the names of a directory's entries, including aye's temporary names.
 fn listed(real: &Path) -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(real).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();

@@ -1,7 +1,8 @@
 use super::*;
 use std::os::unix::net::UnixListener;
 
-/// A change of the real files that is made behind the back of a view.
+/// A change to the real files of which the view does not know: the command's line, the change, and the conflicting
+/// paths.
 type Meddling = (&'static str, fn(&Path), &'static [&'static str]);
 
 const MEDDLING: &[Meddling] = &[
@@ -54,7 +55,7 @@ fn concurrent_changes_abort_the_whole_commit() {
     }
 }
 
-/// Replaces a file with a copy of itself, with another inode and other times.
+/// Replaces a file with a copy of itself, which has a different inode and different times.
 fn copied_over(path: &Path) {
     let (copy, mode) = (path.with_extension("copy"), fs::metadata(path).unwrap().permissions());
     fs::write(&copy, fs::read(path).unwrap()).unwrap();
@@ -66,10 +67,10 @@ fn touched(path: &Path) {
     fs::File::options().append(true).open(path).unwrap().set_modified(std::time::SystemTime::now()).unwrap();
 }
 
-/// A change that others make to the real files while a view is waiting.
+/// A change that another program makes to the real files while a view is waiting: the command's line and the change.
 type Touching = (&'static str, fn(&Path));
 
-/// Cases in which the content of the real files stays the same.
+/// Cases in which the real files' content stays the same.
 const TOUCHING: &[Touching] = &[
     ("echo x >> a", |ws| touched(&ws.join("a"))),
     ("echo x >> a", |ws| copied_over(&ws.join("a"))),
@@ -137,7 +138,7 @@ fn a_changed_mode_or_content_of_the_same_size_is_a_conflict() {
 #[test]
 fn changes_made_while_the_command_ran_are_conflicts() {
     let place = Place::new(fill);
-    // A new file shows that the clock of file times has advanced.
+    // The time of a new file shows that the clock of file times has advanced.
     let later = || mark(&place.preview).unwrap();
     while later() == place.began {}
     fs::write(place.lower.join("a"), "mine").unwrap();
@@ -186,7 +187,7 @@ fn an_interrupted_copy_across_file_systems_leaves_no_temporary_files() {
     }
 }
 
-/// Returns a disk that fails between two changes.
+/// Returns a hook that simulates a disk on which a range of changes fails.
 fn failing(from: usize, to: usize, errno: nix::errno::Errno) -> impl FnMut() -> io::Result<()> {
     let mut steps = 0;
     move || {
@@ -204,7 +205,7 @@ fn disk_errors_during_a_commit_are_reported_and_retried_later() {
             let before = place.tree();
             let mut pace = failing(from, usize::MAX, nix::errno::Errno::ENOSPC);
             let (over, whole) = match commit_at_pace(&place.preview, &[place.changes()], &mut pace) {
-                // Before the commit started.
+                // The failure occurred before the commit started.
                 Err(CommitError::Io { .. }) => {
                     assert_eq!((place.tree(), has_begun(&place.preview)), (before, false), "{line} from {from}");
                     continue;
@@ -257,7 +258,7 @@ fn a_directory_replaced_while_the_command_ran_is_a_conflict() {
     let result = commit(&place.preview, &[place.changes()]);
     assert!(matches!(&result, Err(CommitError::Conflict(paths)) if paths == &[place.lower.join("d")]), "{result:?}");
     assert!(!place.lower.join("d/new").exists());
-    // Entries that others add next to it do not matter.
+    // Entries that other programs add to the directory do not matter.
     let place = Place::new(fill);
     while mark(&place.preview).unwrap() == place.began {}
     fs::write(place.lower.join("d/beside"), "mine").unwrap();
@@ -302,7 +303,7 @@ fn changes_made_after_a_crash_are_kept_and_reported() {
     assert_eq!(fs::read(place.lower.join("b")).unwrap(), b"mine");
     assert_eq!(fs::read(place.lower.join("c")).unwrap(), b"threex\n");
     assert!(!place.lower.join("d/f").exists());
-    // The commit is over: another recovery does not touch later changes.
+    // The commit is finished, so another recovery does not touch later changes.
     fs::write(place.lower.join("c"), "mine").unwrap();
     assert_eq!(recover(&place.preview).unwrap(), Some(outcome));
     assert_eq!(fs::read(place.lower.join("c")).unwrap(), b"mine");
@@ -394,7 +395,7 @@ fn trees_with_overlong_paths_are_not_committed_and_can_be_removed() {
 
 const FULL: &str = "AYE_TEST_LAYER_FULL";
 
-/// Runs on a small separate file system.
+/// Must run on a small file system of its own.
 #[test]
 fn changes_are_committed_to_a_full_disk() {
     let Some(root) = std::env::var_os(FULL).map(PathBuf::from) else { return };
@@ -416,7 +417,7 @@ fn changes_are_committed_to_a_full_disk() {
     assert_eq!(tree(&ws), before);
     assert_eq!(own_names(&ws), [""; 0]);
     assert!(!has_begun(&preview));
-    // The same changes can be committed once there is space.
+    // The same changes can be committed once space is available.
     fs::write(preview.join("upper/large"), "small").unwrap();
     assert!(commit(&preview, &changes()).unwrap().is_whole());
     assert_eq!(fs::read(ws.join("a")).unwrap(), b"new");
@@ -443,10 +444,10 @@ fn a_full_disk_aborts_a_commit_before_anything_is_written() {
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
 }
 
-/// Environment variable with the path of the small disk, for the child process of the test below.
+/// Environment variable through which the next test passes the path of the small disk to its child process.
 const SMALL_DISK: &str = "AYE_TEST_SMALL_DISK";
 
-/// Commits to a workspace on a disk that becomes full, and again after space is freed.
+/// Commits to a workspace on a disk that runs full, and commits again once space has been freed.
 #[test]
 #[ignore = "child process of another test"]
 fn changes_are_committed_to_a_small_disk() {

@@ -1,7 +1,7 @@
 use super::*;
 use std::time::Instant;
 
-/// Run with `cargo test --release --lib figures -- --ignored --nocapture`.
+/// Run this test with `cargo test --release --lib figures -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn the_cost_of_ten_changes_among_a_hundred_thousand_files_is_measured() {

@@ -4,17 +4,17 @@ use std::io::Read;
 use std::process::{Child, Stdio};
 
 const KILLS: usize = 24;
-/// Maximum number of kills per round, so that some rounds complete.
+/// Maximum number of kills per round. It is low enough for some rounds to complete.
 const KILLS_OF_ONE: usize = 6;
 const CHILD: &str = "sys::overlay::tests::kills::changes_are_committed_until_the_process_is_killed";
 const DIRECTORY: &str = "AYE_TEST_LAYER";
 const BEGAN: &str = "AYE_TEST_LAYER_BEGAN";
-/// Number of changes after which the process waits to be killed.
+/// Environment variable that contains the number of changes after which the process waits to be killed.
 const STOP_AT: &str = "AYE_TEST_LAYER_STOP_AT";
-/// Line that the process prints when it waits to be killed.
+/// Line that the process prints when it is waiting to be killed.
 const WAITING: &str = "waiting to be killed";
 
-/// Commits, or continues a commit, up to the change at which the process is killed.
+/// Starts or continues a commit, up to the change at which the process is to be killed.
 #[test]
 fn changes_are_committed_until_the_process_is_killed() {
     let Some(root) = std::env::var_os(DIRECTORY).map(PathBuf::from) else { return };
@@ -47,7 +47,7 @@ fn start(place: &Place, stop_at: usize) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Kills the process where it waits. Returns whether it reached that point.
+/// Kills the process once it is waiting to be killed. Returns whether it got that far.
 fn is_killed(mut child: Child) -> bool {
     let mut output = child.stdout.take().unwrap();
     let (mut printed, mut byte) = (Vec::new(), [0]);
@@ -83,14 +83,14 @@ fn a_repeatedly_killed_commit_is_eventually_complete() {
         let Some(seen) = place.view(line) else { return };
         let before = place.tree();
         for _ in 0..KILLS_OF_ONE {
-            // Spread evenly over all changes, without randomness.
+            // Stops are spread evenly over all changes, without randomness.
             stop_at = (stop_at + 61) % 307;
             if !is_killed(start(&place, stop_at)) {
                 ended += 1;
                 break;
             }
             kills += 1;
-            // A commit that has not begun is discarded, so there is nothing to continue.
+            // A commit that has not started is discarded, so there is nothing to continue.
             if !has_begun(&place.preview) {
                 break;
             }

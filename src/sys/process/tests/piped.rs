@@ -1,4 +1,4 @@
-//! Commands with open input and output.
+//! Tests of commands with open input and output.
 
 use super::*;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -32,7 +32,7 @@ async fn killing_a_piped_process_kills_its_children() {
         output.read_line(&mut line).await.unwrap();
         kill.cancel();
         assert_eq!(piped.ending.await.unwrap(), End::Killed);
-        // No process has the other end open any longer.
+        // No process has the other end open any more.
         assert_eq!(output.read_line(&mut line).await.unwrap(), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Commands on a terminal, and the messages between aye and its helper.
+//! Tests of commands on a terminal, and of the messages between aye and its helper.
 
 use super::*;
 use crate::sys::process::handshake;
@@ -10,7 +10,7 @@ async fn terminal(spec: CommandSpec) -> Terminal {
     start_terminal(spec, CancellationToken::new()).await.unwrap()
 }
 
-/// Returns the whole output until the end, and the result.
+/// Returns a terminal's whole output and the result of the command that ran on it.
 async fn to_the_end(mut running: Terminal) -> (String, TerminalResult) {
     let mut text = Vec::new();
     let read = async {
@@ -93,7 +93,7 @@ async fn a_command_on_a_terminal_inherits_no_other_file_descriptor() {
     assert_eq!(text.trim_end(), "0 1 2 3 0", "{text}");
 }
 
-/// Sends `text` as a helper would, with these descriptors.
+/// Sends `text` with these descriptors, as a helper would.
 fn say(to: &std::os::unix::net::UnixStream, text: &str, descriptors: &[i32]) {
     let mut bytes = u32::try_from(text.len()).unwrap().to_le_bytes().to_vec();
     bytes.extend(text.as_bytes());

@@ -1,4 +1,4 @@
-//! Plain requests: their targets, their headers, and ambiguous requests.
+//! Tests of plain requests: targets, headers, and ambiguous requests.
 
 use super::*;
 
@@ -164,7 +164,7 @@ async fn the_proxy_passes_redirects_to_the_client() {
 async fn a_body_of_one_gigabyte_is_streamed() {
     const UP: u64 = 128 * 1024 * 1024;
     const DOWN: u64 = 1024 * 1024 * 1024;
-    // Reads the whole body before it responds.
+    // The server reads the whole body before it responds.
     let net = Net::new(|mut stream: TcpStream| async move {
         until(&mut stream, "\r\n\r\n").await;
         let mut buffer = vec![0; 64 * 1024];

@@ -1,4 +1,4 @@
-//! Tunnels: TLS to the allowed server, and nothing else.
+//! Tests of tunnels, which must carry TLS to the allowed server and nothing else.
 
 use super::*;
 use rustls::pki_types::ServerName;
@@ -17,7 +17,7 @@ fn hello(name: &str) -> Vec<u8> {
     bytes
 }
 
-/// Echoes all data, and sends `end` at the end of the stream.
+/// Echoes all data, then sends `end` once the stream has ended.
 async fn echo(mut stream: TcpStream) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(count) = stream.read(&mut buffer).await {
@@ -39,7 +39,7 @@ async fn tunnel(net: &Net, target: &str) -> TcpStream {
     stream
 }
 
-/// Returns everything that comes back, as bytes.
+/// Returns all bytes that arrive before the stream ends.
 async fn bytes(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes).await;
@@ -97,7 +97,7 @@ async fn non_tls_tunnels_are_rejected_with_a_message() {
         let mut stream = tunnel(&net, "a.example:443").await;
         let _ = stream.write_all(case).await;
         let answer = bytes(&mut stream).await;
-        // Extra data that is not read resets the connection.
+        // Unread extra data resets the connection.
         assert!(answer.is_empty() || answer.starts_with(b"aye: a tunnel accepts only"), "{}", String::from_utf8_lossy(&answer));
     }
     assert_eq!(heard.all().concat(), "");

@@ -1,5 +1,5 @@
-//! Landlock rules on paths. Under mounts they are a second barrier against writes; without namespaces they are the only
-//! one.
+//! Landlock rules for paths. With mounts, they are a second barrier against writes. Without namespaces, they are the
+//! only barrier.
 
 use super::places::grants;
 use super::{Backend, Confinement};
@@ -12,17 +12,17 @@ use landlock::{
 use std::io;
 use std::path::PathBuf;
 
-/// Newest supported version of Landlock. An older kernel enforces the rights that it supports.
+/// Newest Landlock version that aye supports. An older kernel enforces only the rights that it knows.
 const NEWEST: ABI = ABI::V7;
 
-/// Paths that a command with its own mounts can always write, because they are private or covered.
+/// Paths that a command with its own mounts can always write to, because they are private to the command or covered.
 const ITS_OWN: [&str; 5] = ["/tmp", "/var/tmp", "/run", "/dev", "/proc"];
 
-/// Complete set of rules that is not in effect yet.
+/// A complete rule set that has not been put into effect yet.
 #[derive(Debug)]
 pub(super) struct LandlockRules {
     ruleset: RulesetCreated,
-    /// Whether a kernel without Landlock is acceptable.
+    /// Whether it is acceptable that the kernel has no Landlock.
     optional: bool,
 }
 
@@ -47,21 +47,21 @@ impl LandlockRules {
     }
 }
 
-/// Returns the rules under mounts. The mounts control read access; the rules only limit writes, in case a mount is
-/// wrong.
+/// Returns the rules for a command with mounts. The mounts control which paths can be read. The rules limit only
+/// writes, in case a mount is wrong.
 fn rules_under_mounts(confinement: &Confinement) -> Result<RulesetCreated, RulesetError> {
     let writing = AccessFs::from_write(NEWEST);
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(writing)?;
     let ruleset = ruleset.scope(Scope::from_all(NEWEST))?.create()?;
     let named = named_paths(confinement).into_iter().filter(|(_, access)| *access == PlaceAccess::Write).map(|(path, _)| path);
-    // Writable substitutes are mounted over these paths.
+    // Writable directories are mounted over these paths.
     let substitutes = confinement.substitutes.iter().map(|substitute| &substitute.directory);
     let caches = confinement.caches.iter().map(|cache| &cache.directory).chain(substitutes).cloned();
     let places = ITS_OWN.iter().map(PathBuf::from).chain(named).chain(caches);
     ruleset.add_rules(path_beneath_rules(places, writing))
 }
 
-/// Returns the rules without mounts, where hidden paths cannot be covered and the network is shared.
+/// Returns the rules for a command without mounts, for which hidden paths cannot be covered and the network is shared.
 fn rules_without_mounts(confinement: &Confinement, granted: &[(PathBuf, PlaceAccess)]) -> Result<RulesetCreated, RulesetError> {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(AccessFs::from_all(NEWEST))?;
     let ruleset = match confinement.network {
@@ -69,7 +69,8 @@ fn rules_without_mounts(confinement: &Confinement, granted: &[(PathBuf, PlaceAcc
         NetworkAccess::Open => ruleset,
     };
     let ruleset = ruleset.scope(Scope::from_all(NEWEST))?.create()?;
-    // Otherwise a directory with a hidden entry could not be listed at all: names are visible, their content is not.
+    // Without this rule, a directory with a hidden entry could not be listed at all. Names are visible, but their
+    // content is not.
     let mut ruleset = ruleset.add_rules(path_beneath_rules(["/"], AccessFs::ReadDir))?;
     for (path, access) in granted {
         let rights = match access {
@@ -82,11 +83,11 @@ fn rules_without_mounts(confinement: &Confinement, granted: &[(PathBuf, PlaceAcc
     Ok(ruleset)
 }
 
-/// Returns the version of the kernel's Landlock interface; 0 if there is none.
+/// Returns the version of the kernel's Landlock interface, or 0 if it has none.
 #[expect(unsafe_code, reason = "the crate does not expose the version")]
 pub(crate) fn version() -> u32 {
     const VERSION: u32 = 1;
-    // SAFETY: with this flag no structure is passed.
+    // SAFETY: with this flag, no structure is passed.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, VERSION) };
     u32::try_from(version).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Resource limits of a command: for each process, and the number of processes.
+//! Resource limits for a command: those of each process, and the number of processes.
 
 use super::{Backend, Confinement};
 use crate::sys::sandbox::ResourceLimits;
@@ -7,19 +7,20 @@ use std::io;
 
 /// Niceness of commands, which gives them a lower priority than the user's own programs.
 pub(super) const NICER: i32 = 10;
-/// OOM score. If memory runs out, the kernel kills a command before the user's programs.
+/// OOM score adjustment. If memory runs out, it makes the kernel kill a command before the user's own programs.
 const OOM_SCORE: &str = "500";
-/// Time in seconds for a process to exit on its own after `SIGXCPU`.
+/// Time in seconds that a process has to exit on its own after `SIGXCPU`.
 const CPU_GRACE_SECONDS: u64 = 1;
 /// Process IDs below this number are not reused once the kernel has used every ID.
 const RESERVED_PROCESS_IDS: u64 = 300;
-/// First kernel version with a maximum process ID per namespace. Older ones have one for the whole machine.
+/// First kernel version in which each namespace has a maximum process ID of its own. Older kernels have one for the
+/// whole machine.
 const PID_MAX_PER_NAMESPACE: (u32, u32) = (6, 14);
-/// First kernel version that counts a user's processes per user namespace.
+/// First kernel version that counts a user's processes separately for each user namespace.
 const PROCESSES_PER_NAMESPACE: (u32, u32) = (5, 14);
 
-/// Limits the number of processes in this PID namespace, including those of root. Must be called by the first process,
-/// while its `/proc` is writable and before it loses its capabilities.
+/// Limits the number of processes in this PID namespace, including those of root. Must be called by the first process
+/// in the namespace, while its `/proc` is writable and before it loses its capabilities.
 pub(crate) fn limit_process_ids(limits: &ResourceLimits) -> io::Result<()> {
     let Some(processes) = limits.processes else { return Ok(()) };
     if !limits_process_ids() || std::process::id() != 1 {
@@ -33,12 +34,13 @@ pub(crate) fn limit_process_ids(limits: &ResourceLimits) -> io::Result<()> {
     std::fs::write("/proc/sys/kernel/pid_max", highest.to_string())
 }
 
-/// Returns whether this kernel can limit processes per namespace.
+/// Returns whether this kernel can limit the number of processes per namespace.
 pub(crate) fn limits_process_ids() -> bool {
     kernel_version() >= PID_MAX_PER_NAMESPACE
 }
 
-/// Limits System V shared memory of this IPC namespace, in bytes. Before Linux 5.19, only root can do this.
+/// Limits the System V shared memory in this IPC namespace to `most` bytes. Before Linux 5.19, only root can set this
+/// limit.
 pub(crate) fn limit_shared_memory(most: Option<u64>) {
     let Some(most) = most.filter(|_| std::process::id() == 1) else { return };
     let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok().flatten().and_then(|page| u64::try_from(page).ok());
@@ -49,10 +51,10 @@ pub(crate) fn limit_shared_memory(most: Option<u64>) {
     }
 }
 
-/// Limits to set, after all lookups are done.
+/// Limits that can be set without looking anything up.
 #[derive(Debug)]
 pub(super) struct Limits {
-    /// Soft and hard limits.
+    /// Resources, each with its soft and its hard limit.
     each: Vec<(Resource, u64, u64)>,
 }
 
@@ -67,8 +69,9 @@ pub(super) fn prepare(confinement: &Confinement) -> io::Result<Limits> {
     Ok(Limits { each })
 }
 
-/// Converts the limit to the count that the kernel uses: with namespaces, the command's own processes and the first
-/// one; otherwise all processes of the user.
+/// Converts the limit to the number against which the kernel compares. With namespaces, the kernel counts the command's
+/// processes and the first process, and otherwise all processes of the user. Returns `None` if the kernel cannot count
+/// processes per namespace.
 fn countable(processes: u64, strength: Backend) -> Option<u64> {
     match strength {
         Backend::Namespaces if kernel_version() < PROCESSES_PER_NAMESPACE => None,
@@ -89,20 +92,20 @@ impl Limits {
     }
 }
 
-/// Makes the kernel kill this process first when memory runs out. The sandbox's own `/proc` is writable only during
-/// setup.
+/// Makes the kernel kill this process before others if memory runs out. Must be called during setup, while the
+/// sandbox's own `/proc` is still writable.
 pub(crate) fn prefer_as_oom_victim() {
-    // Best effort: without /proc there is no alternative.
+    // Best effort: without `/proc`, there is no alternative.
     let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
 }
 
 #[expect(unsafe_code, reason = "no safe call changes the priority")]
 fn lower_priority() {
-    // SAFETY: no pointers. If a filter refuses it, the command competes at normal priority.
+    // SAFETY: the call takes no pointers. If a filter blocks it, the command runs at normal priority.
     unsafe { libc::nice(NICER) };
 }
 
-/// Returns the number of threads of this user, as the kernel counts them.
+/// Returns the number of threads that belong to this user, as the kernel counts them.
 fn threads_of_user() -> u64 {
     use std::os::unix::fs::MetadataExt;
     let user = nix::unistd::getuid().as_raw();
@@ -113,7 +116,8 @@ fn threads_of_user() -> u64 {
         .sum()
 }
 
-/// Parses `6.18` from `6.18.44-…`. Returns 0.0 if it cannot be read, so that no feature is assumed.
+/// Returns the kernel version, such as 6.18 for `6.18.44-…`. Returns 0.0 if it cannot be determined, so no feature is
+/// assumed to exist.
 fn kernel_version() -> (u32, u32) {
     let Ok(names) = nix::sys::utsname::uname() else { return (0, 0) };
     parse_version(&names.release().to_string_lossy())

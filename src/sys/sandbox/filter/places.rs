@@ -1,4 +1,5 @@
-//! Paths to grant, for rules that can only add access. A hidden path is excluded by granting its siblings.
+//! Determines the paths to grant, for rules that can only add access. A hidden path is excluded by granting its
+//! siblings rather than its parent.
 
 use super::Confinement;
 use crate::sys::sandbox::places::{Access, named_paths};
@@ -6,24 +7,24 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of granted paths. In a directory with more siblings, no file can be protected.
+/// Maximum number of granted paths. If a directory has more siblings than that, no file in it can be protected.
 const MAX_PLACES: usize = 100_000;
 
-/// Allowed devices; others include disks, memory and the terminals of other windows.
+/// Devices that commands may use. Others include disks, memory and the terminals of other windows.
 const DEVICES: [&str; 8] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/shm"];
-/// Directories with sockets and secrets of other programs.
+/// Directories that contain sockets and secrets of other programs.
 const OF_OTHERS: [&str; 4] = ["/dev", "/run/user", "/run/secrets", "/run/credentials"];
 
-/// Returns the paths to grant, each including its subtree.
+/// Returns the paths to grant. Each grant includes everything below the path.
 ///
-/// A path with fewer rights must not be below a granted one. Instead, its existing siblings, and those of each
-/// directory above it, are granted one by one. New entries therefore cannot be created directly in those directories,
-/// which is the cost of protecting `.git/hooks` in a workspace where nothing can be mounted.
+/// A path with fewer rights must not be below a granted path. Instead, its existing siblings, and those of each
+/// directory above it, are granted one by one. As a consequence, no new entries can be created directly in those
+/// directories. This is the price of protecting `.git/hooks` in a workspace where nothing can be mounted.
 pub(super) fn grants(confinement: &Confinement) -> io::Result<Vec<(PathBuf, Access)>> {
     let mut places: BTreeMap<PathBuf, Access> = OF_OTHERS.iter().map(|path| (PathBuf::from(path), Access::Nothing)).collect();
     places.extend(DEVICES.iter().map(|path| (PathBuf::from(path), Access::Write)));
-    // A missing path cannot be protected without blocking its parent, which costs more than it is worth.
+    // A missing path cannot be protected without blocking its parent, which is not worth the cost.
     let known = named_paths(confinement);
     places.extend(known.into_iter().filter(|(path, access)| *access > Access::Nothing || path.symlink_metadata().is_ok()));
     let mut walk = GrantWalk { places, grants: Vec::new() };
@@ -55,8 +56,8 @@ impl GrantWalk {
     }
 }
 
-/// Returns the entries of a directory; empty if it is not readable. Skips symlinks, because a rule would grant their
-/// target.
+/// Returns the entries of a directory, or an empty list if it is not readable. Skips symlinks, because a rule for a
+/// symlink would grant access to its target.
 fn children(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Ok(Vec::new()) };
     let mut children = Vec::new();

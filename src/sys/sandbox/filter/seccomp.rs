@@ -1,4 +1,4 @@
-//! Seccomp filter: system calls that no build needs fail with EPERM. All others are allowed.
+//! Seccomp filter. System calls that no build needs fail with an error, and all others are allowed.
 
 use super::{Backend, Confinement};
 use crate::sys::sandbox::NetworkAccess;
@@ -11,9 +11,9 @@ use std::io;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// System calls that are refused with `EPERM`, regardless of their arguments.
+/// System calls that fail with `EPERM` whatever their arguments.
 pub(super) const FORBIDDEN: &[c_long] = &[
-    // Mounts decide what can be seen and written.
+    // Mounts determine which paths are visible and writable.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
@@ -28,15 +28,15 @@ pub(super) const FORBIDDEN: &[c_long] = &[
     libc::SYS_fspick,
     // Other namespaces.
     libc::SYS_setns,
-    // Keys belong to the user, not to the namespace.
+    // Keys belong to the user, and are not separated by namespaces.
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
-    // Large parts of the kernel with a history of sandbox escapes.
+    // Large parts of the kernel that have been used for sandbox escapes.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
-    // Files opened by number instead of by path.
+    // These calls open files by number instead of by path.
     libc::SYS_open_by_handle_at,
     // System calls that affect the machine.
     libc::SYS_kexec_load,
@@ -65,16 +65,17 @@ pub(super) const FORBIDDEN: &[c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_ioperm,
 ];
-/// Number of a system call that is not in `libc` yet; it is the same on every architecture.
+/// Number of a system call that `libc` does not define yet. It is the same on every architecture.
 const OPEN_TREE_ATTR: c_long = 467;
 
-/// System calls refused with `ENOSYS`, as by an older kernel, so that programs fall back. A filter cannot see the flags
-/// of `clone3`, the mode for `openat2`, or operations that go through a ring.
+/// System calls that fail with `ENOSYS`, as they would on an older kernel, so programs fall back to alternatives. A
+/// filter can inspect neither the flags of `clone3`, nor the mode passed to `openat2`, nor operations submitted through
+/// a ring.
 pub(super) const UNKNOWN: &[c_long] =
     &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_openat2];
 
-/// System calls that are also refused if only this filter and Landlock separate the command from the user's other
-/// processes.
+/// System calls that are also blocked if nothing but this filter and Landlock separates the command from the user's
+/// other processes.
 pub(super) const FORBIDDEN_AMONG_OTHERS: &[c_long] =
     &[libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev, libc::SYS_pidfd_getfd, libc::SYS_kcmp];
 
@@ -88,13 +89,13 @@ const NEW_NAMESPACES: [libc::c_int; 8] = [
     libc::CLONE_NEWNET,
     CLONE_NEWTIME,
 ];
-/// Flag of `unshare` only: `clone` has its signal in these bits.
+/// Flag that only `unshare` accepts. In the flags of `clone`, these bits contain the exit signal.
 const CLONE_NEWTIME: libc::c_int = 0x80;
 
-/// Terminal requests that inject input, or that load a line discipline.
+/// Terminal requests that inject input or load a line discipline.
 const TERMINAL_REQUESTS: [u64; 3] = [0x5412, 0x541C, 0x5423];
 
-/// System calls that set the mode of a file, with the index of that argument.
+/// System calls that set a file's mode, with the index of the mode argument.
 const MODES: &[(c_long, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_chmod, 1),
@@ -107,17 +108,17 @@ const MODES: &[(c_long, u8)] = &[
     (libc::SYS_mknod, 1),
     (libc::SYS_mknodat, 2),
 ];
-/// System calls that set a mode if these flags create a file.
+/// System calls that set a mode if their flags cause a file to be created, with the index of the flags argument.
 const MODES_OF_NEW: &[(c_long, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1),
     (libc::SYS_openat, 2),
 ];
 const FCHMODAT2: c_long = 452;
-/// `O_TMPFILE` without its directory flag.
+/// `O_TMPFILE` without the directory flag that it includes.
 const NAMELESS: libc::c_int = libc::O_TMPFILE & !libc::O_DIRECTORY;
 
-/// Filter programs for the kernel, installed in sequence.
+/// Filter programs for the kernel, which are installed one after the other.
 #[derive(Debug)]
 pub(super) struct Filters(Vec<BpfProgram>);
 
@@ -153,11 +154,11 @@ impl Filters {
 #[expect(unsafe_code, reason = "no safe call queries the filters")]
 pub(crate) fn available() -> bool {
     let action = libc::SECCOMP_RET_ERRNO;
-    // SAFETY: the pointer is to a number that outlives the call.
+    // SAFETY: the pointer refers to a number that outlives the call.
     unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action) == 0 }
 }
 
-/// One rule per list of conditions on arguments: (index, comparison, value).
+/// Conditions on arguments that together form one rule: (index, comparison, value).
 type Conditions = Vec<(u8, SeccompCmpOp, u64)>;
 
 fn any_of(rules: impl IntoIterator<Item = Conditions>) -> io::Result<Vec<SeccompRule>> {
@@ -177,9 +178,9 @@ fn new_namespaces(flags: &[libc::c_int]) -> io::Result<Vec<SeccompRule>> {
     }))
 }
 
-/// Returns rules against set-ID programs. Outside the sandbox, another user would run such a program with rights that
-/// the command has only inside. A filter cannot see whether the path is a directory, so the bit is refused for
-/// directories too.
+/// Returns rules that prevent the creation of set-ID programs. Outside the sandbox, another user could run such a
+/// program with rights that the command itself has only inside the sandbox. Because a filter cannot tell whether a path
+/// is a directory, the bits are blocked for directories too.
 fn other_users() -> io::Result<Rules> {
     let bits = [libc::S_ISUID, libc::S_ISGID].map(u64::from);
     let set = |argument, bit| (argument, SeccompCmpOp::MaskedEq(bit), bit);
@@ -195,8 +196,9 @@ fn other_users() -> io::Result<Rules> {
     Ok(rules)
 }
 
-/// Returns rules that limit the size of a System V shared memory segment, so that the maximum number of segments uses
-/// at most a quarter of the memory limit. As root, aye sets the limit of the namespace instead; other users cannot.
+/// Returns rules that limit the size of a System V shared memory segment, so that even the maximum number of segments
+/// uses at most a quarter of the memory limit. If aye runs as root, the namespace's own limit, which other users cannot
+/// set, applies instead.
 fn large_shared_memory(confinement: &Confinement) -> io::Result<Rules> {
     const MAX_SEGMENTS: u64 = 4096;
     let Some(bytes) = confinement.limits.memory_bytes.filter(|_| !nix::unistd::geteuid().is_root()) else {
@@ -207,12 +209,12 @@ fn large_shared_memory(confinement: &Confinement) -> io::Result<Rules> {
     Ok(Rules::from([(libc::SYS_shmget, vec![SeccompRule::new(vec![larger]).map_err(io::Error::other)?])]))
 }
 
-/// Returns rules that refuse socket families. Routes and addresses remain available through netlink.
+/// Returns rules that block socket families. Netlink remains available, so routes and addresses can be read.
 fn refused_sockets(confinement: &Confinement) -> Vec<Conditions> {
     let family = |family: libc::c_int| u64::from(family.cast_unsigned());
     let allowed: &[libc::c_int] = match (confinement.strength, confinement.network) {
         (Backend::Namespaces, _) => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
-        // Nothing covers the sockets of agents and daemons there; a socket pair is another system call.
+        // Without mounts, nothing covers the sockets of agents and daemons. Socket pairs use another system call.
         (Backend::Landlock, NetworkAccess::Open) => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
         (Backend::Landlock, NetworkAccess::Proxied) => &[libc::AF_NETLINK],
     };
@@ -222,7 +224,8 @@ fn refused_sockets(confinement: &Confinement) -> Vec<Conditions> {
     ]
 }
 
-/// Compiles rules that fail with `errno`. A call of another architecture ends the process.
+/// Compiles rules by which the listed calls fail with `errno`. A system call for another architecture kills the
+/// process.
 fn compile(rules: Rules, errno: libc::c_int) -> io::Result<BpfProgram> {
     let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
     let refused = SeccompAction::Errno(errno.cast_unsigned());
@@ -230,13 +233,13 @@ fn compile(rules: Rules, errno: libc::c_int) -> io::Result<BpfProgram> {
     filter.try_into().map_err(io::Error::other)
 }
 
-/// Returns a filter for x32, the second set of system call numbers on x86-64. It is not used in practice, so all of its
-/// calls fail.
+/// Returns a filter for x32, the second set of system call numbers on x86-64. All of its calls fail, because it is not
+/// used in practice.
 #[cfg(target_arch = "x86_64")]
 fn foreign_numbers() -> Option<BpfProgram> {
     use seccompiler::sock_filter;
     const X32: u32 = 0x4000_0000;
-    /// System call number with which a debugger skips a call.
+    /// System call number that a debugger sets in order to skip a call.
     const SKIPPED: u32 = u32::MAX;
     const ALLOW: u32 = 0x7fff_0000;
     const ENOSYS: u32 = 0x0005_0000 | libc::ENOSYS.cast_unsigned();

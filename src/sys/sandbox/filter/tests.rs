@@ -14,10 +14,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Makes the test program a command that issues system calls. It must start in that role before any thread.
+/// Lets the test program act as a command that issues system calls, which is only possible before any thread is
+/// started.
 #[expect(unsafe_code, reason = "runs before the test harness")]
 #[used]
-// SAFETY: the loader calls each function of this section once; the standard library is usable by then.
+// SAFETY: the loader calls each function in this section once, when the standard library is already usable.
 #[unsafe(link_section = ".init_array")]
 static ACT_AS_PROBE: extern "C" fn() = {
     extern "C" fn act() {
@@ -41,14 +42,14 @@ fn call(number: i64, arguments: &[i64]) -> i32 {
     if result == -1 { nix::errno::Errno::last_raw() } else { 0 }
 }
 
-/// Prints the error number of a system call.
+/// Issues a system call and prints the resulting error number.
 fn call_main() -> i32 {
     let numbers: Vec<i64> = std::env::args().skip(2).map(|word| word.parse().unwrap()).collect();
     println!("{}", call(numbers[0], &numbers[1..]));
     0
 }
 
-/// Issues every forbidden system call, and prints the numbers of those that are allowed.
+/// Issues every forbidden system call and prints the numbers of those that are not blocked.
 fn forbidden_main() -> i32 {
     if !std::fs::read_to_string("/proc/self/status").unwrap().lines().any(|line| line == "Seccomp:\t2") {
         println!("no filter");
@@ -65,18 +66,18 @@ fn forbidden_main() -> i32 {
     0
 }
 
-/// Forks until it fails, and prints the number of processes.
+/// Forks until forking fails, then prints the number of processes.
 #[expect(unsafe_code, reason = "forks without end")]
 fn bomb_main() -> ! {
     for count in 0..5000 {
-        // SAFETY: one thread, and the child does nothing.
+        // SAFETY: the process has one thread, and the child does nothing.
         match unsafe { libc::fork() } {
             -1 => {
                 println!("{count}");
                 break;
             }
             0 => loop {
-                // SAFETY: only waits to be ended.
+                // SAFETY: the call only waits until the process is killed.
                 unsafe { libc::pause() };
             },
             _ => {}
@@ -85,12 +86,12 @@ fn bomb_main() -> ! {
     std::process::exit(0)
 }
 
-/// Allocates memory in mebibytes until it fails, and prints the amount.
+/// Allocates memory until that fails, then prints the amount in mebibytes.
 #[expect(unsafe_code, reason = "maps memory without end")]
 fn hog_main() -> i32 {
     const PIECE: usize = 1 << 20;
     let map = || {
-        // SAFETY: a new mapping that nothing else knows.
+        // SAFETY: nothing else refers to the new mapping.
         unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -106,8 +107,8 @@ fn hog_main() -> i32 {
     0
 }
 
-/// Allocates a number of mebibytes of shared memory, as mappings or as unnamed files, or maps the same memory in nine
-/// processes; then waits. Ends on its own if it is not ended.
+/// Allocates this many mebibytes of shared memory, as mappings or as unnamed files, or maps the same memory in nine
+/// processes. Then waits, and exits on its own unless it is killed first.
 #[expect(unsafe_code, reason = "shares memory as programs do")]
 fn share_main() -> i32 {
     use std::io::Write;
@@ -123,7 +124,7 @@ fn share_main() -> i32 {
             files.last_mut().unwrap().write_all(&vec![1; PIECE]).unwrap();
             continue;
         }
-        // SAFETY: a new mapping that nothing else knows, written within its length.
+        // SAFETY: nothing else refers to the new mapping, which is written only within its length.
         unsafe {
             let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
             let place = libc::mmap(std::ptr::null_mut(), PIECE, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
@@ -134,7 +135,7 @@ fn share_main() -> i32 {
     }
     let children = if how == "together" { 8 } else { 0 };
     for _ in 0..children {
-        // SAFETY: one thread, and the child only reads the mapping and waits.
+        // SAFETY: the process has one thread, and the child only reads the mapping and waits.
         if unsafe { libc::fork() } == 0 {
             let read = |place: &*mut u8| {
                 (0..PIECE).step_by(1024).map(|at| unsafe { u64::from(place.add(at).read_volatile()) }).sum::<u64>()
@@ -160,16 +161,16 @@ fn held(strength: Backend, root: &Path) -> Confinement {
     Confinement::new(strength, vec![root.to_owned()])
 }
 
-/// User that runs a command.
+/// User who runs a command in a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Who {
     /// The user who runs the tests.
     This,
-    /// A user without rights, if root runs the tests.
+    /// An unprivileged user, available if the tests are run by root.
     Nobody,
 }
 
-/// Returns all users that the tests can run as.
+/// Returns every user as whom the tests can run commands.
 fn everyone() -> Vec<Who> {
     if nix::unistd::geteuid().is_root() && Path::new("/usr/bin/setpriv").exists() {
         return vec![Who::This, Who::Nobody];
@@ -178,7 +179,8 @@ fn everyone() -> Vec<Who> {
     vec![Who::This]
 }
 
-/// Returns the helper of a user; the script must outlive the command.
+/// Returns the helper that runs commands as a user. The returned directory, which contains the helper's script, must
+/// outlive the command.
 fn helper(who: Who) -> (Helper, Option<tempfile::TempDir>) {
     if who == Who::This {
         return (Helper::default(), None);
@@ -193,7 +195,8 @@ fn helper(who: Who) -> (Helper, Option<tempfile::TempDir>) {
     (Helper { program: script, ..Helper::default() }, Some(directory))
 }
 
-/// Returns a copy of this program in a separate directory, because its own directory may be covered.
+/// Returns a copy of this program in a directory of its own, because the program's own directory may be covered in the
+/// sandbox.
 fn probe() -> (tempfile::TempDir, PathBuf) {
     let (directory, path) = workspace();
     let (program, name) = (std::env::current_exe().unwrap(), path.join("probe"));
@@ -229,7 +232,7 @@ async fn execute(who: Who, mut confinement: Confinement, line: &str) -> Result<F
     run(spec, live, CancellationToken::new()).await
 }
 
-/// Returns the output of a line, with errors at the end.
+/// Runs a line and returns its output followed by its error output.
 async fn told(who: Who, confinement: Confinement, line: &str) -> String {
     let finished = execute(who, confinement, line).await.unwrap();
     let text = |captured: OutputCapture| captured.text(100_000).trim().to_owned();
@@ -432,7 +435,7 @@ mod in_namespaces {
         if !possible() {
             return;
         }
-        // These tests may run under `nice` themselves.
+        // The tests themselves may run under `nice`.
         let own = std::process::Command::new("nice").output().unwrap().stdout;
         let own: i32 = String::from_utf8(own).unwrap().trim().parse().unwrap();
         let niceness = (own + NICER).min(19);
@@ -478,7 +481,7 @@ mod in_namespaces {
             let most = if is_root(who) { 340 } else { 40 };
             let count: u64 = output.parse().unwrap();
             assert!((30..=most).contains(&count), "{who:?} {count}");
-            // Enough process IDs are left after all were used once.
+            // Enough process IDs remain after all have been used once.
             let line = "for i in $(seq 400); do /bin/true; done; for i in $(seq 20); do sleep 5 & done; jobs -r | wc -l";
             assert_eq!(told(who, Confinement { limits, ..inside(&root) }, line).await, "20", "{who:?}");
         }
@@ -515,7 +518,7 @@ mod in_namespaces {
             for (how, count, end) in [
                 ("maps", 80, End::MemoryFull),
                 ("files", 80, End::MemoryFull),
-                // Each of nine processes has all of it, but it exists only once.
+                // Each of nine processes maps the whole memory, but it exists only once.
                 ("together", 32, End::Exited(0)),
             ] {
                 let line = format!("\"$PROBE\" __share {how} {count}");
@@ -541,7 +544,7 @@ mod in_namespaces {
         }
     }
 
-    /// Name, command and output.
+    /// Name, command and expected output.
     const NEEDED: [(&str, &str, &str); 10] = [
         ("gcc", "echo 'int main(){return 7;}' > a.c && gcc -g -o a a.c && ./a; echo $?", "7"),
         ("make", "printf 'all:\n\t@echo made\n' > Makefile && make -s -j4", "made"),

@@ -1,9 +1,9 @@
-//! Network access of a command. The client is this program itself, so that the tests do not depend on a shell.
+//! Tests of a command's network access. The client is this program itself, so the tests do not depend on a shell.
 
 use super::*;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-/// Address without a server, from a documentation range.
+/// Address in a range reserved for documentation, at which there is no server.
 const NOBODY: &str = "192.0.2.1:80";
 const ADDRESS: &str = "AYE_TEST_ADDRESS";
 const CLIENT: &str = "sys::sandbox::tests::network::a_client_reports_its_connection";
@@ -18,8 +18,8 @@ fn a_client_reports_its_connection() {
     }
 }
 
-/// Returns whether an empty network namespace keeps a client from connecting to the address. If software outside this
-/// machine intercepts connections, no namespace can.
+/// Returns whether an empty network namespace keeps a client from connecting to the address. It does not if software
+/// outside this machine intercepts connections.
 fn kernel_holds(address: &str) -> bool {
     let mut client = std::process::Command::new("unshare");
     client.args(["--user", "--map-root-user", "--net"]).arg(std::env::current_exe().unwrap());
@@ -31,9 +31,9 @@ fn kernel_holds(address: &str) -> bool {
     !reached
 }
 
-/// Returns the report of a confined client about its connection.
+/// Runs a confined client and returns what it reports about the connection.
 async fn connection(ground: &Ground, address: &str, confinement: Confinement) -> String {
-    // A command has its own `/tmp`, and these tests may have been built in the real one.
+    // A command has its own `/tmp`, and the tests may have been built in the real one.
     let client = ground.path("client");
     let program = std::env::current_exe().unwrap();
     if fs::hard_link(&program, &client).is_err() {

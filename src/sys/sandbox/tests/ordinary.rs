@@ -1,4 +1,4 @@
-//! Tests that run as root are repeated as an ordinary user, in a copy of this program.
+//! If the tests are run by root, repeats some of them as an ordinary user, in a copy of this program.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -8,10 +8,10 @@ use std::process::Command;
 
 /// ID of a user who owns no files.
 const ORDINARY: u32 = 65_534;
-/// Tests that depend on the rights of the user.
+/// Tests whose outcome depends on the user's rights.
 const TESTS: [&str; 3] = ["sys::sandbox::", "sys::process::", "sys::overlay::"];
-/// Slow tests among them that check many inputs or interruptions. The rights of the user affect each of these runs in
-/// the same way, and shorter tests cover them.
+/// Slow tests among them, which check many inputs or interruptions. They are skipped, because the user's rights affect
+/// all these checks in the same way and shorter tests check that too.
 const SKIPPED: [&str; 6] = [
     "::kills::",
     "::random::",
