@@ -1,16 +1,16 @@
-//! Colours of command output. They are encoded as private-use characters while lines are cleaned, and extracted
+//! Colours in command output. Styles are encoded as private-use characters while lines are cleaned, and decoded
 //! afterwards.
 
 use std::ops::Range;
 
-/// Private-use characters that encode a style between [`Ansi`] and [`parse_paints`]. Such characters in the input are
-/// ignored.
+/// First of the private-use characters that encode a style between [`Ansi`] and [`parse_paints`]. If the input itself
+/// contains such a character, it is replaced.
 const FIRST: u32 = 0x0010_f000;
 const CODES: u32 = 0x200;
-/// Maximum length in bytes of a sequence whose end has not arrived.
+/// Maximum length of an incomplete sequence, in bytes.
 const MAX_LEN: usize = 64;
 
-/// Terminal colour with a name.
+/// Named terminal colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hue {
     Red,
@@ -25,7 +25,7 @@ pub(crate) enum Hue {
 
 const HUES: [Hue; 8] = [Hue::Red, Hue::Green, Hue::Yellow, Hue::Blue, Hue::Magenta, Hue::Cyan, Hue::White, Hue::Grey];
 
-/// Style of a piece of output.
+/// Style of a span of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Paint {
     pub hue: Option<Hue>,
@@ -51,7 +51,7 @@ impl Paint {
         Some(Self { hue, bold: has(0), italic: has(1), underlined: has(2), reversed: has(3), struck: has(4) })
     }
 
-    /// Applies the numbers of a sequence that ends in `m`.
+    /// Applies the numeric parameters of a sequence that ends with `m`.
     fn apply_codes(&mut self, numbers: &str) {
         let mut numbers = numbers.split([';', ':']).map(|number| number.parse::<u16>().unwrap_or(0));
         while let Some(number) = numbers.next() {
@@ -98,7 +98,7 @@ fn bright(number: u16) -> Hue {
     if number == 0 { Hue::Grey } else { basic(number) }
 }
 
-/// Parses the parameters after 38 or 48: one of 256 colours, or three colour components.
+/// Parses the parameters that follow 38 or 48: either an index into 256 colours or three colour components.
 fn parse_extended(numbers: &mut impl Iterator<Item = u16>) -> Option<Hue> {
     match numbers.next()? {
         5 => Some(match numbers.next()? {
@@ -136,12 +136,11 @@ fn nearest(red: u16, green: u16, blue: u16) -> Hue {
     }
 }
 
-/// Converter that replaces each style sequence with a private-use character, and leaves other text
-/// unchanged.
+/// Replaces each style sequence with a private-use character and leaves other text unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct Ansi {
     paint: Paint,
-    /// Sequence whose end has not arrived.
+    /// Sequence whose end has not been received yet.
     held: String,
 }
 
@@ -159,7 +158,7 @@ impl Ansi {
             (0, '\u{1b}') => self.held.push(letter),
             (0, '\n' | '\r') => {
                 out.push(letter);
-                // Repeat the style, so that each line is self-contained.
+                // Repeat the style to make each line self-contained.
                 if self.paint != Paint::default() {
                     out.push(self.paint.to_char());
                 }
@@ -177,7 +176,7 @@ impl Ansi {
                 }
             }
             _ => {
-                // The sequence is not a style, so the cleaner handles it.
+                // The sequence does not set a style, so it is left to the cleaner.
                 out.push_str(&std::mem::take(&mut self.held));
                 self.apply(letter, out);
             }
@@ -185,7 +184,8 @@ impl Ansi {
     }
 }
 
-/// Returns a string without style characters, and its styles with their start positions in bytes.
+/// Removes the style characters from a string. Returns the plain text, and the styles with the byte offsets at which
+/// they start.
 pub(crate) fn parse_paints(text: &str) -> (String, Vec<(usize, Paint)>) {
     let (mut plain, mut paints) = (String::with_capacity(text.len()), Vec::new());
     for letter in text.chars() {
@@ -197,7 +197,7 @@ pub(crate) fn parse_paints(text: &str) -> (String, Vec<(usize, Paint)>) {
     (plain, paints)
 }
 
-/// Returns the styles within a range of plain text.
+/// Returns the styles that apply within a byte range of the plain text.
 pub(crate) fn paints_within(paints: &[(usize, Paint)], range: Range<usize>) -> Vec<(Range<usize>, Paint)> {
     let first = paints.partition_point(|(at, _)| *at <= range.start);
     let mut paint = first.checked_sub(1).map_or(Paint::default(), |before| paints[before].1);
@@ -214,7 +214,7 @@ pub(crate) fn paints_within(paints: &[(usize, Paint)], range: Range<usize>) -> V
     out
 }
 
-/// Returns whether no part of the text is visible.
+/// Returns whether the text contains nothing visible.
 pub(super) fn is_blank(text: &str) -> bool {
     text.chars().all(|letter| letter.is_whitespace() || Paint::from_char(letter).is_some())
 }

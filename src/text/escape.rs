@@ -1,36 +1,36 @@
-//! Recognizer for terminal escape sequences that may be split across chunks.
+//! Recognizer for terminal escape sequences, including sequences split across chunks.
 
-/// Length in bytes up to which an unterminated string sequence is shown as text.
+/// Number of bytes of an unterminated string sequence that are displayed as text.
 const KEPT: usize = 4096;
 
-/// State of the recognizer, which takes one character at a time.
+/// Recognizer state. The recognizer processes one character at a time.
 #[derive(Default)]
 pub(super) enum Escape {
     #[default]
     Ground,
-    /// State after `ESC`.
+    /// After `ESC`.
     Begun,
-    /// State after `ESC` and an intermediate byte.
+    /// After `ESC` and an intermediate byte.
     Intermediate,
-    /// State inside a control sequence, after `ESC [`.
+    /// Inside a control sequence, after `ESC [`.
     Control,
-    /// Inside an OSC, DCS, APC, PM or SOS string: its start, and the number of characters after it.
+    /// Inside an OSC, DCS, APC, PM or SOS string. `kept` is the start of the string, and `more` is the number of
+    /// further characters.
     Body { kept: String, more: usize },
-    /// After an `ESC` in such a string.
+    /// After an `ESC` inside such a string.
     Ending,
 }
 
-/// Classification of the last character.
+/// Classification of the most recent character.
 pub(super) enum Step {
     /// The character is text.
     Text,
     /// The character is part of an escape sequence.
     Taken,
-    /// The character and the preceding escape character are text, because no sequence has this
-    /// form.
+    /// Both the character and the preceding escape character are text, because no escape sequence has this form.
     AfterStray,
-    /// The character and this string are text. The string looked like a string sequence, but was not terminated on its
-    /// line.
+    /// Both the given string and the character are text. The string looked like a string sequence but was not
+    /// terminated on the same line.
     AfterUnended(String),
 }
 
@@ -51,7 +51,7 @@ impl Escape {
         }
     }
 
-    /// Returns buffered text at the end of the input.
+    /// Returns any buffered text at the end of the input.
     pub(crate) fn finish(&mut self) -> Option<String> {
         match std::mem::take(self) {
             Self::Body { kept, more } => Some(show_unterminated(kept, more)),
@@ -115,7 +115,7 @@ impl Escape {
     }
 }
 
-/// Returns an unterminated string for display, with the number of omitted characters.
+/// Returns an unterminated string for display, followed by the number of omitted characters.
 fn show_unterminated(mut kept: String, more: usize) -> String {
     if more > 0 {
         kept = format!("{kept}<+{more} characters>");

@@ -1,9 +1,10 @@
-//! File URIs.
+//! Conversion of paths to `file:` URIs.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Returns the URI of a path. All bytes except letters, digits, `/`, `-`, `.`, `_` and `~` are percent-encoded.
+/// Returns the `file:` URI of a path. All bytes except ASCII letters, digits, `/`, `-`, `.`, `_` and `~` are
+/// percent-encoded.
 pub(crate) fn file_uri(path: &Path) -> String {
     let mut uri = "file://".to_owned();
     for byte in path.as_os_str().as_encoded_bytes() {

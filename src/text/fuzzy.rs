@@ -1,10 +1,10 @@
-//! Fuzzy matching of names.
+//! Fuzzy name matching.
 
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-/// Matcher that finds characters in order, for many names. Words separated by spaces match separately, and capital
-/// letters are case-sensitive.
+/// Fuzzy matcher that finds characters in order and can be reused for many names. Words separated by spaces match
+/// independently. Capital letters make a match case-sensitive.
 pub(crate) struct Fuzzy {
     pattern: Pattern,
     matcher: Matcher,
@@ -27,7 +27,7 @@ impl Fuzzy {
         Self { pattern, matcher: Matcher::new(config), letters: Vec::new() }
     }
 
-    /// Returns the match score, higher for better matches; `None` if the name does not match.
+    /// Returns the score of a name, or `None` if it does not match. Better matches have higher scores.
     pub(crate) fn score(&mut self, name: &str) -> Option<u32> {
         let name = Utf32Str::new(name, &mut self.letters);
         self.pattern.score(name, &mut self.matcher)

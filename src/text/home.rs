@@ -1,9 +1,9 @@
-//! Abbreviation of the home directory in paths: `~/src/greeter`.
+//! Abbreviation of the home directory in paths, such as `~/src/greeter`.
 
 use std::path::Path;
 
-/// Returns a path for display: `~` for `home`, `~/…` for paths in it, other paths unchanged. Does nothing if the home
-/// directory is `/`.
+/// Returns a path for display: `~` for `home` itself, `~/…` for paths below `home`, and any other path unchanged. If
+/// `home` is `/`, no path is abbreviated.
 pub(crate) fn abbreviate_home(path: &Path, home: &Path) -> String {
     match path.strip_prefix(home) {
         Ok(_) | Err(_) if home.parent().is_none() => path.display().to_string(),

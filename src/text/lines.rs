@@ -1,15 +1,15 @@
-//! Line splitter, which splits incoming bytes into lines of limited length. Unlike the codec of tokio-util, it needs no
+//! Splits incoming bytes into lines of limited length. Unlike the codec in tokio-util, the splitter does not need a
 //! runtime, accepts bytes that are not UTF-8, and continues after an overlong line.
 
-/// A line without its line break.
+/// Line without its line break.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BoundedLine {
     Whole(Vec<u8>),
-    /// Line that exceeded the limit and was discarded.
+    /// The line exceeded the limit and was discarded.
     TooLong,
 }
 
-/// Splitter with the current, incomplete line.
+/// Line splitter, which buffers the current, incomplete line.
 #[derive(Debug)]
 pub(crate) struct LineSplitter {
     max_bytes: usize,
@@ -19,13 +19,13 @@ pub(crate) struct LineSplitter {
 }
 
 impl LineSplitter {
-    /// Creates a splitter. `max_bytes`: limit of a line, without its line break.
+    /// Creates a splitter. `max_bytes` is the maximum length of a line, excluding its line break.
     pub(crate) fn new(max_bytes: usize) -> Self {
         Self { max_bytes, line: Vec::new(), has_begun: false, is_too_long: false }
     }
 
-    /// Consumes bytes up to the end of the line and returns the line. If its end has not arrived, consumes all bytes
-    /// and returns `None`.
+    /// Consumes bytes up to and including the next line break and returns the line. If there is no line break,
+    /// buffers all bytes and returns `None`.
     pub(crate) fn take_line(&mut self, bytes: &mut &[u8]) -> Option<BoundedLine> {
         let end = memchr::memchr(b'\n', bytes);
         let (piece, rest) = match end {
@@ -43,7 +43,7 @@ impl LineSplitter {
         end.is_some().then(|| self.cut())
     }
 
-    /// Returns the last line, if it has no line break.
+    /// Returns the last line if it is not terminated by a line break, or `None` if no bytes are left.
     pub(crate) fn finish(&mut self) -> Option<BoundedLine> {
         self.has_begun.then(|| self.cut())
     }

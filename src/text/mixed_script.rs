@@ -1,11 +1,11 @@
-//! Detection of words with mixed scripts, which may imitate other words.
+//! Detection of words that mix scripts and may therefore imitate other words.
 
 use unicode_script::{Script, UnicodeScript};
 
-/// Scripts that ordinary East Asian words mix, including Latin.
+/// Scripts, including Latin, that are commonly combined in East Asian words.
 const TOGETHER: [Script; 6] = [Script::Latin, Script::Han, Script::Hiragana, Script::Katakana, Script::Bopomofo, Script::Hangul];
 
-/// Returns the first word that mixes incompatible scripts, and the names of two of the scripts.
+/// Returns the first word that combines incompatible scripts, with the names of two of these scripts.
 pub(crate) fn find_mixed_word(text: &str) -> Option<(&str, [&'static str; 2])> {
     if text.is_ascii() {
         return None;

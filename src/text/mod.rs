@@ -1,4 +1,4 @@
-//! Text for the screen: widths, wrapping, truncation and sanitizing.
+//! Text for display: width, wrapping, truncation and sanitization.
 
 mod ansi;
 mod confusables;

@@ -1,4 +1,4 @@
-//! Sanitizer for text from outside, before it reaches the screen.
+//! Sanitizes external text before it is displayed.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -11,19 +11,19 @@ use super::confusables::{
 use super::escape::{Escape, Step};
 use super::width::mark_tabs;
 
-/// Maximum number of combining marks on one character. Further marks are only counted.
+/// Maximum number of combining marks displayed on a character. Further marks are only counted.
 const MARKS: usize = 8;
-/// Maximum length of a flag subdivision (`gbeng`, `ustx` …) with its terminator, in characters.
+/// Maximum length of a flag subdivision (`gbeng`, `ustx` …), including its terminator, in characters.
 const TAGS: usize = 8;
 
-/// Handling of escape sequences.
+/// How to handle escape sequences.
 #[derive(Clone, Copy, PartialEq)]
 enum SequenceHandling {
     Remove,
     Show,
 }
 
-/// Handling of carriage returns and backspaces.
+/// How to handle carriage returns and backspaces.
 #[derive(Clone, Copy, PartialEq)]
 enum Overwrites {
     Show,
@@ -35,18 +35,18 @@ pub(crate) struct Filter {
     sequences: SequenceHandling,
     overwrites: Overwrites,
     escape: Escape,
-    /// Last character that is not a combining mark.
+    /// Most recent character that is not a combining mark.
     base: char,
     /// Previous character, with which the next one may combine.
     last: char,
     /// Number of combining marks on the current base character.
     marks: usize,
     held: PendingCharacter,
-    /// Ranges of replacement marks in the output, if requested.
+    /// Ranges of replacement marks in the output; `None` if they were not requested.
     places: Option<Vec<Range<usize>>>,
 }
 
-/// Character whose meaning depends on the next one.
+/// Buffered character whose meaning depends on the next one.
 #[derive(Default)]
 enum PendingCharacter {
     #[default]
@@ -77,12 +77,13 @@ impl Filter {
         }
     }
 
-    /// Creates a filter that passes carriage returns and backspaces, for a line renderer.
+    /// Creates a filter for a line renderer, which passes carriage returns and backspaces through.
     pub(super) fn for_lines() -> Self {
         Self::new(SequenceHandling::Remove, Overwrites::Pass)
     }
 
-    /// Appends the cleaned chunk. An incomplete end is processed with the next chunk.
+    /// Appends the cleaned chunk to `out`. An incomplete sequence at the end is processed together with the next
+    /// chunk.
     pub(crate) fn push(&mut self, chunk: &str, out: &mut String) {
         let mut rest = chunk;
         while let Some(letter) = rest.chars().next() {
@@ -100,7 +101,7 @@ impl Filter {
         }
     }
 
-    /// Appends buffered text at the end of the input.
+    /// Appends any buffered text to `out` at the end of the input.
     pub(crate) fn finish(&mut self, out: &mut String) {
         if let Some(text) = self.escape.finish() {
             text.chars().for_each(|letter| self.show(letter, out));
@@ -152,12 +153,12 @@ impl Filter {
         }
     }
 
-    /// Returns whether a combining mark has no base. In revealed text, a space is not a base.
+    /// Returns whether a combining mark has no base character. In revealed text, a space does not count as a base.
     fn has_no_base(&self, letter: char) -> bool {
         !is_drawn_onto(self.last, letter) || (self.sequences == SequenceHandling::Show && self.last == ' ')
     }
 
-    /// Resolves buffered characters. Returns true if `next` was consumed.
+    /// Resolves buffered characters. Returns `true` if `next` was consumed.
     fn resolve_pending(&mut self, next: Option<char>, out: &mut String) -> bool {
         match std::mem::take(&mut self.held) {
             PendingCharacter::Nothing => false,
@@ -250,7 +251,7 @@ impl Filter {
     }
 }
 
-/// Returns the length of the prefix of printable ASCII, line breaks and tabs.
+/// Returns the length of the longest prefix that contains only printable ASCII, line breaks and tabs, in bytes.
 fn plain_prefix(text: &str) -> usize {
     text.bytes().position(|byte| !is_plain(byte)).unwrap_or(text.len())
 }
@@ -269,34 +270,35 @@ fn filter_text(text: &str, mut filter: Filter) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Cleans text from outside for display: removes escape sequences, shows other controls, direction changes and
-/// invisible characters as marks, and counts excessive combining marks. Keeps line breaks and tabs.
+/// Cleans external text for display. Removes escape sequences, replaces other control characters, direction changes
+/// and invisible characters with marks, and counts excessive combining marks. Line breaks and tabs are preserved.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     filter_text(text, Filter::default())
 }
 
-/// Cleans text whose appearance the user judges (a command, a path, a diff): shows escape sequences instead of removing
-/// them.
+/// Cleans text that the user reviews, such as a command, a path or a diff. Escape sequences are shown rather than
+/// removed.
 pub(crate) fn reveal(text: &str) -> Cow<'_, str> {
     filter_text(text, Filter::new(SequenceHandling::Show, Overwrites::Show))
 }
 
-/// Like [`reveal`], but for drawn rows, in which tabs become arrows up to the next stop.
+/// Like [`reveal`], but for text drawn in rows: tabs are replaced with arrows that extend to the next tab stop.
 pub(crate) fn reveal_rows(text: &str) -> String {
     mark_tabs(&reveal(text)).into_owned()
 }
 
-/// Like [`clean`], but returns one line with single spaces.
+/// Like [`clean`], but returns a single line in which runs of whitespace are replaced with single spaces.
 pub(crate) fn clean_line(text: &str) -> String {
     joined(&clean(text))
 }
 
-/// Like [`reveal`], but returns one line with single spaces.
+/// Like [`reveal`], but returns a single line in which runs of whitespace are replaced with single spaces.
 pub(crate) fn reveal_line(text: &str) -> String {
     joined(&reveal(text))
 }
 
-/// Like [`reveal`], but for a name or path on one line, with symbols for line breaks, tabs and outer spaces.
+/// Like [`reveal`], but for a name or path on one line. Line breaks, tabs, and leading and trailing spaces are
+/// replaced with symbols.
 pub(crate) fn reveal_name(text: &str) -> String {
     let revealed = reveal(text).replace('\n', "␊").replace('\t', "␉");
     let middle = revealed.trim_matches(' ');
@@ -309,7 +311,7 @@ fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the result of [`reveal`] and the ranges of its real marks, as opposed to text that looks
+/// Returns the result of [`reveal`] and the ranges of its marks, which distinguishes them from text that merely looks
 /// like a mark.
 pub(crate) fn reveal_at(text: &str) -> (String, Vec<Range<usize>>) {
     let mut filter = Filter { places: Some(Vec::new()), ..Filter::new(SequenceHandling::Show, Overwrites::Show) };

@@ -1,12 +1,13 @@
-//! Shell quoting, so that a program receives exactly the given words.
+//! Shell quoting that passes words to a program exactly as given.
 
-/// Words with a special meaning at the start of a command.
+/// Words that have a special meaning at the start of a command.
 const RESERVED: &[&str] = &[
     "!", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then",
     "until", "while",
 ];
 
-/// Returns a shell line. A single word is the line itself; several words are quoted as needed.
+/// Returns a shell command line. A single word is taken to be a complete command line already; several words are
+/// quoted as needed.
 pub(crate) fn quoted_line(words: &[String]) -> String {
     match words {
         [line] => line.clone(),

@@ -1,4 +1,4 @@
-//! Command output as lines, after carriage returns and backspaces are applied.
+//! Command output as lines, with carriage returns and backspaces applied.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -6,21 +6,21 @@ use super::ansi::is_blank;
 use super::confusables::is_combining;
 use super::sanitize::Filter;
 
-/// Maximum length in bytes of an unfinished line; a longer one is written in pieces.
+/// Maximum length of an unfinished line, in bytes. Longer lines are emitted in pieces.
 const OPEN: usize = 64 * 1024;
 
-/// Renders output as it arrives. Complete lines are appended to `out`, and the unfinished one is
+/// Renders output as it arrives. Complete lines are appended to `out`; the unfinished line is available from
 /// [`Cleaner::open_line`].
 ///
-/// If the states of an overwritten line form one progress display, only the last state is kept. Other overwritten text
-/// stays visible before a `␍`, so that a command cannot hide its output.
+/// If the successive states of an overwritten line form a progress display, only the last state is kept. Any other
+/// overwritten text remains visible, followed by a `␍`, so a command cannot hide its output.
 pub(crate) struct Cleaner {
     filter: Filter,
-    /// Part of the line that no longer changes.
+    /// Part of the line that can no longer change.
     shown: String,
     /// State of the line before the current one.
     held: String,
-    /// Whether the buffered state replaced another progress state.
+    /// Whether the buffered state itself replaced an earlier progress state.
     held_is_progress: bool,
     current: String,
     backspaces: usize,
@@ -46,14 +46,14 @@ impl Cleaner {
         }
     }
 
-    /// Processes the next chunk. Sequences may continue in a later one.
+    /// Processes the next chunk. An escape sequence may continue in a later chunk.
     pub(crate) fn push(&mut self, chunk: &str, out: &mut String) {
         let mut text = String::with_capacity(chunk.len());
         self.filter.push(chunk, &mut text);
         self.follow(&text, out);
     }
 
-    /// Appends the unfinished line at the end of the output.
+    /// Appends the unfinished line at the end of the output and resets the renderer.
     pub(crate) fn finish(&mut self, out: &mut String) {
         let mut text = String::new();
         self.filter.finish(&mut text);
@@ -112,7 +112,7 @@ impl Cleaner {
         }
     }
 
-    /// Restarts the line, and decides whether the previous state was progress.
+    /// Starts over at the beginning of the line, and determines whether the previous state was progress output.
     fn end_state(&mut self) {
         self.backspaces = 0;
         if is_blank(&self.current) {
@@ -151,8 +151,8 @@ impl Cleaner {
     }
 }
 
-/// Returns whether two states belong to one progress display: they contain only numbers and bars, or have the same
-/// first word.
+/// Returns whether two states belong to the same progress display. This is the case if the first state contains only
+/// numbers and bars, or if both start with the same word.
 fn is_same_progress(before: &str, after: &str) -> bool {
     first_word(before).is_none_or(|word| Some(word) == first_word(after))
 }

@@ -220,8 +220,7 @@ fn unterminated_sequences_are_shown_and_their_excess_is_counted() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2000, ..ProptestConfig::default() })]
 
-    /// Tests that every isolated character takes a cell, so that nothing the user approves is
-    /// invisible.
+    /// Tests that every grapheme occupies at least one cell, so nothing that the user approves is invisible.
     #[test]
     fn every_revealed_grapheme_is_visible(text in prop::collection::vec(prop_oneof![
         any::<char>(),
@@ -393,7 +392,7 @@ proptest! {
     }
 }
 
-/// Returns the strings of a list in a case.
+/// Returns the strings listed under a key of a test case.
 fn strings(case: &serde_json::Value, key: &str) -> Vec<String> {
     let list = case[key].as_array().into_iter().flatten();
     list.filter_map(|entry| entry.as_str().map(str::to_owned)).collect()

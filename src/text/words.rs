@@ -1,6 +1,6 @@
-//! Words of a plain command line.
+//! Splits plain command lines into words.
 
-/// Splits a plain line into words, as a shell would; `None` if a quote is not closed.
+/// Splits a plain command line into words as a shell would. Returns `None` if a quote is not closed.
 pub(crate) fn split_words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

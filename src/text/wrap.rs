@@ -1,4 +1,4 @@
-//! Wrapping of text into rows.
+//! Wraps text into rows.
 
 use std::ops::Range;
 
@@ -6,13 +6,14 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::width::{grapheme_width, is_plain};
 
-/// Wraps text, and returns the byte ranges of its rows. Breaks at spaces and line breaks, which belong to no row, and
-/// between wide characters. A word longer than a row is broken at grapheme boundaries. There is at least one row.
+/// Wraps text and returns the byte range of each row. Text can be broken at spaces, at line breaks and between wide
+/// characters; the spaces and line breaks at a break belong to no row. A word longer than a row is broken at grapheme
+/// boundaries. Always returns at least one row.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<Range<usize>> {
     wrap_keeping(text, width, &[])
 }
 
-/// Wraps text without breaking these ranges if they fit in a row. The ranges must be in order.
+/// Wraps text without breaking any of the ranges in `whole` that fit into a row. The ranges must be sorted.
 pub(crate) fn wrap_keeping(text: &str, width: usize, whole: &[Range<usize>]) -> Vec<Range<usize>> {
     if text.len() <= width && is_plain(text) {
         return std::iter::once(0..text.len()).collect();
@@ -32,14 +33,15 @@ pub(crate) fn wrap_keeping(text: &str, width: usize, whole: &[Range<usize>]) -> 
     rows.finish(text)
 }
 
-/// Wraps code without dropping characters. A row ends before a space in its last third, or else at its edge.
+/// Wraps code without dropping any characters. A row ends before a space in its last third if possible, and otherwise
+/// at its full width.
 pub(crate) fn wrap_exact(text: &str, width: usize) -> Vec<Range<usize>> {
     let width = width.max(1);
     if text.len() <= width && is_plain(text) {
         return std::iter::once(0..text.len()).collect();
     }
     let mut rows = Vec::new();
-    // The current row, and its last space that may start the next.
+    // Start and width of the current row. `space` is its last space, at which the next row may start.
     let (mut start, mut used) = (0, 0);
     let mut space: Option<(usize, usize)> = None;
     for (at, grapheme) in text.grapheme_indices(true) {
@@ -62,11 +64,11 @@ pub(crate) fn wrap_exact(text: &str, width: usize) -> Vec<Range<usize>> {
     rows
 }
 
-/// Position where the current row may end.
+/// Position at which the current row may be broken.
 struct Break {
-    /// Byte offset of the end of the row's text, before the spaces.
+    /// Byte offset at which the row's text ends, before any spaces.
     end: usize,
-    /// Byte offset of the start of the next row, after the spaces.
+    /// Byte offset at which the next row starts, after any spaces.
     next: usize,
     /// Width of the row up to `next`, in cells.
     used: usize,
@@ -76,7 +78,7 @@ struct Rows {
     width: usize,
     rows: Vec<Range<usize>>,
     start: usize,
-    /// Byte offset of the end of the row's last visible character. Spaces after it are dropped.
+    /// Byte offset at which the row's last visible character ends. Any spaces that follow are dropped.
     text_end: usize,
     used: usize,
     last_break: Option<Break>,
@@ -85,7 +87,7 @@ struct Rows {
     keeps: bool,
 }
 
-/// Kind of break that is allowed after the last grapheme.
+/// Kind of the last grapheme, which determines whether the row may be broken after it.
 #[derive(Clone, Copy, PartialEq)]
 enum After {
     Start,
@@ -143,7 +145,7 @@ impl Rows {
                     self.start = place.next;
                     self.used -= place.used;
                 }
-                // Drop an indent that is wider than the row.
+                // Indentation that is wider than the row is dropped.
                 None if self.after == After::Start => self.begin(at),
                 None => {
                     self.rows.push(self.start..at);
@@ -163,7 +165,7 @@ impl Rows {
     }
 }
 
-/// Returns whether a wide punctuation character must not start a row.
+/// Returns whether a character is wide punctuation that must not start a row.
 fn closes(letter: char) -> bool {
     matches!(
         letter,
