@@ -1,4 +1,5 @@
-//! Plans edited by the user. The actions are judged again; the expected states of their paths do not change.
+//! Plans that the user has edited. Their actions are checked again, but the expected states of their paths do not
+//! change.
 
 use super::draft::{CallDraft, CallEffect};
 use super::error::invalid;
@@ -33,7 +34,7 @@ pub(super) fn amend_plan(plan: Plan, amendment: &Amendment, tools: &Toolset) -> 
             (with_draft(Plan::empty(plan.call, plan.tool_name, Box::new(())), draft, &*tool, &settings), told)
         }
     };
-    // A run in the background is the same command.
+    // Running a command in the background does not change the command.
     plan.amends.offer.edited = *amendment != Amendment::Background;
     let told = settings.redactor.redact(&told).text.into_owned();
     // A replaced command line makes earlier amendments obsolete.
@@ -42,7 +43,8 @@ pub(super) fn amend_plan(plan: Plan, amendment: &Amendment, tools: &Toolset) -> 
     Ok(plan)
 }
 
-/// Replaces the proposed content of files with the content written by hooks. `texts`: content by displayed path.
+/// Replaces the proposed content of files with the content that hooks have written. `texts` contains each file's
+/// displayed path and new content.
 pub(super) fn amend_by_hooks(plan: Plan, texts: Vec<(String, String)>, tools: &Toolset) -> Result<Plan, ToolError> {
     let tool = tools.resolve(&plan.call.tool_name)?;
     let settings = running(&plan.tool_name, &plan.call.tool_name, tools.settings());
@@ -57,7 +59,7 @@ pub(super) fn amend_by_hooks(plan: Plan, texts: Vec<(String, String)>, tools: &T
     Ok(plan)
 }
 
-/// Builds the plan of an edited draft.
+/// Builds the plan for a draft that has been edited.
 fn with_draft(plan: Plan, draft: CallDraft<Payload>, tool: &dyn AnyTool, settings: &ToolSettings) -> Plan {
     Plan {
         summary: settings.redactor.redact(&draft.summary).text.into_owned(),

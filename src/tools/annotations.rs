@@ -1,33 +1,34 @@
-//! Properties of tools for other agents: read-only, destructive, idempotent, open-world, or only for use in a session.
+//! Describes tools to other agents: whether they are read-only, destructive, idempotent, open-world, or usable only in
+//! a session.
 
 use serde_json::Value;
 
-/// Tool annotations of the Model Context Protocol. They inform clients and grant no permissions.
+/// Tool annotations of the Model Context Protocol. They inform clients, but grant no permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ToolHints {
     pub reads_only: bool,
-    /// Existing data may be lost.
+    /// Whether existing data may be lost.
     pub destructive: bool,
-    /// Repeating the same call has no further effect.
+    /// Whether repeating the same call has no further effect.
     pub idempotent: bool,
-    /// The tool interacts with systems outside this machine.
+    /// Whether the tool interacts with systems outside this machine.
     pub open_world: bool,
 }
 
-/// Details of a tool for other agents, in addition to its definition.
+/// Details of a tool that other agents receive in addition to its definition.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ToolDetails {
     pub hints: ToolHints,
-    /// JSON Schema of its output, if that is JSON.
+    /// JSON Schema of the tool's output, or `None` if the output is not JSON.
     pub output_schema: Option<Value>,
 }
 
 const READS: ToolHints = ToolHints { reads_only: true, destructive: false, idempotent: true, open_world: false };
 const ADDS: ToolHints = ToolHints { reads_only: false, destructive: false, idempotent: false, open_world: false };
 const CHANGES: ToolHints = ToolHints { destructive: true, ..ADDS };
-/// Hints for commands, whose effects are unknown in advance.
+/// Hints for tools that run commands, whose effects are not known in advance.
 pub(super) const RUNS: ToolHints = ToolHints { open_world: true, ..CHANGES };
-/// Hints for a tool that runs in a read-only sandbox, but may contact other systems.
+/// Hints for a tool that runs a program in a read-only sandbox, where the program may still contact other systems.
 pub(super) const READS_BY_PROGRAM: ToolHints = ToolHints { open_world: true, ..READS };
 
 static BUILT_IN: &[(&str, ToolHints)] = &[
@@ -51,7 +52,7 @@ static BUILT_IN: &[(&str, ToolHints)] = &[
     ("RunCommand", RUNS),
     ("CliSession", RUNS),
     ("CliWrite", RUNS),
-    // Output that was read is not returned again.
+    // Each call returns only output that was not read before.
     ("CliRead", ToolHints { idempotent: false, ..READS }),
     ("CliStop", ToolHints { idempotent: true, ..CHANGES }),
     ("CliGetPlatform", READS),
@@ -62,11 +63,11 @@ static BUILT_IN: &[(&str, ToolHints)] = &[
     ("WebSearch", ToolHints { reads_only: true, destructive: false, idempotent: true, open_world: true }),
 ];
 
-/// Tools that need a session with a user. They are not offered to other agents.
+/// Tools that require a session with a user, and are therefore not offered to other agents.
 #[cfg(test)]
 const SESSION_TOOLS: &[&str] = &["UploadArtifact", "AskUser", "ProposePlan", "UpdateSteps", "SuggestMemory"];
 
-/// Returns the hints of a built-in tool; `None` for tools that are useless to other agents.
+/// Returns the hints for a built-in tool, or `None` if the tool is not offered to other agents.
 pub(super) fn hints_for(name: &str) -> Option<ToolHints> {
     BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, hints)| *hints)
 }
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
     use crate::tools::registry::built_in_tools;
 
-    /// The tool added by the tests, which is not served.
+    /// Tool that the tests add. It is not offered to other agents.
     const ADDED: &str = "CountWords";
 
     #[test]

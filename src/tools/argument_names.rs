@@ -1,11 +1,12 @@
-//! Common deviations of models from a schema, and corrections where the intended meaning is clear.
+//! Recognizes common deviations from a schema in models' calls, and corrects them if the intended meaning is clear.
 
 use super::argument_shapes::{normalize_name, reshape, unwrap};
 use super::error::invalid;
 use crate::protocol::ToolError;
 use serde_json::{Map, Value};
 
-/// Argument names that models use out of habit. An alias applies if the schema has the real name but not the alias.
+/// Argument names that models use out of habit. An alias applies only if the schema contains the real name and not the
+/// alias.
 const ALIASES: &[(&str, &[&str])] = &[
     (
         "path",
@@ -84,14 +85,14 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("arguments", &["args", "input"]),
 ];
 
-/// Names of arguments in which models explain a call. They have no effect on the tool and are ignored.
+/// Names of arguments in which models explain a call. They do not affect the tool and are ignored.
 const REMARKS: &[&str] = &["description", "explanation", "justification", "instruction", "prompt", "reason"];
 
-/// Maximum number of characters of a wrong value repeated in an error.
+/// Maximum number of characters of an invalid value to quote in an error.
 const MAX_SHOWN_CHARACTERS: usize = 80;
 
-/// Converts `value` to the names and types of `schema`. Unknown or ambiguous arguments are errors, because ignoring
-/// them would run a different call from the intended one.
+/// Converts the names and types in `value` to those in `schema`. Unknown or ambiguous arguments are errors, because if
+/// they were ignored, the call that runs would differ from the intended one.
 pub(super) fn normalize(value: &mut Value, schema: &Value, at: &str) -> Result<(), ToolError> {
     list(value, schema);
     retype(value, kind(schema), at)?;
@@ -125,7 +126,8 @@ fn join_path(at: &str, name: &str) -> String {
     if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
 }
 
-/// Wraps a single string if a list of strings is expected.
+/// Converts a string to a list if `schema` expects a list of strings. The string contains either a JSON array or a
+/// single element.
 fn list(value: &mut Value, schema: &Value) {
     let texts = kind(schema) == "array" && schema.get("items").is_some_and(|items| kind(items) == "string");
     if let Value::String(text) = value
@@ -136,7 +138,8 @@ fn list(value: &mut Value, schema: &Value) {
     }
 }
 
-/// Converts a value to the expected type if the meaning is the same. Other values are left to the parser.
+/// Converts a value to the expected type if that preserves its meaning. Any other value is left for the parser to
+/// reject.
 fn retype(value: &mut Value, kind: &str, at: &str) -> Result<(), ToolError> {
     let meant =
         match (kind, &*value) {
@@ -164,7 +167,7 @@ fn retype(value: &mut Value, kind: &str, at: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Checks the type of a value. The error names the expected type in the terms of the schema.
+/// Checks the type of a value. The error states the expected type as the schema does.
 fn expect_kind(value: &Value, schema: &Value, at: &str) -> Result<(), ToolError> {
     let (fits, expected) = match kind(schema) {
         "integer" => (value.is_u64(), "a whole number, 0 or more"),
@@ -183,13 +186,14 @@ fn expect_kind(value: &Value, schema: &Value, at: &str) -> Result<(), ToolError>
     Err(invalid(format!("`{at}` is {shown}{rest}; expected {expected}")))
 }
 
-/// Converts `10.0` to `10`. Larger numbers are not exact, and no argument is that large.
+/// Converts a number without a fraction, such as `10.0`, to an integer. Returns `None` for other numbers. From 2^53 on,
+/// an `f64` is not exact, and no argument is that large.
 fn whole_number(number: f64) -> Option<Value> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     (number.fract() == 0.0 && number.abs() < EXACT).then(|| Value::from(number as i64))
 }
 
-/// Renames arguments to their schema names, and moves the arguments of a single list item into that item.
+/// Gives arguments the names used in the schema, and moves arguments that belong to a single list item into that item.
 fn rename(object: &mut Map<String, Value>, schema: &Value, known: &Map<String, Value>, at: &str) -> Result<(), ToolError> {
     let required: Vec<&str> =
         schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();

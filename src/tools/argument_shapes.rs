@@ -1,13 +1,13 @@
-//! Conversion of other agents' argument shapes to those of aye.
+//! Converts the argument shapes of other agents' tools to those of aye's tools.
 
 use super::error::invalid;
 use crate::policy::line;
 use crate::protocol::ToolError;
 use serde_json::{Map, Value};
 
-/// Argument names that wrap all other arguments.
+/// Names under which models nest all other arguments.
 const WRAPPERS: &[&str] = &["arguments", "args", "input", "parameters", "params"];
-/// Arguments of aye, and arguments of other agents with the opposite meaning.
+/// Arguments of aye's tools, each with the arguments of other agents' tools that have the opposite meaning.
 const OPPOSITES: &[(&[&str], &[&str])] = &[
     (&["ignoreCase", "ignore_case"], &["casesensitive", "matchcase"]),
     (&["literal"], &["isregex", "isregexp", "useregex"]),
@@ -17,12 +17,13 @@ const EXCLUDED: &[&str] = &["ignore", "exclude", "excludes", "excludepattern", "
 const SEVERAL_PATHS: &[&str] = &["paths", "filepaths", "files", "filenames"];
 const SHELLS: &[&str] = &["bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/env bash"];
 
-/// Normalizes a name: lower case, without `_` and `-`, so that `case_sensitive` equals `caseSensitive`.
+/// Normalizes a name by converting it to lower case and removing `_` and `-`, so `case_sensitive` equals
+/// `caseSensitive`.
 pub(super) fn normalize_name(name: &str) -> String {
     name.replace(['_', '-'], "").to_lowercase()
 }
 
-/// Removes a wrapper around the arguments.
+/// If a single wrapper argument contains all other arguments, replaces it with them.
 pub(super) fn unwrap(object: &mut Map<String, Value>, known: &Map<String, Value>) {
     let wrapper = match object.iter().next() {
         Some((name, Value::Object(_))) if object.len() == 1 && WRAPPERS.contains(&normalize_name(name).as_str()) => name.clone(),
@@ -68,7 +69,7 @@ pub(super) fn reshape(object: &mut Map<String, Value>, known: &Map<String, Value
     Ok(())
 }
 
-/// Returns the equivalent arguments; `None` for an unknown shape.
+/// Returns the equivalent arguments in the schema, or `None` if the shape is unknown.
 fn other_shape(name: &str, given: &Value, known: &Map<String, Value>) -> Result<Option<Vec<(&'static str, Value)>>, ToolError> {
     let plain = normalize_name(name);
     let has = |own: &str| known.contains_key(own);
@@ -122,7 +123,7 @@ fn milliseconds(given: &Value) -> Option<u64> {
     given.as_u64().or_else(|| given.as_str()?.trim().parse().ok())
 }
 
-/// Returns the strings of a value: one string, or a list of only strings.
+/// Returns the strings in a value that is either a string or a list of nothing but strings.
 fn texts(given: &Value) -> Option<Vec<String>> {
     match given {
         Value::String(text) => Some(serde_json::from_str(text).unwrap_or_else(|_| vec![text.clone()])),

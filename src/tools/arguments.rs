@@ -1,4 +1,5 @@
-//! Conversion of a model's arguments to typed structs, with the JSON Schema and the error messages.
+//! Converts the arguments that a model sends to typed structs, and provides the matching JSON Schema and error
+//! messages.
 
 use super::argument_names::normalize;
 use super::error::invalid;
@@ -37,7 +38,7 @@ fn make<T: JsonSchema>() -> Value {
     value
 }
 
-/// Removes titles and number formats, and the `null` type of optional values.
+/// Removes titles, number formats, and the `null` type of optional values.
 fn simplify(value: &mut Value) {
     match value {
         Value::Object(object) => {
@@ -64,7 +65,8 @@ fn simplify(value: &mut Value) {
     }
 }
 
-/// Removes limits that a request does not need. A call that exceeds a limit gets an error that names the limit.
+/// Removes limits that a request need not contain, because a call that exceeds one fails with an error that states the
+/// limit.
 pub(super) fn without_bounds(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -87,7 +89,7 @@ pub(super) fn without_bounds(schema: &mut Value) {
 ///
 /// # Errors
 ///
-/// Returns an error that names the argument if an argument is invalid.
+/// Returns an error that identifies the invalid argument.
 pub(super) fn parse<T: DeserializeOwned + JsonSchema>(arguments: Map<String, Value>) -> Result<T, ToolError> {
     let mut value = Value::Object(arguments);
     normalize(&mut value, &schema_for::<T>(), "")?;
@@ -99,7 +101,7 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(arguments: Map<String, Val
     })
 }
 
-/// Returns the arguments of a call as an object.
+/// Returns a call's arguments as an object, or an error that quotes them if they are malformed.
 pub(super) fn object(arguments: &CallArguments) -> Result<Map<String, Value>, ToolError> {
     match arguments {
         CallArguments::Object(object) => Ok(object.clone()),

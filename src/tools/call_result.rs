@@ -1,19 +1,19 @@
-//! Result of a call: its output, or its failure with the output so far.
+//! Result of a call: either its output, or its failure together with the output so far.
 
 use crate::ports::BoxFuture;
 use crate::protocol::{Artifact, ErrorCode, Image, LeftOut, ModelUse, Proposal, SandboxAccess, ToolError};
 use futures_util::FutureExt;
 
-/// A failed call, and its output so far.
+/// A failed call with the output that it produced before failing.
 #[derive(Debug)]
 pub(super) struct ToolFailure {
     pub error: ToolError,
     pub printed: String,
     pub denied: Vec<SandboxAccess>,
     pub changed: Option<Box<Proposal>>,
-    /// Artifacts with the complete output.
+    /// Artifacts that contain the complete output.
     pub artifacts: Vec<Artifact>,
-    /// Omitted parts of the output.
+    /// What was omitted from the output.
     pub left_out: Option<Box<LeftOut>>,
 }
 
@@ -23,21 +23,21 @@ impl From<ToolError> for ToolFailure {
     }
 }
 
-/// The result of a call.
+/// The output of a successful call.
 #[derive(Debug, Default)]
 pub(super) struct ToolOutput {
     pub text: String,
-    /// Blocked access that caused a command to fail.
+    /// Access that the sandbox blocked, causing a command to fail.
     pub denied: Vec<SandboxAccess>,
-    /// Changes made by a command, if known.
+    /// Changes that a command made, if known.
     pub changed: Option<Box<Proposal>>,
-    /// Artifacts stored with the text.
+    /// Artifacts that were stored along with the text.
     pub artifacts: Vec<Artifact>,
-    /// Images for models that accept them; each is also an artifact.
+    /// Images for models that accept them. Each one is also stored as an artifact.
     pub images: Vec<Image>,
-    /// Parts omitted from the text.
+    /// What was omitted from the text.
     pub left_out: Option<Box<LeftOut>>,
-    /// Usage of a model.
+    /// The model usage that the call caused, if any.
     pub used: Option<Box<ModelUse>>,
 }
 
@@ -57,7 +57,7 @@ impl From<String> for ToolOutput {
 
 pub(super) type CallResult = Result<ToolOutput, ToolFailure>;
 
-/// Runs blocking work on a separate thread.
+/// Runs blocking work on a separate thread. A panic is returned as an error.
 pub(super) fn blocking<T: Into<ToolOutput> + Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolFailure> + Send + 'static,
 ) -> BoxFuture<'static, CallResult> {

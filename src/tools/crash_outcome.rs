@@ -1,4 +1,5 @@
-//! Outcome of calls that were running when aye exited, determined by comparing the disk with their plans.
+//! Determines the outcome of calls that were running when aye exited, by comparing the files on disk with the calls'
+//! plans.
 
 use crate::ports::RecoveredState;
 use crate::protocol::{PathState, PlaceChange};
@@ -8,9 +9,9 @@ use crate::sys::file::tree::{Survey, survey};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Name prefix of temporary files.
+/// Prefix of the names that aye gives to temporary files.
 const UNFINISHED: &str = ".aye-";
-/// Maximum number of paths listed per kind.
+/// Maximum number of paths to list for each kind.
 const MAX_NAMED: usize = 10;
 
 pub(in crate::tools) fn content(image: &PreImage) -> PathState {
@@ -25,22 +26,22 @@ pub(in crate::tools) fn entry(survey: &Survey) -> PathState {
     PathState::Entry { files, directories, links, bytes }
 }
 
-/// Returns the planned change of a file that is created or gets new content.
+/// Returns the planned change for a file that is created or receives new content.
 pub(in crate::tools) fn planned_write(path: &Path, before: &PreImage, after: &PreImage) -> PlaceChange {
     PlaceChange { path: path.to_owned(), before: content(before), after: Some(content(after)) }
 }
 
-/// State of a path on disk, relative to the call.
+/// State of a path on disk compared with the states before and after the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DiskState {
     Old,
     New,
-    /// The call does not change it.
+    /// The call was not going to change the path.
     Same,
     Other,
 }
 
-/// Determines the outcome of a call from the disk; `None` if the call would not have changed any path.
+/// Determines a call's outcome from the files on disk. Returns `None` if the call would not have changed any path.
 pub(crate) fn assess_outcome(changes: &[PlaceChange]) -> Option<RecoveredState> {
     let looked: Vec<(DiskState, &Path)> = changes.iter().map(|change| (now(change), change.path.as_path())).collect();
     if looked.is_empty() {
@@ -68,7 +69,7 @@ fn now(change: &PlaceChange) -> DiskState {
     }
 }
 
-/// Returns whether the path is in this state. An unreadable path matches no state.
+/// Returns whether the path is in this state. If the path cannot be read, it is in no state.
 pub(in crate::tools) fn is_in_state(path: &Path, what: &PathState) -> bool {
     let form = path.symlink_metadata();
     match what {
@@ -84,7 +85,7 @@ pub(in crate::tools) fn is_in_state(path: &Path, what: &PathState) -> bool {
     }
 }
 
-/// Returns temporary files left next to these paths.
+/// Returns any temporary files that aye left next to these paths.
 fn leftover_files(changes: &[PlaceChange]) -> Vec<PathBuf> {
     let above: BTreeSet<&Path> = changes.iter().filter_map(|change| change.path.parent()).collect();
     let entries = above.into_iter().filter_map(|directory| directory.read_dir().ok()).flatten().flatten();
@@ -94,7 +95,7 @@ fn leftover_files(changes: &[PlaceChange]) -> Vec<PathBuf> {
     left
 }
 
-/// Formats the states, for example ``changed by the call: `a`; not changed: `b` ``.
+/// Describes the states of the paths, for example as ``changed by the call: `a`; not changed: `b` ``.
 fn describe_states(looked: &[(DiskState, &Path)], left: &[PathBuf]) -> String {
     let of = |wanted: &[DiskState]| -> Vec<&Path> {
         looked.iter().filter(|(now, _)| wanted.contains(now)).map(|(_, path)| *path).collect()

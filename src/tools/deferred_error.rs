@@ -1,4 +1,4 @@
-//! Errors that would reveal a hidden path: they are reported only after the policy has judged the path.
+//! Errors that would reveal something about a hidden path. They are reported only once the policy has checked the path.
 
 use super::paths::Paths;
 use super::settings::ToolSettings;
@@ -7,14 +7,14 @@ use crate::ports::Plan;
 use crate::protocol::{Action, ToolCall, ToolError};
 use serde_json::{Map, Value};
 
-/// Returns the actions of a call if one of them concerns an unreadable path.
+/// Returns the actions of a call if one of them refers to a path that the call may not read.
 pub(super) fn unreadable_actions(
     tool: &dyn AnyTool,
     called: &str,
     arguments: Map<String, Value>,
     settings: &ToolSettings,
 ) -> Option<Vec<Action>> {
-    // If symlinks cannot be resolved, the path text is enough.
+    // If symlinks cannot be resolved, the path as written is enough.
     let actions = tool
         .actions(called, arguments.clone(), &Paths::on_disk(settings))
         .or_else(|_| tool.actions(called, arguments, &Paths::lexical(settings)))
@@ -32,10 +32,10 @@ pub(super) fn unreadable_actions(
     (!actions.iter().all(may_be_seen)).then_some(actions)
 }
 
-/// Error of a call that cannot succeed, reported after the policy has allowed the call.
+/// Error of a call that cannot succeed. It is reported only once the policy has allowed the call.
 pub(super) struct DeferredError(pub ToolError);
 
-/// Returns the paths as the model wrote them.
+/// Lists the paths as the model wrote them.
 fn list_paths(actions: &[Action]) -> String {
     let given = |action: &Action| match action {
         Action::Read { target }

@@ -1,15 +1,15 @@
-//! List of names with one line each, shortened to fit into the description of a tool.
+//! Formats names with a one-line description each, shortened to fit into a tool description.
 
 use crate::protocol::cut_position_before;
 use std::fmt::Write;
 
-/// Maximum size of a list, in bytes.
+/// Maximum list size in bytes.
 const LIST_BYTES: usize = 4 << 10;
-/// Possible lengths of a line in bytes, longest first. The longest that fits for all entries is used; with 0, only
-/// names are listed.
+/// Possible limits on the length of a line in bytes, longest first. The first one with which the whole list fits is
+/// used. With 0, only the names are listed.
 const LINE_BYTES: [usize; 6] = [1024, 512, 256, 128, 64, 0];
 
-/// Returns names and descriptions, shortened so that they fit.
+/// Lists names with their descriptions, shortened so that the list is about `LIST_BYTES` bytes long at most.
 pub(super) fn described_list(entries: &[(&str, &str)]) -> String {
     let lists = LINE_BYTES.into_iter().map(|bytes| list(entries, bytes));
     let fitting = lists.into_iter().find(|list| list.len() <= LIST_BYTES);
@@ -34,7 +34,7 @@ fn list(entries: &[(&str, &str)], bytes: usize) -> String {
     text.trim_end().to_owned()
 }
 
-/// Returns as many names as fit, with a hint for finding further ones.
+/// Lists as many names as fit, followed by a hint on how to find the others.
 fn first_names(entries: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (at, (name, _)) in entries.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Diagnostics of language servers in proposals and results. They are informational; no verdict depends on them.
+//! Adds language server diagnostics to proposals and results. They are informational, and no policy decision depends on
+//! them.
 
 use super::blocking::off_thread;
 use super::settings::ToolSettings;
@@ -9,16 +10,16 @@ use crate::protocol::{FileDiagnostics, ToolResult, ToolStatus};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum number of diagnostics in a proposal.
+/// Maximum number of diagnostics to show with a proposal.
 const MAX_NOTES: usize = 10;
-/// Maximum size of diagnostics in a result, in bytes.
+/// Maximum size in bytes of the diagnostics in a result.
 const MAX_RESULT_BYTES: usize = 2_000;
 
-/// Adds the diagnostics of the proposed content to a plan.
+/// Adds to a plan the diagnostics that language servers report for the proposed content.
 pub(super) async fn add_to_plan(mut plan: Plan, tool: &dyn AnyTool, settings: &ToolSettings) -> Plan {
     let Some(servers) = &settings.session.diagnostics else { return plan };
     let Some(proposal) = plan.proposal.as_mut().filter(|_| plan.changes) else { return plan };
-    // The payload cannot be shared with another thread, so its files are listed before anything waits.
+    // The payload cannot be shared between threads, so its files are listed before the first `await`.
     let files = plan.payload.downcast_ref::<PreviewedCommand>().map(|command| changed_files(command, settings));
     let texts = match files {
         Some(files) => read_texts(files).await,
@@ -40,14 +41,15 @@ pub(super) async fn add_to_plan(mut plan: Plan, tool: &dyn AnyTool, settings: &T
     plan
 }
 
-/// File content that a call is about to write, for the language servers.
+/// File content that a call is about to write, to be reported to the language servers.
 pub(super) struct WrittenTexts {
     servers: Arc<dyn Diagnostics>,
     texts: Vec<ProposedText>,
 }
 
 impl WrittenTexts {
-    /// Returns the content; `None` if no language server covers it.
+    /// Returns the content that a call is about to write. Returns `None` if there are no language servers, or if the
+    /// call writes no such content.
     pub(super) fn new(tool: &dyn AnyTool, payload: &Payload, settings: &ToolSettings) -> Option<Self> {
         let servers = settings.session.diagnostics.clone()?;
         let texts = visible_texts(tool, payload, settings);
@@ -56,14 +58,15 @@ impl WrittenTexts {
 }
 
 impl WrittenTexts {
-    /// Returns the content that a previewed command changed; `None` if no language server covers it.
+    /// Returns the content of the files that a previewed command changed. Returns `None` if there are no language
+    /// servers, or if there is no such content.
     pub(super) async fn of_command(files: Vec<PreviewFile>, settings: &ToolSettings) -> Option<Self> {
         let servers = settings.session.diagnostics.clone()?;
         let texts = read_texts(files).await;
         (!texts.is_empty()).then_some(Self { servers, texts })
     }
 
-    /// Drops content that differs from the files, because the user left it out. Reads the files.
+    /// Drops content that was not written to its file because the user discarded it. Reads the files to find out.
     pub(super) async fn without_discarded(self) -> Option<Self> {
         let Self { servers, mut texts } = self;
         let read = off_thread(move || {
@@ -75,7 +78,8 @@ impl WrittenTexts {
     }
 }
 
-/// Notifies the language servers that this content was written, and adds new errors to the result for the model.
+/// Notifies the language servers that this content was written, and adds any new errors to the result that the model
+/// receives.
 pub(super) async fn add_new_errors(written: Option<WrittenTexts>, mut result: ToolResult) -> ToolResult {
     let Some(WrittenTexts { servers, texts }) = written.filter(|_| result.status == ToolStatus::Succeeded) else {
         return result;
@@ -98,8 +102,8 @@ pub(super) async fn add_new_errors(written: Option<WrittenTexts>, mut result: To
     result
 }
 
-/// Returns the files that a previewed command changed, if a language server covers them and the policy allows file
-/// tools to read and write them.
+/// Returns those files changed by a previewed command which a language server handles and the policy allows file tools
+/// to read and write.
 pub(super) fn changed_files(command: &PreviewedCommand, settings: &ToolSettings) -> Vec<PreviewFile> {
     let Some(servers) = &settings.session.diagnostics else { return Vec::new() };
     let is_wanted = |path: &Path| servers.covers(path) && (settings.paths.may_read)(path) && (settings.paths.may_write)(path);
@@ -113,14 +117,14 @@ async fn read_texts(files: Vec<PreviewFile>) -> Vec<ProposedText> {
     off_thread(move || files.iter().filter_map(PreviewFile::text).collect()).await.unwrap_or_default()
 }
 
-/// Returns the content in a plan that the policy allows the call to read and write.
+/// Returns the content that a plan proposes for files which the policy allows the call to read and write.
 fn visible_texts(tool: &dyn AnyTool, payload: &Payload, settings: &ToolSettings) -> Vec<ProposedText> {
     let mut texts = tool.proposed_texts(payload);
     texts.retain(|text| (settings.paths.may_read)(&text.path) && (settings.paths.may_write)(&text.path));
     texts
 }
 
-/// Redacts secrets, which a message may quote.
+/// Redacts secrets in the messages of new errors, since they may quote file content.
 fn redact(mut file: FileDiagnostics, settings: &ToolSettings) -> FileDiagnostics {
     for error in &mut file.new_errors {
         error.message = settings.redactor.redact(&error.message).text.into_owned();

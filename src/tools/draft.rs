@@ -1,11 +1,11 @@
-//! Draft of a planned call: its actions, its proposal and the work to be done.
+//! Drafts of planned calls: a call's actions, its proposal, and the work to be done.
 
 use crate::protocol::{Action, Proposal, Target};
 use std::path::PathBuf;
 
-/// A planned call before any effect.
+/// A call that has been planned but has not had any effect yet.
 pub(super) struct CallDraft<Work> {
-    /// Summary for the user, on one line.
+    /// One-line summary for the user.
     pub summary: String,
     pub actions: Vec<Action>,
     pub proposal: Option<Proposal>,
@@ -26,7 +26,7 @@ impl<Work> CallDraft<Work> {
 }
 
 impl<Work> CallDraft<Work> {
-    /// Converts the work of a draft.
+    /// Converts the work in a draft.
     pub(super) fn map<Other>(self, make: impl FnOnce(Work) -> Other) -> CallDraft<Other> {
         let Self { summary, actions, proposal, effect, work } = self;
         CallDraft { summary, actions, proposal, effect, work: make(work) }
@@ -34,7 +34,7 @@ impl<Work> CallDraft<Work> {
 }
 
 impl<Work> CallDraft<Option<Work>> {
-    /// Drafts a call whose actions the policy will deny, without further checks.
+    /// Drafts, without further checks, a call whose actions the policy will deny.
     pub(super) fn for_denial(summary: String, actions: Vec<Action>) -> Self {
         Self { summary, actions, proposal: None, effect: CallEffect::Changes, work: None }
     }
@@ -43,10 +43,10 @@ impl<Work> CallDraft<Option<Work>> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CallEffect {
     Reads,
-    /// The call only waits for an answer from the user.
+    /// The call does nothing but wait for an answer from the user.
     Asks,
     Changes,
-    /// The call runs a command. `files`: the files that the command would run.
+    /// The call runs a command. `files` lists the files that the command would run.
     Runs {
         timeout_seconds: u64,
         files: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! Files of a call that must not have unsaved changes in an editor.
+//! Checks that the files affected by a call have no unsaved changes in an editor.
 
 use super::arguments::object;
 use super::paths::Paths;
@@ -7,7 +7,8 @@ use super::toolset::Toolset;
 use crate::protocol::{Action, Place, Target, ToolCall, ToolError};
 use std::sync::Arc;
 
-/// Checks the files of a call before it is planned. Requests only files that the policy allows the call to read.
+/// Checks a call's files before the call is planned. Requests only files that the policy allows the call to read from
+/// the editor.
 pub(super) async fn check_before_planning(call: &ToolCall, tools: &Arc<Toolset>) -> Result<(), ToolError> {
     let settings = tools.settings();
     let Some(editor) = &settings.session.editor else { return Ok(()) };
@@ -34,7 +35,7 @@ fn writes_files(tool: &dyn AnyTool) -> bool {
     matches!(tool.capability(), "File.Write" | "File.Delete")
 }
 
-/// Returns the existing files that these actions of a tool would change.
+/// Returns the existing files that a tool's actions would change.
 pub(super) fn changed_files(tool: &dyn AnyTool, actions: &[Action]) -> Vec<Target> {
     if !writes_files(tool) {
         return Vec::new();

@@ -10,7 +10,7 @@ pub(super) fn amendment_error() -> ToolError {
     invalid("this call can only be approved unchanged, or denied")
 }
 
-/// Error of a call that was denied under a policy that has changed in the meantime.
+/// Returns the error for a call that was denied under a policy that has changed in the meantime.
 pub(super) fn stale_denial() -> ToolError {
     ToolError::new(ErrorCode::Conflict, "the policy changed since the call was checked; nothing was done. Try again")
 }

@@ -1,4 +1,4 @@
-//! Notes in a proposal about changed files that other programs run as code.
+//! Notes in a proposal on changed files that other programs run as code.
 
 use super::paths::display_path_one_line;
 use super::settings::ToolSettings;
@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of notes in one proposal. `runs_code` lists all marked files.
 const MAX_NOTES: usize = 5;
-/// Maximum number of marked files in one proposal.
+/// Maximum number of files to mark in one proposal.
 const MAX_MARKED: usize = 1_000;
 
-/// Returns the name of the program that runs this real path as code, if there is one.
+/// Returns the program that would run the file at this real path as code, if there is one.
 pub(super) fn reader(path: &Path, settings: &ToolSettings) -> Option<CodeReader> {
     policy::runs_code(path, &roots(settings))
 }
 
-/// Returns the programs that run each of these real paths as code.
+/// Returns a lookup, suitable for many real paths, of the programs that run files as code.
 pub(super) fn readers(settings: &ToolSettings) -> CodeReaders {
     CodeReaders::new(roots(settings))
 }
@@ -30,11 +30,11 @@ pub(super) fn is_opened(path: &Path, settings: &ToolSettings) -> bool {
     reader(path, settings).is_some_and(|found| found.when == RunsWhen::Opened)
 }
 
-/// Marks the changed files of these actions in a proposal.
+/// Marks the files that these actions change in the proposal.
 pub(super) fn mark_by_actions(proposal: Proposal, actions: &[Action], settings: &ToolSettings) -> Proposal {
     let paths = actions.iter().filter_map(|action| match action {
         Action::Write { target } | Action::Delete { target } => {
-            // A symlink with such a name counts like the file.
+            // A symlink with the name of such a file is treated like the file.
             let given = Path::new(&target.given);
             let by_name = reader(&target.real, settings).is_none() && policy::runs_code(given, &[]).is_some();
             Some(if by_name && given.is_relative() { settings.workspace.join(given) } else { target.real.clone() })
@@ -45,7 +45,7 @@ pub(super) fn mark_by_actions(proposal: Proposal, actions: &[Action], settings: 
     mark_files(proposal, paths.iter().map(PathBuf::as_path), settings)
 }
 
-/// Marks these real paths in a proposal.
+/// Marks the files at these real paths in the proposal.
 pub(super) fn mark_files<'a>(mut proposal: Proposal, paths: impl Iterator<Item = &'a Path>, settings: &ToolSettings) -> Proposal {
     let mut notes = Vec::new();
     for path in paths {

@@ -1,5 +1,5 @@
-//! Directories that git ignored before a command ran. The rules from before are used, so that a command cannot hide its
-//! own changes.
+//! Determines which directories git ignored before a command ran. The ignore rules as they were before the command
+//! apply, so a command cannot hide its own changes.
 
 use crate::sys::ignore_files::{trap, unsafe_ignore_file_above};
 use crate::sys::overlay::{Change, NodeKind};
@@ -12,11 +12,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(in crate::tools) struct IgnoreRules<'a> {
     directory: &'a Path,
-    /// Whether an ignore file may be read.
+    /// Returns whether an ignore file may be read.
     may_read: &'a dyn Fn(&Path) -> bool,
-    /// Ignore rules per directory; `None` if there are none, or if they cannot be read safely.
+    /// Ignore rules by directory, or `None` if a directory has none or they cannot be read safely.
     rules: HashMap<PathBuf, Option<Gitignore>>,
-    /// Outermost ignored directory for each directory.
+    /// Outermost ignored directory at or above each directory that has been checked.
     known: HashMap<PathBuf, Option<PathBuf>>,
     reads: bool,
 }
@@ -27,7 +27,8 @@ impl<'a> IgnoreRules<'a> {
         Self { directory, may_read, rules: HashMap::new(), known: HashMap::new(), reads }
     }
 
-    /// Returns the ignored directory that contains a changed path.
+    /// Returns the outermost ignored directory that contains a changed path, or `None` if the path is in no ignored
+    /// directory.
     pub(crate) fn ignored_directory(&mut self, change: &Change) -> Option<PathBuf> {
         let is_directory = change.kind() == Some(NodeKind::Directory);
         let directory = if is_directory { change.path.as_path() } else { change.path.parent()? };
@@ -40,7 +41,7 @@ impl<'a> IgnoreRules<'a> {
             || (self.reads && self.matches(&change.path, change.kind() == Some(NodeKind::Directory)))
     }
 
-    /// Returns whether an ignore file for a path has changed since the session started.
+    /// Returns whether an ignore file that applies to a path has changed since `since`.
     pub(crate) fn changed_since(&mut self, path: &Path, since: SystemTime) -> bool {
         let since = since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i128);
         let is_later = |file: PathBuf| {
@@ -51,7 +52,7 @@ impl<'a> IgnoreRules<'a> {
         files.chain([self.directory.join(".git/info/exclude")]).any(is_later)
     }
 
-    /// Returns the outermost ignored directory that contains a directory or is that directory.
+    /// Returns the outermost ignored directory at or above this directory, if there is one.
     pub(crate) fn outermost(&mut self, directory: &Path) -> Option<PathBuf> {
         let parent = directory.parent().filter(|_| self.reads)?;
         if let Some(known) = self.known.get(directory) {
@@ -62,7 +63,7 @@ impl<'a> IgnoreRules<'a> {
         found
     }
 
-    /// Applies the rules of the parent directories, nearest first.
+    /// Applies the rules in the parent directories, nearest first.
     fn is_ignored(&mut self, directory: &Path) -> bool {
         self.matches(directory, true)
     }

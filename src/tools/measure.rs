@@ -1,4 +1,4 @@
-//! Tools without a session, for `fuzz/` and `benches/mcp.rs`.
+//! Gives `fuzz/` and `benches/mcp.rs` access to tools without a session.
 
 use super::{
     CommandSettings, Conflict, HttpAccess, PathAccess, RemoteConfig, Router, SandboxPolicy, SessionServices, ToolSettings,
@@ -53,18 +53,18 @@ fn settings(workspace: &Path) -> ToolSettings {
     }
 }
 
-/// Returns the actions of a call with this text as its arguments.
+/// Returns the actions of a call whose arguments are this text.
 pub fn actions(tool_name: &str, text: &str) -> Result<Vec<Action>, String> {
     let tools = Toolset::new(settings(Path::new("/home/user/project")), ToolSources::default());
     let arguments = serde_json::from_str(text).map_or_else(|_| CallArguments::Malformed(text.to_owned()), CallArguments::Object);
     tools.actions_for(tool_name, &arguments).map_err(|error| format!("{error:?}"))
 }
 
-/// Policy that allows reading the workspace and using all MCP tools without approval.
+/// Policy that allows reading the workspace, and using every MCP tool without approval.
 const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"*\"]\nrequires_approval = false\n";
 
-/// All stages of a call between the agent loop and the tool: plan, verdict, permit, run.
+/// Every stage of a call between the agent loop and the tool: plan, verdict, permit, and run.
 pub struct Bench {
     router: Router,
     policy: Enforcer,

@@ -1,4 +1,4 @@
-//! Tools: their planning and execution, one file per tool.
+//! Tools, with one file per tool, and the code that plans and runs them.
 
 mod agents;
 mod alias;

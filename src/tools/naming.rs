@@ -1,19 +1,19 @@
-//! Resolution of tool names when local tools and MCP tools share names. It uses only names and sends no requests.
+//! Resolves tool names when local tools and MCP tools share a name. Uses only the names, and sends no requests.
 
 use std::collections::{HashMap, HashSet};
 
-/// Maximum length of a tool name in model APIs.
+/// Maximum number of characters that model APIs allow in a tool name.
 const MAX_LETTERS: usize = 64;
 const HASH_LETTERS: usize = 8;
 const BETWEEN: &str = "__";
 
-/// Meaning of an unqualified name that a local tool and an MCP tool share: `tools.conflict`.
+/// What an unqualified name means if a local tool and an MCP tool share it (`tools.conflict`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Conflict {
     #[default]
     LocalFirst,
     McpFirst,
-    /// Refers to neither of them; the name must be qualified.
+    /// The name refers to neither tool and must be qualified.
     Error,
 }
 
@@ -32,7 +32,7 @@ pub(crate) enum NameError {
     Ambiguous { name: String, names: Vec<String> },
 }
 
-/// All tool names at one point in time.
+/// The names of all tools at one point in time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NameTable {
     local: Vec<String>,
@@ -44,7 +44,7 @@ pub(crate) struct NameTable {
 struct RemoteName {
     server: String,
     tool: String,
-    /// The name offered to the model.
+    /// Name under which the tool is offered to the model.
     mapped: String,
 }
 
@@ -53,7 +53,7 @@ impl RemoteName {
         ToolReference::Remote { server: self.server.clone(), tool: self.tool.clone() }
     }
 
-    /// Returns whether the name is qualified with the server: `server:Tool`, `server/tool` or `Mcp.server/tool`.
+    /// Returns whether the name is qualified with the server's name: `server:Tool`, `server/tool` or `Mcp.server/tool`.
     fn is_qualified_in(&self, called: &str, same: fn(&str, &str) -> bool) -> bool {
         let called = called.strip_prefix("Mcp.").unwrap_or(called);
         let rest = called.get(..self.server.len()).filter(|start| same(start, &self.server)).and(called.get(self.server.len()..));
@@ -70,8 +70,8 @@ fn is_same_ignoring_case(one: &str, other: &str) -> bool {
 }
 
 impl NameTable {
-    /// Builds the table from the names of local tools and of MCP tools, given as `(server, tool)`. Duplicates are
-    /// removed.
+    /// Builds the table from the names of the local tools and of the MCP tools, which are given as `(server, tool)`.
+    /// Removes duplicates.
     pub(crate) fn new<'a>(
         local: impl IntoIterator<Item = &'a str>,
         remote: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -116,17 +116,17 @@ impl NameTable {
         names
     }
 
-    /// Returns the MCP tools with the names offered to the model.
+    /// Returns the MCP tools, as `(server, tool)`, each with the name under which it is offered to the model.
     pub(crate) fn remote_names(&self) -> impl Iterator<Item = ((String, String), String)> {
         self.remote.iter().map(|remote| ((remote.server.clone(), remote.tool.clone()), remote.mapped.clone()))
     }
 
-    /// Returns whether an MCP tool has this unqualified name.
+    /// Returns whether an MCP tool also has this unqualified name.
     pub(crate) fn is_contested(&self, name: &str) -> bool {
         self.remote.iter().any(|remote| is_same_ignoring_case(&remote.tool, name))
     }
 
-    /// Returns the offered names, each with its exact meaning.
+    /// Returns all names offered to the model, each with the tool to which it refers.
     #[cfg(test)]
     fn offered_names(&self) -> Vec<(String, ToolReference)> {
         let clear = |name: &&String| self.conflict == Conflict::LocalFirst || !self.is_contested(name);
@@ -134,12 +134,12 @@ impl NameTable {
         local.chain(self.remote.iter().map(|remote| (remote.mapped.clone(), remote.meaning()))).collect()
     }
 
-    /// Resolves an offered, qualified or unqualified name.
+    /// Resolves a name, whether it is one offered to the model, a qualified one or an unqualified one.
     pub(crate) fn meaning(&self, called: &str) -> Result<ToolReference, NameError> {
         self.explicit(called).unwrap_or_else(|| self.resolve_unqualified(called))
     }
 
-    /// Resolves an offered or a qualified name; `None` for other names.
+    /// Resolves a name offered to the model or a qualified name. Returns `None` for any other name.
     pub(crate) fn explicit(&self, called: &str) -> Option<Result<ToolReference, NameError>> {
         if let Some(remote) = self.remote.iter().find(|remote| remote.mapped == called) {
             return Some(Ok(remote.meaning()));
@@ -175,7 +175,7 @@ impl NameTable {
         }
     }
 
-    /// Returns notices about unqualified names that several tools share.
+    /// Returns notices on unqualified names that are shared by several tools.
     pub(crate) fn conflicts(&self) -> Vec<String> {
         let of = |name: &String| {
             let servers: Vec<&str> = self
@@ -200,7 +200,8 @@ fn is_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "_-".contains(letter)
 }
 
-/// Joins the names of server and tool; `None` if another pair results in the same name.
+/// Joins the names of a server and a tool. Returns `None` if the result would be ambiguous, too long or invalid as a
+/// tool name.
 fn join_names(server: &str, tool: &str) -> Option<String> {
     let name = format!("{server}{BETWEEN}{tool}");
     let clear = !server.is_empty()
@@ -212,7 +213,7 @@ fn join_names(server: &str, tool: &str) -> Option<String> {
     (clear && name.len() <= MAX_LETTERS).then_some(name)
 }
 
-/// Returns a readable prefix of both names with their hash.
+/// Builds a name from a readable prefix, made of both names, followed by a hash of them.
 fn hashed(server: &str, tool: &str, taken: &HashSet<String>) -> String {
     let readable: String =
         format!("{server}{BETWEEN}{tool}").chars().map(|letter| if is_letter(letter) { letter } else { '_' }).collect();

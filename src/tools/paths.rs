@@ -1,4 +1,4 @@
-//! Conversion of path arguments to targets, and of paths to display names for the model.
+//! Converts path arguments to targets, and paths to names for display.
 
 use super::error::invalid;
 use super::settings::ToolSettings;
@@ -7,7 +7,7 @@ use crate::sys::path::{self, PathError, PathKind, ResolvedPath};
 use std::io;
 use std::path::Path;
 
-/// The rules for resolving the paths of a call.
+/// The rules by which a call's paths are resolved.
 pub(super) struct Paths<'a> {
     pub(super) settings: &'a ToolSettings,
     lookup: PathLookup,
@@ -15,7 +15,7 @@ pub(super) struct Paths<'a> {
 
 enum PathLookup {
     Disk,
-    /// From the text of the path alone, without the disk.
+    /// By the text of the path alone, without accessing the disk.
     Text,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Paths<'a> {
         Self { settings, lookup: PathLookup::Text }
     }
 
-    /// Resolves a path that is only read, which may be the URI of an artifact.
+    /// Resolves a path that is only read, which may also be the URI of an artifact.
     pub(super) fn source(&self, field: &str, given: &str, meant: ExpectedKind) -> Result<Target, ToolError> {
         let Some(digits) = given.strip_prefix(ARTIFACT_SCHEME) else { return self.target(field, given, meant) };
         let unknown = |message: String| ToolError::new(ErrorCode::FileNotFound, format!("`{field}`: {message}"));
@@ -43,7 +43,7 @@ impl<'a> Paths<'a> {
         Ok(Target { given: kept.artifact.uri, real: kept.path, place: Place::File { bytes: kept.artifact.bytes } })
     }
 
-    /// Resolves the argument `field`. `meant`: the kind that is assumed when the disk is not used.
+    /// Resolves the argument `field`. If the disk is not accessed, the path is assumed to be of the kind `meant`.
     pub(super) fn target(&self, field: &str, given: &str, meant: ExpectedKind) -> Result<Target, ToolError> {
         self.form_may_be(field, given)?;
         let (workspace, home) = (&self.settings.workspace, self.settings.home.as_deref());
@@ -64,7 +64,8 @@ impl<'a> Paths<'a> {
         Ok(Target { given: given.to_owned(), real, place })
     }
 
-    /// Resolves a path to delete or move. A final symlink is the target itself, unless a slash follows.
+    /// Resolves a path to be deleted or moved. If the path ends in a symlink without a trailing slash, the target is
+    /// the symlink itself.
     pub(super) fn entry(&self, field: &str, given: &str) -> Result<Target, ToolError> {
         let PathLookup::Disk = self.lookup else { return self.target(field, given, ExpectedKind::File) };
         self.form_may_be(field, given)?;
@@ -74,7 +75,8 @@ impl<'a> Paths<'a> {
         Ok(Target { given: given.to_owned(), place: file_kind(found.kind), real: found.real })
     }
 
-    /// Checks `tools.absolute_paths_only`. A path of the workspace itself is allowed too.
+    /// Rejects artifact URIs. If `tools.absolute_paths_only` is set, also rejects relative paths, except `.` and an
+    /// empty path.
     fn form_may_be(&self, field: &str, given: &str) -> Result<(), ToolError> {
         if given.starts_with(ARTIFACT_SCHEME) {
             let message = "names an artifact, which only ReadFile and Grep can read; for a file with that name, use";
@@ -88,7 +90,7 @@ impl<'a> Paths<'a> {
         Err(invalid(message))
     }
 
-    /// Checks `tools.follow_symlinks = false`.
+    /// Rejects a path that leads through a symlink if `tools.follow_symlinks` is off.
     fn links_may_be(&self, field: &str, given: &str, found: &ResolvedPath) -> Result<(), ToolError> {
         if !found.through_links || self.settings.paths.follow_links {
             return Ok(());
@@ -99,7 +101,7 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// The kind of path that an argument expects.
+/// The kind of entry that an argument expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExpectedKind {
     File,
@@ -117,7 +119,7 @@ impl ExpectedKind {
 
 fn file_kind(kind: PathKind) -> Place {
     match kind {
-        // The symlink itself counts as a small file, because nothing is read through it.
+        // A symlink is treated as a small file, because nothing is read through it.
         PathKind::File { bytes } | PathKind::Link { bytes } => Place::File { bytes },
         PathKind::Directory => Place::Directory,
         PathKind::Missing => Place::Missing,
@@ -140,7 +142,8 @@ fn path_error(field: &str, error: &PathError) -> ToolError {
     ToolError::new(code, format!("`{field}`: {error}"))
 }
 
-/// Returns the path relative to the workspace if it is inside; an artifact as its URI.
+/// Returns a path as it is displayed: relative if it is inside the workspace, as a URI if it is an artifact, and
+/// otherwise absolute.
 pub(super) fn display_path(real: &Path, settings: &ToolSettings) -> String {
     if let Some(uri) = settings.session.artifacts.as_ref().and_then(|artifacts| artifacts.uri_of(real)) {
         return uri;
@@ -152,7 +155,7 @@ pub(super) fn display_path(real: &Path, settings: &ToolSettings) -> String {
     }
 }
 
-/// Returns a path for the user on one line. A line break in a name could fake another line.
+/// Returns a path for display to the user on a single line, because a line break in a name could fake another line.
 pub(super) fn display_path_one_line(real: &Path, settings: &ToolSettings) -> String {
     let name = display_path(real, settings);
     if !name.contains(['\n', '\r']) {
@@ -161,7 +164,7 @@ pub(super) fn display_path_one_line(real: &Path, settings: &ToolSettings) -> Str
     name.replace('\n', "\\n").replace('\r', "\\r")
 }
 
-/// Converts the error of opening a resolved path.
+/// Converts an error that occurred when a resolved path was opened.
 pub(super) fn open_error(target: &Target, error: &io::Error) -> ToolError {
     let given = &target.given;
     match error.kind() {
@@ -183,7 +186,7 @@ fn changed_error(given: &str) -> ToolError {
     ToolError::new(ErrorCode::Conflict, message)
 }
 
-/// Error for devices, FIFOs and sockets, which have no content to read or replace.
+/// Returns the error for devices, FIFOs and sockets, which have no content that could be read or replaced.
 pub(super) fn special_file_error(target: &Target) -> ToolError {
     invalid(format!(
         "`{}` is a device, FIFO or socket, not a file; Stat describes it, and only a command can use it",
@@ -191,7 +194,7 @@ pub(super) fn special_file_error(target: &Target) -> ToolError {
     ))
 }
 
-/// Error for a missing path, with similar names in the same directory.
+/// Returns the error for a path that does not exist, with any similar names in the same directory.
 pub(super) fn not_found_error(target: &Target, settings: &ToolSettings) -> ToolError {
     let mut message = format!("`{}` does not exist", target.given);
     let similar = similar_names(&target.real, settings);
@@ -206,7 +209,7 @@ pub(super) fn not_found_error(target: &Target, settings: &ToolSettings) -> ToolE
 }
 
 fn similar_names(real: &Path, settings: &ToolSettings) -> Vec<String> {
-    /// Maximum number of examined entries, and minimum similarity of two names.
+    /// Maximum number of entries to examine for similar names, and the minimum similarity of two names.
     const MAX_EXAMINED: usize = 10_000;
     const ALIKE: f64 = 0.7;
     let (Some(directory), Some(name)) = (real.parent(), real.file_name().and_then(|name| name.to_str())) else {
@@ -229,10 +232,10 @@ fn similar_names(real: &Path, settings: &ToolSettings) -> Vec<String> {
     alike.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Maximum number of names listed in a sentence.
+/// Maximum number of names to list in a sentence.
 const MAX_NAMED: usize = 5;
 
-/// Lists the first names and the number of further ones.
+/// Lists the first few names, followed by the number of any others.
 pub(super) fn join_names(names: impl ExactSizeIterator<Item = String>) -> String {
     let more = names.len().saturating_sub(MAX_NAMED);
     let named = names.take(MAX_NAMED).collect::<Vec<_>>().join(", ");

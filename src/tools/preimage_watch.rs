@@ -1,4 +1,5 @@
-//! Watch on the files of pending plans. It reports when they no longer match, and is idle while nothing changes.
+//! Watches the files of pending plans. Reports plans that no longer match their files, and is idle as long as nothing
+//! changes.
 
 use super::crash_outcome::is_in_state;
 use crate::ports::PendingPlans;
@@ -10,12 +11,12 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use tokio::sync::watch;
 
-/// Size in bytes above which a file is read again only if its metadata has changed.
+/// File size in bytes above which a file is read again only if its metadata has changed.
 const LARGE_BYTES: u64 = 1 << 20;
-/// Maximum number of watched directories in a tree. Further ones are checked only before the call runs.
+/// Maximum number of directories in a tree to watch. Any others are checked only before the call runs.
 const DIRECTORIES: usize = 64;
 
-/// Returns the stream behind `ToolRouter::watch_plans`.
+/// Returns the stream that `ToolRouter::watch_plans` provides.
 pub(in crate::tools) fn follow(mut list: watch::Receiver<PendingPlans>) -> BoxStream<'static, (ApprovalId, bool)> {
     list.mark_changed();
     let follow = PlanWatcher { list, plans: Vec::new(), watch: None, untold: VecDeque::new() };
@@ -25,7 +26,7 @@ pub(in crate::tools) fn follow(mut list: watch::Receiver<PendingPlans>) -> BoxSt
 struct PlanWatcher {
     list: watch::Receiver<PendingPlans>,
     plans: Vec<WatchedPlan>,
-    /// `None` if there are no files to watch, or if watching failed.
+    /// The watch, or `None` if there are no files to watch or watching failed.
     watch: Option<Watch>,
     untold: VecDeque<(ApprovalId, bool)>,
 }
@@ -33,13 +34,13 @@ struct PlanWatcher {
 struct WatchedPlan {
     id: ApprovalId,
     places: Vec<Place>,
-    /// Last reported state. A new plan matches.
+    /// The state that was reported last. `false` for a new plan.
     outdated: bool,
 }
 
 struct Place {
     change: PlaceChange,
-    /// For a large file: its metadata at the last read, and whether the content matched the plan.
+    /// For a large file, its metadata at the last read and whether its content matched the plan.
     seen: Option<(FileStamp, bool)>,
 }
 
@@ -67,12 +68,12 @@ impl PlanWatcher {
                     }
                 }
             }
-            // Detects changes made before the watch was set up.
+            // Detect changes made before the watch was set up.
             self.check_all().await;
         }
     }
 
-    /// Replaces the watched plans when the set of pending approvals changes.
+    /// Replaces the plans being watched whenever the set of pending approvals changes.
     fn set_plans(&mut self) {
         let list = self.list.borrow_and_update().clone();
         let mut known = std::mem::take(&mut self.plans);
@@ -145,7 +146,7 @@ fn large(path: &Path) -> Option<FileStamp> {
     Some(FileStamp::from_metadata(&metadata))
 }
 
-/// Lists a directory and its subdirectories, parents first; empty for other paths.
+/// Lists a directory and its subdirectories, parents first. Returns an empty list for any other path.
 fn directories(tree: &Path) -> Vec<PathBuf> {
     let is_directory = |path: &Path| path.symlink_metadata().is_ok_and(|form| form.is_dir());
     let mut found: Vec<PathBuf> = is_directory(tree).then(|| tree.to_owned()).into_iter().collect();

@@ -1,7 +1,9 @@
-//! Content of each file as the model last saw it, so that changes by others are not overwritten unnoticed.
+//! Tracks the content of each file as the model last saw it, so that changes made by others are not overwritten
+//! unnoticed.
 //!
-//! Timestamps are not reliable: tools set them back, or change them without changing the file. A file is therefore
-//! identified by the hash of its content; a file of more than 64 MB by its size and samples.
+//! Timestamps are not reliable, because tools set them back or change them without changing the file. A file is
+//! therefore identified by a hash of its content or, if it is larger than 64 MB, by its size and samples of its
+//! content.
 
 use crate::protocol::{ErrorCode, Target, ToolError};
 use crate::sys::file::Fingerprint;
@@ -10,10 +12,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Maximum number of files. Beyond it, the file that was seen longest ago is dropped and no longer protected.
+/// Maximum number of files to track. Beyond that, the file that was seen longest ago is dropped and no longer
+/// protected.
 const MAX_FILES: usize = 4096;
 
-/// The list shared by all routers of a session.
+/// Content of the files that the model has seen, shared by all routers in a session.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReadState(Arc<Mutex<SeenFiles>>);
 
@@ -31,23 +34,24 @@ struct ReadEntry {
 }
 
 impl ReadState {
-    /// Records that the model is about to see this file. Must be called before the file is read: a change in between
-    /// then counts as unseen, never the reverse.
+    /// Records that the model is about to see this file. Must be called before the file is read, so that a change made
+    /// in between is considered unseen.
     pub(in crate::tools) fn begin_read(&self, real: &Path) {
         if let Ok(content) = Fingerprint::from_file(real) {
             self.lock_files().keep(real, content);
         }
     }
 
-    /// Records that the model sees this content, which is not on disk.
+    /// Records that the model is shown this content, which is not that of the file on disk.
     pub(in crate::tools) fn record_read(&self, real: &Path, content: Fingerprint) {
         self.lock_files().keep(real, content);
     }
 
-    /// Returns whether the file still has the content that the model last saw. Unseen and missing files pass.
+    /// Returns whether the file still has the content that the model last saw. Also returns `true` if the model has not
+    /// seen the file or if the file does not exist.
     ///
-    /// Used before a change that does not require reading the file. If it returns false, the file is not recorded as
-    /// `wrote` afterwards, so that the changes of others stay unseen.
+    /// Used before a change that does not require the file to have been read. If this returns `false`, the caller must
+    /// not record its write, so that the changes made by others remain unseen.
     pub(in crate::tools) fn is_current(&self, real: &Path) -> bool {
         let Some(known) = self.lock_files().known.get(real).map(|look| look.content) else { return true };
         match Fingerprint::from_file(real) {
@@ -56,12 +60,13 @@ impl ReadState {
         }
     }
 
-    /// Records that this content was written for the model.
+    /// Records that this content was written on the model's behalf.
     pub(in crate::tools) fn record_write(&self, real: &Path, content: Fingerprint) {
         self.lock_files().keep(real, content);
     }
 
-    /// Writes files that need not have been read, and records their new content.
+    /// Writes to files that the model need not have read. Afterwards, records the new content of those whose content
+    /// the model had last seen or had never seen.
     pub(in crate::tools) fn write_unread<T, E>(&self, reals: &[&Path], write: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let stood: Vec<&Path> = reals.iter().copied().filter(|real| self.is_current(real)).collect();
         let done = write()?;
@@ -71,8 +76,8 @@ impl ReadState {
         Ok(done)
     }
 
-    /// Refuses a change that is based on outdated content. Must be called after the file was read for the change, which
-    /// compares the file again itself.
+    /// Rejects a change that is based on outdated content. Must be called after the file has been read for the change.
+    /// The change itself compares the file once more.
     pub(in crate::tools) fn check(&self, target: &Target) -> Result<(), ToolError> {
         if self.is_current(&target.real) {
             return Ok(());

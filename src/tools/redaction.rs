@@ -1,4 +1,5 @@
-//! Redaction markers: inserted into tool output, and restored in written content.
+//! Redaction markers, which replace secrets in tool output and are replaced with the secrets again when content is
+//! written.
 
 use super::document::content::Document;
 use super::document::replacement::with_lf;
@@ -8,12 +9,13 @@ use crate::policy::redact::{RedactionCount, Redactor, Restorer, has_marker};
 use crate::protocol::{FileDiffs, Proposal, Redaction, Target, ToolError, ToolResult};
 use serde_json::{Map, Value};
 
-/// Returns the restorer for the markers of a text file in the form shown, with LF endings. Other files have none.
+/// Returns the restorer for the markers in a text file as it is shown, that is, with LF endings. Other files contain no
+/// markers.
 pub(super) fn restorer(before: Option<&Document>, settings: &ToolSettings) -> Restorer {
     before.map_or_else(Restorer::default, |before| settings.redactor.restorer(&with_lf(&before.text)))
 }
 
-/// Returns the text with its markers replaced by the secrets.
+/// Returns the text with every marker replaced by the secret that it stands for.
 pub(super) fn restore_secrets(restorer: &Restorer, text: &str, argument: &str, target: &Target) -> Result<String, ToolError> {
     restorer.restore(text).map_err(|error| {
         invalid(format!(
@@ -24,8 +26,8 @@ pub(super) fn restore_secrets(restorer: &Restorer, text: &str, argument: &str, t
     })
 }
 
-/// Refuses a change that would expose a secret that is redacted in the file now, for example under a new or missing
-/// name.
+/// Rejects a change that would expose a secret which is currently redacted in the file, for example by renaming or
+/// removing the name next to it.
 pub(super) fn refuse_exposure(
     restorer: &Restorer,
     before: Option<&Document>,
@@ -39,7 +41,7 @@ pub(super) fn refuse_exposure(
     opened.map_or(Ok(()), |marker| Err(exposure_error(&marker, target)))
 }
 
-/// Like `refuse_exposure`, for a part of a file too large to examine as a whole.
+/// Like [`refuse_exposure`], but for a part of a file that is too large to be examined as a whole.
 pub(super) fn refuse_partial_exposure(
     before: &str,
     after: &str,
@@ -62,7 +64,7 @@ fn exposure_error(marker: &str, target: &Target) -> ToolError {
     ))
 }
 
-/// Refuses a call that contains a marker which it cannot restore.
+/// Rejects a call that contains a marker which the tool cannot restore.
 pub(super) fn refuse(tool_name: &str, restores: bool, arguments: &Map<String, Value>) -> Result<(), ToolError> {
     let mut looked_at = arguments.iter().filter(|(name, _)| !restores || name.to_ascii_lowercase().contains("path"));
     let Some(marker) = looked_at.find_map(|(_, value)| first_marker(value)) else { return Ok(()) };
@@ -89,7 +91,7 @@ pub(super) fn hide_in_proposal(redactor: &Redactor, proposal: Proposal) -> Propo
     Proposal { summary, diff: hide_in_diff(redactor, proposal.diff), ..proposal }
 }
 
-/// Redacts secrets in a diff. A secret may span several lines, so the text form is searched.
+/// Redacts secrets in a diff. Because a secret may span several lines, the whole diff is searched as text.
 fn hide_in_diff(redactor: &Redactor, diff: FileDiffs) -> FileDiffs {
     let text = diff.to_string();
     let hidden = redactor.redact(&text);

@@ -1,4 +1,4 @@
-//! The registry of built-in tools.
+//! Registry of built-in tools.
 
 use super::http::http_request;
 use super::open::{open_path, reveal_in_os};
@@ -18,7 +18,7 @@ use crate::protocol::{SUGGEST_MEMORY, TextTools};
 use std::marker::PhantomData;
 use std::sync::{Arc, LazyLock};
 
-/// All built-in tools in the order shown to the model: reading, writing, commands, network.
+/// All built-in tools in the order in which the model sees them: reading, writing, commands, network.
 static TOOLS: LazyLock<Vec<SharedTool>> = LazyLock::new(|| {
     vec![
         erase::<read_file::ReadFile>(),
@@ -74,7 +74,7 @@ pub(super) fn enabled_built_in(settings: &ToolSettings) -> impl Iterator<Item = 
 }
 
 /// Finds a built-in tool. Built-in names cannot be redefined. An exact match takes precedence, because `grep` is an
-/// alias with its own limits.
+/// alias that has limits of its own.
 pub(super) fn find_built_in(name: &str) -> Option<&'static SharedTool> {
     let tools = || TOOLS.iter();
     tools()
@@ -104,7 +104,7 @@ pub(crate) fn canonical_name(tool_name: &str) -> Option<&'static str> {
     find_built_in(tool_name).map(|tool| tool.name())
 }
 
-/// Returns whether the tool only reads or changes files and starts no program.
+/// Returns whether the tool only reads or changes files and never starts a program.
 pub(crate) fn spawns_no_process(tool_name: &str) -> bool {
     find_built_in(tool_name).is_some_and(|tool| tool.capability().starts_with("File.") || tool.capability() == "Workspace.Upload")
 }

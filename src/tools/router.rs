@@ -1,5 +1,4 @@
-//! Tool router, the implementation of the port: finds tools by name, plans calls, and runs each plan only with its
-//! permit.
+//! Implements the tool router port: finds tools by name, plans calls, and runs each plan only with a permit for it.
 
 use super::agents::AGENT;
 use super::amendment::{amend_by_hooks, amend_plan, offered_amendments};
@@ -57,16 +56,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// The tools of one workspace.
+/// The tools available in one workspace.
 pub(crate) struct Router {
     tools: Arc<Toolset>,
-    /// Outcomes that are stored on disk until the session has recorded them, in case of a crash.
+    /// Outcomes that remain on disk, in case of a crash, until the session has recorded them.
     settled: Mutex<Vec<CommittedRun>>,
-    /// Layers left by an earlier process, until the session applies or discards their effects.
+    /// Layers left behind by an earlier process, until the session applies or discards their effects.
     undecided: Mutex<Vec<UndecidedLayer>>,
 }
 
-/// Maximum number of stored outcomes that the session may not have recorded yet.
+/// Maximum number of outcomes on disk that the session may not have recorded yet.
 const SETTLED: usize = 16;
 
 impl Router {
@@ -78,7 +77,7 @@ impl Router {
         self.tools.settings()
     }
 
-    /// Returns the definition of a tool by name or alias.
+    /// Returns the definition of the tool with this name or alias.
     pub(crate) fn definition(&self, name: &str) -> Result<ToolDefinition, ToolError> {
         let tool = self.tools.resolve(name)?;
         let own =
@@ -87,12 +86,12 @@ impl Router {
         Ok(definition(&*tool, called))
     }
 
-    /// Returns the names of all tools for front ends, including those that are not loaded yet.
+    /// Returns the names of all tools, for display in user interfaces. Includes tools that have not been loaded yet.
     pub(crate) fn available(&self) -> Vec<String> {
         self.tools.available().into_iter().map(|tool| tool.offered_name().to_owned()).collect()
     }
 
-    /// Returns the policy names of all tools, whether or not the settings and the policy allow them.
+    /// Returns the names that policies use for all tools, whether or not the settings and the policy allow them.
     pub(crate) fn full_names(&self) -> Vec<String> {
         let mut names: Vec<String> = built_in_names().map(str::to_owned).collect();
         names.extend(self.tools.local().map(|tool| tool.name().to_owned()));
@@ -101,26 +100,26 @@ impl Router {
         names
     }
 
-    /// Returns the details of a tool for other agents; `None` if it is not available to them.
+    /// Returns the details of a tool that other agents receive, or `None` if it is not available to them.
     pub(crate) fn details_for_client(&self, name: &str) -> Option<ToolDetails> {
         let tool = self.tools.resolve(name).ok()?;
         Some(ToolDetails { hints: tool.hints()?, output_schema: tool.output_schema() })
     }
 
-    /// Returns the policy name of a tool.
+    /// Returns the name that policies use for a tool.
     pub(crate) fn full_name(&self, name: &str) -> Option<String> {
         self.tools.resolve(name).ok().map(|tool| tool.name().to_owned())
     }
 
-    /// Returns the MCP tools at the time when the router was created.
+    /// Returns the MCP tools that were available when the router was created.
     pub(crate) fn remote(&self) -> Option<&RemoteTools> {
         self.tools.remote()
     }
 
-    /// Recovers previews whose process died while their changes were being applied, and cleans up all others. Must run
-    /// before any command. `bases` are the directories of previews. `awaits` returns whether, according to the
-    /// session's journal, a call has started but has no result; `undecided` whether the effects in its layer are not
-    /// decided yet.
+    /// Recovers previews whose process died while their changes were being applied, and cleans up all others. Must be
+    /// called before any command runs. `bases` are the directories that contain previews. `awaits` returns whether,
+    /// according to the session's journal, a call has started but has no result. `undecided` returns whether the
+    /// effects in a call's layer have yet to be decided on.
     pub(crate) fn recover(
         &self,
         bases: &[PathBuf],
@@ -133,7 +132,8 @@ impl Router {
         recovered
     }
 
-    /// Removes and returns the undecided layer of a call. Dropping the value removes the layer from disk.
+    /// Removes the undecided layer of a call from the list and returns it. Dropping the returned value deletes the
+    /// layer from disk.
     fn take_undecided(&self, call: &CallId) -> Option<UndecidedLayer> {
         let mut undecided = self.undecided.lock().unwrap_or_else(PoisonError::into_inner);
         let place = undecided.iter().position(|layer| layer.is_of(call))?;
@@ -168,7 +168,7 @@ impl Router {
         with_diff(result, proposal, settings).await
     }
 
-    /// Plans a call on a blocking thread, and redacts the plan.
+    /// Plans a call on a blocking thread and redacts the plan.
     async fn plan_blocking(&self, call: ToolCall, opens: Vec<SandboxAccess>) -> Result<Plan, ToolError> {
         let tools = Arc::clone(&self.tools);
         let redactor = Arc::clone(&tools.settings().redactor);
@@ -190,7 +190,7 @@ impl Router {
         })
     }
 
-    /// Adds the diagnostics of language servers to a plan.
+    /// Adds language server diagnostics to a plan.
     async fn with_diagnostics(&self, plan: Plan) -> Plan {
         match self.tools.resolve(&plan.call.tool_name) {
             Ok(tool) => add_to_plan(plan, &*tool, self.settings()).await,
@@ -198,7 +198,7 @@ impl Router {
         }
     }
 
-    /// Runs the hooks after a call on its proposal, and adds their changes to the plan.
+    /// Runs a call's hooks on its proposal before the call runs, and adds the changes that they make to the plan.
     async fn with_hooks(&self, plan: Plan, stop: CancellationToken) -> Plan {
         let Some(hooks) = self.settings().session.hooks.clone().filter(|_| plan.changes && plan.proposal.is_some()) else {
             return plan;
@@ -223,7 +223,7 @@ impl Router {
         Plan { hook_runs: Some(hooked.runs), ..plan }
     }
 
-    /// Runs the hooks after a command in the layer in which it ran, and adds their changes to its effects.
+    /// Runs the hooks that follow a command in the command's layer, and adds the changes that they make to its effects.
     async fn with_hooks_in_layer(&self, mut plan: Plan, stop: CancellationToken) -> Result<Plan, ToolError> {
         let Some(hooks) = self.settings().session.hooks.clone().filter(|_| plan.hook_runs.is_none()) else { return Ok(plan) };
         let runner = HookRunner::new(Arc::clone(&self.tools), hooks);
@@ -245,7 +245,7 @@ impl Router {
         Ok(Plan { hook_runs: runs, ..plan })
     }
 
-    /// Plans the call of `before` again, with different content for its files.
+    /// Plans the call of `before` again, but with different content for its files.
     async fn plan_with_texts(
         &self,
         call: ToolCall,
@@ -264,7 +264,7 @@ impl Router {
         amended.map_err(|error| hide_in_error(&settings.redactor, error))
     }
 
-    /// Ends like a killed process: all data on disk remains.
+    /// Simulates that the process was killed. All data on disk remains.
     #[cfg(test)]
     pub(in crate::tools) fn forget(&self) {
         let kept = std::mem::take(&mut *self.settled.lock().unwrap_or_else(PoisonError::into_inner));
@@ -369,7 +369,7 @@ impl ToolRouter for Router {
     }
 
     fn run(&self, plan: Plan, permit: Permit, context: RunContext) -> BoxFuture<'_, ToolResult> {
-        // A call that is allowed as read-only must not change anything, even if it tries to.
+        // A call that is allowed as read-only must not be able to change anything.
         let settings = if permit.reads_only() || unapproved_run::starts_programs(&plan.actions) {
             Arc::new(self.settings().for_permit(&permit))
         } else {
@@ -382,7 +382,7 @@ impl ToolRouter for Router {
                 let error = ToolError::new(ErrorCode::PolicyDenied, "the approval was given for a different call");
                 return ToolResult::from_error(id, plan.tool_name, error);
             }
-            // Resolved by the called name, because the tool's own name may refer to an MCP tool.
+            // Resolve the called name, because the tool's own name may refer to an MCP tool.
             let tool = match self.tools.resolve(&plan.call.tool_name) {
                 Ok(tool) => tool,
                 Err(error) => return ToolResult::from_error(id, plan.tool_name, error),
@@ -571,7 +571,7 @@ impl ToolRouter for Router {
     }
 }
 
-/// Checks the files of a changing call before it runs.
+/// Checks, before a call that makes changes runs, that its files have no unsaved edits.
 async fn check_before_run(
     tool: &dyn AnyTool,
     changes: &[Action],
@@ -598,7 +598,8 @@ fn check_previewable(plan: &Plan, permit: &PreviewPermit) -> Result<(), ToolErro
     Err(invalid(format!("cannot preview this call: {why}")))
 }
 
-/// Returns a plan that applies the effects of a command that ran in a view. It needs no further access.
+/// Returns a plan that applies the effects of a command that has run in a view. The plan itself needs no further
+/// access.
 fn with_effects(mut plan: Plan, trial: PreviewRunResult, redactor: &Redactor) -> Plan {
     let PreviewRunResult { mut kept, effects, proposal: seen, parts, end } = trial;
     let before = plan.proposal.unwrap_or_default();
@@ -623,7 +624,7 @@ fn with_effects(mut plan: Plan, trial: PreviewRunResult, redactor: &Redactor) ->
     }
 }
 
-/// Returns the settings of a call with this limit for its output.
+/// Returns the settings for a call whose output is limited to `max_bytes`.
 fn with_output_limit(settings: Arc<ToolSettings>, payload: &Payload, max_bytes: usize) -> Arc<ToolSettings> {
     if settings.max_output_bytes <= max_bytes || is_chain(payload) {
         return settings;
@@ -645,7 +646,7 @@ fn with_artifacts<'a, T: Send + 'static>(
     .boxed()
 }
 
-/// Converts the outcome of a tool into the result of the call.
+/// Converts a tool's outcome to the result of the call.
 fn to_result(outcome: CallResult, id: CallId, tool_name: String) -> ToolResult {
     match outcome {
         Ok(output) => ToolResult {
@@ -668,7 +669,7 @@ fn to_result(outcome: CallResult, id: CallId, tool_name: String) -> ToolResult {
     }
 }
 
-/// Adds the stored diff of the changes to a result, if it is long.
+/// Stores the diff of the changes if it is long, and adds the resulting artifact to the result.
 async fn with_diff(result: ToolResult, proposal: Option<Proposal>, settings: Arc<ToolSettings>) -> ToolResult {
     let done = proposal.filter(|_| result.status == ToolStatus::Succeeded);
     if !is_long(done.as_ref()) && !is_long(result.changed.as_deref()) {
@@ -686,14 +687,14 @@ fn is_long(proposal: Option<&Proposal>) -> bool {
     proposal.is_some_and(|proposal| proposal.diff.text_bytes() > KEPT_FROM_BYTES)
 }
 
-/// Returns the error of a failed call if the policy allows the tool. For a denied tool, returns only the denial. An
-/// unknown name is not denied.
+/// Returns the error of a failed call if the policy allows the tool. If it denies the tool, returns nothing but the
+/// denial. An unknown name is not considered denied.
 fn prefer_denial(name: &str, error: ToolError, tools: &Toolset) -> ToolError {
     let denial = tools.resolve(name).ok().and_then(|tool| (tools.settings().may_use)(tool.name()).err());
     denial.map_or(error, |why| ToolError::new(ErrorCode::PolicyDenied, why))
 }
 
-/// Checks that a command planned outside the sandbox has a permit for that.
+/// Checks that a command planned to run outside the sandbox has a permit for that.
 fn may_leave_sandbox(payload: &Payload, permit: &Permit) -> Result<(), ToolError> {
     let leaves = payload.downcast_ref::<PlannedCommand>().is_some_and(|work| work.narrow.unsandboxed);
     if leaves && !permit.is_unsandboxed() {
@@ -757,7 +758,7 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
     })
 }
 
-/// Adds temporary access to a plan. Access to a host is judged like a request to that host.
+/// Adds temporary access to a plan. Access to a host is checked against the policy like a request to that host.
 fn open(plan: Plan, mut opens: Vec<SandboxAccess>, settings: &ToolSettings) -> Result<Plan, ToolError> {
     opens.retain(|opened| match opened {
         SandboxAccess::Write { path } => (settings.paths.may_open)(Path::new(path)),

@@ -1,4 +1,4 @@
-//! Agents of a session: the available agents, and the service that runs them.
+//! A session's agents: those that are available, and the service that runs them.
 
 use crate::ports::AgentRunner;
 use crate::subagents::AgentSet;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Name of the tool that starts an agent.
 pub(crate) const AGENT: &str = "Agent";
 
-/// The agents of a session. Cheap to clone; all clones share them.
+/// A session's agents. Cheap to clone, and all clones share them.
 #[derive(Clone)]
 pub(crate) struct SessionAgents {
     set: Arc<Mutex<Arc<AgentSet>>>,
@@ -19,7 +19,7 @@ impl SessionAgents {
         Self { set: Arc::new(Mutex::new(set)), runner }
     }
 
-    /// Replaces the agents for later calls.
+    /// Replaces the agents that subsequent calls can use.
     pub(crate) fn replace(&self, set: Arc<AgentSet>) {
         *self.set.lock().unwrap_or_else(PoisonError::into_inner) = set;
     }

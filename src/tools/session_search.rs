@@ -1,4 +1,4 @@
-//! Web search of a session: its service, and the number of remaining searches.
+//! A session's web search: the service that performs it, and the number of searches that remain.
 
 use crate::ports::SearchEngine;
 use crate::protocol::{ErrorCode, ToolError, ToolResult, ToolStatus};
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
-/// Name of the tool that searches.
+/// Name of the tool that searches the web.
 pub(super) const WEB_SEARCH: &str = "WebSearch";
 
-/// The web search of a session. Cheap to clone; all clones share the service and the count.
+/// A session's web search. Cheap to clone, and all clones share the service and the count.
 #[derive(Clone)]
 pub(crate) struct SessionSearch(Arc<Shared>);
 
@@ -19,15 +19,15 @@ struct Shared {
     of_model: Mutex<Option<Arc<dyn SearchEngine>>>,
     most: u64,
     sent: AtomicU64,
-    /// Number of times that the service was changed.
+    /// Number of times that the search became available or unavailable.
     changes: watch::Sender<u64>,
 }
 
-/// Source of the service.
+/// Where the search service comes from.
 enum SearchSource {
     Nothing,
     Endpoint(Arc<dyn SearchEngine>),
-    /// The provider of the model. `anywhere`: whether it may also be used at an address that is not its own.
+    /// The model's provider. `anywhere` says whether an address other than the provider's own is acceptable.
     Model {
         anywhere: bool,
     },
@@ -45,18 +45,18 @@ impl SessionSearch {
         Self(Arc::new(Shared { source, of_model, most, sent, changes: watch::Sender::new(0) }))
     }
 
-    /// Creates the search with a configured service.
+    /// Creates a search that uses a configured service.
     pub(crate) fn with_engine(engine: Arc<dyn SearchEngine>, most: u64) -> Self {
         Self::new(SearchSource::Endpoint(engine), most)
     }
 
-    /// Creates the search of the model's provider. `anywhere`: whether it is also used at an address that is not the
-    /// provider's own, where the server may have no search.
+    /// Creates a search that uses the model's provider. `anywhere` says whether an address other than the provider's
+    /// own, at which the server may not offer a search, is acceptable.
     pub(crate) fn for_model(anywhere: bool, most: u64) -> Self {
         Self::new(SearchSource::Model { anywhere }, most)
     }
 
-    /// Returns the service that a search would use now.
+    /// Returns the service that a search would use at this moment.
     pub(super) fn engine(&self) -> Option<Arc<dyn SearchEngine>> {
         match &self.0.source {
             SearchSource::Nothing => None,
@@ -72,7 +72,7 @@ impl SessionSearch {
         self.engine().is_some()
     }
 
-    /// Replaces the search after a model change; `None` if the provider has no search.
+    /// Replaces the search engine after a model change. `engine` is `None` if the provider has no search.
     pub(crate) fn set_model(&self, engine: Option<Arc<dyn SearchEngine>>) {
         let before = self.is_available();
         *self.0.of_model.lock().unwrap_or_else(PoisonError::into_inner) = engine;
@@ -81,12 +81,12 @@ impl SessionSearch {
         }
     }
 
-    /// Returns a receiver that changes whenever the tool becomes available or unavailable.
+    /// Returns a receiver that is notified whenever the tool becomes available or unavailable.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.0.changes.subscribe()
     }
 
-    /// Counts a search that an earlier process of the session made.
+    /// Counts a search that an earlier process of this session made.
     pub(crate) fn note_result(&self, result: &ToolResult) {
         if result.tool_name == WEB_SEARCH && result.status == ToolStatus::Succeeded {
             self.0.sent.fetch_add(1, Ordering::Relaxed);
@@ -98,7 +98,7 @@ impl SessionSearch {
         if self.0.sent.load(Ordering::Relaxed) < self.0.most { Ok(()) } else { Err(self.limit_error()) }
     }
 
-    /// Counts a search that is about to be sent.
+    /// Counts a search that is about to be sent. Fails if the limit has been reached.
     pub(super) fn count(&self) -> Result<(), ToolError> {
         let next = |sent: u64| (sent < self.0.most).then_some(sent + 1);
         let counted = self.0.sent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);

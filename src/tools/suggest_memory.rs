@@ -1,4 +1,5 @@
-//! SuggestMemory: proposes an instruction for later sessions. The user decides whether it is written to a file.
+//! The `SuggestMemory` tool, which proposes an instruction for future sessions. The user decides whether it is written
+//! to a file.
 
 use crate::ports::{BoxFuture, MemorySuggestion, RunContext, SuggestionOutcome};
 use crate::protocol::{Action, ErrorCode, MemoryTarget, SUGGEST_MEMORY, ToolError};

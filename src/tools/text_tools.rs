@@ -1,17 +1,17 @@
-//! Restrictions of the text tools in addition to the policy, for each of their names.
+//! Restrictions that apply to the text tools in addition to the policy, under each of their names.
 
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, TextTools, ToolError};
 use std::path::Path;
 
-/// Names of restricted tools in lower case without underscores. The last ones are aliases of ReadFile, WriteFile, Grep
-/// and Delete, which are not restricted under their own names.
+/// Names of restricted tools, in lower case and without underscores. Some are aliases of `ReadFile`, `WriteFile`,
+/// `Grep` and `Delete`, which are not restricted when called by their own names.
 const NAMES: &[&str] = &["textinspect", "textpatch", "textread", "textcreate", "textsearch", "textdelete"];
 
-/// Extension that is assumed for file names without one.
+/// Extension that a file without one is assumed to have.
 const PLAIN: &str = "txt";
 
 impl TextTools {
-    /// Returns whether a call of this tool under this name is restricted.
+    /// Returns whether a call of this tool by this name is restricted.
     pub(in crate::tools) fn binds(name: &str, called: &str) -> bool {
         let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
         [name, called].iter().any(|name| NAMES.contains(&plain(name).as_str()))
@@ -26,7 +26,7 @@ impl TextTools {
         Err(ToolError::new(ErrorCode::PermissionDenied, message))
     }
 
-    /// Refuses a call that touches a file outside the restrictions.
+    /// Rejects a call that affects a file which the restrictions do not permit.
     pub(in crate::tools) fn admit(&self, called: &str, actions: &[Action]) -> Result<(), ToolError> {
         for action in actions {
             match action {
@@ -66,7 +66,7 @@ impl TextTools {
         }
     }
 
-    /// Refuses a change whose result is too large.
+    /// Rejects a change if the resulting file would be too large.
     pub(in crate::tools) fn admit_size(&self, proposal: Option<&Proposal>) -> Result<(), ToolError> {
         match (proposal, self.max_file_size) {
             (Some(proposal), Some(limit)) if proposal.bytes > limit => {
@@ -76,7 +76,7 @@ impl TextTools {
         }
     }
 
-    /// Returns whether the name of a file is allowed.
+    /// Returns whether the restrictions permit a file with this name.
     pub(in crate::tools) fn has_allowed_extension(&self, path: &Path) -> bool {
         if self.allowed_extensions.is_empty() {
             return true;

@@ -1,4 +1,4 @@
-//! Interface of tools: it takes typed arguments and returns actions and deferred work.
+//! The interface that tools implement. A tool turns typed arguments into actions and work to be done later.
 
 use super::alias::Alias;
 use super::annotations;
@@ -19,39 +19,39 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// A tool. A new tool is a type with this trait and an entry in the registry.
+/// A tool. To add one, create a type that implements this trait and add it to the registry.
 pub(super) trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
-    /// Names that other agents use for the tool; accepted, but not listed.
+    /// Names that other agents use for the tool. They are accepted, but not listed.
     const ALIASES: &'static [Alias<Self::Arguments>];
     const CAPABILITY: &'static str;
     const DESCRIPTION: &'static str;
-    /// Whether the tool writes to the file in which secrets were redacted, and can therefore restore them from their
-    /// markers.
+    /// Whether the tool writes to the very file in which secrets were redacted, and can therefore restore them from
+    /// their markers.
     const RESTORES: bool = false;
     type Arguments: DeserializeOwned + JsonSchema + 'static;
     type Work: Send + 'static;
 
-    /// Returns the actions of a call.
+    /// Returns the actions of a call, which the policy checks.
     fn actions(arguments: &Self::Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError>;
-    /// Drafts a call. It may read files, but their content is shown only to the user in the approval prompt.
+    /// Drafts a call. Drafting may read files, but their content is shown only to the user, in the approval prompt.
     fn draft(arguments: Self::Arguments, settings: &ToolSettings) -> Result<CallDraft<Self::Work>, ToolError>;
-    /// Returns the state of the changed paths before and after the call, if it is known in advance.
+    /// Returns the states of the paths to be changed, before and after the call, if they are known in advance.
     fn planned_changes(work: &Self::Work) -> Vec<PlaceChange> {
         let _ = work;
         Vec::new()
     }
-    /// Returns the text of each changed file before and after the call, if both are known.
+    /// Returns the text of every changed file before and after the call, if both are known.
     fn proposed_texts(work: &Self::Work) -> Vec<ProposedText> {
         let _ = work;
         Vec::new()
     }
-    /// Returns the parts that the user may edit, and the resulting content of each file.
+    /// Returns the parts that the user may edit, along with the resulting content of each file.
     fn amendable(work: &Self::Work, settings: &ToolSettings) -> (Amendable, Vec<String>) {
         let _ = (work, settings);
         (Amendable::default(), Vec::new())
     }
-    /// Applies the user's edits, and returns a note about them for the model.
+    /// Applies the user's edits. Returns the new draft and a note about the edits for the model.
     fn amend(
         work: Self::Work,
         amendment: &Amendment,
@@ -65,10 +65,10 @@ pub(super) trait Tool: Send + Sync + 'static {
 
 pub(super) type Payload = Box<dyn Any + Send>;
 
-/// A tool without its type parameters, for use in lists.
+/// A tool without its type parameters, so it can be stored in lists.
 pub(super) trait AnyTool: Send + Sync {
     fn name(&self) -> &str;
-    /// Returns the name offered to the model.
+    /// Returns the name under which the tool is offered to the model.
     fn offered_name(&self) -> &str {
         self.name()
     }
@@ -76,13 +76,13 @@ pub(super) trait AnyTool: Send + Sync {
     fn capability(&self) -> &'static str;
     fn description(&self) -> &str;
     fn restores(&self) -> bool;
-    /// Returns the hints for other agents; `None` if the tool is not available to them.
+    /// Returns the hints that other agents receive, or `None` if the tool is not available to them.
     fn hints(&self) -> Option<ToolHints> {
         None
     }
-    /// Returns the schema of the arguments under this name.
+    /// Returns the schema of the arguments that the tool takes under this name.
     fn schema(&self, called: &str) -> Value;
-    /// Returns the JSON Schema of the output, if the output always matches one.
+    /// Returns the JSON Schema of the output, provided that the output always matches one.
     fn output_schema(&self) -> Option<Value> {
         None
     }
@@ -117,13 +117,13 @@ pub(super) trait AnyTool: Send + Sync {
     fn run(&self, payload: Payload, settings: Arc<ToolSettings>, context: RunContext) -> BoxFuture<'static, CallResult>;
 }
 
-/// A tool of a toolset.
+/// A tool in a toolset.
 pub(super) type SharedTool = Arc<dyn AnyTool>;
 
 pub(super) struct ErasedTool<T>(pub PhantomData<T>);
 
 impl<T: Tool> ErasedTool<T> {
-    /// Returns the alias with this name; `None` for the tool's own name.
+    /// Returns the alias with this name, or `None` for the tool's own name.
     fn alias(called: &str) -> Option<&'static Alias<T::Arguments>> {
         if called == T::NAME {
             return None;

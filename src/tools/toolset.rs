@@ -1,4 +1,4 @@
-//! Tools of a session under one policy, found by name.
+//! The tools of a session under one policy, which are found by name.
 
 use super::agents::{self, AGENT, AgentTool};
 use super::arguments::object;
@@ -16,40 +16,42 @@ use crate::policy::NamedCommand;
 use crate::protocol::{Action, CallArguments, ErrorCode, ToolError};
 use std::sync::Arc;
 
-/// Tools that are not built in, and whether tools are loaded on demand.
+/// Where tools that are not built in come from, and whether tools are loaded on demand.
 #[derive(Clone, Default)]
 pub(crate) struct ToolSources {
-    /// Commands that the policy offers as tools.
+    /// Commands that the policy defines as tools.
     pub named: Vec<NamedCommand>,
-    /// Custom tools from manifests.
+    /// Custom tools that manifests define.
     pub custom: Vec<Arc<CustomTool>>,
-    /// Patch file that the session applies. Other sessions do not have the tool for it.
+    /// Patch file that the session applies. In other sessions, there is no tool for applying one.
     pub patch: Option<Arc<PatchFile>>,
-    /// MCP servers; `None` if no server is configured.
+    /// MCP servers, or `None` if none are configured.
     pub remote: Option<RemoteConfig>,
-    /// Whether rarely needed built-in tools are loaded on demand.
+    /// Whether built-in tools that are rarely needed are loaded on demand.
     pub on_demand: bool,
-    /// The tools loaded by the session; unaffected by policy changes.
+    /// Tools that the session has loaded. Not affected by policy changes.
     pub loaded: LoadedTools,
 }
 
-/// The tools of a session under one policy.
+/// A session's tools under one policy.
 pub(crate) struct Toolset {
     settings: Arc<ToolSettings>,
-    /// Named commands of the policy, then custom tools. Tools whose name is already in use are omitted.
+    /// The tool for the patch file, followed by the commands that the policy defines as tools, and the custom tools. A
+    /// tool whose name is already in use is omitted.
     own: Vec<SharedTool>,
-    /// MCP tools; `None` if no server is configured.
+    /// MCP tools, or `None` if no server is configured.
     remote: Option<RemoteTools>,
-    /// The tool that loads other tools; `None` if all tools are offered.
+    /// The tool that loads other tools, or `None` if all tools are offered from the start.
     finder: Option<Arc<FindTools>>,
-    /// The tool that loads skills; `None` if there are none, or another tool has its name.
+    /// The tool that loads skills, or `None` if there are no skills or another tool has its name.
     skills: Option<SharedTool>,
-    /// The tool that starts agents; `None` if the session starts none, or another tool has its name.
+    /// The tool that starts agents, or `None` if the session cannot start any or another tool has its name.
     agents: Option<SharedTool>,
 }
 
 impl Toolset {
-    /// Combines the built-in tools with those of the sources. MCP servers contribute the tools that they offer now.
+    /// Combines the built-in tools with those from the other sources. MCP servers contribute the tools that they offer
+    /// at this moment.
     pub(crate) fn new(settings: ToolSettings, sources: ToolSources) -> Self {
         let ToolSources { named, custom, patch, remote, on_demand, loaded } = sources;
         let commands = named.iter().filter(|command| find_built_in(&command.name).is_none());
@@ -83,36 +85,38 @@ impl Toolset {
         &self.settings
     }
 
-    /// Returns the MCP tools at the time when the toolset was created.
+    /// Returns the MCP tools that were available when the toolset was created.
     pub(crate) fn remote(&self) -> Option<&RemoteTools> {
         self.remote.as_ref()
     }
 
-    /// Returns the tool that loads other tools; `None` if all tools are offered.
+    /// Returns the tool that loads other tools, or `None` if all tools are offered from the start.
     pub(super) fn finder(&self) -> Option<&FindTools> {
         self.finder.as_deref()
     }
 
-    /// Returns the local tools: built-in ones, then those that load skills and start agents, then named commands of the
-    /// policy, then custom tools.
+    /// Returns the local tools: the built-in ones, then those that load skills and start agents, then the tool for the
+    /// patch file, the commands that the policy defines as tools, and the custom tools.
     pub(super) fn local(&self) -> impl Iterator<Item = &SharedTool> {
         enabled_built_in(&self.settings).map(|tool| tool as &SharedTool).chain(&self.skills).chain(&self.agents).chain(&self.own)
     }
 
-    /// Returns whether a local tool has this name, so that the name does not refer to an MCP tool.
+    /// Returns whether a local tool has this name, in which case the name does not refer to an MCP tool.
     pub(crate) fn is_local(&self, name: &str) -> bool {
         find_built_in(name).is_some()
             || self.skills.iter().chain(&self.agents).chain(&self.own).any(|tool| tool.name().eq_ignore_ascii_case(name))
     }
 
-    /// Returns all callable tools: local ones whose name no MCP tool uses, then MCP tools.
+    /// Returns all tools that can be called: local tools whose names are not used by MCP tools, followed by the MCP
+    /// tools.
     fn all_tools(&self) -> impl Iterator<Item = &dyn AnyTool> {
         let clear = |tool: &&dyn AnyTool| self.remote().is_none_or(|remote| !remote.is_remote_name(tool.name()));
         let local = self.local().map(|tool| &**tool).filter(clear);
         local.chain(self.remote().into_iter().flat_map(RemoteTools::listed_tools))
     }
 
-    /// Returns the tools of the next request. Loaded tools come last, so that the list before them stays the same.
+    /// Returns the tools to include in the next request. Loaded tools come last, so the list before them does not
+    /// change.
     pub(super) fn offered_tools(&self) -> Vec<&dyn AnyTool> {
         let Some(finder) = self.finder() else { return self.all_tools().collect() };
         let mut offered: Vec<&dyn AnyTool> = self.all_tools().filter(|tool| !finder.loads(*tool)).collect();
@@ -121,7 +125,8 @@ impl Toolset {
         offered
     }
 
-    /// Returns the tools for front ends: those of the next request, and built-in ones that are not loaded yet.
+    /// Returns the tools to show in user interfaces: those in the next request, and built-in tools that have not been
+    /// loaded yet.
     pub(super) fn available(&self) -> Vec<&dyn AnyTool> {
         let Some(finder) = self.finder() else { return self.all_tools().collect() };
         let shown =
@@ -131,7 +136,7 @@ impl Toolset {
         shown
     }
 
-    /// Resolves the name or alias of a tool, ignoring case, or the name of an MCP tool.
+    /// Finds a tool by its name or alias, ignoring case, or by the name of an MCP tool.
     ///
     /// # Errors
     ///
@@ -151,12 +156,12 @@ impl Toolset {
         remote.or_else(|| own.cloned()).ok_or_else(|| unknown_tool(name, names()))
     }
 
-    /// Returns the actions of a call from its text alone, without resolving symlinks.
+    /// Returns the actions of a call, derived from its text alone, without resolving symlinks.
     pub(crate) fn actions_for(&self, tool_name: &str, arguments: &CallArguments) -> Result<Vec<Action>, ToolError> {
         self.actions(tool_name, arguments, &Paths::lexical(&self.settings))
     }
 
-    /// Returns the actions of a call with all symlinks resolved, without opening anything.
+    /// Returns the actions of a call with all symlinks resolved. Does not open any file.
     pub(crate) fn actions_now(&self, tool_name: &str, arguments: &CallArguments) -> Result<Vec<Action>, ToolError> {
         self.actions(tool_name, arguments, &Paths::on_disk(&self.settings))
     }
@@ -166,7 +171,7 @@ impl Toolset {
     }
 }
 
-/// Tools of other agents without a counterpart in aye, and the alternatives to them.
+/// Other agents' tools that have no counterpart in aye, with advice on what to do instead.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["readmanyfiles", "readfiles", "readmultiplefiles"], "call ReadFile once for each file, all in one response"),
     (&["todowrite", "todoread", "updateplan", "writetodos"], "write the plan in your responses"),
@@ -179,13 +184,13 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["skill", "activateskill", "loadskill", "useskill"], "no skills are available"),
 ];
 
-/// Maximum number of listed names. MCP servers may offer thousands.
+/// Maximum number of names to list, limited because MCP servers may offer thousands.
 const MAX_NAMED: usize = 100;
 
 /// Maximum number of typos in a name that is suggested. Shorter names may have one for every three characters.
 const MAX_TYPOS: usize = 3;
 
-/// Builds the error for an unknown tool, with suggestions from `names`.
+/// Builds the error for an unknown tool, suggesting a similar name from `names`.
 fn unknown_tool<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolError {
     let names: Vec<_> = names.collect();
     let lower = name.to_lowercase();
@@ -203,11 +208,11 @@ fn unknown_tool<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolErr
     ToolError::new(ErrorCode::ToolNotFound, format!("unknown tool `{name}`; {meant}"))
 }
 
-/// Checks that a built-in tool or one of `named` has this name or alias.
+/// Checks that a built-in tool, or one of `named`, has this name or alias.
 ///
 /// # Errors
 ///
-/// Always returns `TOOL_NOT_FOUND`, with the list of available names.
+/// Returns `TOOL_NOT_FOUND`, along with the list of available names, if there is no such tool.
 pub(crate) fn check_known(tool_name: &str, named: &[NamedCommand]) -> Result<(), ToolError> {
     let mut names: Vec<&str> = built_in_names().collect();
     names.extend(named.iter().map(|command| command.name.as_str()));

@@ -1,4 +1,4 @@
-//! Agent: starts an agent with its own context, and returns its last message.
+//! The `Agent` tool, which starts an agent with its own context and returns the agent's last message.
 
 use super::agent_tools::AgentTools;
 use super::{AGENT, ALIASES};
@@ -21,11 +21,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Maximum size of a prompt, in bytes.
+/// Maximum prompt size in bytes.
 const PROMPT_BYTES: usize = 64 << 10;
-/// Maximum number of characters of the short task description.
+/// Maximum number of characters in a task's short description.
 const TITLE_CHARS: usize = 80;
-/// Timeout of a call in seconds. The step limit usually ends an agent earlier.
+/// Call timeout in seconds. The step limit usually ends an agent earlier.
 const TIMEOUT_SECONDS: u64 = 3_600;
 /// Number of bytes reserved for the note about omitted text.
 const NOTE_BYTES: usize = 100;
@@ -43,7 +43,7 @@ struct Arguments {
     prompt: String,
 }
 
-/// The tool, with the agents available when the toolset was created.
+/// The tool, with the agents that were available when the toolset was created.
 pub(in crate::tools) struct AgentTool {
     agents: SessionAgents,
     set: Arc<AgentSet>,
@@ -67,7 +67,8 @@ impl AgentTool {
         Self { agents, set, description }
     }
 
-    /// Returns whether the tool is offered only on demand, because the user and the project define no agents.
+    /// Returns whether the tool is offered only on demand, which is the case if neither the user nor the project
+    /// defines agents.
     pub(in crate::tools) fn is_seldom_used(&self) -> bool {
         self.set.is_built_in()
     }
@@ -113,7 +114,7 @@ impl AnyTool for AgentTool {
         ALIASES.to_vec()
     }
 
-    /// Returns the capability that every agent needs: reading. Each action of an agent is judged separately.
+    /// Returns the capability that every agent needs: reading. Each of an agent's actions is checked separately.
     fn capability(&self) -> &'static str {
         "File.Read"
     }
@@ -184,7 +185,7 @@ impl AnyTool for AgentTool {
     }
 }
 
-/// Shortens text to at most this many bytes.
+/// Shortens text to at most `max_bytes` bytes, including a note that states how much was omitted.
 fn shortened(text: String, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text;

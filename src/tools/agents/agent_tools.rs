@@ -1,4 +1,4 @@
-//! The tools of an agent, and entries of its definition that are unavailable.
+//! Determines an agent's tools, and which entries of its definition are ignored.
 
 use super::{AGENT, is_called};
 use crate::policy::{entry_server, from_other_agent};
@@ -7,28 +7,28 @@ use crate::tools::on_demand::FIND_TOOLS;
 use crate::tools::registry::{built_in_names, canonical_name};
 use crate::tools::session_skills::SKILL;
 
-/// Read-only tools. An agent with only these tools is read-only.
+/// Read-only tools. An agent that has no others is read-only.
 ///
-/// Agents that a read-only agent starts work in its mode, so they are read-only too.
+/// Agents started by a read-only agent inherit its mode, so they are read-only too.
 const READ_ONLY: [&str; 11] =
     ["ReadFile", "ListDirectory", "Glob", "Grep", "Stat", "TextInspect", "HashFile", "DiskUsage", "WebSearch", SKILL, AGENT];
-/// Entry for all tools of MCP servers.
+/// Entry in a definition that stands for all tools of all MCP servers.
 const OF_SERVERS: &str = "Mcp.*";
-/// Tools for the conversation with the user, which no agent has.
+/// Tools that interact with the user, which no agent has.
 const OF_CONVERSATION: [&str; 4] = ["AskUser", "ProposePlan", "UpdateSteps", "SuggestMemory"];
 
-/// The tools of an agent.
+/// An agent's tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentTools {
-    /// Tool names; `Mcp.SERVER/TOOL` for tools of MCP servers.
+    /// Tool names, in the form `Mcp.SERVER/TOOL` for MCP tools.
     pub given: Vec<String>,
-    /// Tools that the agent does not have, even if `given` names them.
+    /// Tools that the agent does not have, even if `given` lists them.
     pub denied: Vec<String>,
-    /// Entries of the definition that the agent does not get, each with the reason.
+    /// Entries of the definition that are ignored, each with the reason.
     pub left_out: Vec<(String, &'static str)>,
     /// Whether the agent has only read-only tools.
     pub reads_only: bool,
-    /// Entries of the definition; `None` unless some limit a tool to certain commands.
+    /// Entries of the definition, or `None` unless at least one of them limits a tool to certain commands.
     pub scope: Option<Vec<String>>,
 }
 
@@ -60,7 +60,7 @@ impl AgentTools {
         self.left_out.push((entry.to_owned(), why));
     }
 
-    /// Returns the names for the session's tool limit, including the tool that loads other tools.
+    /// Returns the names of the tools to which the session is limited, including the tool that loads other tools.
     pub(crate) fn names(&self) -> Vec<String> {
         self.given.iter().cloned().chain([FIND_TOOLS.to_owned()]).collect()
     }
@@ -70,7 +70,7 @@ fn is_for_agents(name: &str) -> bool {
     !OF_CONVERSATION.contains(&name)
 }
 
-/// Returns the tool that an entry names, or the pattern for the tools of an MCP server.
+/// Returns the tool to which an entry refers, or the pattern for the tools of an MCP server.
 fn tool_of(entry: &str) -> Option<String> {
     let name = entry.split('(').next().unwrap_or_default().trim();
     if name.eq_ignore_ascii_case(SKILL) {

@@ -1,4 +1,4 @@
-//! Tool that starts an agent: the model names the agent, and gets one result.
+//! The tool that starts an agent. The model chooses the agent and receives a single result.
 
 mod agent_tool;
 mod agent_tools;
@@ -10,7 +10,7 @@ pub(super) use crate::tools::session_agents::AGENT;
 pub(super) use agent_tool::AgentTool;
 pub(crate) use agent_tools::AgentTools;
 
-/// Names that other agents use for this tool.
+/// Names that other coding agents use for this tool.
 const ALIASES: [&str; 4] = ["Task", "spawn_agent", "dispatch_agent", "delegate"];
 
 /// Returns whether `name` refers to the tool that starts an agent.

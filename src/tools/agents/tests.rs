@@ -1,4 +1,4 @@
-//! Tests of the tool that starts agents, with a runner that records their tasks.
+//! Tests of the tool that starts agents, using a runner that only records their tasks.
 
 use crate::ports::{AgentRunner, AgentTask, AgentTerms, BoxFuture, RunContext, ToolRouter};
 use crate::protocol::{CallId, Command, ErrorCode, Mode, SessionId, ToolError, ToolStatus};
@@ -9,7 +9,7 @@ use crate::tools::tests::Bench;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 
-/// Runner that runs nothing and records the tasks, in a session with this mode.
+/// Runner that records tasks without running them, in a session with this mode.
 #[derive(Default)]
 struct Recorder(Mutex<Vec<AgentTask>>, Mode);
 

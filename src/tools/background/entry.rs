@@ -1,4 +1,4 @@
-//! A command that continues while the agent works: its stored output, its exit, and its input.
+//! A command that continues to run while the agent works: its stored output, its exit status, and its input.
 
 use super::Inner;
 use super::ring_buffer::{NewOutput, RingBuffer};
@@ -17,21 +17,21 @@ use tokio_util::sync::CancellationToken;
 
 /// Maximum number of bytes of unread output.
 const BUFFER_BYTES: usize = 256 * 1024;
-/// Number of bytes of output examined for the last line.
+/// Number of bytes of output that are searched for the last line.
 const LAST_LINE_BYTES: usize = 4 * 1024;
-/// Maximum number of characters of a line shown in lists.
+/// Maximum number of characters of a line to show in lists.
 const MAX_LINE_CHARACTERS: usize = 200;
-/// Duration without new output after which a response is treated as complete.
+/// Time without new output after which a response is considered complete.
 const DEBOUNCE: Duration = Duration::from_millis(250);
 
-/// A command before it runs.
+/// A command that is about to run.
 pub(crate) struct NewCommand {
-    /// Command line, as judged and shown.
+    /// The command line, exactly as it was checked and shown.
     pub line: String,
     pub cwd: Target,
     pub call: Option<CallId>,
     pub kind: BackgroundKind,
-    /// Writable part of the workspace.
+    /// Which part of the workspace the command can write to.
     pub writes: Writes,
     pub redactor: Arc<Redactor>,
 }
@@ -40,16 +40,16 @@ pub(crate) struct NewCommand {
 pub(crate) enum BackgroundKind {
     /// Runs in a terminal.
     Session { size: TerminalSize, reads: InputLanguage },
-    /// Runs on pipes, and therefore cannot prompt the user.
+    /// Runs with pipes, and therefore cannot prompt the user.
     Background,
 }
 
-/// Interpretation of lines typed into a session.
+/// How lines typed into a session are interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InputLanguage {
-    /// A shell started by aye runs the lines.
+    /// A shell that aye started runs the lines.
     Shell,
-    /// A shell started by the command may run the lines.
+    /// A shell that the command started may run the lines.
     Code,
     /// The program reads the lines as data.
     Data,
@@ -60,7 +60,7 @@ pub(crate) struct BackgroundCommand {
     pub cwd: Target,
     pub kind: BackgroundKind,
     pub writes: Writes,
-    /// Cancelled when the command should end.
+    /// Token that is cancelled when the command should end.
     pub kill: CancellationToken,
     pub typed: Mutex<PendingInput>,
     id: OnceLock<String>,
@@ -69,22 +69,22 @@ pub(crate) struct BackgroundCommand {
     redactor: Arc<Redactor>,
     output: Mutex<Output>,
     keys: OnceLock<TerminalInput>,
-    /// Total number of output bytes at the last read.
+    /// Total number of output bytes at the time of the last read.
     read: AtomicU64,
-    /// Total number of output bytes; sent once more at the end.
+    /// Total number of output bytes. Sent once more when the command has ended.
     progress: watch::Sender<u64>,
     ended: OnceLock<String>,
     home: OnceLock<Weak<Inner>>,
 }
 
-/// State of earlier input that affects how the next line is judged.
+/// State left by earlier input that affects how the next line is checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PendingInput {
-    /// Number of times that text was typed.
+    /// Number of times that text has been typed.
     pub times: u64,
-    /// Text typed so far without Enter.
+    /// Text that has been typed so far without pressing Enter.
     pub open: String,
-    /// Whether a line means the same as in a new shell.
+    /// Whether a line would have the same meaning as in a new shell.
     pub plain: bool,
 }
 
@@ -93,11 +93,11 @@ enum Output {
     Screen(Box<CommandScreen>),
 }
 
-/// Output returned to a reader.
+/// Output that a reader receives.
 pub(crate) enum Read {
-    /// New output.
+    /// Output that has not been read before.
     New(NewOutput),
-    /// The content of a full-screen program.
+    /// The screen content of a full-screen program.
     Screen(String),
 }
 
@@ -128,7 +128,7 @@ impl BackgroundCommand {
         })
     }
 
-    /// Returns the ID; empty until the entry is in a list.
+    /// Returns the ID, which is empty until the entry has been added to a list.
     pub(crate) fn id(&self) -> &str {
         self.id.get().map_or("", String::as_str)
     }
@@ -142,12 +142,12 @@ impl BackgroundCommand {
         let _ = self.keys.set(keys);
     }
 
-    /// Returns the input to the terminal; `None` without a terminal, or before the start.
+    /// Returns the input to the terminal, or `None` if there is no terminal or the command has not started yet.
     pub(crate) fn keys(&self) -> Option<&TerminalInput> {
         self.keys.get()
     }
 
-    /// Adds output, and returns the terminal's responses.
+    /// Adds output, and returns the responses that the terminal sends to it.
     pub(crate) fn push(&self, bytes: &[u8]) -> Vec<u8> {
         let mut output = lock_ignoring_poison(&self.output);
         let (answers, total) = match &mut *output {
@@ -175,7 +175,7 @@ impl BackgroundCommand {
         }
     }
 
-    /// Returns a description of the exit; `None` while the command runs.
+    /// Returns a description of how the command ended, or `None` while it is running.
     pub(crate) fn end_reason(&self) -> Option<&str> {
         self.ended.get().map(String::as_str)
     }
@@ -196,7 +196,7 @@ impl BackgroundCommand {
         self.total() > self.read.load(Ordering::Acquire)
     }
 
-    /// Returns the size of the terminal; `None` without one.
+    /// Returns the terminal size, or `None` if there is no terminal.
     pub(crate) fn size(&self) -> Option<TerminalSize> {
         match &*lock_ignoring_poison(&self.output) {
             Output::Tape(_) => None,
@@ -204,8 +204,8 @@ impl BackgroundCommand {
         }
     }
 
-    /// Waits until there is more output than `since` and a short pause follows, or until the command ends, for at most
-    /// `longest`.
+    /// Waits until the command has produced more than `since` bytes of output and then pauses, or until it ends, but
+    /// for no longer than `longest`.
     pub(crate) async fn wait_until_quiet(&self, since: u64, longest: Duration) {
         let mut progress = self.progress.subscribe();
         let deadline = Instant::now() + longest;
@@ -231,7 +231,7 @@ impl BackgroundCommand {
         }
     }
 
-    /// Returns the content of the terminal; `None` without one.
+    /// Returns the terminal's content, or `None` if there is no terminal.
     pub(crate) fn screen(&self) -> Option<String> {
         match &*lock_ignoring_poison(&self.output) {
             Output::Tape(_) => None,

@@ -1,6 +1,6 @@
 //! Named keys and the bytes that a terminal sends for them.
 
-/// Keys that a terminal turns into a signal, end of input or end of line.
+/// Keys that a terminal turns into a signal, the end of input or the end of a line.
 const PLAIN: &[(&str, &str)] =
     &[("enter", "\r"), ("ctrl-c", "\x03"), ("ctrl-d", "\x04"), ("ctrl-z", "\x1a"), ("ctrl-\\", "\x1c")];
 
@@ -33,7 +33,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("f12", "\x1b[24~"),
 ];
 
-/// Alternative names.
+/// Alternative key names, each with the standard name.
 const ALSO: &[(&str, &str)] =
     &[("return", "enter"), ("esc", "escape"), ("del", "delete"), ("pgup", "pageup"), ("pgdn", "pagedown")];
 
@@ -41,12 +41,12 @@ const ALSO: &[(&str, &str)] =
 pub(crate) struct Key {
     pub name: String,
     pub bytes: String,
-    /// Whether the key does not edit a line: text typed into a shell is unchanged or discarded.
+    /// Whether the key either leaves typed text unchanged or discards it. Any other key can edit a line in a shell.
     pub is_plain: bool,
 }
 
 impl Key {
-    /// Parses a key name such as `ctrl-c`, `C-c`, `^C` or `Up`.
+    /// Parses a key name such as `ctrl-c`, `C-c`, `^C` or `Up`. Returns `None` if there is no such key.
     pub(crate) fn parse(given: &str) -> Option<Self> {
         let lower = given.trim().to_ascii_lowercase().replace(['+', '_', ' '], "-");
         let lower = lower.trim_start_matches('<').trim_end_matches('>');
@@ -67,7 +67,7 @@ impl Key {
         Some(Self { name, bytes, is_plain: false })
     }
 
-    /// Returns the key for a single control character. Models send these too.
+    /// Returns the key that corresponds to a single control character, which some models send instead of a key name.
     pub(crate) fn from_control_char(text: &str) -> Option<Self> {
         let all = PLAIN.iter().chain(OTHERS).filter(|(name, _)| *name != "space");
         let known = all.clone().find(|(_, bytes)| *bytes == text).map(|(name, _)| (*name).to_owned());

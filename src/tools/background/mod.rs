@@ -1,4 +1,4 @@
-//! Commands that continue while the agent works: terminal sessions and background commands.
+//! Commands that continue to run while the agent works: terminal sessions and background commands.
 
 mod entry;
 mod keys;
@@ -22,18 +22,18 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// Maximum number of running sessions.
+/// Maximum number of sessions that may run at a time.
 pub(crate) const MAX_SESSIONS: usize = 5;
-/// Maximum number of running background commands.
+/// Maximum number of background commands that may run at a time.
 pub(crate) const MAX_IN_BACKGROUND: usize = 5;
-/// Number of ended commands whose output can still be read.
+/// Number of commands that have ended whose output can still be read.
 const MAX_ENDED: usize = 5;
 /// Minimum interval between updates of the list while commands produce output.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(250);
-/// Timeout for ending all commands.
+/// Maximum time to wait for all commands to end.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
-/// List of commands, shared by all routers of a session.
+/// List of commands, shared by all routers in a session.
 #[derive(Clone, Default)]
 pub(crate) struct Commands {
     inner: Arc<Inner>,
@@ -43,7 +43,7 @@ pub(crate) struct Commands {
 struct Inner {
     list: Mutex<List>,
     told: watch::Sender<Vec<RunningCommand>>,
-    /// Whether an update of the list is scheduled.
+    /// Whether an update of the list has been scheduled.
     soon: AtomicBool,
     /// Whether the session is ending.
     over: AtomicBool,
@@ -62,7 +62,7 @@ impl fmt::Debug for Commands {
 }
 
 impl Commands {
-    /// Adds an entry to the list under a new id.
+    /// Adds a command to the list and assigns its ID. Fails if too many commands of the same kind are running.
     pub(crate) fn admit(&self, entry: &Arc<BackgroundCommand>) -> Result<(), ToolError> {
         let mut list = lock_ignoring_poison(&self.inner.list);
         let is_session = |entry: &BackgroundCommand| matches!(entry.kind, BackgroundKind::Session { .. });
@@ -93,7 +93,7 @@ impl Commands {
         Ok(())
     }
 
-    /// Removes an entry that failed to start.
+    /// Removes a command that failed to start from the list.
     pub(crate) fn forget(&self, entry: &BackgroundCommand) {
         lock_ignoring_poison(&self.inner.list).entries.retain(|other| other.id() != entry.id());
         self.inner.publish();
@@ -112,7 +112,7 @@ impl Commands {
         Err(ToolError::new(ErrorCode::InvalidRequest, format!("unknown session or background command `{}`; {there}", id.trim())))
     }
 
-    /// Returns a receiver of the list.
+    /// Returns a receiver for updates of the list.
     pub(crate) fn watch(&self) -> watch::Receiver<Vec<RunningCommand>> {
         self.inner.told.subscribe()
     }
@@ -122,25 +122,25 @@ impl Commands {
         lock_ignoring_poison(&self.inner.list).entries.iter().any(|entry| entry.end_reason().is_none())
     }
 
-    /// Returns whether any running command may write in the workspace.
+    /// Returns whether any running command may write to the workspace.
     pub(in crate::tools) fn has_writing(&self) -> bool {
         let writes = |entry: &Arc<BackgroundCommand>| entry.end_reason().is_none() && entry.writes > Writes::Nothing;
         lock_ignoring_poison(&self.inner.list).entries.iter().any(writes)
     }
 
-    /// Ends a command with all its processes. Unknown ids are ignored.
+    /// Ends a command and all of its processes. Does nothing if the ID is unknown.
     pub(crate) fn stop(&self, id: &str) {
         if let Ok(entry) = self.find(id) {
             entry.kill.cancel();
         }
     }
 
-    /// Returns whether all commands were ended with their session.
+    /// Returns whether the session, and with it all commands, is ending.
     pub(in crate::tools) fn is_ended(&self) -> bool {
         self.inner.over.load(Ordering::Acquire)
     }
 
-    /// Ends all commands at the end of the session. Waits for them up to the limit.
+    /// Ends all commands because the session is ending, and waits at most `END_LIMIT` for them to exit.
     pub(crate) async fn end_all(&self) {
         self.inner.over.store(true, Ordering::Release);
         let entries = lock_ignoring_poison(&self.inner.list).entries.clone();
@@ -163,7 +163,7 @@ impl Inner {
         });
     }
 
-    /// Publishes the list after a delay, so that frequent updates are combined.
+    /// Publishes the list after a delay, so frequent updates are combined.
     fn publish_debounced(self: Arc<Self>) {
         if self.soon.swap(true, Ordering::AcqRel) {
             return;
@@ -176,7 +176,7 @@ impl Inner {
     }
 }
 
-/// Describes how a process ended: `exit 0`, `killed by SIGKILL`.
+/// Describes how a process ended, for example as `exit 0` or `killed by SIGKILL`.
 pub(in crate::tools) fn describe_process_end(end: End) -> String {
     match end {
         End::Exited(code) => format!("exit {code}"),

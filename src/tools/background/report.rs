@@ -1,4 +1,4 @@
-//! State and output of a command, as reported to the model.
+//! Reports a command's state and output to the model.
 
 use super::entry::{BackgroundCommand, Read};
 use super::ring_buffer::NewOutput;
@@ -6,7 +6,7 @@ use crate::protocol::LeftOut;
 use crate::sys::process::OutputCapture;
 use crate::tools::call_result::ToolOutput;
 
-/// Returns the first line of a command, with a mark if there are more lines. The approval prompt shows all of them.
+/// Returns the first line of a command, followed by a mark if there are more. The approval prompt shows all lines.
 pub(crate) fn first_line(command: &str) -> String {
     match command.trim().split_once('\n') {
         Some((first, _)) => format!("{} …", first.trim_end()),
@@ -14,7 +14,7 @@ pub(crate) fn first_line(command: &str) -> String {
     }
 }
 
-/// Describes the state of a command.
+/// Describes the state of a command in one line.
 fn state(entry: &BackgroundCommand) -> String {
     let what = first_line(&entry.line);
     match entry.end_reason() {
@@ -23,7 +23,8 @@ fn state(entry: &BackgroundCommand) -> String {
     }
 }
 
-/// Returns the state and the new output. The state is read first, so that the output of an ended command is complete.
+/// Returns the state and the new output. The state is read first, so if it says that the command has ended, the output
+/// is complete.
 pub(crate) fn new_output(entry: &BackgroundCommand, max_output_bytes: usize) -> ToolOutput {
     let (state, is_over) = (state(entry), entry.end_reason().is_some());
     let fresh = match entry.read() {
@@ -43,7 +44,7 @@ pub(crate) fn new_output(entry: &BackgroundCommand, max_output_bytes: usize) -> 
     ToolOutput { text, left_out: LeftOut::from_gaps(gap.into_iter().collect(), None), ..ToolOutput::default() }
 }
 
-/// Returns the state and the whole screen.
+/// Returns the state and the whole screen content.
 pub(crate) fn screen_text(entry: &BackgroundCommand) -> String {
     format!("{}\n--- screen ---\n{}", state(entry), entry.screen().unwrap_or_default())
 }

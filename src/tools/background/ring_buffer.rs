@@ -1,15 +1,15 @@
-//! Ring buffer for the output of a command without a terminal. Memory is limited to the end of the output.
+//! Ring buffer for the output of a command without a terminal. It stores only the end of the output.
 
 use std::collections::VecDeque;
 
-/// The last bytes of an output of any length.
+/// The last bytes of an output stream of any length.
 #[derive(Debug)]
 pub(crate) struct RingBuffer {
     kept: VecDeque<u8>,
     limit: usize,
-    /// Stream position of the first stored byte.
+    /// Position in the stream of the first stored byte.
     start: u64,
-    /// Stream position of the reader.
+    /// Position in the stream up to which the output has been read.
     read: u64,
 }
 
@@ -17,7 +17,7 @@ pub(crate) struct RingBuffer {
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(crate) struct NewOutput {
     pub text: String,
-    /// Amount of output that was dropped before it was read: `12 lines`, `4096 bytes`.
+    /// How much output was dropped before it could be read, such as `12 lines` or `4096 bytes`.
     pub missed: Option<String>,
 }
 
@@ -34,13 +34,13 @@ impl RingBuffer {
         self.start += (skipped + excess) as u64;
     }
 
-    /// Returns the total number of bytes.
+    /// Returns the total number of bytes in the stream.
     pub(crate) fn total(&self) -> u64 {
         self.start + self.kept.len() as u64
     }
 
-    /// Returns the new output. While more output can follow, an incomplete line is withheld, because it may contain
-    /// half of a secret.
+    /// Returns the output that has not been read yet. If `more_comes`, an incomplete last line is withheld, because it
+    /// may contain half of a secret, unless unread output fills at least half of the buffer.
     pub(crate) fn take_new(&mut self, more_comes: bool) -> NewOutput {
         let missed = self.start.saturating_sub(self.read);
         let from = usize::try_from(self.read.max(self.start) - self.start).unwrap_or(usize::MAX);
@@ -53,7 +53,7 @@ impl RingBuffer {
         NewOutput { text: String::from_utf8_lossy(&bytes).into_owned(), missed: (missed > 0).then(|| format!("{missed} bytes")) }
     }
 
-    /// Returns the last bytes.
+    /// Returns the last `count` bytes of the stream.
     pub(crate) fn tail(&self, count: usize) -> Vec<u8> {
         self.kept.iter().skip(self.kept.len().saturating_sub(count)).copied().collect()
     }

@@ -1,4 +1,4 @@
-//! Terminal content of a command as text: the screen, a bounded scrollback, and the new rows of both.
+//! Terminal content of a command as text: the screen, a limited scrollback, and the new rows in both.
 
 use super::ring_buffer::NewOutput;
 use crate::sys::process::TerminalSize;
@@ -8,35 +8,35 @@ use unicode_width::UnicodeWidthStr;
 use vt100::capture::{BasicFormattedCaptureState, RowContents, basic_formatted_to_plain};
 use vt100::{Callbacks, Parser};
 
-/// Memory cost of a row in bytes, in addition to its text.
+/// Memory in bytes that a row uses in addition to its text.
 const ROW_BYTES: usize = 32;
-/// Maximum number of bytes of pending terminal responses. A program that never reads them gets no more.
+/// Maximum size in bytes of pending terminal responses. Any more are dropped, in case the program never reads them.
 const MAX_ANSWER_BYTES: usize = 1024;
 
 pub(crate) struct CommandScreen {
     parser: Parser<Scrollback>,
-    /// The rows of the screen at the last read.
+    /// The screen's rows at the time of the last read.
     seen: Vec<String>,
-    /// Number of the first row in `seen`, counted over all rows.
+    /// Number of the first row in `seen`, counting from the start of the output.
     seen_from: u64,
     total: u64,
 }
 
-/// The scrollback.
+/// Rows that have scrolled off the screen, and the terminal's pending responses.
 struct Scrollback {
     rows: VecDeque<Row>,
     limit: usize,
     bytes: usize,
-    /// Number of rows dropped from the scrollback.
+    /// Number of rows that have been dropped from the scrollback.
     dropped: u64,
     captured: BasicFormattedCaptureState,
-    /// The terminal's pending responses.
+    /// Pending responses from the terminal.
     answers: Vec<u8>,
 }
 
 struct Row {
     text: String,
-    /// Whether the row continues a wrapped line.
+    /// Whether the row is the continuation of a wrapped line.
     goes_on: bool,
 }
 
@@ -54,7 +54,7 @@ impl CommandScreen {
         Self { parser: Parser::new_with_callbacks(rows, columns, 0, scrolled), seen: Vec::new(), seen_from: 0, total: 0 }
     }
 
-    /// Adds output of the program, and returns the terminal's responses.
+    /// Adds output from the program, and returns the responses that the terminal sends to it.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.total += bytes.len() as u64;
         self.parser.process(bytes);
@@ -80,17 +80,17 @@ impl CommandScreen {
         self.parser.screen().alternate_screen()
     }
 
-    /// Returns the text of the screen.
+    /// Returns the text on the screen.
     pub(crate) fn text(&self) -> String {
         join(self.rows())
     }
 
-    /// Returns the last non-empty row.
+    /// Returns the text of the last non-empty row.
     pub(crate) fn last_line(&self) -> String {
         self.rows().pop().map(|row| row.text.trim().to_owned()).unwrap_or_default()
     }
 
-    /// Returns the output since the last call: new rows, and all rows from the first changed one on.
+    /// Returns the output since the last call: all new rows, preceded by all rows from the first one that has changed.
     pub(crate) fn take_new(&mut self) -> NewOutput {
         let rows = self.rows();
         let texts: Vec<String> = rows.iter().map(|row| row.text.clone()).collect();
@@ -118,13 +118,13 @@ impl CommandScreen {
         NewOutput { text, missed: (missed > 0).then(|| format!("{missed} lines")) }
     }
 
-    /// Returns the rows up to the last non-empty one.
+    /// Returns the screen's rows up to the last non-empty one.
     fn rows(&self) -> Vec<Row> {
         let screen = self.parser.screen();
         let (_, columns) = screen.size();
         let mut rows: Vec<Row> =
             screen.rows(0, columns.get()).map(|text| Row { text: text.trim_end().to_owned(), goes_on: false }).collect();
-        // Only the width of the last scrolled row is known.
+        // The scrollback does not record whether its last row wraps. A row of full width is assumed to.
         let full = |row: &Row| row.text.width() == usize::from(columns.get());
         if let Some(first) = rows.first_mut() {
             first.goes_on = self.parser.callbacks().rows.back().is_some_and(full);
@@ -198,7 +198,7 @@ impl Callbacks for Scrollback {
     }
 }
 
-/// Returns the last line of an output as a terminal would show it.
+/// Returns the last line of output as a terminal would display it.
 pub(crate) fn last_screen_line(bytes: &[u8]) -> String {
     let size = TerminalSize { rows: 4, columns: 500 };
     let mut screen = CommandScreen::new(size, 0);

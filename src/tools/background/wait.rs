@@ -1,4 +1,4 @@
-//! Command runs from start to end, with forwarding of their output.
+//! Runs commands from start to end and forwards their output.
 
 use super::Commands;
 use super::describe_process_end;
@@ -14,21 +14,21 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Maximum number of pieces of live output that have not been shown yet.
+/// Maximum number of chunks of live output that are waiting to be displayed.
 const LIVE_DEPTH: usize = 64;
 
-/// Outcome of a foreground command.
+/// Outcome of running a command in the foreground.
 pub(crate) enum WaitOutcome {
     Finished(FinishedRun),
-    /// The command was moved to the background list.
+    /// The command was moved to the background.
     Continues(Running),
 }
 
-/// Cleanup after the end, which may block on the disk; returns notes for the result.
+/// Cleanup to perform once a command has ended. It may block on disk I/O, and returns notes for the result.
 pub(crate) type After = Box<dyn FnOnce(Option<&FinishedRun>) -> Vec<String> + Send>;
 
-/// Runs a line in the foreground and copies its output to `whole`, until it ends or the user moves it to the
-/// background. Dropping the future kills the command.
+/// Runs a command in the foreground and copies its output to `whole`, until the command ends or the user moves it to
+/// the background. Dropping the future kills the command.
 pub(crate) async fn run_in_foreground(
     spec: CommandSpec,
     entry: &Arc<BackgroundCommand>,
@@ -82,7 +82,7 @@ pub(crate) async fn run_in_foreground(
     }
 }
 
-/// Runs the command of an entry that is already in the list.
+/// Runs the command of an entry that has already been added to the list.
 pub(crate) fn in_background(spec: CommandSpec, entry: &Arc<BackgroundCommand>, after: After) {
     let running = start_run(spec, entry, mpsc::channel(1).0, OutputReceivers::default());
     tokio::spawn(finish(Arc::clone(entry), running, after));
@@ -99,7 +99,7 @@ fn start_run(spec: CommandSpec, entry: &Arc<BackgroundCommand>, live: mpsc::Send
     tokio::spawn(run_with_receivers(spec, live, kill, OutputReceivers { tap, ..beside }))
 }
 
-/// Waits for the end of a background command.
+/// Waits for a background command to end, then cleans up.
 pub(crate) async fn finish(entry: Arc<BackgroundCommand>, running: Running, after: After) {
     let finished = running.await.unwrap_or(Err(ProcessError::HelperLost));
     let how = describe_result(finished.as_ref().map(|finished| finished.end));
@@ -112,7 +112,7 @@ async fn finish_run(entry: &BackgroundCommand, how: String, after: impl FnOnce()
     entry.end(std::iter::once(how).chain(words).collect::<Vec<_>>().join("; "));
 }
 
-/// Starts a command on a terminal, and follows it until it ends.
+/// Starts a command on a terminal and then follows it, on a separate task, until it ends.
 pub(crate) async fn session(entry: &Arc<BackgroundCommand>, spec: CommandSpec, after: After) -> Result<(), ProcessError> {
     let terminal = start_terminal(spec, entry.kill.clone()).await?;
     entry.give_keys(terminal.keys.clone());

@@ -1,4 +1,5 @@
-//! Directories that a change creates or removes. Changes of files do not include empty directories.
+//! Directories that a change creates or removes. They are tracked separately, because file changes reveal nothing about
+//! empty directories.
 
 use crate::ports::TouchedDirectory;
 use crate::sys::path::is_without_links;
@@ -6,13 +7,13 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of directories per change; no ordinary project has that many.
+/// Maximum number of directories per change. No ordinary project has that many.
 const MAX: usize = 20_000;
 
-/// Directories and their modes.
+/// Directories with their modes.
 pub(in crate::tools) type Directories = BTreeMap<PathBuf, u32>;
 
-/// Returns the directories at and below these paths, and their existing parents.
+/// Returns the directories at and below these paths, along with the existing parent directories.
 pub(in crate::tools) fn directories_at(paths: &[PathBuf]) -> Directories {
     let mut found = Directories::new();
     for path in paths {
@@ -36,7 +37,7 @@ pub(in crate::tools) fn directories_at(paths: &[PathBuf]) -> Directories {
     found
 }
 
-/// Adds a directory, unless it is reached only through a symlink.
+/// Adds a directory to `found`. Returns `false` if the path is not a directory or is reached through a symlink.
 fn add_directory(path: &Path, found: &mut Directories) -> bool {
     match path.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() && is_without_links(path) => {
@@ -47,7 +48,8 @@ fn add_directory(path: &Path, found: &mut Directories) -> bool {
     }
 }
 
-/// Returns the differences between two states. A directory that was not examined is not treated as removed.
+/// Returns the directories that were created or removed between two states. A directory that was merely not examined is
+/// not reported as removed.
 pub(in crate::tools) fn changed_directories(before: &Directories, now: &Directories) -> Vec<TouchedDirectory> {
     let made = now.iter().filter(|(path, _)| !before.contains_key(*path));
     let made = made.map(|(path, mode)| TouchedDirectory { path: path.clone(), task: None, made: true, mode: *mode });

@@ -1,36 +1,36 @@
-//! Tracking of changes that other programs make in the workspace.
+//! Tracks changes that other programs make in the workspace.
 
 use crate::sys::file::FileStamp;
 use crate::sys::tree_watch::TreeWatch;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// Tracked changes of other programs in the workspace.
+/// What is known about changes that other programs make in the workspace.
 #[derive(Default)]
 pub(in crate::tools) struct ExternalChanges {
     pub tracking: Tracking,
-    /// Whether changes from before this process started have been detected.
+    /// Whether changes made before this process started have been looked for.
     pub caught_up: bool,
-    /// Number of changed files beyond the limit of one check.
+    /// Number of changed files that have exceeded the limits of the checks so far.
     pub left_out: usize,
 }
 
-/// The state of tracking.
+/// State of change tracking.
 #[derive(Default)]
 pub(in crate::tools) enum Tracking {
     #[default]
     NotYet,
     Known {
         files: HashMap<PathBuf, FileStamp>,
-        /// Directory watch; `None` if the whole tree is scanned instead.
+        /// Directory watch, or `None` if the whole tree is scanned instead.
         watch: Option<TreeWatch>,
     },
-    /// Tracking is impossible, with the reason.
+    /// Tracking is impossible, for this reason.
     Blind(String),
 }
 
 impl ExternalChanges {
-    /// Returns notes on the limits of change tracking.
+    /// Returns notes about what change tracking does not detect.
     pub(in crate::tools) fn notes(&self) -> Vec<String> {
         let mut words = Vec::new();
         match &self.tracking {

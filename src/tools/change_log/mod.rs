@@ -1,5 +1,5 @@
-//! Log of the files that a session changes: the task and the step of each change, the content saved before it, and the
-//! running commands.
+//! Log of the files that a session changes: which task and step made each change, the content saved before it, and the
+//! commands that are running.
 
 mod directories;
 mod external;
@@ -16,11 +16,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tool_writes::ToolWrites;
 pub(in crate::tools) use tool_writes::WriteMark;
 
-/// Log of the changes of one session, independent of the current policy. Cheap to clone.
+/// Log of the changes made in one session. It does not depend on the current policy and is cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ChangeLog {
     inner: Arc<Inner>,
-    /// Whether an agent of the session uses this log. Its changes belong to the task and the step of the session.
+    /// Whether this log belongs to one of the session's agents. Changes made by an agent are attributed to the
+    /// session's current task and step.
     of_agent: bool,
 }
 
@@ -28,12 +29,12 @@ struct Inner {
     baselines: Arc<dyn Baselines>,
     checkpoints: Arc<dyn Checkpoints>,
     session: SessionId,
-    /// Whether the session had records before this process started.
+    /// Whether the session already had records when this process started.
     resumed: bool,
     task: Mutex<Option<TaskId>>,
     /// Number of the current step, counted over the whole session.
     step: AtomicU64,
-    /// Span numbers of the commands that a call waits for.
+    /// Span numbers of the commands for which a call is waiting.
     running: Mutex<HashSet<i64>>,
     external: tokio::sync::Mutex<ExternalChanges>,
     written: ToolWrites,
@@ -46,7 +47,7 @@ pub(in crate::tools) struct SavedPaths {
     directories: Directories,
 }
 
-/// Span of a command that may change files. The span ends on drop, whether or not its changes were recorded.
+/// Period during which a command may change files. It ends on drop, whether or not the changes were recorded.
 pub(in crate::tools) struct CommandSpan {
     inner: Arc<Inner>,
     span: RunSpan,
@@ -59,7 +60,7 @@ impl Drop for CommandSpan {
 }
 
 impl CommandSpan {
-    /// Records the directories that were created and removed.
+    /// Records which directories were created or removed between the two states.
     pub(in crate::tools) async fn directories(&self, before: &Directories, now: &Directories) {
         let noted = changed_directories(before, now);
         if !noted.is_empty() {
@@ -67,7 +68,7 @@ impl CommandSpan {
         }
     }
 
-    /// Removes changes made by file tools of other sessions.
+    /// Returns the changes, except those made by file tools in other sessions.
     pub(in crate::tools) async fn without_others(&self, mut changed: Vec<PathDifference>) -> Vec<PathDifference> {
         if changed.is_empty() {
             return changed;
@@ -79,7 +80,7 @@ impl CommandSpan {
         changed
     }
 
-    /// Records the command's changes, and ends its span.
+    /// Records the changes that the command made, and ends its span.
     pub(in crate::tools) async fn record_changes(self, changed: Vec<PathDifference>) {
         log_failure(self.inner.baselines.end_span(self.span.clone(), changed, false).await);
     }
@@ -106,12 +107,12 @@ impl ChangeLog {
         Self { inner: Arc::new(inner), of_agent: false }
     }
 
-    /// Returns the log for an agent of the session. The tasks and steps of the agent are ignored.
+    /// Returns the log for one of the session's agents. Tasks and steps that the agent begins are ignored.
     pub(crate) fn for_agent(&self) -> Self {
         Self { inner: Arc::clone(&self.inner), of_agent: true }
     }
 
-    /// Assigns later changes to this task. Returns whether it is the first one.
+    /// Attributes subsequent changes to this task. Returns whether it is the first task in this process.
     pub(in crate::tools) fn begin_task(&self, task: TaskId) -> bool {
         if self.of_agent {
             return false;
@@ -119,7 +120,7 @@ impl ChangeLog {
         self.inner.task.lock().unwrap_or_else(PoisonError::into_inner).replace(task).is_none()
     }
 
-    /// Assigns later changes to this step.
+    /// Attributes subsequent changes to this step.
     pub(in crate::tools) fn set_step(&self, step: u64) {
         if !self.of_agent {
             self.inner.step.store(step, Ordering::Relaxed);
@@ -142,23 +143,23 @@ impl ChangeLog {
         self.inner.resumed
     }
 
-    /// Returns the tracked changes by other programs.
+    /// Returns what is known about changes made by other programs.
     pub(in crate::tools) fn external(&self) -> &tokio::sync::Mutex<ExternalChanges> {
         &self.inner.external
     }
 
-    /// Returns whether a call waits for the command with this span.
+    /// Returns whether a call is waiting for the command with this span.
     pub(in crate::tools) fn is_waited_for(&self, span: &RunSpan) -> bool {
         self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).contains(&span.number)
     }
 
-    /// Returns the task and the step that changes are assigned to now.
+    /// Returns the task and step to which changes are currently attributed.
     pub(in crate::tools) fn owner(&self) -> Attribution {
         let task = self.inner.task.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Attribution { session: self.inner.session.clone(), task, step: self.inner.step.load(Ordering::Relaxed) }
     }
 
-    /// Saves the paths that a tool is about to change. A failure is recorded but does not stop the tool.
+    /// Saves the paths that a tool is about to change. A failure is recorded, but does not keep the tool from running.
     pub(in crate::tools) async fn keep(&self, paths: Vec<PathBuf>) -> SavedPaths {
         let (owner, looked) = (self.owner(), paths.clone());
         let directories = tokio::task::spawn_blocking(move || directories_at(&looked)).await.unwrap_or_default();
@@ -171,7 +172,7 @@ impl ChangeLog {
         SavedPaths { owner, paths, directories }
     }
 
-    /// Records the current content of the saved paths as written by the tool.
+    /// Records the current content of the saved paths as content that the tool wrote.
     pub(in crate::tools) async fn record_saved(&self, kept: SavedPaths) {
         let SavedPaths { owner, paths, directories } = kept;
         self.inner.written.note(&paths);
@@ -184,27 +185,27 @@ impl ChangeLog {
         log_failure(self.inner.baselines.record_tool_change(owner, paths).await);
     }
 
-    /// Records a change of this step that cannot be undone.
+    /// Records that this step made a change that cannot be undone.
     pub(in crate::tools) async fn note_gap(&self, words: String) {
         log_failure(self.inner.baselines.note_gap(self.owner(), words).await);
     }
 
-    /// Creates a mark. Files that aye's tools write after it are recognized as theirs.
+    /// Creates a mark. Files that aye's tools write from now on can be recognized as theirs.
     pub(in crate::tools) fn mark(&self) -> WriteMark {
         self.inner.written.mark()
     }
 
-    /// Marks the start of a command. `others_go_on`: whether a command that no call waits for is already running.
+    /// Marks the start of a command. `others_go_on` says whether a command for which no call waits is already running.
     pub(in crate::tools) fn mark_command(&self, others_go_on: bool) -> WriteMark {
         self.inner.written.command(others_go_on)
     }
 
-    /// Records paths written by aye itself.
+    /// Records that aye itself wrote these paths.
     pub(in crate::tools) fn record_write(&self, paths: &[PathBuf]) {
         self.inner.written.note(paths);
     }
 
-    /// Begins the span of a command that can change the files of this snapshot.
+    /// Begins the span of a command that may change the files in this snapshot.
     pub(in crate::tools) async fn begin(&self, since: &Checkpoint) -> Option<CommandSpan> {
         let span = log_failure(self.inner.baselines.begin_span(self.owner(), since.clone()).await)?;
         self.inner.running.lock().unwrap_or_else(PoisonError::into_inner).insert(span.number);
@@ -220,7 +221,7 @@ fn list_paths(paths: &[PathBuf]) -> String {
     }
 }
 
-/// Logs a failure. It makes the list of changes incomplete but has no other effect.
+/// Logs a failure, whose only consequence is that the list of changes is incomplete.
 pub(in crate::tools) fn log_failure<T>(done: Result<T, CheckpointError>) -> Option<T> {
     done.inspect_err(|error| tracing::warn!(%error, "the list of changed files is incomplete")).ok()
 }

@@ -1,4 +1,4 @@
-//! Files that aye's own tools write while a command runs, so that they are not attributed to the command.
+//! Records which files aye's own tools write while a command is running, so they are not attributed to the command.
 
 use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Maximum number of recorded writes; the oldest are dropped.
+/// Maximum number of writes to record. Beyond it, the oldest ones are dropped.
 const WRITES: usize = 10_000;
 
-/// Writes of one session while commands run; other writes are not recorded. Cheap to clone.
+/// Writes that one session made while marks were in use. Other writes are not recorded. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tools) struct ToolWrites {
     inner: Arc<Mutex<Inner>>,
@@ -17,13 +17,13 @@ pub(in crate::tools) struct ToolWrites {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Number of marks in use: running commands and other comparisons.
+    /// Number of marks in use by running commands and other comparisons.
     marks: usize,
-    /// Number of marks for commands that a call waits for.
+    /// Number of marks for commands for which a call is waiting.
     commands: usize,
-    /// Number of commands started so far.
+    /// Number of commands that have been started.
     begun: u64,
-    /// Number of writes so far, including dropped ones.
+    /// Number of writes so far, including those that have been dropped.
     count: u64,
     writes: VecDeque<Write>,
 }
@@ -37,17 +37,17 @@ struct Write {
     gone: bool,
 }
 
-/// Seconds and nanoseconds, as in file times.
+/// Timestamp in seconds and nanoseconds, as in file metadata.
 type Time = (i64, i64);
 
-/// Start of a command, or of another operation of aye in the workspace.
+/// Marks the start of a command, or of another operation that aye performs in the workspace.
 #[derive(Debug)]
 pub(in crate::tools) struct WriteMark {
     written: ToolWrites,
     since: u64,
-    /// Number of commands started so far, including this one.
+    /// Number of commands that had been started at that point, including this one.
     number: u64,
-    /// Whether another command was already running.
+    /// Whether another command was already running at that point.
     after_others: bool,
     is_command: bool,
 }
@@ -61,7 +61,7 @@ impl ToolWrites {
         WriteMark { written: self.clone(), since, number, after_others: false, is_command: false }
     }
 
-    /// Marks the start of a command. `others_go_on`: whether a command that no call waits for is already running.
+    /// Marks the start of a command. `others_go_on` says whether a command for which no call waits is already running.
     pub(in crate::tools) fn command(&self, others_go_on: bool) -> WriteMark {
         let mut inner = self.lock();
         let after_others = others_go_on || inner.commands > 0;
@@ -72,7 +72,7 @@ impl ToolWrites {
         WriteMark { written: self.clone(), since, number, after_others, is_command: true }
     }
 
-    /// Records that a tool has written, moved or deleted these paths and everything below them.
+    /// Records that a tool has written, moved or deleted these paths along with everything below them.
     pub(in crate::tools) fn note(&self, paths: &[PathBuf]) {
         let mut inner = self.lock();
         if inner.marks == 0 {
@@ -94,19 +94,20 @@ impl ToolWrites {
 }
 
 impl WriteMark {
-    /// Returns whether another command has run at any time since this one started, so that changes may belong to it.
+    /// Returns whether another command has been running at any time since this one started. Changes may have been made
+    /// by either of them.
     pub(in crate::tools) fn overlaps_others(&self) -> bool {
         self.after_others || self.written.lock().begun > self.number
     }
 
-    /// Returns a copy of this mark for a command that continues in the background.
+    /// Returns a copy of this mark, for a command that continues in the background.
     pub(in crate::tools) fn for_background(&self) -> Self {
         let mut inner = self.written.lock();
         inner.marks += 1;
         Self { written: self.written.clone(), is_command: false, ..*self }
     }
 
-    /// Returns whether one of aye's tools has written this path, a path below it or a parent of it since the mark.
+    /// Returns whether one of aye's tools has written this path, one of its parents, or a path below it since the mark.
     pub(in crate::tools) fn is_touched_by_a_tool(&self, path: &Path) -> bool {
         let inner = self.written.lock();
         self.writes_since(&inner).any(|write| path.starts_with(&write.path) || write.path.starts_with(path))
@@ -118,7 +119,7 @@ impl WriteMark {
         inner.writes.iter().skip(skipped)
     }
 
-    /// Returns whether the path is unchanged since one of aye's tools wrote it after the mark.
+    /// Returns whether one of aye's tools has written the path since the mark, and it has not changed since then.
     pub(in crate::tools) fn is_of_a_tool(&self, path: &Path) -> bool {
         let inner = self.written.lock();
         let mut writes = self.writes_since(&inner).filter(|write| path.starts_with(&write.path)).peekable();
@@ -126,7 +127,7 @@ impl WriteMark {
             return false;
         }
         match path.symlink_metadata() {
-            // Changing or renaming a file updates this time.
+            // Changing or renaming a file updates its `ctime`.
             Ok(metadata) => {
                 let changed = (metadata.ctime(), metadata.ctime_nsec());
                 writes.any(|write| !write.gone && changed <= write.at)
@@ -156,7 +157,7 @@ fn now() -> Time {
 pub(in crate::tools) mod tests {
     use super::*;
 
-    /// Waits until the file system clock is later than any timestamp so far.
+    /// Waits until the file system's clock has advanced beyond every timestamp so far.
     pub(in crate::tools) fn next_tick(directory: &Path) {
         let stamp = || {
             std::fs::write(directory.join("clock"), "x").unwrap();

@@ -1,5 +1,5 @@
-//! Detection of changes by other programs in the workspace: the files at the start of the first task, and files
-//! modified since.
+//! Detects changes that other programs make in the workspace. Records the state of the files when the first task
+//! starts, and later finds those that have been modified.
 
 use super::{ToolSettings, workspace_files};
 use crate::ports::{CheckpointError, KnownPath, StoredState};
@@ -14,22 +14,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of watched directories. Watches are shared with the user's other programs; many systems allow 8192 in
-/// total.
+/// Maximum number of directories to watch. Watches are shared with the user's other programs, and many systems allow
+/// 8192 in total.
 const MAX_DIRECTORIES: usize = 4096;
-/// Maximum number of tracked files. In a larger tree, only changes made by aye are reported.
+/// Maximum number of files to track. In a larger tree, only changes made by aye itself are reported.
 const MAX_FILES: usize = 200_000;
-/// Maximum number of paths recorded at once.
+/// Maximum number of paths to record at once.
 const MAX_TOUCHED: usize = 5_000;
 
-/// The files below a directory that git does not ignore, and its directories.
+/// The files and directories below a root, except those that git ignores.
 #[derive(Default)]
 struct WorkspaceTree {
     files: HashMap<PathBuf, FileStamp>,
     directories: BTreeSet<PathBuf>,
 }
 
-/// Records the current files. Only the first call has an effect.
+/// Records the state of the files. Only the first call has an effect.
 pub(super) async fn begin(external: &mut ExternalChanges, settings: &Arc<ToolSettings>) {
     if let Tracking::NotYet = external.tracking {
         let (settings, root) = (Arc::clone(settings), settings.workspace.clone());
@@ -38,7 +38,7 @@ pub(super) async fn begin(external: &mut ExternalChanges, settings: &Arc<ToolSet
     }
 }
 
-/// Records the files touched since the last call.
+/// Records which files have changed since the last call.
 pub(super) async fn record_touched(
     external: &mut ExternalChanges,
     log: &ChangeLog,
@@ -80,14 +80,15 @@ pub(super) async fn record_touched(
     }
     external.left_out += touched.len().saturating_sub(MAX_TOUCHED);
     let touched: Vec<_> = touched.into_iter().take(MAX_TOUCHED).collect();
-    // A running command is the more likely author.
+    // If a command is running, it is the more likely author.
     let spans = log.baselines().open_spans(log.session().clone()).await?;
     let by = if spans.is_empty() { ChangedBy::Outside } else { ChangedBy::Command };
     let noted = baselines(touched, log, settings).await?;
     log.baselines().note(log.owner(), by, noted).await
 }
 
-/// Records changes made while this session was not open in any process, based on its first snapshots.
+/// Records changes that were made while no process had this session open, by comparing the files with the session's
+/// first snapshots.
 async fn catch_up(log: &ChangeLog, settings: &Arc<ToolSettings>) -> Result<(), CheckpointError> {
     for since in log.baselines().first(log.session().clone()).await? {
         let files = workspace_files::files(settings, &since.root, &CancellationToken::new()).await;
@@ -107,7 +108,8 @@ async fn catch_up(log: &ChangeLog, settings: &Arc<ToolSettings>) -> Result<(), C
 
 const NOT_KEPT: &str = "earlier content was not saved";
 
-/// Returns the earlier content of these paths, from the session's first snapshot or the tracked files.
+/// Returns the earlier state of these paths according to the session's first snapshot. If there is no snapshot, all
+/// that is known about a path is whether it existed.
 async fn baselines(
     touched: Vec<(PathBuf, bool)>,
     log: &ChangeLog,
@@ -141,7 +143,7 @@ struct FileIndex {
 }
 
 impl FileIndex {
-    /// Returns the changed files and whether each existed before. Updates the tracked state.
+    /// Returns the files that have changed, each with whether it existed before. Updates the tracked state.
     fn take_touched(&mut self, settings: &ToolSettings) -> Result<Vec<(PathBuf, bool)>, String> {
         let told = self.watch.as_mut().map(TreeWatch::take_touched);
         let found = match told {
@@ -174,7 +176,7 @@ impl FileIndex {
         let mut found = HashMap::new();
         let watch = Mutex::new(self.watch.take());
         for directory in directories {
-            // Only the parent directories determine whether it is ignored.
+            // Whether a directory is ignored depends only on its parents.
             let Some(parent) = directory.parent() else { continue };
             let seen = tree(parent, Depth::Levels(1), settings, None).unwrap_or_default();
             if seen.directories.contains(&directory)
@@ -218,7 +220,7 @@ fn start_tracking(root: &Path, settings: &ToolSettings) -> Tracking {
     }
 }
 
-/// Adds a directory to the watch; drops the watch if there are too many.
+/// Adds a directory to the watch. Drops the watch if there are too many directories.
 fn add(watch: &Mutex<Option<TreeWatch>>, directory: &Path) {
     let mut slot = watch.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(open) = slot.as_mut() else { return };
@@ -229,8 +231,7 @@ fn add(watch: &Mutex<Option<TreeWatch>>, directory: &Path) {
     }
 }
 
-/// Lists the files below a directory. Each directory is watched before it is read, so that no change is missed in
-/// between.
+/// Lists the files below a directory. Each directory is watched before it is read, so no change is missed.
 fn tree(
     root: &Path,
     depth: Depth,

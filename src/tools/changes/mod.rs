@@ -1,4 +1,4 @@
-//! Files changed by a session: detects changes after commands and by other programs, lists them, and rewinds them.
+//! Files that a session has changed: detects changes made by commands and other programs, lists them, and rewinds them.
 
 mod external;
 mod render;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// The changes of one session under the current policy.
+/// The changes made in one session, viewed under the current policy.
 #[derive(Clone, Copy)]
 pub(in crate::tools) struct SessionChanges<'a> {
     log: &'a ChangeLog,
@@ -22,12 +22,12 @@ pub(in crate::tools) struct SessionChanges<'a> {
 }
 
 impl<'a> SessionChanges<'a> {
-    /// Returns the changes of the session; `None` if they are not tracked.
+    /// Returns the session's changes, or `None` if they are not tracked.
     pub(in crate::tools) fn new(settings: &'a Arc<ToolSettings>) -> Option<Self> {
         settings.session.changes.as_ref().map(|log| Self { log, settings })
     }
 
-    /// Assigns later changes to this task. Changes by other programs are tracked from the first task on.
+    /// Attributes subsequent changes to this task. Changes by other programs are tracked from the first task on.
     pub(in crate::tools) fn begin_task(&self, task: TaskId) {
         if self.log.begin_task(task) {
             let (log, settings) = (self.log.clone(), Arc::clone(self.settings));
@@ -35,13 +35,14 @@ impl<'a> SessionChanges<'a> {
         }
     }
 
-    /// Records the changes that other programs have made so far, to separate them from later ones.
+    /// Records the changes that other programs have made so far, so they can be told apart from later changes.
     pub(in crate::tools) async fn note_others(&self) {
         let mut external = self.log.external().lock().await;
         log_failure(external::record_touched(&mut external, self.log, self.settings).await);
     }
 
-    /// Lists the files that differ from their state at the start of the session, or before the task first changed them.
+    /// Lists the files that differ from their state at the start of the session or, if a task is given, from their
+    /// state before the task first changed them.
     pub(in crate::tools) async fn list(&self, task: Option<TaskId>) -> ChangedFiles {
         if !self.log.is_resumed() && self.log.owner().task.is_none() {
             return ChangedFiles::default();
@@ -69,8 +70,8 @@ impl<'a> SessionChanges<'a> {
         }
     }
 
-    /// Records the changes of commands that were not examined yet: commands that still run, or that ran when aye
-    /// exited.
+    /// Records the changes of commands that have not been examined yet, because they are still running or were running
+    /// when aye exited.
     async fn record_running_commands(&self) -> Result<(), CheckpointError> {
         for span in self.log.baselines().open_spans(self.log.session().clone()).await? {
             let goes_on = self.log.is_waited_for(&span) || self.settings.session.commands.has_running();
@@ -85,7 +86,7 @@ impl<'a> SessionChanges<'a> {
     }
 }
 
-/// Returns the paths that a tool changes directly; empty if the call runs a command.
+/// Returns the paths that a tool changes directly. The list is empty if the call runs a command.
 pub(in crate::tools) fn changed_paths(actions: &[Action]) -> Vec<PathBuf> {
     let mut places = Vec::new();
     for action in actions {

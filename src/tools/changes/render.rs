@@ -1,4 +1,4 @@
-//! Changed files for display: path, kind of change, redacted diff and author.
+//! Prepares changed files for display: path, kind of change, redacted diff, and who made the change.
 
 use super::ToolSettings;
 use crate::ports::{Checkpoints, ContentId, Difference, Differences, StoredState};
@@ -10,15 +10,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Maximum number of listed files; further ones are only counted.
+/// Maximum number of files to list. Any further files are only counted.
 const MAX_FILES: usize = 1_000;
-/// Size limit in bytes for showing the diff of a file.
+/// Maximum file size in bytes for which a diff is shown.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// Size limit in bytes for the diff of one file. For a longer diff, only the lines are counted.
+/// Size limit in bytes for the diff of one file. If a diff is longer, its lines are only counted.
 const MAX_FILE_DIFF_BYTES: usize = 256 << 10;
 /// Size limit in bytes for all diffs together.
 const MAX_DIFF_BYTES: usize = 2 << 20;
-/// Time limit for computing diffs. Files beyond it are listed without a diff.
+/// Time limit for computing diffs. Once it is exceeded, the remaining files are listed without a diff.
 const MAX_TIME: Duration = Duration::from_secs(4);
 
 pub(super) async fn render(
@@ -53,7 +53,7 @@ pub(super) async fn render(
     told
 }
 
-/// One side of a diff: its bytes, or the reason why there are none.
+/// One side of a diff: its bytes, or the reason why they are not available.
 type Side = Result<Vec<u8>, String>;
 
 async fn content(stood: &StoredState, checkpoints: &dyn Checkpoints) -> Option<Side> {
@@ -103,7 +103,7 @@ fn status(before: &StoredState, now: &StoredState) -> ChangeStatus {
     }
 }
 
-/// Fills in the diff of a file.
+/// Computes a file's diff and adds it to `file`.
 ///
 /// # Errors
 ///
@@ -157,7 +157,7 @@ fn diff(
     Ok(())
 }
 
-/// Returns the diff content of entries that are not regular files.
+/// Returns the text to use for an entry, other than a regular file, in a comparison.
 fn describe_non_file(stood: &StoredState) -> Vec<u8> {
     match stood {
         StoredState::Link { to } => to.display().to_string().into_bytes(),

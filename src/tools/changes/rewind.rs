@@ -1,7 +1,8 @@
-//! Rewind of files to their state before a step: planning and execution.
+//! Rewinds files to their state before a step: plans and performs the rewind.
 //!
-//! The current content is saved first, as before any other change. Each path is written only if it still has the saved
-//! content. After a crash, the same rewind completes the remaining paths and skips those already restored.
+//! The current content is saved first, as before any other change. Each path is written only if it still has the
+//! content that was saved. After a crash, repeating the same rewind completes the remaining paths and skips those that
+//! have already been restored.
 
 use super::{SessionChanges, ToolSettings};
 use crate::ports::{
@@ -17,12 +18,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Size limit in bytes for showing the diff of a file.
+/// Maximum file size in bytes for which a diff is shown.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Size limit in bytes for all diffs together.
 const MAX_DIFF_BYTES: usize = 2 << 20;
 
-/// The planned change of one path.
+/// The planned change to one path.
 struct PathRewind {
     path: PathBuf,
     to: MarkedState,
@@ -31,16 +32,16 @@ struct PathRewind {
 }
 
 enum PathAction {
-    /// Nothing to do: the path is already in the target state.
+    /// Nothing needs to be done, because the path is already in the target state.
     Nothing,
     PutBack,
-    /// Another program changed the path; contains a description of the conflict.
+    /// Another program has changed the path. Contains a description of the conflict.
     Conflict(String),
-    /// The path cannot be restored; contains the reason.
+    /// The path cannot be restored, for this reason.
     Cannot(String),
 }
 
-/// The planned changes of all paths and directories.
+/// The planned changes to all paths and directories.
 struct Moves {
     files: Vec<PathRewind>,
     directories: Vec<TouchedDirectory>,
@@ -75,7 +76,7 @@ impl SessionChanges<'_> {
 
     pub(in crate::tools) async fn rewind(&self, rewind: &FileRewind) -> Result<FileRewindResult, CheckpointError> {
         let Moves { mut files, directories, .. } = self.moves(rewind.since, Some(rewind.number)).await?;
-        // Newly created files are deleted first, so that they do not occupy restored paths.
+        // Delete newly created files first, so that they do not occupy restored paths.
         files.sort_by(|one, other| {
             let goes = |one: &PathRewind| one.to.stood == StoredState::Missing;
             goes(other).cmp(&goes(one)).then_with(|| one.path.cmp(&other.path))
@@ -99,7 +100,7 @@ impl SessionChanges<'_> {
         let before = tokio::task::spawn_blocking(move || directories_at(&to_keep)).await.unwrap_or_default();
         self.log.baselines().keep(owner.clone(), paths.clone()).await?;
         let mut kept = self.saved_states(&owner).await?;
-        // Restored before a crash.
+        // Count the paths that were restored before a crash.
         done.restored +=
             back_already.iter().filter(|one| kept.get(&one.path).is_some_and(|kept| kept.mark != one.now.mark)).count() as u64;
         let gone_first = chosen.iter().position(|one| one.to.stood != StoredState::Missing).unwrap_or(chosen.len());
@@ -108,7 +109,7 @@ impl SessionChanges<'_> {
             self.restore_path(one, &kept, &mut done).await;
         }
         let noted = off_thread(move || change_directories(&directories)).await?;
-        // Paths that were directories were not saved before.
+        // Save the paths again, because a path that was a directory could not be saved before.
         self.log.baselines().keep(owner.clone(), rest.iter().map(|one| one.path.clone()).collect()).await?;
         kept.extend(self.saved_states(&owner).await?);
         for one in rest {
@@ -126,14 +127,14 @@ impl SessionChanges<'_> {
         Ok(done)
     }
 
-    /// Returns the content saved for this rewind.
+    /// Returns the states that were saved for this rewind, by path.
     async fn saved_states(&self, owner: &Attribution) -> Result<BTreeMap<PathBuf, MarkedState>, CheckpointError> {
         let trail = self.log.baselines().trail(self.log.session().clone(), owner.step).await?;
         let own = trail.files.into_iter().filter(|touch| touch.task == owner.task);
         Ok(own.map(|touch| (touch.path, touch.before)).collect())
     }
 
-    /// Restores one path, if it still has the saved content.
+    /// Restores one path if it still has the content that was saved.
     async fn restore_path(&self, one: PathRewind, kept: &BTreeMap<PathBuf, MarkedState>, done: &mut FileRewindResult) {
         match self.try_restore(&one, kept).await {
             Ok(()) => done.restored += 1,
@@ -185,8 +186,7 @@ impl SessionChanges<'_> {
         })
     }
 
-    /// Returns the original state, the current state and the authors of each path. Ignores changes made by the rewind
-    /// `own`.
+    /// Plans the changes to all paths and directories. Ignores the changes made by the rewind `own`.
     async fn moves(&self, since: RewindStart, own: Option<u32>) -> Result<Moves, CheckpointError> {
         let mut cannot = Vec::new();
         if let Err(error) = self.record_running_commands().await {
@@ -210,7 +210,7 @@ impl SessionChanges<'_> {
             }
         }
         let mut by_path: BTreeMap<PathBuf, Vec<Touch>> = BTreeMap::new();
-        // A path that a tool examined but did not change is skipped; its next change starts from the content at that time.
+        // Skip paths that a tool examined but did not change. Their next change starts from the content at that time.
         for touch in files.into_iter().filter(|touch| counts(&touch.task) && !touch.by.is_empty()) {
             by_path.entry(touch.path.clone()).or_default().push(touch);
         }
@@ -222,7 +222,8 @@ impl SessionChanges<'_> {
         Ok(Moves { directories: directories.collect(), files: files.collect(), cannot })
     }
 
-    /// Returns the diff from the current to the restored content, if both are text within the size limit.
+    /// Returns the diff from the current to the restored content, with the numbers of added and removed lines. It
+    /// contains lines only if both are text within the size limit.
     async fn diff(&self, one: &PathRewind) -> (FileDiff, u64, u64) {
         let name = self.settings.redactor.redact(&display_path_one_line(&one.path, self.settings)).text.into_owned();
         let kept = match &one.to.stood {
@@ -253,7 +254,7 @@ const IN_BETWEEN: &str = "the file was edited outside aye between two changes of
 edit";
 const UNFINISHED: &str = "aye exited while the file was being changed, so its current content may be yours";
 
-/// Decides how a path is rewound, given its changes, oldest first.
+/// Plans how to rewind a path, given the changes made to it, oldest first.
 fn plan_move(path: PathBuf, touches: &[Touch], now: MarkedState) -> PathRewind {
     let nothing = MarkedState { stood: StoredState::Missing, mark: Vec::new(), why: None };
     let to = touches.first().map_or(nothing, |touch| touch.before.clone());
@@ -261,7 +262,7 @@ fn plan_move(path: PathBuf, touches: &[Touch], now: MarkedState) -> PathRewind {
     PathRewind { path, to, now, what }
 }
 
-/// Decides the action for a path. The policy is not consulted, because it restricts the agent, and a rewind is
+/// Decides what to do with a path. The policy is not consulted, because it restricts the agent, whereas a rewind is
 /// performed by the user.
 fn decide(path: &Path, touches: &[Touch], now: &MarkedState, to: &MarkedState) -> PathAction {
     let ours = |touch: &Touch| touch.by.iter().any(|by| matches!(by, ChangedBy::Tool | ChangedBy::Command));
@@ -297,7 +298,7 @@ fn decide(path: &Path, touches: &[Touch], now: &MarkedState, to: &MarkedState) -
     }
 }
 
-/// Removes created directories that are empty, recreates removed ones, and returns the changes made.
+/// Removes created directories if they are empty, and recreates removed ones. Returns the changes that it made.
 fn change_directories(touched: &[TouchedDirectory]) -> Vec<TouchedDirectory> {
     let mut done = Vec::new();
     let mut made: Vec<_> = touched.iter().filter(|one| one.made).collect();
@@ -318,7 +319,8 @@ fn change_directories(touched: &[TouchedDirectory]) -> Vec<TouchedDirectory> {
     done
 }
 
-/// Returns whether the user chose to overwrite this path. `paths`: in the form in which they were shown.
+/// Returns whether the user chose to overwrite this path. `paths` contains the chosen paths in the form in which they
+/// were shown.
 fn overwrites(paths: &[PathBuf], path: &Path, settings: &ToolSettings) -> bool {
     paths.iter().any(|given| given == path || settings.workspace.join(given) == path)
 }
@@ -339,7 +341,8 @@ impl PathRewind {
     }
 }
 
-/// Returns the diff content of entries that are not regular files.
+/// Returns the text to use for an entry, other than a regular file, in a comparison. Returns `None` if there is no such
+/// text.
 fn describe_non_file(stood: &StoredState) -> Option<Vec<u8>> {
     match stood {
         StoredState::Missing => Some(Vec::new()),
@@ -348,7 +351,7 @@ fn describe_non_file(stood: &StoredState) -> Option<Vec<u8>> {
     }
 }
 
-/// Runs blocking work on a separate thread, so that it does not delay other work.
+/// Runs blocking work on a separate thread, so it does not delay other work.
 async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, CheckpointError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| CheckpointError { message: format!("the rewind ended early: {error}") })

@@ -1,4 +1,4 @@
-//! File changes per task, for the list of rewind points.
+//! Counts the file changes made by each task, for the list of rewind points.
 
 use super::{SessionChanges, log_failure};
 use crate::ports::{ContentId, FileRewind, StoredState, TaskChangeCounts, Touch};
@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Size limit in bytes for counting changed lines.
+/// Maximum file size in bytes for which changed lines are counted.
 const MAX_FILE_BYTES: u64 = 256 << 10;
-/// Time limit for counting lines. Files are always counted.
+/// Time limit for counting lines. Files are counted even after that.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
-/// The first and the last change of a path by a task.
+/// State of a path before a task first changed it and after the task last changed it.
 struct Span {
     before: StoredState,
     before_mark: Vec<u8>,
@@ -46,7 +46,7 @@ impl SessionChanges<'_> {
         told
     }
 
-    /// Counts the added and removed lines, if both contents are available.
+    /// Counts the added and removed lines. Returns `None` if either content is unavailable.
     async fn lines(&self, path: &Path, span: &Span) -> Option<(u64, u64)> {
         let before = match &span.before {
             StoredState::File { content, bytes, .. } if *bytes <= MAX_FILE_BYTES => self.text(*content).await?,
@@ -60,7 +60,7 @@ impl SessionChanges<'_> {
                 if let Some(text) = self.text(id).await {
                     text
                 } else {
-                    // Only overwritten content is stored; the latest is the file itself.
+                    // Only overwritten content is stored. The latest content is in the file itself.
                     let bytes = crate::sys::file::read(path, MAX_FILE_BYTES).ok()?;
                     (blake3::hash(&bytes).as_bytes() == &id.0).then(|| prepare_content(&bytes, self.settings))??
                 }

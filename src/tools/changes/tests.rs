@@ -51,13 +51,13 @@ impl Session {
         session
     }
 
-    /// Simulates a killed process and a resumed session.
+    /// Simulates that the process was killed and the session was resumed.
     fn resumed(self) -> Self {
         let Self { bench, data, runtime, .. } = self;
         Self::over(bench, data, runtime, true)
     }
 
-    /// Returns the tools of another session with the same workspace and data directory.
+    /// Returns the tools of another session that uses the same workspace and data directory.
     fn of_another_session(&self, id: &str) -> Router {
         let snapshots = Arc::new(Snapshots::new(self.data.path()));
         let changes = ChangeLog::new(snapshots.clone(), snapshots.clone(), SessionId::new(id), false);
@@ -279,7 +279,7 @@ fn files_that_the_policy_does_not_allow_reading_have_no_diff() {
     assert!(file(&changed, "a").diff.is_empty());
 }
 
-/// `cargo test --release --lib the_cost_of_listing_changes_is_measured -- --ignored --nocapture`
+/// Run with `cargo test --release --lib the_cost_of_listing_changes_is_measured -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn the_cost_of_listing_changes_is_measured() {
@@ -417,7 +417,7 @@ proptest! {
     }
 }
 
-/// Returns the file names of the changes attributed to a command.
+/// Returns the names of the files whose changes the result attributes to the command.
 fn credited(session: &Session, result: &ToolResult) -> Vec<String> {
     let root = session.bench.path("");
     let name = |path: &std::path::PathBuf| path.strip_prefix(&root).unwrap_or(path).display().to_string();
@@ -503,7 +503,7 @@ async fn run(router: &Router, tool: &str, arguments: Value) {
     assert_eq!(router.run(plan, permit, context()).await.status, ToolStatus::Succeeded, "{tool}");
 }
 
-/// Runs a line as an approved call.
+/// Runs a line through a call that has been approved.
 async fn command(session: &Session, line: &str) -> ToolResult {
     let plan = session.router.plan(call("RunCommand", json!({"command": line}))).await.unwrap();
     let permit = Permit::for_test(plan.actions.clone());

@@ -1,4 +1,4 @@
-//! The files and directories of a root that git does not ignore.
+//! Lists the files and directories below a root, except those that git ignores.
 
 use crate::protocol::{Place, Target, ToolError};
 use crate::tools::blocking::off_thread;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// Lists all files and symlinks below a root that git does not ignore, as relative paths.
+/// Lists every file and symlink below a root that git does not ignore, as paths relative to the root.
 pub(in crate::tools) async fn files(
     settings: &Arc<ToolSettings>,
     root: &Path,
@@ -20,7 +20,7 @@ pub(in crate::tools) async fn files(
     Ok(entries(settings, root, kill).await?.0)
 }
 
-/// Lists the same files, and the directories.
+/// Lists the same files and symlinks as [`files`], and the directories as well.
 pub(in crate::tools) async fn entries(
     settings: &Arc<ToolSettings>,
     root: &Path,

@@ -1,4 +1,5 @@
-//! Manifest of a custom tool. Parsing is strict: if there is an error, it names the line, and the tool is not loaded.
+//! Manifests of custom tools. Parsing is strict: a tool with an invalid manifest is not loaded, and the error states
+//! the line.
 
 use super::program_files::ToolProgram;
 use super::schema::ToolSchema;
@@ -22,7 +23,7 @@ const TIMEOUTS: std::ops::RangeInclusive<u64> = 1..=600;
 
 const SCHEMA_FILE_BYTES: u64 = 64 << 10;
 
-/// Origin of a manifest.
+/// Where a manifest comes from.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     /// Path of the manifest.
@@ -30,16 +31,16 @@ pub(crate) struct Source {
     pub owner: ToolOwner,
 }
 
-/// Owner of a tool.
+/// Owner of a custom tool, along with the hashes at which its files are trusted.
 #[derive(Debug, Clone)]
 pub(crate) enum ToolOwner {
     User,
-    /// A project, with its root and the trusted file hashes by name.
+    /// A project, with its root and the trusted hashes of its files by name.
     Project {
         root: PathBuf,
         hashes: Arc<BTreeMap<String, String>>,
     },
-    /// A plugin, with its folder and the pinned file hashes by name.
+    /// A plugin, with its folder and the pinned hashes of its files by name.
     Plugin {
         name: String,
         root: PathBuf,
@@ -48,7 +49,7 @@ pub(crate) enum ToolOwner {
 }
 
 impl ToolOwner {
-    /// Returns the root of the tool's files, and their hashes; `None` for one of the user's own tools.
+    /// Returns the root of the tool's files along with their hashes, or `None` for one of the user's own tools.
     pub(super) fn reviewed_files(&self) -> Option<(&Path, &BTreeMap<String, String>)> {
         match self {
             Self::User => None,
@@ -57,14 +58,14 @@ impl ToolOwner {
     }
 }
 
-/// A custom tool as described by its manifest.
+/// A custom tool, as described by its manifest.
 pub(crate) struct CustomTool {
     pub name: String,
     pub description: String,
     pub source: Source,
-    /// Hash of the manifest and its schema files.
+    /// Combined hash of the manifest and its schema files.
     pub(super) hash: String,
-    /// Hashes of the individual files.
+    /// Hash of each of these files.
     pub(super) parts: FileHashes,
     pub(super) input: ToolSchema,
     pub(super) body: ToolBody,
@@ -86,7 +87,7 @@ impl fmt::Debug for CustomTool {
     }
 }
 
-/// Error in a manifest.
+/// An error in a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) struct ManifestError {
     pub file: PathBuf,
@@ -163,17 +164,17 @@ enum ToolEffects {
     Changes,
 }
 
-/// Reader of one manifest.
+/// Reads a single manifest.
 struct Reader<'a> {
     text: &'a str,
     source: &'a Source,
-    /// Hasher of all parts of the tool definition.
+    /// Hasher that is fed every part of the tool definition.
     hasher: blake3::Hasher,
     files: Vec<(PathBuf, String)>,
 }
 
 impl CustomTool {
-    /// Parses a manifest and reads its schema files. Reads no other files.
+    /// Parses a manifest and reads the schema files to which it refers, but no other files.
     pub(crate) fn parse(bytes: &[u8], source: Source) -> Result<Self, ManifestError> {
         let whole = |line: Option<usize>, message: String| ManifestError { file: source.file.clone(), line, message };
         let text = std::str::from_utf8(bytes).map_err(|error| {
@@ -194,12 +195,12 @@ impl CustomTool {
         Ok(Self { name, description, source, hash, parts, input, body })
     }
 
-    /// Returns whether the files next to the manifest belong to the tool, and not to a project.
+    /// Returns whether the files next to the manifest belong to the tool rather than to a project.
     pub(super) fn owns_directory(&self) -> bool {
         !matches!(self.source.owner, ToolOwner::Project { .. })
     }
 
-    /// Returns the command of the manifest as a line; `None` for a sequence of tools.
+    /// Returns the manifest's command as a command line, or `None` if the tool is a sequence of tools.
     pub(crate) fn command_line(&self) -> Option<String> {
         match &self.body {
             ToolBody::Program(program) => Some(crate::policy::line(&program.command)),
@@ -288,7 +289,7 @@ impl Reader<'_> {
         made.map(Some).map_err(|why| self.error(&span, format!("`{key}` is not a valid schema: {why}")))
     }
 
-    /// Reads a schema file. It must be in the directory of the manifest, so that project trust covers it.
+    /// Reads a schema file. It must be in or below the manifest's directory, so that trusting the project includes it.
     fn file(&mut self, name: &str) -> Result<Value, String> {
         let directory = self.source.file.parent().unwrap_or(Path::new("/"));
         let real = directory.join(name).canonicalize().map_err(|error| format!("`{name}`: {error}"))?;
@@ -433,7 +434,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the step index in a name such as `steps[0].output`.
+/// Returns the step index from a name such as `steps[0].output`.
 pub(super) fn step_index(name: &str) -> Option<usize> {
     name.strip_prefix("steps[")?.strip_suffix("].output")?.parse().ok()
 }

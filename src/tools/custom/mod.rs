@@ -1,5 +1,5 @@
-//! Custom tools, defined in the manifests of the user or of a trusted project: a program with a JSON Schema, or a
-//! sequence of tools.
+//! Custom tools. A manifest, which belongs to the user, a trusted project or a plugin, defines a tool as either a
+//! program with a JSON Schema or a sequence of other tools.
 
 mod manifest;
 pub(in crate::tools) mod pipeline;

@@ -1,5 +1,6 @@
-//! Custom tools with several steps. A call is judged by the actions of all its steps, so that no step gets more
-//! permissions than it has on its own. The actions of each step must therefore be known before the first one runs.
+//! Custom tools with several steps. A call is checked against the policy with the actions of all its steps, so no step
+//! is granted more than it would be in a call of its own. The actions of every step must therefore be known before the
+//! first step runs.
 
 use super::manifest::{CustomTool, Step, ToolBody, for_each_text, step_index};
 use super::template::{TemplatePart, pieces, to_word};
@@ -17,15 +18,15 @@ use crate::tools::tool::{Payload, SharedTool};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Tool of a step, or the reason why the tool cannot be used as a step.
+/// A step's tool, or the reason why it cannot be used as a step.
 pub(super) type StepTool = Result<SharedTool, ToolError>;
 
 struct PipelineStep {
     tool: SharedTool,
-    /// Name in the call, which may imply stricter limits.
+    /// Name by which the step calls the tool. Stricter limits may apply to an alias.
     called: String,
     payload: Payload,
-    /// Whether the input of the step contains the output of earlier steps.
+    /// Whether the step's input contains output of earlier steps.
     takes: bool,
 }
 
@@ -35,14 +36,15 @@ struct Work {
     steps: Vec<PipelineStep>,
 }
 
-/// Returns the strongest capability that any step needs.
+/// Returns `Shell.Exec` if any of the steps needs it, and otherwise the first step's capability.
 pub(super) fn capability(steps: &[Step]) -> &'static str {
     let of = |step: &Step| find_built_in(&step.tool).map_or("Shell.Exec", |tool| tool.capability());
     let all: Vec<&'static str> = steps.iter().map(of).collect();
     if all.contains(&"Shell.Exec") { "Shell.Exec" } else { all.first().copied().unwrap_or("Shell.Exec") }
 }
 
-/// Builds the arguments of a step: fills in the arguments of the call and marks the positions of step outputs.
+/// Builds a step's arguments: fills in the arguments of the call and marks where the output of other steps is to be
+/// inserted.
 fn step_arguments(step: &Step, given: &Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
     let mut made = Map::new();
     for (name, value) in &step.arguments {
@@ -53,8 +55,8 @@ fn step_arguments(step: &Step, given: &Map<String, Value>) -> Result<Map<String,
     Ok(made)
 }
 
-/// Fills in the placeholders of a value. A string that consists of one placeholder becomes the value itself, or is
-/// dropped if the argument was not given.
+/// Fills in the placeholders in a value. A string that consists of a single placeholder becomes the value of that
+/// argument, or is dropped if the argument was not given.
 fn fill_value(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>, ToolError> {
     Ok(match value {
         Value::String(text) => {
@@ -98,7 +100,7 @@ fn fill_value(value: &Value, given: &Map<String, Value>) -> Result<Option<Value>
     })
 }
 
-/// Returns the tool of a step, if the tool may be used as a step.
+/// Returns a step's tool, or an error if the tool cannot be used as a step.
 pub(super) fn resolve_step_tool(
     step: &Step,
     all: &[Arc<CustomTool>],
@@ -125,7 +127,7 @@ pub(super) fn resolve_step_tool(
     Ok(tool)
 }
 
-/// Returns whether a value contains the output of another step.
+/// Returns whether a value is to contain the output of another step.
 fn needs_step_output(value: &Value) -> bool {
     let mut found = false;
     for_each_text(value, &mut |text| {
@@ -200,12 +202,12 @@ pub(super) fn draft(
     })
 }
 
-/// Returns whether the payload is a chain of steps, each of which gets the complete output of the previous one.
+/// Returns whether the payload is a sequence of steps, which needs the complete output of each step.
 pub(in crate::tools) fn is_chain(payload: &Payload) -> bool {
     payload.is::<Work>()
 }
 
-/// Runs the steps in order and stops at the first failure.
+/// Runs the steps in order, stopping at the first failure.
 pub(super) async fn run(payload: Payload, settings: Arc<ToolSettings>, context: RunContext) -> CallResult {
     let Ok(work) = payload.downcast::<Work>() else {
         let message = "the plan belongs to another router; plan the call again";
@@ -245,7 +247,7 @@ pub(super) async fn run(payload: Payload, settings: Arc<ToolSettings>, context: 
                 };
                 let message = format!("step {} of {}, {name}: {} ({done})", at + 1, work.name, failed.error.message);
                 let mut failed = ToolFailure { error: ToolError::new(failed.error.code, message), ..failed };
-                // The changes of earlier steps are kept.
+                // The result includes the changes of earlier steps.
                 failed.changed = combine_proposals(whole.changed, failed.changed);
                 whole.artifacts.append(&mut failed.artifacts);
                 failed.artifacts = whole.artifacts;
@@ -257,7 +259,7 @@ pub(super) async fn run(payload: Payload, settings: Arc<ToolSettings>, context: 
     Ok(whole)
 }
 
-/// Combines the changes of two steps.
+/// Combines the changes made by two steps.
 pub(super) fn combine_proposals(first: Option<Box<Proposal>>, second: Option<Box<Proposal>>) -> Option<Box<Proposal>> {
     let (mut whole, second) = match (first, second) {
         (Some(first), Some(second)) => (first, second),
@@ -272,7 +274,8 @@ pub(super) fn combine_proposals(first: Option<Box<Proposal>>, second: Option<Box
     Some(whole)
 }
 
-/// Inserts the outputs into an input in one pass, so that no output is read as a mark.
+/// Replaces the marks in an input with step outputs. Does so in a single pass, so text in an output is never mistaken
+/// for a mark.
 fn with_outputs(input: &str, outputs: &[String]) -> String {
     let Ok(mut value) = serde_json::from_str::<Value>(input) else { return input.to_owned() };
     insert_outputs(&mut value, outputs);

@@ -1,4 +1,4 @@
-//! Custom tools in a toolset. Their programs are sandboxed, timed and stopped like any other command.
+//! Custom tools as part of a toolset. Their programs are sandboxed, limited in time and stopped like any other command.
 
 use super::manifest::{CustomTool, ToolBody, ToolOwner};
 use super::pipeline::{self, StepTool};
@@ -23,14 +23,15 @@ use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A custom tool in a toolset, with the tools of its steps.
+/// A custom tool in a toolset, together with the tools that its steps use.
 pub(in crate::tools) struct BoundTool {
     tool: Arc<CustomTool>,
     steps: Vec<StepTool>,
 }
 
 impl BoundTool {
-    /// Binds a tool to the tools of its steps. A tool that cannot be a step is reported when the custom tool is called.
+    /// Binds a tool to the tools that its steps use. If one of them cannot be a step, the error is reported when the
+    /// custom tool is called.
     pub(in crate::tools) fn new(
         tool: Arc<CustomTool>,
         all: &[Arc<CustomTool>],
@@ -44,7 +45,8 @@ impl BoundTool {
         Self { tool, steps }
     }
 
-    /// Binds a tool before the tools of the steps are known. Only a program can then be called.
+    /// Binds a tool before the tools that its steps use are known. Until they are, only a tool that runs a program can
+    /// be called.
     pub(in crate::tools) fn without_steps(tool: Arc<CustomTool>) -> Self {
         Self { tool, steps: Vec::new() }
     }
@@ -70,8 +72,8 @@ impl AnyTool for BoundTool {
         &self.tool.description
     }
 
-    /// Returns false: a redaction marker can be restored only when a file is written, and the files of this tool are
-    /// unknown.
+    /// Returns `false`. A redaction marker can be restored only when it is written to a known file, and which files
+    /// this tool writes is unknown.
     fn restores(&self) -> bool {
         false
     }
@@ -163,7 +165,7 @@ impl AnyTool for BoundTool {
     }
 }
 
-/// Command line of a call, and its input.
+/// Command line of a call, its input on stdin, and the hashes of the files that it runs.
 struct ProgramCommand {
     words: Vec<String>,
     input: Option<String>,
@@ -197,7 +199,7 @@ impl CustomTool {
     ///
     /// # Errors
     ///
-    /// Returns an error that names the mismatch and the fix if the arguments do not match the schema.
+    /// If the arguments do not match the schema, the error states the mismatch and how to fix it.
     pub(super) fn check_arguments(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
         let value = Value::Object(arguments);
         self.input
@@ -229,7 +231,7 @@ impl CustomTool {
         Ok(ProgramCommand { words: filled.collect::<Result<_, _>>().map_err(invalid)?, input: None, print })
     }
 
-    /// Returns the origin of the tool for the approval prompt.
+    /// Describes the tool's origin for the approval prompt.
     pub(super) fn origin(&self, settings: &ToolSettings) -> String {
         let file = self.source.file.strip_prefix(&settings.workspace).unwrap_or(&self.source.file).display();
         match &self.source.owner {
@@ -240,7 +242,7 @@ impl CustomTool {
     }
 }
 
-/// Returns the function that builds the result of a finished run.
+/// Returns the function that builds the result once the program has finished.
 fn answer(name: &str, program: &ToolProgram) -> Answer {
     let (name, timeout) = (name.to_owned(), program.timeout_seconds);
     let (json, schema) = (program.json, program.output.clone());

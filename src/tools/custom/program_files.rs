@@ -1,4 +1,4 @@
-//! Program of a custom tool, and the files that it runs.
+//! Finds the program of a custom tool and the files that it runs.
 
 use crate::policy::{line, run_files};
 use crate::sys::opener::on_path;
@@ -7,14 +7,14 @@ use crate::tools::shell::file_hashes::{FileHashes, hash_file};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A program found on this system, with its command line and its files.
+/// A program found on this system, with its command line and the hashes of its files.
 pub(super) struct ResolvedProgram {
     pub words: Vec<String>,
     pub print: FileHashes,
 }
 
 impl ToolProgram {
-    /// Resolves every file that the command names to its real path.
+    /// Resolves every file that the command refers to by path to its real path.
     pub(super) fn find(&self, workspace: &Path) -> Result<ResolvedProgram, String> {
         let (mut words, mut files) = (Vec::new(), Vec::new());
         for (at, word) in self.command.iter().enumerate() {
@@ -37,7 +37,8 @@ impl ToolProgram {
             let hash = hash_file(&found).map_err(|error| format!("cannot read `{word}`: {error}"))?;
             files.push((found, hash));
         }
-        // Scripts given to an interpreter in any form; it starts in the workspace.
+        // Scripts passed to an interpreter in any form. Their paths are relative to the workspace, where the program
+        // starts.
         for word in run_files(&line(&words)) {
             let Ok(found) = workspace.join(&word).canonicalize() else { continue };
             if found.is_file() && files.iter().all(|(known, _)| *known != found) {
@@ -48,24 +49,25 @@ impl ToolProgram {
         Ok(ResolvedProgram { words, print: FileHashes::new(files) })
     }
 
-    /// Resolves a path relative to the manifest. A tool of a project can also name files below the project root.
+    /// Resolves a path relative to the manifest's directory or, failing that, relative to the root of the project or
+    /// plugin.
     fn resolve(&self, word: &str) -> Option<PathBuf> {
         let places = std::iter::once(&self.directory).chain(&self.root);
         let found = places.filter_map(|place| place.join(word).canonicalize().ok()).find(|found| found.is_file());
-        // The files of a project tool must be in the project, unless they are named by absolute path.
+        // The files of a project or plugin must be inside it, unless they are named by absolute path.
         found.filter(|found| self.root.as_ref().is_none_or(|root| found.starts_with(root) || Path::new(word).is_absolute()))
     }
 }
 
 pub(super) struct ToolProgram {
     pub command: Vec<String>,
-    /// Directory of the manifest, to which paths in `command` are relative.
+    /// Directory that contains the manifest. Paths in `command` are relative to it.
     pub directory: PathBuf,
-    /// Root of the project that contains the tool.
+    /// Root of the project or plugin that contains the tool, or `None` for one of the user's own tools.
     pub root: Option<PathBuf>,
     pub by_words: bool,
     pub timeout_seconds: u64,
-    /// Whether the program prints JSON.
+    /// Whether the program prints its output as JSON.
     pub json: bool,
     pub output: Option<Arc<ToolSchema>>,
     pub reads_only: bool,

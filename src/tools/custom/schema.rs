@@ -1,23 +1,23 @@
-//! JSON Schema validation, with short error messages.
+//! Validates values against JSON Schemas and produces short error messages.
 
 use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use serde_json::{Value, json};
 use std::error::Error;
 
-/// Size limit in bytes. The schema is part of every request.
+/// Maximum schema size in bytes, limited because the schema is part of every request.
 const MAX_BYTES: usize = 64 << 10;
 const PLACE: &str = "aye:///schema";
-/// Maximum number of reported errors.
+/// Maximum number of errors to report.
 const MAX_ERRORS: usize = 3;
 
-/// A compiled JSON Schema without external references.
+/// A compiled JSON Schema that has no external references.
 pub(crate) struct ToolSchema {
     value: Value,
     compiled: Schemas,
     index: SchemaIndex,
 }
 
-/// Loader that refuses every external `$ref`: no document is fetched and no file is opened.
+/// Loader that refuses every external `$ref`, so no document is fetched and no file is opened.
 struct DenyRefs;
 
 impl UrlLoader for DenyRefs {
@@ -45,21 +45,23 @@ impl ToolSchema {
         &self.value
     }
 
-    /// Checks the arguments or the output of a tool.
+    /// Checks a tool's arguments or its output.
     ///
     /// # Errors
     ///
-    /// Returns an error that describes each mismatch and names its field if the value does not match.
+    /// If the value does not match, the error describes each mismatch along with the field in which it occurs.
     pub(in crate::tools) fn check(&self, value: &Value) -> Result<(), String> {
         self.mismatches(value, "is not an argument of this tool")
     }
 
-    /// Checks a response from the model, with the same errors as `check`.
+    /// Checks a response from the model. Returns the same errors as [`ToolSchema::check`], except that the text about
+    /// unexpected fields differs.
     pub(crate) fn check_response(&self, value: &Value) -> Result<(), String> {
         self.mismatches(value, "is not in the schema")
     }
 
-    /// Returns the mismatches as one message. `additional`: the error for a field that the schema excludes.
+    /// Returns the mismatches as a single message. `additional` is the error text for a field that the schema does not
+    /// allow.
     fn mismatches(&self, value: &Value, additional: &str) -> Result<(), String> {
         self.compiled.validate(value, self.index).map_err(|error| {
             let mut told = Vec::new();
@@ -73,7 +75,7 @@ impl ToolSchema {
     }
 }
 
-/// Collects the leaves of the error tree. Inner nodes only state that there are errors below them.
+/// Collects the leaves of the error tree. Its inner nodes state nothing but that there are errors below them.
 fn collect(error: &ValidationError<'_, '_>, additional: &str, told: &mut Vec<String>) {
     if error.causes.is_empty() {
         let at = error.instance_location.to_string();
@@ -92,7 +94,7 @@ fn collect(error: &ValidationError<'_, '_>, additional: &str, told: &mut Vec<Str
     error.causes.iter().for_each(|cause| collect(cause, additional, told));
 }
 
-/// Returns the JSON Schema of manifests, for editors.
+/// Returns the JSON Schema for manifests, which editors can use.
 pub(crate) fn manifest_schema() -> Value {
     let text = json!({"type": "string"});
     let schema = json!({"type": "object", "description": "A JSON Schema without external references."});
@@ -128,5 +130,5 @@ pub(crate) fn manifest_schema() -> Value {
     })
 }
 
-/// Maximum number of steps; a longer sequence should be a program.
+/// Maximum number of steps. Anything longer should be a program.
 pub(super) const MAX_STEPS: usize = 16;

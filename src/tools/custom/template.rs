@@ -1,16 +1,16 @@
-//! `{placeholders}` in command-line arguments and strings, and their values.
+//! Templates: `{placeholders}` in command-line arguments and other strings, and the values that replace them.
 
 use serde_json::Value;
 
-/// A piece of a template.
+/// Part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TemplatePart<'a> {
     Text(&'a str),
-    /// The name between the braces: `{name}`, `{input.name}` or `{steps[0].output}`.
+    /// A placeholder, as the name between the braces: `{name}`, `{input.name}` or `{steps[0].output}`.
     Named(&'a str),
 }
 
-/// Splits a template. Other text in braces is literal.
+/// Splits a template into parts. Braces around anything but a name are literal text.
 pub(super) fn pieces(text: &str) -> Vec<TemplatePart<'_>> {
     let named = |inner: &str| {
         !inner.is_empty()
@@ -36,7 +36,7 @@ pub(super) fn pieces(text: &str) -> Vec<TemplatePart<'_>> {
     found
 }
 
-/// Returns a scalar value as one argument; `None` for other values.
+/// Converts a scalar value to a command-line argument. Returns `None` for any other value.
 pub(super) fn to_word(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -45,7 +45,8 @@ pub(super) fn to_word(value: &Value) -> Option<String> {
     }
 }
 
-/// Fills in a command-line argument; `None` if it consists of a placeholder whose argument was not given.
+/// Fills in a command-line argument. Returns `Ok(None)` if it contains a placeholder for an argument that was not
+/// given.
 pub(super) fn fill_word(template: &str, arguments: &serde_json::Map<String, Value>) -> Result<Option<String>, String> {
     let mut whole = String::new();
     for piece in pieces(template) {
@@ -65,7 +66,7 @@ pub(super) fn fill_word(template: &str, arguments: &serde_json::Map<String, Valu
         if value.contains('\0') {
             return Err(format!("`{name}` contains a NUL byte and cannot be a command-line argument"));
         }
-        // A program would read it as an option.
+        // The program would interpret the value as an option.
         if whole.is_empty() && value.starts_with('-') {
             return Err(format!("`{name}` starts with `-`, so the program would read it as an option"));
         }

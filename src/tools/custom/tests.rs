@@ -16,7 +16,7 @@ fn wrong(text: &str) -> String {
     parsed(text).map(|tool| format!("{tool:?}")).unwrap_err().to_string()
 }
 
-/// Creates a bench with these manifests and their programs.
+/// Creates a bench that contains these manifests and the programs that they run.
 fn bench(manifests: &[(&str, &str)], programs: &[(&str, &str)]) -> Bench {
     let mut bench = Bench::new();
     let directory = bench.root.join("tools");
@@ -132,7 +132,7 @@ fn argv_arguments_are_single_words_whatever_they_contain() {
     let bench = bench(&[("s.toml", manifest)], &[("show", program)]);
     let text = "a b'; touch x; $(touch x) `touch x` \n{count} {name}";
     assert_eq!(bench.output("show", json!({"name": text, "count": 3, "flag": true})), format!("<--name={text}><3><true>"));
-    // A missing argument leaves no word, and none becomes an option.
+    // A missing argument leaves no word, and no argument becomes an option.
     assert_eq!(bench.output("show", json!({"count": 3})), "<3>");
     let (_, message) = bench.error("show", json!({"count": -3}));
     assert!(message.contains("read it as an option"), "{message}");

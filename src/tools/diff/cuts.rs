@@ -1,4 +1,4 @@
-//! Hunks of a diff as separate parts, each of which can be applied, left out or edited.
+//! Splits a diff into hunks that can be applied, omitted or edited separately.
 
 use crate::protocol::HunkChoice;
 use crate::tools::document::line_breaks::{Breaks, display_lines, only_cr};
@@ -7,21 +7,21 @@ use crate::tools::settings::ToolSettings;
 use similar::{DiffOp, DiffTag};
 use std::ops::Range;
 
-/// Number of lines above a hunk searched for its enclosing definition.
+/// Number of lines above a hunk that are searched for the enclosing definition.
 const LINES_ABOVE: usize = 400;
-/// Maximum length of a name in characters.
+/// Maximum number of characters in a definition's name.
 const NAME: usize = 40;
 
-/// Ranges of replaced and of new lines in a hunk, counted from 0 and without context.
+/// Ranges of the replaced and the new lines of a hunk (0-based), without context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct HunkLines {
     pub old: Range<usize>,
     pub new: Range<usize>,
-    /// Name of the enclosing definition.
+    /// Name of the definition that encloses the hunk.
     pub name: Option<String>,
 }
 
-/// Converts the groups of a unified diff into hunks.
+/// Converts the change groups of a unified diff to hunks.
 pub(super) fn cuts(groups: &[Vec<DiffOp>], old: &[&str], new: &[&str]) -> Vec<HunkLines> {
     let cut = |group: &Vec<DiffOp>| {
         let mut changes = group.iter().filter(|op| op.tag() != DiffTag::Equal);
@@ -34,7 +34,8 @@ pub(super) fn cuts(groups: &[Vec<DiffOp>], old: &[&str], new: &[&str]) -> Vec<Hu
     groups.iter().filter_map(cut).collect()
 }
 
-/// Returns the name of the definition on the first changed line, or on the nearest less indented line above.
+/// Returns the name of the definition on the first changed line or, failing that, on the nearest less indented line
+/// above.
 fn name(old: &[&str], old_lines: &Range<usize>, new: &[&str], new_lines: &Range<usize>) -> Option<String> {
     let mut own = old[old_lines.clone()].first().into_iter().chain(new[new_lines.clone()].first());
     if let Some(name) = own.find_map(|line| definition_name(line)) {
@@ -54,8 +55,8 @@ fn name(old: &[&str], old_lines: &Range<usize>, new: &[&str], new_lines: &Range<
     None
 }
 
-/// Extracts the name of a definition: `greet()` from `pub fn greet(name: &str) {`, `Token` from `struct Token<'a> {`,
-/// `Notes` from `## Notes`.
+/// Extracts the name of a definition, such as `greet()` from `pub fn greet(name: &str) {`, `Token` from `struct
+/// Token<'a> {`, or `Notes` from `## Notes`.
 fn definition_name(line: &str) -> Option<String> {
     const BEFORE: &[&str] = &[
         "pub",
@@ -129,15 +130,15 @@ fn shorten_name(name: &str) -> String {
     }
 }
 
-/// One side of a diff: its text, and the positions of the shown lines.
+/// One side of a diff: its original text, and where the displayed lines are in it.
 struct SideText<'a> {
     text: &'a str,
-    /// Byte offsets of the starts of the shown lines, and the end of the last one.
+    /// Byte offsets at which the displayed lines start, followed by the end of the last one.
     starts: Vec<usize>,
 }
 
 impl<'a> SideText<'a> {
-    /// Maps the shown lines to the text; `None` if the mapping is ambiguous.
+    /// Maps the displayed lines to the original text. Returns `None` if the mapping is ambiguous.
     fn map(text: &'a str, settings: &ToolSettings) -> Option<Self> {
         let plain_text = super::prepare_text(text, settings);
         let plain = lines(&plain_text);
@@ -179,7 +180,7 @@ fn lines(text: &str) -> usize {
     text.split_inclusive('\n').count()
 }
 
-/// Returns the reason why the hunks of a change cannot be applied separately; `None` if they can.
+/// Returns the reason why a change's hunks cannot be applied separately, or `None` if they can.
 pub(in crate::tools) fn indivisible_reason(old: &str, new: &str, settings: &ToolSettings) -> Option<&'static str> {
     if SideText::map(old, settings).is_none() || SideText::map(new, settings).is_none() {
         return Some("a redacted secret in the file spans several lines");
@@ -190,8 +191,9 @@ pub(in crate::tools) fn indivisible_reason(old: &str, new: &str, settings: &Tool
     }
 }
 
-/// Builds the text with the chosen hunks. All other bytes are unchanged. Edited lines get the line endings of the lines
-/// that they replace or follow. `restored`: restores secrets in edited lines.
+/// Returns the text with the chosen hunks applied and all other bytes unchanged, or `None` if the hunks do not match
+/// the text. Edited lines receive the line endings of the lines that they replace or follow. `restored` restores the
+/// secrets in edited lines.
 pub(in crate::tools) fn with_choices<E>(
     (old_text, new_text): (&str, &str),
     cuts: &[HunkLines],
@@ -219,7 +221,7 @@ pub(in crate::tools) fn with_choices<E>(
                 if cut.old.end < old.count() && !written.is_empty() && !written.ends_with('\n') {
                     written.push('\n');
                 }
-                // Without any LF nearby, all lines end like those of the file.
+                // The file uses only lone CR, so edited lines end with CR too.
                 if only_cr(old_text) {
                     text.push_str(&written.replace('\n', "\r"));
                     at = cut.old.end;

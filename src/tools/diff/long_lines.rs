@@ -1,15 +1,15 @@
-//! Shortening of very long lines in a diff to their changed part.
+//! Shortens very long lines in a diff to the part that changed.
 
 use crate::protocol::{DiffLine, DiffSide, cut_position_after, cut_position_before};
 
-/// Line length in bytes above which a line is cut.
+/// Line length in bytes above which a line is shortened.
 const MAX_BYTES: usize = 4_000;
-/// Number of bytes shown before and after the changed part of a line.
+/// Number of bytes to show before and after the changed part of a line.
 const AROUND_BYTES: usize = 200;
-/// Maximum number of bytes shown of the changed part of a line.
+/// Maximum number of bytes to show of the changed part itself.
 const CHANGED_BYTES: usize = 1_500;
 
-/// Shortens the long lines of a hunk. A shortened line shows the number of omitted bytes.
+/// Shortens the long lines in a hunk. A shortened line states how many bytes were omitted.
 pub(super) fn shorten(lines: &mut [DiffLine]) {
     if !lines.iter().any(is_long) {
         return;
@@ -43,7 +43,7 @@ fn is_long(line: &DiffLine) -> bool {
     line.text.len() >= MAX_BYTES
 }
 
-/// Removes most of the text that a line shares with its counterpart.
+/// Removes most of the text that a line has in common with its counterpart.
 fn cut(text: &str, other: &str) -> String {
     let same = |left: &mut dyn Iterator<Item = u8>, right: &mut dyn Iterator<Item = u8>| {
         left.zip(right).take_while(|(left, right)| left == right).count()

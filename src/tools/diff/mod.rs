@@ -1,4 +1,4 @@
-//! Diffs of files for display: redacted, and with file names as in git.
+//! Computes file diffs for display, redacted and with file names in git's format.
 
 pub(in crate::tools) mod cuts;
 mod long_lines;
@@ -13,40 +13,40 @@ use long_lines::shorten;
 use similar::{DiffOp, DiffTag, TextDiff};
 use std::time::Duration;
 
-/// Time limit for finding the smallest diff. After it, the diff is longer but still correct.
+/// Time limit for finding the smallest diff. Once it is exceeded, the diff is longer than necessary but still correct.
 const DIFF_LIMIT: Duration = Duration::from_millis(500);
 
 /// Number of context lines.
 const AROUND: usize = 3;
 
-/// Prepares text for a diff: LF endings (even for lone CR), and redaction of the whole text, so that no single line of
-/// a key is shown.
+/// Prepares text for a diff: converts line endings, including lone CRs, to LF, and redacts the text as a whole, so not
+/// even a single line of a multi-line key is shown.
 pub(in crate::tools) fn prepare_text(text: &str, settings: &ToolSettings) -> String {
     settings.redactor.hide(&display_lines(text)).into_owned()
 }
 
-/// Prepares file content for a diff; `None` if it is not text.
+/// Prepares file content for a diff. Returns `None` if it is not text.
 pub(in crate::tools) fn prepare_content(content: &[u8], settings: &ToolSettings) -> Option<String> {
     Document::decode(content).ok().map(|document| prepare_text(&document.text, settings))
 }
 
-/// The lines in which two versions differ.
+/// The lines that differ between two versions.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct LineDiff {
-    /// Empty if there are no changes.
+    /// Hunks of the diff; empty if there are no changes.
     pub hunks: Vec<DiffHunk>,
     pub added: usize,
     pub removed: usize,
-    /// The changed lines of each hunk.
+    /// Ranges of the changed lines in each hunk.
     pub cuts: Vec<HunkLines>,
 }
 
-/// Returns the lines in which two versions differ, without shortening them.
+/// Returns the lines that differ between two versions, without shortening them.
 pub(crate) fn line_hunks(old: &str, new: &str) -> Vec<DiffHunk> {
     compare_lines(old, new).hunks
 }
 
-/// Compares two versions line by line. Very long lines are shortened to their changed part.
+/// Compares two versions line by line. Very long lines are shortened to the part that changed.
 pub(in crate::tools) fn compare(old: &str, new: &str) -> LineDiff {
     let mut diff = compare_lines(old, new);
     for hunk in &mut diff.hunks {
@@ -70,7 +70,7 @@ fn compare_lines(old: &str, new: &str) -> LineDiff {
     LineDiff { added: count(DiffSide::Added), removed: count(DiffSide::Removed), hunks, cuts }
 }
 
-/// Converts a group of neighbouring changes, with context, into a hunk.
+/// Converts a group of adjacent changes and the context around them to a hunk.
 fn hunk(group: &[DiffOp], old: &[&str], new: &[&str]) -> Option<DiffHunk> {
     let (first, last) = (group.first()?, group.last()?);
     let range = |start: usize, end: usize| (start + usize::from(end > start), end - start);
@@ -95,8 +95,8 @@ fn diff_line(side: DiffSide, line: &str) -> DiffLine {
     DiffLine { side, text: text.to_owned(), has_newline }
 }
 
-/// Returns the diff between the earlier and the current content of a path, its mode if that changed, and the numbers of
-/// added and removed lines.
+/// Returns the diff between the earlier and the current content of a path, including the mode if it changed, and the
+/// numbers of added and removed lines.
 pub(in crate::tools) fn path_diff(
     name: &str,
     (before, old): (&StoredState, &str),
@@ -109,7 +109,7 @@ pub(in crate::tools) fn path_diff(
     (head(name, before, now).with_hunks(&side(before, 'a'), &side(now, 'b'), hunks), added, removed)
 }
 
-/// Returns the head of a diff: the name, and the mode if it changed.
+/// Returns the head of a diff: the file name and, if it changed, the mode.
 pub(in crate::tools) fn head(name: &str, before: &StoredState, now: &StoredState) -> FileDiff {
     let file = FileDiff::with_title(name, name);
     match (before, now) {

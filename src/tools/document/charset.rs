@@ -1,4 +1,4 @@
-//! Detection of a text's encoding: its own declaration, then UTF-8, then the user's locale, then Latin-1.
+//! Detects a text's encoding by its own declaration, then by trying UTF-8, then the user's locale, and finally Latin-1.
 
 use super::content::{Form, NotText};
 use crate::policy::redact::Redactor;
@@ -9,24 +9,24 @@ use memchr::memrchr;
 use std::io::{self, Cursor, Read};
 use std::ops::Range;
 
-/// Number of bytes used to detect the encoding of a file that is larger than `HELD_BYTES` or the limit for whole files.
+/// Number of bytes from which the encoding is detected if a file exceeds `HELD_BYTES` or the limit on whole files.
 pub(in crate::tools) const SNIFFED_BYTES: u64 = 64 * 1024;
-/// Maximum number of bytes of a file held in memory, regardless of the policy.
+/// Maximum number of bytes of a file to load into memory, whatever the policy allows.
 pub(in crate::tools) const HELD_BYTES: u64 = 64 * 1024 * 1024;
-/// Number of bytes decoded at once.
+/// Number of bytes to decode at a time.
 pub(in crate::tools) const CHUNK_BYTES: usize = 64 * 1024;
-/// Maximum length of a character run that often occurs in text by chance.
+/// Maximum length of a run of characters that often occurs in text by chance.
 const SHORT_RUN: usize = 4;
 
-/// Encodings that a tool tries.
+/// Which encodings a tool tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum ReadAs {
     Detected,
-    /// UTF-8, with replacement characters for invalid bytes.
+    /// UTF-8, with invalid bytes shown as replacement characters.
     Utf8,
 }
 
-/// C library names that differ from web names.
+/// Names that the C library uses for encodings, with the corresponding names in the web's Encoding Standard.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("eucjp", "euc-jp"),
     ("euckr", "euc-kr"),
@@ -58,7 +58,7 @@ fn find(label: &str) -> Option<&'static Encoding> {
     })
 }
 
-/// Detects the encoding of text that starts with `sample`. `charset`: the encoding of the locale.
+/// Detects the encoding of text that starts with `sample`. `charset` is the locale's encoding.
 pub(in crate::tools) fn detect(sample: &[u8], charset: Option<&str>, read_as: ReadAs) -> Result<&'static Encoding, NotText> {
     let form = Form::detect(sample)?;
     match (form, read_as) {
@@ -74,8 +74,8 @@ pub(in crate::tools) fn detect(sample: &[u8], charset: Option<&str>, read_as: Re
     }
 }
 
-/// Returns whether text decoded from `encoding` exposes a secret that the redactor finds only in the bytes: two of its
-/// characters became one, or NUL bytes separate them.
+/// Returns whether decoding from `encoding` exposes a secret that the redactor would find only in the raw bytes,
+/// because two of its characters were merged into one or NUL bytes separate them.
 pub(in crate::tools) fn exposes_secret(text: &str, encoding: &'static Encoding, redactor: &Redactor) -> bool {
     let is_secret = |text: &str| redactor.holds_secret(text);
     if text.contains('\0') && is_secret(&text.replace('\0', "")) {
@@ -98,14 +98,14 @@ pub(in crate::tools) fn exposes_secret(text: &str, encoding: &'static Encoding, 
     is_secret(&String::from_utf8_lossy(&bytes))
 }
 
-/// Decodes the next piece of text; an empty piece marks the end.
+/// Decodes the next chunk of text. An empty chunk marks the end.
 pub(in crate::tools) fn decode(decoder: &mut Decoder, bytes: &[u8]) -> String {
     let mut decoded = String::with_capacity(decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(CHUNK_BYTES * 3));
     let _ = decoder.decode_to_string(bytes, &mut decoded, bytes.is_empty());
     decoded
 }
 
-/// A reader that converts text from another encoding to UTF-8.
+/// Reader that converts text from another encoding to UTF-8.
 pub(in crate::tools) struct DecodingReader<R> {
     from: R,
     decoder: Decoder,

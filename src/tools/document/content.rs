@@ -1,10 +1,10 @@
-//! Decoding of files to text, and encoding that restores the same bytes.
+//! Decodes files to text and encodes the text in a way that restores the original bytes.
 
 use crate::sys::file::Fingerprint;
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 const UTF_8_BOM: &[u8] = &[0xEF, 0xBB, 0xBF];
-/// Number of bytes searched for a NUL byte, which text does not contain.
+/// Number of bytes that are searched for a NUL byte, which text does not contain.
 const SNIFFED_BYTES: usize = 8 * 1024;
 
 /// Encoding of a text file.
@@ -14,11 +14,11 @@ pub(in crate::tools) enum Form {
     Utf8Bom,
     Utf16Le,
     Utf16Be,
-    /// Bytes above 127 that are not UTF-8. Read as Latin-1, in which every byte is a character.
+    /// Text with bytes above 127 that is not valid UTF-8. It is read as Latin-1, in which every byte is a character.
     Latin1,
 }
 
-/// Text and its encoding, with the line endings of the file.
+/// Text along with its encoding. The line endings are those of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct Document {
     pub text: String,
@@ -28,7 +28,7 @@ pub(in crate::tools) struct Document {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum NotText {
     Binary,
-    /// The content claims to be UTF-16 but is not, so that an edit would damage it.
+    /// The content has a BOM but is not valid in the encoding that the BOM indicates, so an edit would damage it.
     Malformed,
 }
 
@@ -43,7 +43,7 @@ impl Form {
         }
     }
 
-    /// Detects the encoding from the first bytes of a file.
+    /// Detects the encoding from the first bytes of a file. Fails if the file does not contain text.
     pub(in crate::tools) fn detect(start: &[u8]) -> Result<Self, NotText> {
         if start.starts_with(UTF_8_BOM) {
             return Ok(Self::Utf8Bom);
@@ -73,7 +73,7 @@ impl Form {
         }
     }
 
-    /// Encodes `text`; `None` if this encoding lacks one of its characters.
+    /// Encodes `text`. Returns `None` if this encoding lacks one of the characters.
     pub(in crate::tools) fn encode(self, text: &str) -> Option<Vec<u8>> {
         match self {
             Self::Utf8 => Some(text.as_bytes().to_vec()),
@@ -88,7 +88,7 @@ impl Form {
     }
 }
 
-/// Returns whether the bytes contain more than a few control characters that do not occur in text.
+/// Returns whether more than 5% of the bytes are control characters that do not occur in text.
 fn looks_binary(bytes: &[u8]) -> bool {
     let controls = bytes.iter().filter(|byte| matches!(byte, 0..=8 | 11 | 14..=26 | 28..=31 | 127)).count();
     controls * 20 > bytes.len()
@@ -107,11 +107,11 @@ impl Document {
             Form::Latin1 => WINDOWS_1252.decode_without_bom_handling(bytes).0.into_owned(),
         };
         let document = Self { text, form };
-        // Unchanged bytes can only be preserved if the conversion is reversible.
+        // Unchanged bytes are preserved only if the conversion is reversible.
         if document.form.encode(&document.text).as_deref() == Some(bytes) { Ok(document) } else { Err(NotText::Malformed) }
     }
 
-    /// Returns the fingerprint of the encoded file.
+    /// Returns the fingerprint of the file that the document encodes to.
     pub(in crate::tools) fn fingerprint(&self) -> Fingerprint {
         Fingerprint::hash(&self.form.encode(&self.text).unwrap_or_default())
     }

@@ -1,8 +1,8 @@
-//! Line endings of text: LF and CRLF, and lone CR in files that use it.
+//! Line endings in text: LF and CRLF, and also lone CR in files that use it.
 
 use super::replacement::{line_ending, with_lf};
 
-/// Characters that end a line.
+/// Which characters end a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum Breaks {
     /// LF and CRLF. A lone CR is an ordinary character.
@@ -12,7 +12,7 @@ pub(in crate::tools) enum Breaks {
 }
 
 impl Breaks {
-    /// Splits text into lines with their endings.
+    /// Splits text into lines that include their endings.
     pub(in crate::tools) fn lines(self, text: &str) -> Vec<&str> {
         if self == Self::Lf || !text.contains('\r') {
             return text.split_inclusive('\n').collect();
@@ -32,7 +32,7 @@ impl Breaks {
         lines
     }
 
-    /// Returns the ending of a line; empty for an unterminated last line.
+    /// Returns the ending of a line, which is empty for a last line without one.
     pub(in crate::tools) fn ending(self, line: &str) -> &'static str {
         match line_ending(line) {
             Some(ending) => ending,
@@ -47,18 +47,18 @@ impl Breaks {
     }
 }
 
-/// Returns whether the text contains a CR without LF.
+/// Returns whether the text contains a CR that is not followed by LF.
 pub(in crate::tools) fn has_lone_cr(text: &str) -> bool {
     let bytes = text.as_bytes();
     memchr::memchr_iter(b'\r', bytes).any(|at| bytes.get(at + 1) != Some(&b'\n'))
 }
 
-/// Returns whether the text has only lone CR endings, and no LF.
+/// Returns whether the text contains CR but no LF, in which case lone CRs end its lines.
 pub(in crate::tools) fn only_cr(text: &str) -> bool {
     text.contains('\r') && !text.contains('\n')
 }
 
-/// Returns the text with LF endings for display. A lone CR next to an LF is an ordinary character.
+/// Converts the line endings to LF for display. A lone CR in text that also contains LF is an ordinary character.
 pub(in crate::tools) fn display_lines(text: &str) -> String {
     if only_cr(text) { text.replace('\r', "\n") } else { with_lf(text) }
 }

@@ -1,10 +1,10 @@
-//! Replacement of passages that preserves all line endings except those that must change.
+//! Replaces passages while preserving all line endings except those that must change.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Time limit for comparing lines; after it, more lines are reported as new.
+/// Time limit for comparing lines. Once it is exceeded, all remaining lines are treated as new.
 const COMPARISON_LIMIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub(in crate::tools) enum Occurrences {
     All,
 }
 
-/// Replaces these ranges of `text`, which are in order. Ranges and new text use LF endings; the text keeps its own
-/// endings, and the new text adopts them.
+/// Replaces ranges of `text`, which must be in ascending order. The ranges and the new texts assume LF endings. The
+/// rest of `text` keeps its own endings, which the new texts adopt.
 pub(in crate::tools) fn replace_ranges<'a>(text: &str, places: impl Iterator<Item = (Range<usize>, &'a str)>) -> String {
     let shortened = LfOffsets::from_text(text);
     let mut result = String::with_capacity(text.len());
@@ -31,7 +31,7 @@ pub(in crate::tools) fn replace_ranges<'a>(text: &str, places: impl Iterator<Ite
     result
 }
 
-/// Replaces a whole text. `new` gets the line endings of `old`, unless it contains CRLF itself.
+/// Replaces a whole text. `new` receives the line endings of `old`, unless it contains CRLF itself.
 pub(in crate::tools) fn replace_all(old: &str, new: &str) -> String {
     // Unchanged text keeps all its line endings.
     if with_lf(old) == new {
@@ -47,12 +47,12 @@ pub(in crate::tools) fn replace_all(old: &str, new: &str) -> String {
     adapt_endings(old, new, ending_near(old, 0))
 }
 
-/// Returns the line number of a position, counted from 1.
+/// Returns the line number of a position (1-based).
 pub(in crate::tools) fn line_number(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
-/// Returns the name of the line endings, if there are any.
+/// Returns the name of the line endings that a text uses, or `None` if it has none.
 pub(in crate::tools) fn endings(text: &str) -> Option<&'static str> {
     let (all, crlf) = (text.matches('\n').count(), text.matches("\r\n").count());
     match (all, crlf) {
@@ -67,7 +67,7 @@ pub(in crate::tools) fn with_lf(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
-/// Mapping from the text with LF endings to the original: the positions where LF replaces CRLF.
+/// Maps positions in a text with LF endings to the original text, by means of the positions at which LF replaces CRLF.
 struct LfOffsets(Vec<usize>);
 
 impl LfOffsets {
@@ -75,13 +75,14 @@ impl LfOffsets {
         Self(text.match_indices("\r\n").enumerate().map(|(before, (at, _))| at - before).collect())
     }
 
-    /// Maps a position back to the original. Never returns a position between a CR and its LF.
+    /// Maps a position to the original text. Never returns a position between a CR and its LF.
     fn original(&self, at: usize) -> usize {
         at + self.0.partition_point(|lf| *lf < at)
     }
 }
 
-/// Returns the ending of the line before `at`, or of the first line after it.
+/// Returns the ending of the last line that ends before `at` or, if there is none, of the first line that ends after
+/// it.
 pub(in crate::tools) fn ending_near(text: &str, at: usize) -> &'static str {
     let before = text[..at].rfind('\n').map(|lf| text[..lf].ends_with('\r'));
     let after = || text[at..].find('\n').map(|lf| text[..at + lf].ends_with('\r'));
@@ -110,8 +111,8 @@ fn lines(text: &str) -> (Vec<Line<'_>>, Vec<&str>) {
     (compared, whole)
 }
 
-/// Converts the endings of `new`, which replaces `old`. Common lines are unchanged; new lines end like the lines that
-/// they replace or follow.
+/// Converts the line endings of `new`, which replaces `old`. Lines that both have in common are unchanged. A new line
+/// receives the ending of the line that it replaces or follows.
 pub(in crate::tools) fn adapt_endings(old: &str, new: &str, near: &'static str) -> String {
     let ((old_lines, old_whole), (new_lines, _)) = (lines(old), lines(new));
     let mut result = String::with_capacity(new.len());
@@ -136,7 +137,7 @@ pub(in crate::tools) fn adapt_endings(old: &str, new: &str, near: &'static str) 
     result
 }
 
-/// Returns the ending of a terminated line.
+/// Returns the ending of a line, or `None` if it does not end with LF.
 pub(in crate::tools) fn line_ending(line: &str) -> Option<&'static str> {
     if line.ends_with("\r\n") {
         Some("\r\n")

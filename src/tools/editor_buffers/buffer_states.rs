@@ -1,36 +1,37 @@
-//! States of files in the editor: content that may be outdated, and updates that were not sent yet.
+//! Tracks files that are open in the editor: which content there may be outdated, and which updates have yet to be
+//! sent.
 
 use crate::protocol::CallId;
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of files with recorded content, and of recorded versions per file.
+/// Maximum number of files for which content is recorded, and of versions recorded for each of them.
 const MAX_FILES: usize = 1024;
 const MAX_TEXTS: usize = 64;
-/// Maximum number of calls whose writes are not in the journal yet.
+/// Maximum number of calls whose writes have not been recorded in the journal yet.
 const MAX_CALLS: usize = 256;
 
-/// Relation between the editor's text of a file and the text on disk.
+/// How the editor's text of a file relates to the text on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BufferState {
     Same,
-    /// The editor still has the text from before a write of aye, without edits.
+    /// The editor still has the text, without edits, from before aye wrote to the file.
     Behind,
     Unsaved,
 }
 
 #[derive(Default)]
 pub(super) struct BufferStates {
-    /// Contents on disk that aye overwrote since the editor and the disk were last equal.
+    /// Hashes of content on disk that aye has overwritten since the editor's text and the disk were last equal.
     before: HashMap<PathBuf, VecDeque<blake3::Hash>>,
-    /// Paths written by calls or by a rewind, oldest first.
+    /// Paths that calls or a rewind have written, oldest first.
     written: VecDeque<(Option<CallId>, Vec<PathBuf>)>,
 }
 
 impl BufferStates {
     pub(super) fn compare(&mut self, real: &Path, disk: blake3::Hash, buffer: blake3::Hash) -> BufferState {
         if disk == buffer {
-            // From now on, any other text is an edit of the user.
+            // From now on, any other text is an edit by the user.
             self.before.remove(real);
             return BufferState::Same;
         }
@@ -38,7 +39,7 @@ impl BufferStates {
         if was_there { BufferState::Behind } else { BufferState::Unsaved }
     }
 
-    /// Records that this call or a rewind is about to write these files.
+    /// Records that this call, or a rewind if `call` is `None`, is about to write these files.
     pub(super) fn begin_write(&mut self, call: Option<CallId>, files: Vec<(PathBuf, blake3::Hash)>) {
         if files.is_empty() {
             return;
@@ -62,7 +63,7 @@ impl BufferStates {
         }
     }
 
-    /// Removes and returns the paths that the call wrote.
+    /// Removes the paths that the call wrote from the record and returns them.
     pub(super) fn take_written(&mut self, call: Option<&CallId>) -> Vec<PathBuf> {
         let (own, others) = std::mem::take(&mut self.written).into_iter().partition(|(of, _)| of.as_ref() == call);
         self.written = others;
@@ -70,7 +71,7 @@ impl BufferStates {
         own.into_iter().flat_map(|(_, files)| files).collect()
     }
 
-    /// Records that the editor has the same text as the disk.
+    /// Records that the editor's text equals the text on disk.
     pub(super) fn mark_synced(&mut self, real: &Path) {
         self.before.remove(real);
     }

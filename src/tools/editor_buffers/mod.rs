@@ -1,5 +1,5 @@
-//! Files open in an editor. The model reads the text in the editor, unsaved edits are not overwritten, and the editor
-//! is notified about writes. If the editor does not respond, only the disk is used.
+//! Files that are open in an editor. The model reads the editor's text, unsaved edits are not overwritten, and the
+//! editor is notified of writes. If the editor does not respond, only the files on disk are used.
 
 mod buffer_states;
 mod text;
@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of files requested from an editor at once.
+/// Maximum number of files to request from the editor at once.
 const MAX_CONCURRENT: usize = 16;
-/// Maximum number of rewound files that are reported to the editor.
+/// Maximum number of rewound files to report to the editor.
 const MAX_REWOUND: usize = 256;
 
 /// The files open in an editor. Clones share their state.
@@ -29,12 +29,12 @@ pub(crate) struct EditorConnection {
 #[derive(Default)]
 struct State {
     known: BufferStates,
-    /// Notification of the editor in progress. An editor writes received text to the disk, so no other write happens
-    /// until the notification completes.
+    /// Notification of the editor that is in progress. Because the editor writes the text that it receives to disk, no
+    /// other write happens until the notification completes.
     telling: Option<Shared<BoxFuture<'static, ()>>>,
 }
 
-/// A file as it is on the disk and in the editor.
+/// A file as it is on disk and in the editor.
 struct BufferComparison {
     disk: Document,
     buffer: String,
@@ -50,7 +50,7 @@ impl EditorConnection {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the editor has received all updates.
+    /// Waits until the editor has received every update.
     async fn wait_for_updates(&self) {
         let telling = self.state().telling.clone();
         if let Some(telling) = telling {
@@ -58,7 +58,8 @@ impl EditorConnection {
         }
     }
 
-    /// Compares disk and editor; `None` if the file is not text, or the editor does not respond.
+    /// Compares the text on disk with the text in the editor. Returns `None` if the file is not UTF-8 text or the
+    /// editor does not respond.
     async fn compare(&self, real: &Path, max_bytes: u64) -> Option<BufferComparison> {
         let max_bytes = max_bytes.min(BUFFER_BYTES);
         text::on_disk(real, max_bytes).await?;
@@ -66,20 +67,20 @@ impl EditorConnection {
         if buffer.len() as u64 > max_bytes || buffer.contains('\0') {
             return None;
         }
-        // The disk is read after the editor, so that a save in between is not a difference.
+        // Read the disk after the editor, so that a save between the two reads does not appear as a difference.
         let disk = text::on_disk(real, max_bytes).await?;
         let stands = self.state().known.compare(real, text::line_hash(&disk.text), text::line_hash(&buffer));
         Some(BufferComparison { disk, buffer, stands })
     }
 
-    /// Returns the editor's text as it would be saved, if it differs from the disk.
+    /// Returns the document that the editor would save, or `None` if there are no unsaved edits.
     async fn unsaved_document(&self, real: &Path, max_bytes: u64) -> Option<Document> {
         self.wait_for_updates().await;
         let BufferComparison { disk, buffer, stands } = self.compare(real, max_bytes).await?;
         (stands == BufferState::Unsaved).then(|| text::as_saved(&disk, &buffer))
     }
 
-    /// Refuses to change files with unsaved edits. Returns the hashes of the files that are open in the editor.
+    /// Checks that none of the files has unsaved edits. Returns the hashes of those that are open in the editor.
     pub(super) async fn check_saved(
         &self,
         files: Vec<Target>,
@@ -102,7 +103,7 @@ impl EditorConnection {
         Ok(saved)
     }
 
-    /// Checks the files of a call immediately before a change.
+    /// Checks that a call's files have no unsaved edits, and records that the call is about to write them.
     pub(super) async fn may_run(
         &self,
         call: &CallId,
@@ -118,7 +119,7 @@ impl EditorConnection {
         Ok(())
     }
 
-    /// Prepares the rewind of files. The editor is notified only about files without unsaved edits.
+    /// Prepares for rewinding files. The editor will be notified only of those that have no unsaved edits.
     pub(super) async fn begin_rewind(&self, files: Vec<PathBuf>) {
         self.wait_for_updates().await;
         let look = |real: PathBuf| async move {
@@ -129,7 +130,7 @@ impl EditorConnection {
         self.state().known.begin_write(None, looks.into_iter().flatten().collect());
     }
 
-    /// Notifies the editor, in the background, about the writes of this call or of a rewind.
+    /// Notifies the editor, in the background, of the writes that this call, or a rewind if `call` is `None`, has made.
     pub(super) fn notify_journaled(&self, call: Option<&CallId>) {
         let mut state = self.state();
         let files = state.known.take_written(call);
@@ -148,13 +149,13 @@ impl EditorConnection {
         state.telling = Some(told.map(drop).boxed().shared());
     }
 
-    /// Sends the saved text to the editor if its buffer still has the old text. Otherwise the buffer is current or has
-    /// unsaved edits.
+    /// Sends the saved text to the editor if the editor's buffer still has the old text. Otherwise, the buffer is
+    /// either up to date or has unsaved edits.
     async fn send_saved(&self, real: &Path) {
         let Some(BufferComparison { disk, stands: BufferState::Behind, .. }) = self.compare(real, BUFFER_BYTES).await else {
             return;
         };
-        // Exact bytes of the disk, because an editor saves the text it receives.
+        // Send the exact text on disk, including a BOM, because an editor saves the text that it receives.
         let text = if disk.form == Form::Utf8Bom { format!("\u{FEFF}{}", disk.text) } else { disk.text };
         if self.port.send_text(real, text).await {
             self.state().known.mark_synced(real);
@@ -164,7 +165,7 @@ impl EditorConnection {
     }
 }
 
-/// Returns the unsaved text of a file, which the model sees instead of the content on disk.
+/// Returns the unsaved text of a file, which the model receives in place of the content on disk.
 pub(super) async fn unsaved_document(
     editor: Option<&EditorConnection>,
     target: &Target,
@@ -178,7 +179,7 @@ pub(super) async fn unsaved_document(
     }
 }
 
-/// Appends a note about unsaved text.
+/// Appends a note saying that the text is unsaved.
 pub(super) fn with_unsaved_note(told: String, given: &str) -> String {
     let gap = if told.ends_with('\n') { "" } else { "\n" };
     format!(

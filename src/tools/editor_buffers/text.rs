@@ -1,4 +1,4 @@
-//! Text of a file on disk and in an editor, and a comparison of the two.
+//! Reads the text of a file on disk and compares it with the text in an editor.
 
 use crate::sys::file;
 use crate::tools::document::content::{Document, Form};
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 const BOM: char = '\u{FEFF}';
 
-/// Reads the text of a UTF-8 file. Other encodings are not compared, because the editor may decode them differently.
+/// Reads a UTF-8 file as text. Returns `None` for other encodings, which are not compared, because the editor may
+/// decode them differently.
 pub(super) async fn on_disk(real: &Path, max_bytes: u64) -> Option<Document> {
     let real: PathBuf = real.to_owned();
     let read = tokio::task::spawn_blocking(move || {
@@ -17,14 +18,14 @@ pub(super) async fn on_disk(real: &Path, max_bytes: u64) -> Option<Document> {
     read.await.ok().flatten()
 }
 
-/// Hashes the lines of text. Line endings, a BOM and the final newline are ignored, because editors store them
+/// Hashes the lines of a text. Line endings, a BOM and the final newline are ignored, because editors store them
 /// separately.
 pub(super) fn line_hash(text: &str) -> blake3::Hash {
     let text = text.strip_prefix(BOM).unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
     blake3::hash(text.strip_suffix('\n').unwrap_or(&text).as_bytes())
 }
 
-/// Returns the file content that results if the editor saves its text now.
+/// Returns the content that the file would have if the editor saved its text now.
 pub(super) fn as_saved(disk: &Document, buffer: &str) -> Document {
     let mut text = buffer.strip_prefix(BOM).unwrap_or(buffer).to_owned();
     if disk.text.ends_with('\n') && !text.is_empty() && !text.ends_with('\n') {

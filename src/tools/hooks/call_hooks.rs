@@ -1,4 +1,4 @@
-//! Hooks before and after calls.
+//! Hooks that run before and after calls.
 
 use super::command::{CommandOutcome, RunPlace};
 use super::runner::HookRunner;
@@ -11,26 +11,26 @@ use std::path::PathBuf;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Argument name of a file path in the input of hooks.
+/// Argument name that contains a file path in a hook's input.
 const FILE_PATH: &str = "file_path";
-/// Maximum number of files per call for which hooks run, once per file.
+/// Maximum number of files in a call for which hooks run, once per file.
 pub(super) const MAX_FILES: usize = 20;
 
-/// A call as hooks see it.
+/// A call in the form in which hooks see it.
 pub(super) struct HookedTool {
     shape: &'static ToolShape,
-    /// All names of the tool.
+    /// All names by which the tool is known.
     pub(super) names: Vec<String>,
-    /// Tool name in the input of hooks.
+    /// Tool name that appears in a hook's input.
     told: String,
-    /// Arguments with the names of the tool's schema.
+    /// Arguments under the names used in the tool's schema.
     arguments: Map<String, Value>,
-    /// Files that the call changes, if its arguments do not name exactly one.
+    /// Files that the call changes. Empty if its arguments name exactly one, which is part of the input anyway.
     files: Vec<PathBuf>,
 }
 
 impl HookedTool {
-    /// Returns the inputs for a hook, one per file.
+    /// Returns the inputs for a hook: one for each file.
     pub(super) fn inputs(&self) -> Vec<Map<String, Value>> {
         let input = self.shape.input(&self.arguments);
         if self.files.is_empty() {
@@ -46,8 +46,8 @@ impl HookedTool {
 }
 
 impl HookRunner {
-    /// Runs the hooks before a call one after the other. The first denial ends the sequence. A rewritten call is passed
-    /// to the next hook.
+    /// Runs the hooks that precede a call, one after the other, until one denies the call. Each hook receives the call
+    /// as rewritten by the hooks before it.
     pub(super) async fn before(&self, call: ToolCall, stop: &CancellationToken) -> CallHooks {
         let mut done = CallHooks::default();
         let Some(mut tool) = self.tool(&call) else { return done };
@@ -115,7 +115,7 @@ impl HookRunner {
         }
     }
 
-    /// Returns the input of a hook after a call. `None` as the result means that the call has not run yet.
+    /// Returns the input for a hook that runs after a call. `result` is `None` if the call has not run yet.
     pub(super) fn input_after(
         &self,
         tool: &HookedTool,
@@ -131,8 +131,8 @@ impl HookRunner {
         input
     }
 
-    /// Runs the hooks after a successful call, and adds their messages to the result. `ran_before`: whether the
-    /// sandboxed ones ran in a layer before the call.
+    /// Runs the hooks that follow a successful call and adds their messages to the result. `ran_before` says whether
+    /// the sandboxed ones have already run in a layer before the call.
     pub(super) async fn after(
         &self,
         call: ToolCall,
@@ -165,7 +165,8 @@ impl HookRunner {
         result
     }
 
-    /// Returns a call as hooks see it; `None` if there is no such tool, so that the call cannot run.
+    /// Returns a call as hooks see it, or `None` if the call cannot run because its tool is unknown or its arguments
+    /// are malformed.
     pub(super) fn tool(&self, call: &ToolCall) -> Option<HookedTool> {
         let CallArguments::Object(arguments) = &call.arguments else { return None };
         let tool = self.tools.resolve(&call.tool_name).ok()?;
@@ -188,7 +189,7 @@ impl HookRunner {
         Some(HookedTool { shape, names, told, arguments, files })
     }
 
-    /// Returns the files that a call changes, from its arguments.
+    /// Determines from its arguments which files a call changes.
     fn files(&self, call: &ToolCall) -> Vec<PathBuf> {
         let actions = self.tools.actions_for(&call.tool_name, &call.arguments).unwrap_or_default();
         let mut files: Vec<PathBuf> = actions
@@ -203,7 +204,7 @@ impl HookRunner {
         files
     }
 
-    /// Returns the input with an absolute file path, as hooks expect it.
+    /// Returns the input with an absolute file path, which is what hooks expect.
     fn absolute(&self, told: &Map<String, Value>) -> Map<String, Value> {
         let mut input = told.clone();
         if let Some(Value::String(path)) = input.get_mut(FILE_PATH)
@@ -214,8 +215,8 @@ impl HookRunner {
         input
     }
 
-    /// Converts the input that a hook wrote back: its path gets the form that the hook received, unless the hook
-    /// changed the path.
+    /// Converts the input that a hook has returned. A path that the hook did not change is restored to its original
+    /// form, which may be relative.
     fn to_received_form(&self, told: &Map<String, Value>, mut updated: Map<String, Value>) -> Map<String, Value> {
         let path = told.get(FILE_PATH).filter(|_| updated.get(FILE_PATH) == self.absolute(told).get(FILE_PATH));
         if let Some(path) = path {
@@ -225,7 +226,7 @@ impl HookRunner {
     }
 }
 
-/// Returns the name of an MCP tool in the form that other agents use.
+/// Returns the name of an MCP tool in the form that other agents use, or `None` if the tool is not an MCP tool.
 fn remote_name(tool: &dyn AnyTool) -> Option<String> {
     let name = tool.name().strip_prefix("Mcp.")?;
     let (server, tool) = name.split_once('/')?;
@@ -235,7 +236,7 @@ fn remote_name(tool: &dyn AnyTool) -> Option<String> {
     Some(format!("mcp__{}__{}", plain(server), plain(tool)))
 }
 
-/// Returns the result of a call in the form that hooks expect.
+/// Returns a call's result in the form that hooks expect.
 fn response(tool: &HookedTool, result: Option<&ToolResult>) -> Value {
     let text = result.map(ToolResult::text_for_model).unwrap_or_default();
     if tool.shape.names.contains(&"Bash") {

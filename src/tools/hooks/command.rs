@@ -1,4 +1,4 @@
-//! Execution of one hook command.
+//! Runs a single hook command.
 
 use crate::hooks::{Hook, HookAction, HookResponse, PLUGIN_ROOT, PROJECT_DIR, read_response};
 use crate::sys::process::{
@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum size of a hook's output, in bytes.
+/// Maximum size of a hook's output in bytes.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 /// Maximum number of symlinks in the path of a program, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -34,16 +34,16 @@ pub(super) enum CommandOutcome {
     Failed(String),
 }
 
-/// Environment in which a hook runs.
+/// Where a hook runs.
 #[derive(Clone)]
 pub(super) enum RunPlace {
     /// A read-only view of the workspace.
     Workspace,
-    /// In a layer, without network. Nobody has approved the content that these paths have in it.
+    /// A layer without network access. The content of these paths in it has not been approved by anybody.
     Layer(Arc<HookLayer>, Arc<[PathBuf]>),
 }
 
-/// Runs a hook with this input.
+/// Runs a hook with this input until it ends or is stopped.
 pub(super) async fn run_command(
     (hooks, hook): (&SessionHooks, &Hook),
     input: &Map<String, Value>,
@@ -85,15 +85,15 @@ pub(super) async fn run_command(
     }
 }
 
-/// Returns whether a program is at one of these paths or below it: by its name, by its real path, or through a symlink
-/// in its path.
+/// Returns whether a program is at or below one of these paths, be it by its name, by its real path, or through a
+/// symlink in its path.
 fn is_reached_through(program: &Path, paths: &[PathBuf]) -> bool {
     let way = way_to(program);
     paths.iter().any(|path| way.iter().any(|step| step.starts_with(path)))
 }
 
-/// Returns the paths through which a program is reached: its name, and each directory, link and file that resolving the
-/// name visits.
+/// Returns every path through which a program is reached: its name, and each directory, symlink and file visited when
+/// the name is resolved.
 fn way_to(program: &Path) -> Vec<PathBuf> {
     let (mut way, mut links, mut at) = (vec![program.to_owned()], 0, PathBuf::new());
     let parts_of = |path: &Path| path.components().rev().map(|part| part.as_os_str().to_owned()).collect::<Vec<_>>();
@@ -102,7 +102,7 @@ fn way_to(program: &Path) -> Vec<PathBuf> {
         if part == ".." {
             at.pop();
         } else if part != "." {
-            // The root replaces everything before it.
+            // Pushing the root replaces the whole path.
             at.push(part);
         }
         way.push(at.clone());
@@ -118,8 +118,8 @@ fn way_to(program: &Path) -> Vec<PathBuf> {
     way
 }
 
-/// Returns the settings of a hook: it only reads, sees no secrets, and has the same network access as commands under
-/// the policy.
+/// Returns the settings under which a hook runs. Unless it is unsandboxed, it can only read, sees no secrets, and has
+/// the same network access that the policy grants to commands.
 fn narrowed(settings: &Arc<ToolSettings>, unsandboxed: bool, files: HookFiles) -> Arc<ToolSettings> {
     if unsandboxed {
         return AccessRestrictions { unsandboxed, ..AccessRestrictions::default() }.apply_to(Arc::clone(settings));
@@ -128,13 +128,13 @@ fn narrowed(settings: &Arc<ToolSettings>, unsandboxed: bool, files: HookFiles) -
     AccessRestrictions { read_only: true, sees, ..AccessRestrictions::default() }.apply_to(Arc::new(settings.for_layer()))
 }
 
-/// Returns the settings of a hook in a layer, which sees no secrets and has no network.
+/// Returns the settings under which a hook runs in a layer, where it sees no secrets and has no network access.
 fn in_layer(settings: &ToolSettings, files: HookFiles) -> Arc<ToolSettings> {
     let sees = files.programs.into_iter().chain(files.plugin).collect();
     AccessRestrictions { sees, ..AccessRestrictions::default() }.apply_to(Arc::new(settings.for_hooks_in_layer()))
 }
 
-/// Runs a command line to its end. A command with too much output is killed.
+/// Runs a command line until it ends. A command that produces too much output is killed.
 async fn run(
     (line, directory, plugin): (&str, PathBuf, Option<PathBuf>),
     (input, timeout): (String, Duration),

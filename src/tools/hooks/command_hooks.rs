@@ -1,5 +1,5 @@
-//! Hooks after a command that ran in a layer: they run in the same layer, on top of its effects. Their changes become
-//! part of the effects, so they are shown, decided and applied together with them.
+//! Hooks that follow a command that ran in a layer. They run in the same layer, on top of the command's effects.
+//! Because their changes become part of those effects, all of them are shown, decided on and applied together.
 
 use super::call_hooks::{HookedTool, MAX_FILES};
 use super::command::{CommandOutcome, RunPlace};
@@ -18,10 +18,10 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of changed files that a hook run names.
+/// Maximum number of changed files to list per hook run.
 const MAX_NAMED: usize = 20;
 
-/// Hooks after a command, which run in its layer.
+/// Hooks that run after a command, in the command's layer.
 pub(in crate::tools) struct CommandHooks<'a> {
     runner: &'a HookRunner,
     call: ToolCall,
@@ -29,13 +29,13 @@ pub(in crate::tools) struct CommandHooks<'a> {
     hooks: Vec<Hook>,
 }
 
-/// State of each changed path in a layer.
+/// The changes in a layer, by path.
 type LayerState = BTreeMap<PathBuf, Change>;
 
 impl<'a> CommandHooks<'a> {
-    /// Returns the hooks that can run in the layer of a command; `None` if there are none, or if the command failed,
-    /// was stopped or was blocked. They do not run in it either if the command changed nothing: otherwise a hook that
-    /// writes a log would make a command that only reads need an approval.
+    /// Returns the hooks that can run in a command's layer. Returns `None` if there are none, or if the command failed,
+    /// was stopped, was blocked or changed nothing. After a command that only read, a hook that writes a log would
+    /// otherwise create changes that need approval.
     pub(in crate::tools) fn new(runner: &'a HookRunner, plan: &Plan) -> Option<Self> {
         let command = plan.payload.downcast_ref::<PreviewedCommand>()?;
         let effects = plan.effects.as_deref()?;
@@ -48,11 +48,11 @@ impl<'a> CommandHooks<'a> {
         (!hooks.is_empty()).then(|| Self { runner, call: plan.call.clone(), tool, hooks })
     }
 
-    /// Runs the hooks in the layer of the command. Returns its effects as the hooks left them; `None` if the hooks
-    /// cannot run in it.
+    /// Runs the hooks in the command's layer. Returns the combined effects of the command and the hooks, along with the
+    /// hook runs, or `None` in place of the runs if the hooks cannot run in the layer.
     ///
     /// # Errors
-    /// Returns an error if the layer cannot be read. In this case, none of its changes can be applied.
+    /// Returns an error if the layer cannot be read, in which case none of the changes in it can be applied.
     pub(in crate::tools) async fn run(
         self,
         command: PreviewedCommand,
@@ -91,7 +91,7 @@ impl<'a> CommandHooks<'a> {
     }
 }
 
-/// Adds a description of a hook's messages and changes to its run.
+/// Adds a description of the hook's messages and changes to its run.
 fn describe(run: HookRun, outcome: CommandOutcome, changed: Vec<String>) -> HookRun {
     let mut words: Vec<String> = match outcome {
         CommandOutcome::Response(response) => {
@@ -108,7 +108,7 @@ fn describe(run: HookRun, outcome: CommandOutcome, changed: Vec<String>) -> Hook
     HookRun { context: (!words.is_empty()).then(|| words.join("\n")), changed, ..run }
 }
 
-/// Reads the state of a command's layer while nothing runs in it.
+/// Reads the state of a command's layer, in which nothing may be running at the time.
 async fn state_of(command: &Arc<PreviewedCommand>) -> Result<LayerState, ToolError> {
     let command = Arc::clone(command);
     let read = move || -> Result<LayerState, ToolError> {
@@ -119,15 +119,16 @@ async fn state_of(command: &Arc<PreviewedCommand>) -> Result<LayerState, ToolErr
     off_thread(read).await?
 }
 
-/// Returns the paths whose content differs from the workspace. A hook whose program is one of them, or below one, would
-/// run content that nobody has approved yet.
+/// Returns the paths whose content differs from that in the workspace. A hook whose program is at or below one of them
+/// would run content that nobody has approved yet.
 fn replaced_paths(state: &LayerState) -> Vec<PathBuf> {
     let is_directory = |node: &Option<Node>| node.is_some_and(|node| node.kind == NodeKind::Directory);
     let is_same = |change: &Change| is_directory(&change.before) && is_directory(&change.after);
     state.iter().filter(|(_, change)| !is_same(change)).map(|(path, _)| path.clone()).collect()
 }
 
-/// Returns the paths that changed between two states. The time of a directory changes with its entries.
+/// Returns the paths that changed between two states. A directory that exists in both is skipped, because its times
+/// change whenever its entries do.
 fn changed_paths(before: &LayerState, now: &LayerState) -> Vec<PathBuf> {
     let is_other = |path: &Path| match (before.get(path), now.get(path)) {
         (Some(before), Some(now)) => {
@@ -143,7 +144,7 @@ fn changed_paths(before: &LayerState, now: &LayerState) -> Vec<PathBuf> {
     paths
 }
 
-/// Returns the displayed names of paths. If there are many, the rest is counted.
+/// Returns the displayed names of up to `MAX_NAMED` paths, followed by the number of any further paths.
 fn names(paths: &[PathBuf], settings: &ToolSettings) -> Vec<String> {
     let mut names: Vec<String> = paths.iter().take(MAX_NAMED).map(|path| display_path_one_line(path, settings)).collect();
     if paths.len() > MAX_NAMED {

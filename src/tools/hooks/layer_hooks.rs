@@ -1,5 +1,5 @@
-//! Hooks for calls that change text files. They run before the call, in a layer with the proposed files. Their changes
-//! become part of the proposal, and are shown, approved and written together with it.
+//! Hooks for calls that change text files. They run before the call, in a layer that contains the proposed files. Their
+//! changes become part of the proposal, so all of them are shown, approved and written together.
 
 use super::call_hooks::HookedTool;
 use super::command::{CommandOutcome, RunPlace};
@@ -17,12 +17,12 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of files per call for which hooks run.
+/// Maximum number of files in a call for which hooks run.
 const MAX_FILES: usize = 20;
-/// Maximum size of a diff for the model, in bytes.
+/// Maximum size in bytes of a diff that the model receives.
 const MAX_NOTE_BYTES: usize = 6_000;
 
-/// Proposal of a call, and the hooks that run on it.
+/// The proposal of a call, together with the hooks to run on it.
 pub(in crate::tools) struct HookedProposal {
     call: ToolCall,
     tool: HookedTool,
@@ -30,18 +30,18 @@ pub(in crate::tools) struct HookedProposal {
     pub texts: Vec<ProposedText>,
 }
 
-/// Files of a call while its hooks run.
+/// The files that a call proposes, while its hooks run.
 struct ProposedFiles {
     layer: Arc<HookLayer>,
     paths: Vec<PathBuf>,
-    /// Text of each file after the hooks that have run.
+    /// Text of each file as left by the hooks that have run so far.
     texts: Vec<String>,
-    /// Other paths that hooks changed in earlier layers.
+    /// Other paths that hooks changed in layers that have since been replaced.
     others: Vec<String>,
 }
 
 impl ProposedFiles {
-    /// Creates a layer with these files; `None` if layers are not available.
+    /// Creates a layer that contains these files. Returns `None` if layers are not available.
     fn new(paths: Vec<PathBuf>, texts: Vec<String>, settings: &ToolSettings) -> Option<Self> {
         let layer = HookLayer::make(&settings.for_hooks_in_layer()).ok()?;
         for (path, text) in paths.iter().zip(&texts) {
@@ -52,8 +52,8 @@ impl ProposedFiles {
 }
 
 impl HookRunner {
-    /// Returns the proposal of a call whose hooks can run before it, in a layer; `None` if there are no such hooks, or
-    /// if the call does more than change text files.
+    /// Returns a call's proposal along with the hooks that can run on it, in a layer, before the call. Returns `None`
+    /// if there are no such hooks, or if the call does more than change text files.
     pub(in crate::tools) fn hooked_proposal(&self, plan: &Plan) -> Option<HookedProposal> {
         let hooked = self.tool(&plan.call)?;
         let is_sandboxed = |hook: &&Hook| matches!(hook.action, HookAction::Command { unsandboxed: false, .. });
@@ -63,7 +63,7 @@ impl HookRunner {
         }
         let settings = self.settings();
         let texts = self.tools.resolve(&plan.call.tool_name).ok()?.proposed_texts(&plan.payload);
-        // Otherwise the call does more than these files show.
+        // If the numbers differ, the call does more than change these files.
         let is_whole = plan.actions.iter().filter(|action| is_change(action)).count() == texts.len();
         let is_visible = |text: &ProposedText| {
             let is_offered = plan.amends.offer.files.contains(&display_path_one_line(&text.path, settings));
@@ -73,7 +73,7 @@ impl HookRunner {
         is_usable.then(|| HookedProposal { call: plan.call.clone(), tool: hooked, hooks, texts })
     }
 
-    /// Runs the hooks of a proposal in a layer; `None` if layers are not available.
+    /// Runs a proposal's hooks in a layer. Returns `None` if layers are not available.
     pub(in crate::tools) async fn run_on(&self, proposal: HookedProposal, stop: &CancellationToken) -> Option<ProposalHooks> {
         let HookedProposal { call, tool, hooks, texts } = proposal;
         let mut files = self.proposed_files(texts).await?;
@@ -97,7 +97,8 @@ impl HookRunner {
         Some(ProposalHooks { runs, changed })
     }
 
-    /// Creates a layer with the proposed files; `None` if layers are not available.
+    /// Creates a layer that contains the proposed files. Returns `None` if layers are not available or a file is not
+    /// UTF-8.
     async fn proposed_files(&self, texts: Vec<ProposedText>) -> Option<ProposedFiles> {
         let settings = Arc::clone(self.settings());
         let made = off_thread(move || {
@@ -117,7 +118,7 @@ impl HookRunner {
         made.await.ok().flatten()
     }
 
-    /// Reads a hook's changes. Changes of a failed hook are undone.
+    /// Reads the changes that a hook made. If the hook failed, its changes are undone.
     async fn settle(&self, mut run: HookRun, outcome: CommandOutcome, files: &mut ProposedFiles) -> HookRun {
         let words = match outcome {
             CommandOutcome::Response(response) => {
@@ -150,8 +151,8 @@ impl HookRunner {
         off_thread(move || paths.iter().map(|path| layer.read(path, limit)).collect()).await.unwrap_or_default()
     }
 
-    /// Creates a new layer for the next hook if a hook removed a file, or a failed hook changed one. aye never writes
-    /// into a layer in which a hook has run, because symlinks in it can lead out of it.
+    /// Creates a new layer for the next hook if a hook removed a file, or if a hook that failed changed one. aye never
+    /// writes to a layer in which a hook has run, because symlinks in it may lead elsewhere.
     async fn restore(&self, files: &mut ProposedFiles) {
         let (layer, paths, texts) = (Arc::clone(&files.layer), files.paths.clone(), files.texts.clone());
         let settings = Arc::clone(self.settings());
@@ -170,7 +171,7 @@ impl HookRunner {
         }
     }
 
-    /// Reports and discards changes to files that the call does not change.
+    /// Reports changes to files that the call itself does not change. These changes are discarded.
     async fn note_other_files(&self, files: &ProposedFiles, runs: &mut [HookRun]) {
         let (layer, paths) = (Arc::clone(&files.layer), files.paths.clone());
         let mut others = off_thread(move || layer.other_changes(&paths)).await.unwrap_or_default();
@@ -184,14 +185,14 @@ impl HookRunner {
     }
 }
 
-/// Outcome of the hooks that ran on a proposal.
+/// Outcome of running hooks on a proposal.
 pub(in crate::tools) struct ProposalHooks {
     pub runs: Vec<HookRun>,
-    /// Files of the call that the hooks changed.
+    /// Those files of the call that hooks changed.
     pub changed: Vec<ChangedText>,
 }
 
-/// Text of a file before and after the hooks.
+/// Text of a file before and after the hooks ran.
 pub(in crate::tools) struct ChangedText {
     pub path: PathBuf,
     pub before: String,
@@ -199,7 +200,7 @@ pub(in crate::tools) struct ChangedText {
 }
 
 impl ProposalHooks {
-    /// Adds a description of how the hooks changed the proposed text to their runs, for the model.
+    /// Adds a diff of the hooks' changes, which the model will receive, to the last hook run that changed a file.
     pub(in crate::tools) fn describe_changes(&mut self, settings: &ToolSettings) {
         let mut diffs = String::new();
         for text in &self.changed {
@@ -216,7 +217,7 @@ impl ProposalHooks {
         }
     }
 
-    /// Records that the changes of the hooks are discarded.
+    /// Discards the changes that the hooks made, and records the reason in their runs.
     pub(in crate::tools) fn discard_changes(&mut self, why: &str) {
         self.changed.clear();
         for run in self.runs.iter_mut().filter(|run| !run.changed.is_empty()) {
@@ -225,13 +226,13 @@ impl ProposalHooks {
         }
     }
 
-    /// Returns the notes for the proposal.
+    /// Returns the notes to show with the proposal.
     pub(in crate::tools) fn notes(&self) -> Vec<String> {
         notes(&self.runs)
     }
 }
 
-/// Returns the notes for a proposal, one for each hook that changed files or returned a message.
+/// Returns notes to show with a proposal: one for each hook that changed files or returned a message.
 pub(in crate::tools) fn notes(runs: &[HookRun]) -> Vec<String> {
     let note = |run: &HookRun| {
         let says = run.context.as_deref().and_then(|context| context.lines().find(|line| !line.trim().is_empty()));

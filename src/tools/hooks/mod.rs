@@ -1,4 +1,4 @@
-//! Hooks of a session. They run in the sandbox, with limits on time and output.
+//! A session's hooks. They run in the sandbox, and their run time and output are limited.
 
 mod call_hooks;
 mod command;

@@ -1,4 +1,4 @@
-//! Runner of hooks: builds their input for an event, and applies their responses.
+//! Runs hooks: builds their input for an event and applies their responses.
 
 use super::command::{CommandOutcome, RunPlace, run_command};
 use crate::hooks::{Hook, HookResponse};
@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Notification type for the end of a task.
+/// Notification type sent when a task ends.
 const IDLE: &str = "idle_prompt";
 
-/// Runs the hooks of a session.
+/// Runs a session's hooks.
 pub(in crate::tools) struct HookRunner {
     pub(super) tools: Arc<Toolset>,
     pub(super) hooks: SessionHooks,
@@ -30,7 +30,7 @@ impl HookRunner {
         self.tools.settings()
     }
 
-    /// Returns the input common to all hooks.
+    /// Returns the part of the input that all hooks have in common.
     pub(super) fn input(&self, event: HookEvent) -> Map<String, Value> {
         let settings = self.settings();
         let own = settings.session.id.as_ref().map_or("", |session| session.as_str());
@@ -50,7 +50,7 @@ impl HookRunner {
         }
     }
 
-    /// Runs a hook. Secrets in its response are redacted.
+    /// Runs a hook and redacts secrets in its response.
     pub(super) async fn run(
         &self,
         hook: &Hook,
@@ -72,7 +72,8 @@ impl HookRunner {
         }
     }
 
-    /// Runs the hooks of an event that does not concern a call. A failing hook is reported, and the others still run.
+    /// Runs the hooks for an event that is not a call. If a hook fails, this is reported, and the remaining hooks still
+    /// run.
     async fn run_all(
         &self,
         (event, detail): (HookEvent, &str),
@@ -82,7 +83,7 @@ impl HookRunner {
     ) {
         let names = if detail.is_empty() { Vec::new() } else { vec![detail.to_owned()] };
         let matching: Vec<Hook> = match event {
-            // These events have nothing to match.
+            // These events have no name to match.
             HookEvent::UserPromptSubmit | HookEvent::Stop => self.hooks.for_event(event).cloned().collect(),
             _ => self.hooks.matching(event, &names).cloned().collect(),
         };
@@ -113,7 +114,7 @@ impl HookRunner {
         }
     }
 
-    /// Runs the hooks at the start of an agent. They can add context, but cannot block it.
+    /// Runs the hooks for the start of an agent. They can add context, but cannot prevent the agent from starting.
     async fn agent_start(&self, agent: &str, prompt: String, stop: &CancellationToken) -> EventHooks {
         let mut outcome = EventHooks::default();
         let mut input = self.input(HookEvent::SubagentStart);

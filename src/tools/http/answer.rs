@@ -1,4 +1,4 @@
-//! HTTP responses as results for the model.
+//! Formats HTTP responses as results for the model.
 
 use super::readable::{Form, readable};
 use crate::policy::url::{Destination, parse};
@@ -24,7 +24,7 @@ const SHOWN: &[&str] = &[
     "Last-Modified",
 ];
 const HEADER_CHARACTERS: usize = 1000;
-/// Number of bytes of a page searched for its encoding.
+/// Number of bytes of a page that are searched for its encoding.
 const META_BYTES: usize = 1024;
 
 /// Formats the status, headers and body of a response.
@@ -83,7 +83,7 @@ fn body(answer: &mut FetchResponse, form: Option<Form>, settings: &ToolSettings)
     }
     let bytes = match unpack_body(bytes, &packed, ANSWER_BYTES) {
         Ok(bytes) => bytes,
-        // The timeout is irrelevant here.
+        // The timeout is irrelevant for this error.
         Err(UnpackError::TooLarge) => return Err(fetch_failure(&FetchError::TooLarge { max_bytes: ANSWER_BYTES }, 0)),
         Err(UnpackError::Packed(why)) => return Ok(format!("Compressed body ({packed}), {length} bytes, {kind}; {why}").into()),
     };
@@ -137,7 +137,7 @@ fn is_page(kind: &str, text: &str) -> bool {
     }
 }
 
-/// Decodes a body in its own encoding; `None` if it is not text.
+/// Decodes a body in its own encoding. Returns `None` if it is not text.
 fn decode(bytes: &[u8], kind: &str) -> Option<String> {
     let mut parts = kind.split(';');
     let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -157,7 +157,7 @@ fn decode(bytes: &[u8], kind: &str) -> Option<String> {
     (!text.contains('\0') && (declared || !malformed)).then(|| text.into_owned())
 }
 
-/// Returns the encoding that a page declares, with `<meta charset=…>` or as in XML.
+/// Returns the encoding that a page declares, either with `<meta charset=…>` or in an XML declaration.
 fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
     let start = String::from_utf8_lossy(&bytes[..META_BYTES.min(bytes.len())]).to_ascii_lowercase();
     let label = |sign: &str| {
@@ -167,11 +167,11 @@ fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
         Encoding::for_label(&after.as_bytes()[..end])
     };
     let found = label("charset").or_else(|| label("encoding"))?;
-    // A declaration in single-byte characters is not part of a UTF-16 page.
+    // A page is not UTF-16 if its declaration is readable as single bytes.
     Some(if found == encoding_rs::UTF_16LE || found == encoding_rs::UTF_16BE { UTF_8 } else { found })
 }
 
-/// Size limit of a response in bytes.
+/// Maximum response size in bytes.
 pub(super) const ANSWER_BYTES: usize = 10 * 1024 * 1024;
 
 pub(super) fn fetch_failure(error: &FetchError, timeout_seconds: u64) -> ToolFailure {

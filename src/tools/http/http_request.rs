@@ -1,4 +1,4 @@
-//! HttpRequest: sends one request and returns the response.
+//! The `HttpRequest` tool, which sends one request and returns the response.
 
 use super::answer::format_response;
 use super::readable::Form;
@@ -25,7 +25,7 @@ use std::time::Duration;
 
 const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
 
-/// Size limit of a request body in bytes. The user has to review the body.
+/// Maximum size of a request body in bytes, limited because the user has to review it.
 const BODY_BYTES: usize = 256 * 1024;
 const HEADERS: usize = 64;
 const METHODS: &[&str] = &["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
@@ -59,7 +59,7 @@ enum BodyFormat {
     Markdown,
 }
 
-/// Creates an alias that other agents use for reading pages.
+/// Creates an alias under which other agents offer a tool for reading pages.
 const fn for_reading(name: &'static str) -> Alias<Arguments> {
     Alias {
         name,
@@ -72,7 +72,7 @@ pub(in crate::tools) struct Work {
     to: Destination,
     request: FetchRequest,
     timeout_seconds: u64,
-    /// Format to which a page is converted; `None` to leave it unchanged.
+    /// Format to which a page is converted, or `None` to leave it unchanged.
     form: Option<Form>,
 }
 
@@ -164,7 +164,7 @@ fn method(given: Option<&str>) -> Result<String, ToolError> {
     Err(invalid(format!("`method` is `{}`, expected one of {}", shown.escape_debug(), METHODS.join(", "))))
 }
 
-/// Checks each redirect of an allowed request against the policy.
+/// Rules for redirects of an allowed request. Each redirect is checked against the policy.
 struct RedirectRules<'a> {
     settings: &'a ToolSettings,
     approved: &'a Destination,
@@ -183,7 +183,7 @@ impl FetchRules for RedirectRules<'_> {
         let told = (self.settings.http.may_fetch)(to.as_str(), method);
         match told.verdict {
             VerdictKind::Allow => RedirectVerdict::Follow(to.as_str().to_owned()),
-            // The approval was for one server; another one needs its own.
+            // The approval covers one server. Another server needs its own approval.
             VerdictKind::Ask if same_server(self.approved, &to) => RedirectVerdict::Follow(to.as_str().to_owned()),
             VerdictKind::Ask => RedirectVerdict::Stay,
             VerdictKind::Deny => RedirectVerdict::Refuse(format!(
@@ -196,8 +196,8 @@ impl FetchRules for RedirectRules<'_> {
     }
 }
 
-/// Returns whether host and port are the same, or differ only by an upgrade from http to https. A downgrade does not
-/// match.
+/// Returns whether the host and port are the same, or differ only by an upgrade from HTTP to HTTPS. A downgrade does
+/// not match.
 fn same_server(approved: &Destination, to: &Destination) -> bool {
     let same = (approved.port(), approved.is_encrypted()) == (to.port(), to.is_encrypted());
     let upgraded = (approved.port(), approved.is_encrypted()) == (80, false) && (to.port(), to.is_encrypted()) == (443, true);

@@ -1,4 +1,4 @@
-//! HTTP requests by the model.
+//! HTTP requests that the model makes.
 
 mod answer;
 pub(in crate::tools) mod http_request;

@@ -1,5 +1,5 @@
-//! Conversion of HTML pages to readable text. Tags are processed one by one without building a tree, so that the cost
-//! depends only on the length of a page, even if it is deeply nested or broken.
+//! Converts HTML pages to readable text. Tags are processed one at a time without building a tree, so the cost depends
+//! only on a page's length, even if the page is deeply nested or broken.
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
@@ -11,13 +11,13 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 use url::Url;
 
-/// Size limit of the converted text in bytes.
+/// Maximum size of the converted text in bytes.
 const MAX_BYTES: usize = 10 * 1024 * 1024;
-/// Time limit for one page. The rest of the page is omitted after it.
+/// Time limit for converting a page. Once it is exceeded, the rest of the page is omitted.
 const MAX_DURATION: Duration = Duration::from_secs(5);
-/// Number of bytes processed between checks of the time.
+/// Number of bytes to process between two checks of the time limit.
 const CHUNK_BYTES: usize = 4 * 1024;
-/// Maximum nesting depth of lists and quotes that is shown.
+/// Maximum nesting depth of lists and quotes that is displayed.
 const DEEPEST: usize = 8;
 /// Maximum length of a link address in bytes.
 const ADDRESS_BYTES: usize = 2000;
@@ -28,7 +28,7 @@ pub(in crate::tools) enum Form {
     Markdown,
 }
 
-/// Converts a page to the given format. Links are resolved against `base`.
+/// Converts a page to the given format, resolving links against `base`.
 pub(in crate::tools) fn readable(html: &str, base: &str, form: Form) -> String {
     let page = HtmlPage { base: Url::parse(base).ok(), form, ..HtmlPage::new() };
     let tokenizer = Tokenizer::new(Sink(RefCell::new(page)), TokenizerOpts::default());
@@ -77,22 +77,22 @@ struct HtmlPage {
     base: Option<Url>,
     form: Form,
     out: String,
-    /// Number of line breaks before the next word.
+    /// Number of line breaks that precede the next word.
     breaks: usize,
     /// Whether a space precedes the next word.
     space: bool,
-    /// Name of the skipped element, and how many of its kind are open.
+    /// Name of the element that is being skipped, and the number of open elements with that name.
     skipped: Option<(String, usize)>,
-    /// Number of open `pre` elements, and the start of their text.
+    /// Number of open `pre` elements, and the position at which their text starts.
     verbatim: Option<(usize, usize)>,
-    /// Next number of each open list; `None` for unordered lists.
+    /// Next number for each open list, or `None` if the list is unordered.
     lists: Vec<Option<u64>>,
     quotes: usize,
-    /// Quote depth of the last output.
+    /// Quote depth at the time of the last output.
     quoted: usize,
-    /// Start of the link text, and the link address.
+    /// Position at which the link text starts, and the link address.
     link: Option<(usize, String)>,
-    /// Number of cells in the current row, and whether it is the first row of the table.
+    /// For each open table, the number of cells so far in the current row, and whether it is the first row.
     tables: Vec<(usize, bool)>,
 }
 
@@ -263,14 +263,14 @@ impl HtmlPage {
         }
     }
 
-    /// Requires at least this many line breaks before the next output; two make an empty line.
+    /// Requires at least this many line breaks before the next output. Two of them result in an empty line.
     fn block(&mut self, breaks: usize) {
         if self.verbatim.is_none() {
             self.breaks = self.breaks.max(breaks);
         }
     }
 
-    /// Writes the pending line breaks and line prefixes.
+    /// Writes the pending line breaks, followed by the prefixes of the new line.
     fn flush(&mut self) {
         if self.breaks > 0 && !self.out.is_empty() {
             let quote = "> ".repeat(self.quotes.min(DEEPEST));
@@ -298,7 +298,7 @@ impl HtmlPage {
         self.out.push_str(word);
     }
 
-    /// Writes a marker that exists only in Markdown. The text follows directly.
+    /// Writes a marker, in Markdown only. The text that follows is not separated from it by a space.
     fn mark(&mut self, sign: &str) {
         if self.is_markdown() {
             self.push_word(sign);
@@ -410,7 +410,7 @@ fn attribute<'a>(tag: &'a Tag, name: &str) -> Option<&'a str> {
     tag.attrs.iter().find(|attribute| &*attribute.name.local == name).map(|attribute| &*attribute.value)
 }
 
-/// Returns the number of line breaks around an element.
+/// Returns the number of line breaks before and after an element.
 fn breaks_around(name: &str) -> usize {
     match name {
         "p" | "dl" | "figure" | "details" | "article" | "section" | "header" | "footer" | "main" | "nav" | "aside" | "form"

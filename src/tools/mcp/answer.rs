@@ -1,5 +1,5 @@
-//! Results of MCP tools for the model: limited in size, free of terminal control sequences, and labelled with their
-//! origin.
+//! Prepares the results of MCP tools for the model: limits their size, removes terminal control sequences, and labels
+//! them with their origin.
 
 use super::schema::{CompiledSchema, Fit};
 use crate::ports::{RemoteContent, RemoteResult, RemoteTool};
@@ -12,17 +12,17 @@ use crate::tools::settings::ToolSettings;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Maximum number of content parts of one result.
+/// Maximum number of content parts in a result.
 const MAX_PARTS: usize = 500;
-/// Maximum length of an address or a name in characters.
+/// Maximum number of characters in an address or a name.
 const NAME_CHARS: usize = 500;
 const TYPE_CHARS: usize = 80;
 
-/// Converts the result of an MCP tool call into tool output.
+/// Converts the result of an MCP tool call to tool output.
 ///
 /// # Errors
 ///
-/// Returns an error if the tool reported an error, or its output does not match its schema.
+/// Returns an error if the tool reported an error, or if its output does not match its schema.
 pub(super) fn convert_result(result: RemoteResult, offer: &Offer, settings: &ToolSettings) -> Result<ToolOutput, ToolFailure> {
     let RemoteResult { content, structured, is_error } = result;
     let name = offer.plain_name();
@@ -88,7 +88,7 @@ impl ResultParts<'_> {
         self.text.push(line);
     }
 
-    /// Adds binary content: images are shown to models that accept them, other content is stored.
+    /// Adds binary content. Images are shown to models that accept them, and any other content is stored.
     fn bytes(&mut self, media_type: &str, bytes: &[u8], uri: Option<&str>) -> String {
         let (kind, artifacts) = (single_line(media_type, TYPE_CHARS), self.settings.session.artifacts.as_deref());
         let of = uri.map(|uri| format!(" of {}", single_line(uri, NAME_CHARS))).unwrap_or_default();
@@ -117,7 +117,8 @@ impl ResultParts<'_> {
         }
     }
 
-    /// Returns the whole text if it is short. Otherwise returns its start and end, with a reference to the stored text.
+    /// Returns the whole text if it is short, and otherwise its start and end along with a reference to the stored
+    /// text.
     fn into_bounded(mut self) -> ToolOutput {
         let text = self.text.join("\n");
         let text = if text.trim().is_empty() { "[nothing]".to_owned() } else { text };
@@ -137,7 +138,7 @@ impl ResultParts<'_> {
     }
 }
 
-/// Shortens text to one line.
+/// Puts text on a single line, shortened to at most this many characters.
 pub(in crate::tools) fn single_line(text: &str, most_chars: usize) -> String {
     let line = clean(text).replace(['\n', '\t'], " ");
     let mut short: String = line.chars().take(most_chars).collect();
@@ -147,7 +148,7 @@ pub(in crate::tools) fn single_line(text: &str, most_chars: usize) -> String {
     short
 }
 
-/// Normalizes a media type; invalid ones become `application/octet-stream`.
+/// Normalizes a media type. An invalid one becomes `application/octet-stream`.
 fn plain_type(media_type: &str) -> String {
     let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let word =
@@ -158,14 +159,14 @@ fn plain_type(media_type: &str) -> String {
 
 pub(super) struct Offer {
     pub tool: RemoteTool,
-    /// Description of the connection to the server for the approval prompt.
+    /// How the server is connected, as described in the approval prompt.
     pub reached_by: String,
     pub input: CompiledSchema,
     pub output: CompiledSchema,
 }
 
 impl Offer {
-    /// Returns the display name, for example `docs/search`.
+    /// Returns the tool's display name, for example `docs/search`.
     pub(super) fn plain_name(&self) -> String {
         single_line(&format!("{}/{}", self.tool.server, self.tool.name), SUMMARY_CHARS)
     }

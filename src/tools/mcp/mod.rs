@@ -23,33 +23,34 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const NAME_CHARS: usize = 200;
-/// Maximum number of unavailable tools listed by name.
+/// Maximum number of unavailable tools to list by name.
 const MAX_PROBLEMS: usize = 5;
 
 pub(crate) type Timeout = Arc<dyn Fn(&str, &str) -> Duration + Send + Sync>;
-/// Checks whether the policy lists an MCP tool. The error is the reason why it does not.
+/// Function that takes a server and a tool and checks whether the policy lists that MCP tool. The error is the reason
+/// why it does not.
 pub(crate) type MayInvoke = Arc<dyn Fn(&str, &str) -> Result<(), String> + Send + Sync>;
 
-/// The MCP servers of a session and the settings for their tools.
+/// A session's MCP servers and the settings for their tools.
 #[derive(Clone)]
 pub(crate) struct RemoteConfig {
     pub servers: Arc<dyn RemoteServers>,
     pub conflict: Conflict,
     pub may_invoke: MayInvoke,
-    /// Approved definitions; `None` if none are stored.
+    /// Approved definitions, or `None` if they are not stored.
     pub pins: Option<Pins>,
-    /// Total size in bytes above which tool definitions are loaded on demand; `None` to offer all of them.
+    /// Total size in bytes above which tool definitions are loaded on demand, or `None` to always offer all of them.
     pub max_bytes: Option<usize>,
     pub timeout: Timeout,
 }
 
-/// Tools that the servers offer at one point in time.
+/// The tools that the servers offer at one point in time.
 pub(crate) struct RemoteTools {
     servers: Arc<dyn RemoteServers>,
     conflict: Conflict,
-    /// Tools that the policy lists, in the order of their names.
+    /// Tools that the policy lists, ordered by name.
     listed: Vec<Arc<ServerTool>>,
-    /// Tools that exist but are not listed by the policy.
+    /// Tools that exist but that the policy does not list.
     unlisted: Vec<Arc<ServerTool>>,
     names: NameTable,
     unlisted_names: NameTable,
@@ -63,7 +64,7 @@ fn pair(tool: &RemoteTool) -> (&str, &str) {
 }
 
 impl RemoteTools {
-    /// Collects the tools that the servers offer now. `own`: the names of the local tools.
+    /// Collects the tools that the servers offer at this moment. `own` contains the names of the local tools.
     pub(super) fn new(own: &[String], remote: RemoteConfig) -> Self {
         let RemoteConfig { servers, conflict, may_invoke, pins, max_bytes, timeout } = remote;
         let reached: HashMap<String, String> =
@@ -92,7 +93,7 @@ impl RemoteTools {
         };
         let mut listed: Vec<Arc<ServerTool>> = Vec::new();
         let mut seen = HashSet::new();
-        // Duplicate names count once.
+        // Drop tools with duplicate names.
         yes.retain(|tool| seen.insert(pair(tool)));
         listed.extend(yes.iter().map(|tool| made(tool, None)));
         let unlisted = no.iter().map(|(tool, why)| made(tool, Some(why.clone()))).collect();
@@ -106,17 +107,17 @@ impl RemoteTools {
         self.listed.iter().map(|tool| &**tool as &dyn AnyTool)
     }
 
-    /// Returns the tools that are loaded on demand: either all or none.
+    /// Returns the tools that are loaded on demand, which are either all of them or none.
     pub(super) fn on_demand(&self) -> &[Arc<ServerTool>] {
         if self.on_demand { &self.listed } else { &[] }
     }
 
-    /// Returns whether a name of a local tool refers to an MCP tool, in which case the local tool is not offered.
+    /// Returns whether this name of a local tool refers to an MCP tool, in which case the local tool is not offered.
     pub(super) fn is_remote_name(&self, name: &str) -> bool {
         self.conflict != Conflict::LocalFirst && self.names.is_contested(name)
     }
 
-    /// Finds the MCP tool with this name; `None` if the name refers to a local tool or to none.
+    /// Finds the MCP tool with this name. Returns `Ok(None)` if the name refers to a local tool or to no tool at all.
     pub(super) fn find(&self, called: &str, is_local: bool) -> Result<Option<SharedTool>, ToolError> {
         let said = self.names.explicit(called);
         let meant = match said {
@@ -136,7 +137,8 @@ impl RemoteTools {
         }
     }
 
-    /// Builds the error for an unknown name, with the state of the server if the name contains one.
+    /// Builds the error for an unknown name. If the name contains that of a server, the error includes the server's
+    /// state.
     fn unknown_tool(&self, called: &str) -> Option<ToolError> {
         let name = called.strip_prefix("Mcp.").unwrap_or(called);
         let of_server = |status: &ServerStatus| {
@@ -155,18 +157,18 @@ impl RemoteTools {
         Some(ToolError::new(ErrorCode::ToolNotFound, message))
     }
 
-    /// Returns the full names of the tools, as written in policies.
+    /// Returns the tools' full names, in the form used in policies.
     pub(super) fn full_names(&self) -> impl Iterator<Item = String> {
         self.listed.iter().chain(&self.unlisted).map(|tool| tool.name().to_owned())
     }
 
-    /// Returns the servers whose tools are not known yet.
+    /// Returns the names of the servers whose tools are not known yet.
     pub(crate) fn unknown_servers(&self) -> Vec<String> {
         let statuses = self.servers.statuses().into_iter();
         statuses.filter(|status| status.offered == 0).map(|status| status.name).collect()
     }
 
-    /// Returns notices for the user at startup.
+    /// Returns notices to show to the user at startup.
     pub(crate) fn notices(&self) -> Vec<String> {
         let chosen = match self.conflict {
             Conflict::LocalFirst => "the unqualified name means the local tool",
@@ -177,7 +179,7 @@ impl RemoteTools {
         conflicts.chain(self.problems.iter().cloned()).collect()
     }
 
-    /// Returns the numbers of available and of unlisted tools per server.
+    /// Returns the numbers of listed and unlisted tools for each server.
     pub(crate) fn counts(&self) -> Vec<(String, usize, usize)> {
         let count = |tools: &[Arc<ServerTool>], name: &str| tools.iter().filter(|tool| tool.tool().server == name).count();
         let servers = self.servers.statuses().into_iter().map(|status| status.name);
@@ -190,7 +192,7 @@ fn find_tool(tools: &[Arc<ServerTool>], server: &str, name: &str) -> Option<Shar
     found.map(|tool| Arc::clone(tool) as SharedTool)
 }
 
-/// Describes the state of a server, with a hint.
+/// Describes a server's state, with a hint on what to do.
 fn state(state: &ServerState, name: &str) -> String {
     match state {
         ServerState::Ready | ServerState::Asleep => "the server has no tool with that name".to_owned(),
@@ -203,7 +205,7 @@ fn state(state: &ServerState, name: &str) -> String {
     }
 }
 
-/// Returns the reason why a tool cannot be offered; `None` if it can.
+/// Returns the reason why a tool cannot be offered, or `None` if it can.
 fn unusable(tool: &RemoteTool) -> Option<String> {
     let bytes = tool.input_schema.to_string().len();
     if bytes > MAX_SCHEMA_BYTES {

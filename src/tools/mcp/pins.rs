@@ -1,4 +1,5 @@
-//! Approved definitions of MCP tools. A changed definition needs a new approval, which shows the diff.
+//! Approved definitions of MCP tools. If a definition changes, it must be approved again, and the approval prompt shows
+//! the diff.
 
 use crate::ports::RemoteTool;
 use crate::sys::file::private::{PrivateError, read, update};
@@ -7,15 +8,15 @@ use serde_json::Value;
 use similar::TextDiff;
 use std::path::PathBuf;
 
-/// Size limit of a file in bytes, larger than any valid definition.
+/// Maximum size of a definition file in bytes. No valid definition is that large.
 const MAX_BYTES: u64 = 1 << 20;
 const HASH_LETTERS: usize = 32;
-/// Number of context lines around each change of a displayed diff.
+/// Number of context lines to show around each change in a diff.
 const AROUND: usize = 1;
-/// Maximum number of lines of a displayed diff.
+/// Maximum number of diff lines to show.
 const MAX_SHOWN_LINES: usize = 400;
 
-/// Stored definitions: one file per tool, readable only by the user.
+/// Stored definitions, in one file per tool that only the user can read.
 #[derive(Debug, Clone)]
 pub(crate) struct Pins {
     directory: PathBuf,
@@ -39,15 +40,15 @@ struct Pin {
 /// State of a tool compared with its stored definition.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PinState {
-    /// Never used.
+    /// No definition has been stored.
     New,
     Same,
-    /// Changed since its approval, with the diff.
+    /// The definition has changed since it was approved. Contains the diff.
     Changed(String),
 }
 
 impl Pins {
-    /// Uses this directory, which may not exist yet.
+    /// Creates a store in this directory, which need not exist yet.
     pub(crate) fn in_directory(directory: PathBuf) -> Self {
         Self { directory }
     }
@@ -58,7 +59,7 @@ impl Pins {
         self.directory.join(format!("{}.json", &hasher.finalize().to_hex()[..HASH_LETTERS]))
     }
 
-    /// Compares a tool with its stored definition. An unreadable file is treated as a change.
+    /// Compares a tool with its stored definition. If the definition cannot be read, it is considered changed.
     pub(super) fn compare(&self, tool: &RemoteTool) -> PinState {
         let file = self.file(&tool.server, &tool.name);
         let unreadable = |why: String| {
@@ -82,17 +83,17 @@ impl Pins {
         }
     }
 
-    /// Returns whether the tool has changed since it was last approved.
+    /// Returns whether the tool's definition has changed since it was last approved.
     pub(crate) fn is_changed(&self, tool: &RemoteTool) -> bool {
         matches!(self.compare(tool), PinState::Changed(_))
     }
 
-    /// Stores the current definition as approved.
+    /// Stores the tool's current definition as the approved one.
     pub(super) fn keep(&self, tool: &RemoteTool) -> Result<(), PrivateError> {
         let content = serde_json::to_vec(&Pin::for_tool(tool)).map_err(|error| PrivateError::Io(error.into()))?;
         let file = self.file(&tool.server, &tool.name);
         if matches!(read(&file, MAX_BYTES), Err(error) if !matches!(error, PrivateError::Io(_))) {
-            // The path contains something other than a file of aye.
+            // Something other than a private file of aye exists at the path.
             std::fs::remove_file(&file)?;
         }
         update(&file, MAX_BYTES, |_| Ok(Some(content)))
@@ -113,7 +114,7 @@ impl Pin {
         }
     }
 
-    /// Formats the definition line by line, for review.
+    /// Formats the definition line by line for review.
     fn text(&self) -> String {
         let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
         let mut text = String::new();
@@ -131,7 +132,7 @@ impl Pin {
     }
 }
 
-/// Returns the added and removed lines.
+/// Returns the lines that were added and removed, with context.
 fn difference(before: &Pin, now: &Pin) -> String {
     let (before, now) = (before.text(), now.text());
     if before == now {

@@ -1,4 +1,4 @@
-//! Schemas of an MCP tool: their form for the model, and validation of values.
+//! Schemas of MCP tools: converts them to the form that the model receives, and validates values.
 
 use super::schema_cost::{excess_reason, unsuitable_reason};
 use crate::text::clean;
@@ -6,7 +6,7 @@ use crate::tools::custom::ToolSchema;
 use serde_json::{Map, Value, json};
 use std::sync::OnceLock;
 
-/// A compiled schema, created on first use.
+/// A schema that is compiled when it is first used.
 #[derive(Default)]
 pub(super) struct CompiledSchema {
     made: OnceLock<Result<ToolSchema, String>>,
@@ -16,9 +16,9 @@ pub(super) struct CompiledSchema {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fit {
     Fits,
-    /// The value does not match, with the reason.
+    /// The value does not match, for this reason.
     Wrong(String),
-    /// The schema cannot be used for validation, with the reason.
+    /// The schema cannot be used for validation, for this reason.
     Unknown(String),
 }
 
@@ -38,7 +38,7 @@ impl CompiledSchema {
     }
 }
 
-/// Returns the schema for the model: an object, without invisible characters in its descriptions.
+/// Returns the schema that the model receives: an object whose descriptions contain no invisible characters.
 pub(super) fn for_model(schema: &Value) -> Value {
     let mut told = match schema {
         Value::Object(members) => members.clone(),

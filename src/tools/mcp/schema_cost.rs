@@ -1,28 +1,28 @@
-//! Estimate of the work that validation against a schema takes. A few lines of schema can require exponential time.
+//! Estimates the cost of validating a value against a schema. Even a schema of a few lines can take exponential time.
 
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
-/// Maximum number of checks of a subschema against a value. Ordinary schemas stay far below.
+/// Maximum number of times that a subschema is checked against a value. Ordinary schemas stay far below that.
 const MAX_LOOKS: usize = 200_000;
-/// Maximum depth of references that do not descend into the value.
+/// Maximum depth of nested references that do not descend into the value.
 const MAX_DEEP: usize = 256;
 
-/// Keywords whose subschemas apply to the same value: as a single schema, a list, or a map.
+/// Keywords whose subschemas apply to the value itself, grouped by form: a single subschema, a list, or a map.
 const SAME_ONE: &[&str] = &["not", "if", "then", "else"];
 const SAME_LIST: &[&str] = &["allOf", "anyOf", "oneOf"];
 const SAME_TABLE: &[&str] = &["dependentSchemas", "dependencies"];
-/// Keywords whose subschemas apply to members or elements.
+/// Keywords whose subschemas apply to a value's members or elements.
 const PART_ONE: &[&str] =
     &["additionalProperties", "unevaluatedProperties", "items", "additionalItems", "unevaluatedItems", "contains"];
-/// Keywords whose meaning depends on the evaluation path.
+/// Keywords whose meaning depends on how the validator arrived at them.
 const ELSEWHERE: &[&str] = &["$dynamicRef", "$recursiveRef", "$vocabulary"];
-/// Maximum number of patterns. Each one is compiled.
+/// Maximum number of patterns, limited because each one is compiled.
 const MAX_PATTERNS: usize = 32;
-/// URLs of the built-in meta-schemas.
+/// Prefixes of the built-in meta-schemas' URLs.
 const OF_SCHEMAS: [&str; 2] = ["https://json-schema.org/draft", "http://json-schema.org/draft"];
 
-/// Returns the reason why this schema cannot be used for validation; `None` if it can.
+/// Returns the reason why this schema cannot be used for validation, or `None` if it can.
 pub(super) fn unsuitable_reason(schema: &Value) -> Option<&'static str> {
     let mut patterns = 0;
     if has_elsewhere(schema, true, &mut patterns) {
@@ -31,14 +31,14 @@ pub(super) fn unsuitable_reason(schema: &Value) -> Option<&'static str> {
     (patterns > MAX_PATTERNS).then_some("the schema has too many patterns")
 }
 
-/// Returns the reason why this value cannot be validated; `None` if it can.
+/// Returns the reason why this value cannot be validated, or `None` if it can.
 pub(super) fn excess_reason(schema: &Value, value: &Value) -> Option<&'static str> {
     let mut count = CostCount { root: schema, left: MAX_LOOKS, refs: HashSet::new() };
     (!count.count(schema, value, 0)).then_some("the check would take too long")
 }
 
-/// Returns whether there are unsupported references. A local reference is only reliable if no subschema has its own
-/// `$id`.
+/// Returns whether the schema contains unsupported references. A local reference can be relied on only if no subschema
+/// has an `$id` of its own.
 fn has_elsewhere(schema: &Value, is_root: bool, patterns: &mut usize) -> bool {
     match schema {
         Value::Object(members) => members.iter().any(|(name, inner)| {
@@ -69,12 +69,12 @@ fn is_of_schemas(to: &str) -> bool {
 struct CostCount<'a> {
     root: &'a Value,
     left: usize,
-    /// References that are being followed for the same part of a value, to end cycles.
+    /// References that are being followed for the same part of a value, recorded to detect cycles.
     refs: HashSet<(*const Value, *const Value)>,
 }
 
 impl<'a> CostCount<'a> {
-    /// Counts the checks. Returns whether they stay within the limit.
+    /// Counts the checks. Returns whether their number stays within the limit.
     fn count(&mut self, schema: &'a Value, value: &'a Value, deep: usize) -> bool {
         let Some(left) = self.left.checked_sub(1) else { return false };
         self.left = left;

@@ -1,5 +1,5 @@
-//! Tool of an MCP server. A call is judged as the use of exactly this tool and sent as shown; its result is labelled
-//! with its origin.
+//! A tool of an MCP server. Using exactly this tool is what the policy checks, and the call is sent exactly as shown.
+//! The result is labelled with its origin.
 
 use super::answer::{Offer, SUMMARY_CHARS, convert_result, single_line};
 use super::pins::{PinState, Pins};
@@ -20,16 +20,16 @@ use std::time::Duration;
 
 const CAPABILITY: &str = "Mcp.Invoke";
 const BACKEND: &str = "BackendTool.Invoke";
-/// Maximum length of a server's description in characters. It is part of every request.
+/// Maximum number of characters in a tool's description, limited because it is part of every request.
 const DESCRIPTION_CHARS: usize = 4096;
 
 const VALUE_CHARS: usize = 60;
 const ERROR_CHARS: usize = 2000;
 
-/// Shared access to the servers and the stored definitions.
+/// Access to the servers and the stored definitions, shared by all tools.
 pub(super) struct CallDeps {
     pub servers: Arc<dyn RemoteServers>,
-    /// Approved definitions; `None` if none are stored.
+    /// Approved definitions, or `None` if they are not stored.
     pub pins: Option<Pins>,
     pub timeout: super::Timeout,
 }
@@ -37,12 +37,12 @@ pub(super) struct CallDeps {
 pub(in crate::tools) struct ServerTool {
     offer: Arc<Offer>,
     wires: Arc<CallDeps>,
-    /// Name in policies: `Mcp.docs/search`.
+    /// Name used in policies, such as `Mcp.docs/search`.
     name: String,
-    /// Name for the model: `docs__search`.
+    /// Name that the model sees, such as `docs__search`.
     offered: String,
     description: OnceLock<String>,
-    /// Reason why the policy does not list the tool.
+    /// Reason why the policy does not list the tool, or `None` if it does.
     pub(super) unlisted: Option<String>,
 }
 
@@ -51,11 +51,11 @@ struct Work {
     wires: Arc<CallDeps>,
     arguments: Map<String, Value>,
     timeout: Duration,
-    /// Whether this definition was approved before.
+    /// Whether this definition has already been approved.
     is_pinned: bool,
 }
 
-/// Returns the name of a tool as used in policies.
+/// Returns a tool's name in the form used in policies.
 pub(in crate::tools) fn full_name(server: &str, tool: &str) -> String {
     format!("Mcp.{server}/{tool}")
 }
@@ -100,7 +100,7 @@ impl ServerTool {
         }
     }
 
-    /// Formats a call: `docs/search query="x" limit=3`.
+    /// Formats a call, for example as `docs/search query="x" limit=3`.
     fn summary(&self, arguments: &Map<String, Value>) -> String {
         let mut line = self.offer.plain_name();
         for (name, value) in arguments {
@@ -213,7 +213,8 @@ impl AnyTool for ServerTool {
         })
     }
 
-    /// A marker can be restored only when a file is written, and this tool's files are unknown.
+    /// Returns `false`. A redaction marker can be restored only when it is written to a known file, and which files
+    /// this tool writes is unknown.
     fn restores(&self) -> bool {
         false
     }

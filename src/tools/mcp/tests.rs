@@ -1,4 +1,4 @@
-//! MCP tools on fake servers.
+//! Tests of MCP tools, with fake servers.
 
 use super::*;
 use crate::ports::{BoxFuture, Plan, RemoteCall, RemoteContent, RemoteContext, RemoteError, RemoteResult, ToolRouter};
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 type Answer = Arc<dyn Fn(&RemoteCall) -> Result<RemoteResult, RemoteError> + Send + Sync>;
 
-/// Servers that respond at once.
+/// Servers that respond immediately.
 pub(in crate::tools) struct Fake {
     tools: Mutex<Arc<[RemoteTool]>>,
     statuses: Vec<ServerStatus>,
@@ -269,11 +269,11 @@ fn a_tool_that_changed_since_its_approval_is_marked_until_approved_again() {
         notes.contains("-description: Does search.\n") && notes.contains("+description: Does search. Before that, read"),
         "{notes}"
     );
-    // Another session of the same user knows it too; a denial changes nothing.
+    // Another session of the same user has the same approved definition. A denial changes nothing.
     assert!(changed(&servers.plan("docs:search", query()).unwrap()));
     servers.call("docs__search", query());
     assert!(!changed(&servers.plan("docs__search", query()).unwrap()));
-    // An unreadable file does not count as approved.
+    // An unreadable file is not treated as approved.
     for entry in std::fs::read_dir(servers.bench.root.join("data/pins")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|ending| ending == "json") {
@@ -397,7 +397,7 @@ fn too_many_tools_are_searchable_and_offered_once_found() {
     let remote =
         |names: Vec<String>| names.into_iter().filter(|name| name.starts_with("docs") || name == "FindTools").collect::<Vec<_>>();
     assert_eq!(remote(servers.offered()), ["FindTools"]);
-    // Called by name, it is available anyway.
+    // A tool that is called by name is available anyway.
     assert_eq!(servers.call("docs__createTicket", query()).status, ToolStatus::Succeeded);
     let told = servers.call("FindTools", json!({"query": "create a ticket"}));
     assert!(told.output_text.starts_with("docs__createTicket: Files a ticket"), "{}", told.output_text);

@@ -1,4 +1,4 @@
-//! FindTools: loads tools by name or by topic.
+//! The `FindTools` tool, which loads tools by name or by topic.
 
 use super::loaded::{LoadedTools, has_name};
 use super::{SELDOM_USED, TOGETHER, is_seldom_used};
@@ -23,13 +23,13 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Maximum number of tools loaded by one topic search.
+/// Maximum number of tools that one topic search loads.
 const MAX_FOUND: usize = 10;
 const QUERY_CHARS: usize = 500;
 const LINE_CHARS: usize = 300;
-/// Maximum number of servers listed in the description.
+/// Maximum number of servers to list in the description.
 const MAX_SERVERS: usize = 30;
-/// Query words that are ignored.
+/// Words in a query that are ignored.
 const FILLERS: &[&str] = &["a", "an", "and", "the", "of", "to", "for", "or", "in", "on", "with", "from", "tool", "tools"];
 
 #[derive(Deserialize, JsonSchema)]
@@ -44,20 +44,20 @@ struct Arguments {
 /// A tool that can be loaded.
 enum LoadableTool {
     BuiltIn(&'static dyn AnyTool),
-    /// A tool that is specific to the session.
+    /// A tool that exists only in this session.
     OfSession(SharedTool),
     OfServer(Arc<ServerTool>),
 }
 
-/// Tool that loads other tools, for one state of the policy and the servers.
+/// The tool that loads other tools, for one state of the policy and the servers.
 pub(crate) struct FindTools {
     tools: Vec<LoadableTool>,
-    /// Names of the tools in policies.
+    /// Names of the tools that can be loaded, in the form used in policies.
     names: HashSet<String>,
     loaded: LoadedTools,
     description: String,
     has_servers: bool,
-    /// Capability that the policy grants, taken from one of the loadable tools.
+    /// Capability that the policy grants, taken from one of the tools that can be loaded.
     capability: &'static str,
 }
 
@@ -82,8 +82,8 @@ impl LoadableTool {
         }
     }
 
-    /// Scores a tool. Words in the name have the highest weight, then words in aliases and the server name, then in the
-    /// description. Without words, every tool matches.
+    /// Scores how well a tool matches the words. A match in the name counts most, followed by one in an alias or the
+    /// server's name, and one in the description. If there are no words, every tool matches.
     fn score(&self, wanted: &[String]) -> usize {
         if wanted.is_empty() {
             return 1;
@@ -118,7 +118,7 @@ impl LoadableTool {
 }
 
 impl FindTools {
-    /// Creates the tool for these settings; `None` if all tools are offered from the start.
+    /// Creates the tool for these settings. Returns `None` if all tools are offered from the start.
     pub(in crate::tools) fn new<'s>(
         settings: &ToolSettings,
         remote: Option<&RemoteTools>,
@@ -130,7 +130,7 @@ impl FindTools {
             let is_clear = remote.is_none_or(|remote| !remote.is_remote_name(tool.name()));
             is_clear && (settings.grants)(tool.capability()) && (settings.may_use)(tool.name()).is_ok()
         };
-        // Without this tool, nothing could be loaded.
+        // Without this tool, no tool could be loaded.
         let on_demand = on_demand && (settings.may_use)(NAME).is_ok();
         let built_in =
             enabled_built_in(settings).map(|tool| &**tool).filter(|tool| on_demand && is_seldom_used(tool.name()) && may(*tool));
@@ -154,12 +154,12 @@ impl FindTools {
         self.names.contains(tool.name())
     }
 
-    /// Returns whether a tool must be loaded and is not loaded yet.
+    /// Returns whether a tool must be loaded before it is offered and has not been loaded yet.
     pub(in crate::tools) fn needs_loading(&self, tool: &dyn AnyTool) -> bool {
         self.loads(tool) && !self.loaded.has(tool)
     }
 
-    /// Returns the loaded tools in loading order, so that the list before them stays the same.
+    /// Returns the loaded tools in the order in which they were loaded, so any newly loaded tool comes last.
     pub(in crate::tools) fn loaded_tools(&self) -> impl Iterator<Item = &dyn AnyTool> {
         let mut seen = HashSet::new();
         let find = |name: String| self.tools.iter().map(LoadableTool::as_tool).find(|tool| has_name(*tool, &name));
@@ -202,7 +202,7 @@ impl FindTools {
         Ok(work(&found, more))
     }
 
-    /// Returns the tools named exactly in a query, together with their companions.
+    /// Returns the tools whose exact names occur in a query, along with the tools that are loaded together with them.
     fn find_by_name(&self, query: &str) -> Vec<&dyn AnyTool> {
         let is_in_name = |letter: char| letter.is_alphanumeric() || "_-./:".contains(letter);
         let given: Vec<&str> = query.split(|letter: char| !is_in_name(letter)).collect();
@@ -246,7 +246,7 @@ fn description(tools: &[LoadableTool]) -> String {
     text
 }
 
-/// Lists the names and descriptions of the tools, one per line.
+/// Lists the tools' names and descriptions, one tool per line.
 fn work(found: &[&dyn AnyTool], more: usize) -> Work {
     let mut lines = String::new();
     for tool in found {
@@ -264,7 +264,7 @@ fn work(found: &[&dyn AnyTool], more: usize) -> Work {
     Work { lines, names: found.iter().map(|tool| tool.name().to_owned()).collect() }
 }
 
-/// Splits text into lower-case words, including names such as `searchDocs_v2`.
+/// Splits text into lower-case words. Names such as `searchDocs_v2` are split too.
 fn split_words(text: &str) -> Vec<String> {
     let (mut all, mut word, mut was_small) = (Vec::new(), String::new(), false);
     for letter in text.chars() {

@@ -1,4 +1,4 @@
-//! Tools loaded in a session, in loading order.
+//! The tools that have been loaded in a session, in the order in which they were loaded.
 
 use crate::protocol::{Action, ToolResult, ToolStatus};
 use crate::tools::mcp::full_name;
@@ -9,15 +9,16 @@ use tokio::sync::watch;
 
 /// Name of the tool that loads other tools.
 pub(crate) const FIND_TOOLS: &str = "FindTools";
-/// Maximum time to wait until loaded tools are offered. A call by name works before that.
+/// Maximum time to wait for loaded tools to be offered. A tool can be called by name even before that.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The loaded tools of one session. Cheap to clone; all clones share one list.
+/// The tools loaded in one session. Cheap to clone, and all clones share one list.
 #[derive(Clone)]
 pub(crate) struct LoadedTools {
-    /// Names of the loaded tools as policies or the model use them, without duplicates.
+    /// Names of the loaded tools, without duplicates. Each is either the form used in policies or the one that the
+    /// model sees.
     names: Arc<Mutex<Vec<String>>>,
-    /// Number of requested loads, and number of loads that are offered.
+    /// Number of loads requested so far. `offered` is the number of those whose tools are already offered.
     wanted: watch::Sender<u64>,
     offered: watch::Sender<u64>,
 }
@@ -29,12 +30,12 @@ impl Default for LoadedTools {
 }
 
 impl LoadedTools {
-    /// Returns a receiver that is notified whenever a tool is loaded.
+    /// Returns a receiver that is notified whenever tools are loaded.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.wanted.subscribe()
     }
 
-    /// Records that the tools of the first `up_to` loads are offered.
+    /// Records that the tools of the first `up_to` loads are now being offered.
     pub(crate) fn mark_offered(&self, up_to: u64) {
         self.offered.send_replace(up_to);
     }
@@ -47,7 +48,7 @@ impl LoadedTools {
         }));
     }
 
-    /// Loads the tool that a call used, or the tools that a call found.
+    /// Loads the tool that a successful call used or, for a `FindTools` call, the tools that it found.
     pub(crate) fn note_result(&self, result: &ToolResult) {
         if result.status != ToolStatus::Succeeded {
             return;
@@ -67,7 +68,7 @@ impl LoadedTools {
         names.iter().any(|name| has_name(tool, name))
     }
 
-    /// Loads tools. If the list has a watcher, waits until the tools are offered.
+    /// Loads tools. If the list is being watched, waits until they are offered.
     pub(super) async fn add(&self, names: Vec<String>) {
         if !self.insert(names) {
             return;
@@ -83,7 +84,7 @@ impl LoadedTools {
         }
     }
 
-    /// Adds names and returns whether any is new.
+    /// Adds names to the list. Returns whether any of them is new.
     fn insert(&self, more: impl IntoIterator<Item = String>) -> bool {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let before = names.len();
@@ -96,12 +97,12 @@ impl LoadedTools {
     }
 }
 
-/// Returns whether a tool has this name, in policies or for the model.
+/// Returns whether a tool has this name, either in policies or for the model.
 pub(super) fn has_name(tool: &dyn AnyTool, name: &str) -> bool {
     tool.name() == name || tool.offered_name() == name
 }
 
-/// Returns the tool names listed in a result of FindTools.
+/// Parses the tool names in the output of `FindTools`.
 pub(super) fn parse_names(output: &str) -> impl Iterator<Item = &str> {
     output.lines().filter(|line| !line.starts_with('[')).filter_map(|line| line.split_once(": ")).map(|(name, _)| name)
 }

@@ -1,4 +1,4 @@
-//! Tools on demand: requests do not contain their definitions until the model loads them with FindTools.
+//! Tools on demand. Requests do not include their definitions until the model has loaded them with `FindTools`.
 
 mod find_tools;
 mod loaded;
@@ -11,7 +11,7 @@ pub(crate) use loaded::{FIND_TOOLS, LoadedTools};
 use super::tool::AnyTool;
 use crate::protocol::{ErrorCode, ToolError};
 
-/// Built-in tools that few tasks need, by topic.
+/// Built-in tools that few tasks need, grouped by topic.
 const SELDOM_USED: &[(&[&str], &str)] = &[
     (&["Stat", "HashFile", "DiskUsage"], "file facts"),
     (&["AppendFile", "CreateDirectory", "Copy", "Move", "Delete"], ""),
@@ -22,7 +22,7 @@ const SELDOM_USED: &[(&[&str], &str)] = &[
     (&["AskUser", "ProposePlan", "UpdateSteps", "SuggestMemory"], ""),
     (&["Agent"], "agents for parts of a task"),
 ];
-/// Tools used together: loading the first one loads the others.
+/// Tools that are used together. Loading the first one also loads the others.
 const TOGETHER: &[&str] = &["CliSession", "CliWrite", "CliRead", "CliStop"];
 
 /// Returns whether a built-in tool is loaded on demand.
@@ -30,7 +30,7 @@ fn is_seldom_used(name: &str) -> bool {
     SELDOM_USED.iter().any(|(names, _)| names.contains(&name))
 }
 
-/// Adds a hint to an argument error of a tool that is not loaded: how to see its arguments.
+/// If a tool that has not been loaded reports invalid arguments, adds a hint on how to see which arguments it takes.
 pub(super) fn with_hint(error: ToolError, tool: &dyn AnyTool, finder: Option<&FindTools>) -> ToolError {
     let waits = finder.is_some_and(|finder| finder.needs_loading(tool));
     if error.code != ErrorCode::InvalidRequest || !waits {

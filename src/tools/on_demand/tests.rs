@@ -1,4 +1,4 @@
-//! Built-in tools on demand. `remote::tests` covers MCP tools.
+//! Tests of built-in tools that are loaded on demand. For MCP tools, see `mcp::tests`.
 
 use super::*;
 use crate::ports::ToolRouter;
@@ -27,7 +27,7 @@ fn names(bench: &Bench) -> Vec<String> {
     definitions(bench).into_iter().map(|tool| tool.tool_name).collect()
 }
 
-/// Returns what a query loads: the names after those offered before.
+/// Returns the names of the tools that a query loads, which come after those offered before.
 fn loaded_by(query: &str) -> Vec<String> {
     let bench = bench();
     bench.output(FIND_TOOLS, json!({"query": query}));

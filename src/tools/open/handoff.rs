@@ -1,4 +1,4 @@
-//! Opening of paths on the desktop. A path is checked when the call is planned, and again before it is opened.
+//! Opens paths on the desktop. A path is checked when the call is planned, and again before it is opened.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Proposal, Target, ToolError};
@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The operation on a path.
+/// What to do with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum OpenMode {
     Open,
@@ -26,7 +26,7 @@ pub(in crate::tools) struct PlannedHandoff {
     stamp: PathStamp,
 }
 
-/// Identity of an entry, to detect that its path now has a different entry. The content of a directory may change.
+/// Identity of an entry, which reveals whether it was replaced by another one. A directory's content may change.
 #[derive(PartialEq, Eq)]
 enum PathStamp {
     Nothing,
@@ -49,7 +49,7 @@ pub(in crate::tools) fn actions(way: OpenMode, path: &str, paths: &Paths<'_>) ->
     Ok(actions_for(way, target))
 }
 
-/// Returns the actions to be judged. A file is revealed in its directory, so both are judged.
+/// Returns the actions that the policy must allow. Revealing a file also shows its directory, so both are checked.
 fn actions_for(way: OpenMode, target: Target) -> Vec<Action> {
     match (way, target.place, target.real.parent()) {
         (OpenMode::Reveal, Place::File { .. } | Place::Missing | Place::Special, Some(parent)) => {

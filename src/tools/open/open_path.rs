@@ -1,4 +1,4 @@
-//! OpenPath: opens a file with its default program.
+//! The `OpenPath` tool, which opens a file with its default program.
 
 use super::handoff;
 use super::handoff::{OpenMode, PlannedHandoff};

@@ -1,4 +1,4 @@
-//! RevealInOs: shows a file in the user's file manager.
+//! The `RevealInOs` tool, which shows a file in the user's file manager.
 
 use super::handoff;
 use super::handoff::{OpenMode, PlannedHandoff};

@@ -1,4 +1,4 @@
-//! Storage for the complete output of a command while it runs.
+//! Stores the complete output of a command while it is running.
 
 use super::{ArtifactSpool, Kept, new, reading_hint};
 use crate::protocol::ArtifactKind;
@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Maximum number of pieces that have not been written yet.
+/// Maximum number of chunks that are waiting to be written.
 const DEPTH: usize = 4;
 
-/// Collector of stdout and stderr of a command. If it is dropped, nothing is stored.
+/// Collects a command's stdout and stderr. If it is dropped, nothing is stored.
 pub(in crate::tools) struct OutputCollector {
     task: JoinHandle<OutputCollectors>,
 }
 
-/// The stored outputs.
+/// The outputs that were stored.
 #[derive(Default)]
 pub(in crate::tools) struct OutputCollectors {
     stdout: Option<Kept>,
@@ -25,7 +25,8 @@ pub(in crate::tools) struct OutputCollectors {
 }
 
 impl OutputCollector {
-    /// Starts collecting, and returns the channel for the output; `None` if output is not stored.
+    /// Starts collecting. Returns the channel to which the output must be sent, along with the collector, or `None` for
+    /// both if output is not stored.
     pub(in crate::tools) fn begin(line: &str, settings: &ToolSettings) -> (Option<mpsc::Sender<OutputChunk>>, Option<Self>) {
         let Some(artifacts) = &settings.session.artifacts else { return (None, None) };
         let keeper = |what: &str| {
@@ -37,7 +38,7 @@ impl OutputCollector {
         (Some(send), Some(Self { task }))
     }
 
-    /// Completes the artifacts after the command has ended.
+    /// Completes the artifacts once the command has ended.
     pub(in crate::tools) async fn finish(mut self) -> OutputCollectors {
         (&mut self.task).await.unwrap_or_default()
     }
@@ -50,7 +51,7 @@ impl Drop for OutputCollector {
 }
 
 impl OutputCollectors {
-    /// Adds the artifacts to a result. If the shown output is truncated, adds a reference for the model.
+    /// Adds the artifacts to a result. If the output shown is truncated, also tells the model how to read the rest.
     pub(in crate::tools) fn attach_to(self, told: CallResult, finished: &FinishedRun, limit: usize) -> CallResult {
         let Self { stdout, stderr } = self;
         let is_cut = finished.stdout.total() + finished.stderr.total() > limit as u64;

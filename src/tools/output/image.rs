@@ -1,10 +1,11 @@
-//! Detection of images by their first bytes, and their storage.
+//! Detects images by their first bytes, and stores them.
 
 use super::new;
 use crate::ports::{ArtifactError, Artifacts};
 use crate::protocol::{Artifact, ArtifactKind};
 
-/// Returns the media type of an image that models accept, regardless of its name or declared type.
+/// Returns the media type of an image that models accept, whatever its name or declared type. Returns `None` for
+/// anything else.
 pub(in crate::tools) fn image_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => Some("image/png"),

@@ -1,4 +1,5 @@
-//! Long tool output: stored completely in an artifact, and shortened in the conversation with a reference to it.
+//! Long tool output, which is stored in full as an artifact and shortened in the conversation, with a reference to the
+//! artifact.
 
 mod command_output;
 mod image;
@@ -17,15 +18,15 @@ use std::sync::Arc;
 
 /// Size in bytes above which output is stored.
 pub(in crate::tools) const KEPT_FROM_BYTES: usize = 10 * 1024;
-/// Maximum number of bytes of an artifact shown to the user.
+/// Maximum number of bytes of an artifact to show to the user.
 const MAX_SHOWN_BYTES: u64 = 1024 * 1024;
-/// Maximum length of an artifact name in bytes.
+/// Maximum length of an artifact's name in bytes.
 const NAME_BYTES: usize = 80;
 
-/// A stored artifact, or the reason why it is missing.
+/// A stored artifact, or the reason why it could not be stored.
 pub(in crate::tools) type Kept = Result<Artifact, String>;
 
-/// Creates the description of a new artifact.
+/// Describes an artifact that is about to be stored.
 pub(in crate::tools) fn new(kind: ArtifactKind, name: &str, content_type: &str) -> NewArtifact {
     let line = name.lines().next().unwrap_or_default();
     let end = cut_position_before(line, NAME_BYTES);
@@ -33,7 +34,7 @@ pub(in crate::tools) fn new(kind: ArtifactKind, name: &str, content_type: &str) 
     NewArtifact { kind, name: format!("{}{more}", &line[..end]), content_type: content_type.to_owned() }
 }
 
-/// Returns a note for the model on how to read the stored `what` (`the whole stdout`).
+/// Returns a note that tells the model how to read `what` (for example `the whole stdout`), which has been stored.
 pub(in crate::tools) fn reading_hint(what: &str, kept: &Kept) -> String {
     match kept {
         Ok(Artifact { uri, bytes, .. }) => {
@@ -43,7 +44,7 @@ pub(in crate::tools) fn reading_hint(what: &str, kept: &Kept) -> String {
     }
 }
 
-/// Adds stored artifacts and the `lines` about them to an output.
+/// Adds stored artifacts, and the `lines` that describe them, to an output.
 pub(in crate::tools) fn with_kept(told: CallResult, kept: Vec<Kept>, lines: &[String]) -> CallResult {
     let after = |text: String| lines.iter().fold(text, |text, line| format!("{text}\n{line}"));
     let kept = kept.into_iter().filter_map(Result::ok);
@@ -61,7 +62,7 @@ pub(in crate::tools) fn with_kept(told: CallResult, kept: Vec<Kept>, lines: &[St
     }
 }
 
-/// Returns an artifact for the user. Of a long one, returns only its start and end.
+/// Returns an artifact and its text for display to the user. Long text is shortened to its start and end.
 pub(in crate::tools) fn preview_for_user(artifacts: &dyn Artifacts, uri: &str) -> Result<(Artifact, String), ArtifactError> {
     let StoredArtifact { artifact, path } = artifacts.find(uri)?;
     if artifact.kind == ArtifactKind::Image {
@@ -100,7 +101,7 @@ pub(in crate::tools) fn uris(artifacts: &[Artifact]) -> Vec<String> {
     artifacts.iter().map(|artifact| artifact.uri.clone()).collect()
 }
 
-/// Uploads the artifacts of a result, and adds the URLs of their copies.
+/// Uploads a result's artifacts and adds the URLs of the copies.
 pub(in crate::tools) async fn with_uploads(mut result: ToolResult, uploads: Option<Arc<dyn ArtifactUploads>>) -> ToolResult {
     if let Some(uploads) = uploads
         && !result.artifact_uris.is_empty()
@@ -111,7 +112,7 @@ pub(in crate::tools) async fn with_uploads(mut result: ToolResult, uploads: Opti
     result
 }
 
-/// Stores the diff of a call if it is long: the proposed diff, or the detected changes of a command.
+/// Stores a call's diff if it is long. The diff is either the proposed one or the detected changes of a command.
 pub(in crate::tools) fn keep_diff(result: &mut ToolResult, proposal: Option<&Proposal>, settings: &ToolSettings) {
     for proposal in proposal.into_iter().chain(result.changed.clone().as_deref()) {
         let new = new(ArtifactKind::FileDiff, &format!("diff of {}", proposal.summary), "text/x-diff");

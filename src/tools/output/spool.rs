@@ -1,4 +1,4 @@
-//! Storage for text that arrives in pieces, redacted and up to a size limit.
+//! Stores text that arrives in chunks, redacted and up to a size limit.
 
 use super::{KEPT_FROM_BYTES, Kept};
 use crate::policy::redact::{Redactor, Stream};
@@ -8,16 +8,16 @@ use crate::sys::process::whole_start;
 use crate::tools::settings::ToolSettings;
 use std::sync::Arc;
 
-/// Number of bytes reserved for the note about truncation.
+/// Number of bytes reserved for the note that text was truncated.
 const NOTE_BYTES: u64 = 256;
 
-/// Writer that stores text as an artifact if it is long. Uses little memory for any length.
+/// Writes text to an artifact if it is long. Memory use does not grow with the length of the text.
 pub(in crate::tools) struct ArtifactSpool {
     artifacts: Arc<dyn Artifacts>,
     new: NewArtifact,
-    /// Redacts secrets across piece boundaries.
+    /// Redacts secrets even if they span several chunks.
     stream: Stream,
-    /// The whole text while it is short; later the start of an incomplete character.
+    /// The whole text while it is still short, and later only the bytes of an incomplete character.
     held: Vec<u8>,
     total: u64,
     state: State,
@@ -29,7 +29,7 @@ enum State {
         writer: Box<dyn ArtifactWriter>,
         room: u64,
     },
-    /// The limit is reached.
+    /// The size limit has been reached, and any further text is dropped.
     Full {
         writer: Box<dyn ArtifactWriter>,
     },
@@ -41,7 +41,7 @@ impl ArtifactSpool {
         Self { artifacts, new, stream: Stream::new(redactor), held: Vec::new(), total: 0, state: State::Short }
     }
 
-    /// Returns whether adding this piece causes a disk write.
+    /// Returns whether adding a chunk of `more` bytes causes a write to disk.
     pub(in crate::tools) fn is_slow(&self, more: usize) -> bool {
         match self.state {
             State::Short => self.held.len() + more > KEPT_FROM_BYTES,
@@ -71,7 +71,7 @@ impl ArtifactSpool {
         }
     }
 
-    /// Writes the buffered bytes, except an incomplete character at the end.
+    /// Writes the buffered bytes, except those of an incomplete character at the end.
     fn write_buffered(&mut self) {
         let whole = whole_start(&self.held).len();
         let text = String::from_utf8_lossy(&self.held[..whole]).into_owned();
@@ -92,7 +92,7 @@ impl ArtifactSpool {
         };
     }
 
-    /// Completes the artifact; `None` if the text was short.
+    /// Completes the artifact. Returns `None` if the text was too short to be stored.
     pub(in crate::tools) fn finish(mut self) -> Option<Kept> {
         if matches!(self.state, State::Writing { .. }) {
             let rest = String::from_utf8_lossy(&self.held).into_owned();
@@ -113,13 +113,13 @@ impl ArtifactSpool {
     }
 }
 
-/// Stores a complete text, if it is long.
+/// Stores a complete text if it is long. Returns `None` if it is not, or if artifacts are not stored.
 pub(in crate::tools) fn keep_text(settings: &ToolSettings, new: NewArtifact, text: &str) -> Option<Kept> {
     if text.len() <= KEPT_FROM_BYTES {
         return None;
     }
     let mut keeper = ArtifactSpool::new(Arc::clone(settings.session.artifacts.as_ref()?), Arc::clone(&settings.redactor), new);
-    // In pieces, because redaction works per piece.
+    // In pieces, to limit the memory that redaction needs.
     text.as_bytes().chunks(64 * 1024).for_each(|piece| keeper.push(piece));
     keeper.finish()
 }

@@ -1,18 +1,18 @@
-//! Binary content in git's format for binary patches: compressed and encoded in base 85.
+//! Binary content in the format of git's binary patches: compressed and encoded in base 85.
 
 use flate2::Compression;
 use flate2::read::{ZlibDecoder, ZlibEncoder};
 use std::fmt::Write as _;
 use std::io::Read;
 
-/// Line before the content.
+/// Line that precedes the content.
 pub(super) const START: &str = "GIT binary patch";
-/// Digits of git's base 85 encoding.
+/// Digits that git uses for base 85.
 const DIGITS: &[u8; 85] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
-/// Maximum number of bytes encoded in a line.
+/// Maximum number of bytes that a line encodes.
 const ROW_BYTES: usize = 52;
 
-/// Returns the lines for binary content, which end with an empty line.
+/// Encodes binary content as lines, the last of which is empty.
 pub(super) fn encode(content: &[u8]) -> std::io::Result<String> {
     let mut packed = Vec::new();
     ZlibEncoder::new(content, Compression::default()).read_to_end(&mut packed)?;
@@ -37,10 +37,10 @@ pub(super) fn encode(content: &[u8]) -> std::io::Result<String> {
     Ok(rows)
 }
 
-/// Decodes the lines after the first one to at most `limit` bytes.
+/// Decodes the lines that follow the first one to at most `limit` bytes.
 ///
 /// # Errors
-/// Returns a description of the first invalid line if a line is invalid.
+/// Returns an error if a line is invalid, or if the content exceeds `limit`.
 pub(super) fn decode<'a>(mut rows: impl Iterator<Item = &'a str>, limit: u64) -> Result<Vec<u8>, String> {
     let size = rows.next().and_then(|row| row.strip_prefix("literal ")).and_then(|size| size.parse::<u64>().ok());
     let size = size.ok_or("the binary content has no `literal` line with a size")?;

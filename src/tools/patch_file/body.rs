@@ -1,4 +1,4 @@
-//! Patch of one file in git's format, which `git apply` accepts.
+//! The patch of a single file in git's format, as accepted by `git apply`.
 
 use super::MAX_FILE_BYTES;
 use super::binary;
@@ -9,10 +9,11 @@ use crate::tools::diff::line_hunks;
 use sha1::{Digest, Sha1};
 use std::fmt::Write as _;
 
-/// Hash that git uses for a missing side.
+/// Hash that git uses for a side that does not exist.
 const NO_HASH: &str = "0000000000000000000000000000000000000000";
 
-/// Returns the lines of a change. `old` and `new`: the contents; empty for a missing side.
+/// Returns the patch of a file. `old` and `new` are the contents of the two sides, each of which is empty if the side
+/// does not exist.
 pub(super) fn section(entry: &FileEntry, old: &[u8], new: &[u8]) -> std::io::Result<String> {
     let path = &entry.path;
     let mut rows = head(entry).to_string();
@@ -32,7 +33,7 @@ pub(super) fn section(entry: &FileEntry, old: &[u8], new: &[u8]) -> std::io::Res
     Ok(rows)
 }
 
-/// Returns the lines about the file as a whole.
+/// Returns the header lines of the patch: the path, the mode, and whether the file was created or deleted.
 fn head(entry: &FileEntry) -> FileDiff {
     let file = FileDiff::with_title(&entry.path, &entry.path);
     match (&entry.base, &entry.result) {
@@ -43,7 +44,7 @@ fn head(entry: &FileEntry) -> FileDiff {
     }
 }
 
-/// Checks that a diff contains only the name and the lines of an entry.
+/// Checks that a diff contains nothing but the name and the lines of its entry.
 pub(super) fn check(diff: &FileDiff, entry: &FileEntry) -> Result<(), String> {
     if diff.name.as_deref() != Some(entry.path.as_str()) {
         let name = diff.name.as_deref().unwrap_or_default();
@@ -67,7 +68,7 @@ fn is_binary(diff: &FileDiff) -> bool {
     diff.remarks().any(|row| row == binary::START)
 }
 
-/// Applies a diff to its original content.
+/// Applies a diff to the content on which it is based.
 pub(super) fn apply(diff: &FileDiff, base: &[u8]) -> Result<Vec<u8>, String> {
     if is_binary(diff) {
         let rows = diff.remarks().skip_while(|row| *row != binary::START).skip(1);
@@ -99,12 +100,12 @@ pub(super) fn apply(diff: &FileDiff, base: &[u8]) -> Result<Vec<u8>, String> {
     Ok(result.into_bytes())
 }
 
-/// Returns content as text if git would show its lines.
+/// Returns the content as text, or `None` if git would treat it as binary.
 fn text(content: &[u8]) -> Option<&str> {
     std::str::from_utf8(content).ok().filter(|text| !text.contains('\0'))
 }
 
-/// Returns git's hash of some content.
+/// Returns the hash that the content has as a git blob.
 fn blob_hash(content: &[u8]) -> String {
     let mut hash = Sha1::new();
     hash.update(format!("blob {}\0", content.len()));

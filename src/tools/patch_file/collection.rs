@@ -1,4 +1,4 @@
-//! Changes of a layer, as entries and lines of a patch file.
+//! Converts the changes in a layer to the entries and lines of a patch file.
 
 use super::header::{FileEntry, FileState, OmittedPath};
 use super::{MAX_BYTES, MAX_FILE_BYTES, MAX_FILES, body, check_path, is_of_git};
@@ -9,28 +9,28 @@ use crate::tools::ignored::IgnoreRules;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Changes of a task that a patch file contains, and changes that it omits.
+/// The changes of a task that a patch file contains, and those that it omits.
 #[derive(Debug, Default)]
 pub(crate) struct CollectedChanges {
     pub files: Vec<FileEntry>,
     pub left_out: Vec<OmittedPath>,
-    /// Files that were changed in the directory while the task ran, so that the task has not seen their content.
+    /// Files in the directory that others changed while the task ran, so the task has not seen their current content.
     pub conflicts: Vec<String>,
-    /// Lines of each file.
+    /// Patch text for each file.
     sections: Vec<String>,
 }
 
-/// Returns whether the task has seen the current content of a path.
+/// Function that returns whether the task has seen the current content of a path.
 pub(crate) type SeenContent<'a> = dyn Fn(&Change, Option<&FileState>) -> bool + 'a;
 
-/// State and content of one side of a change; empty if it is missing.
+/// State and content of one side of a change. If the side does not exist, both are empty.
 type Side = (Option<FileState>, Vec<u8>);
 
 impl CollectedChanges {
     /// Reads the changes. Directories are omitted without a note, because git does not store them.
     ///
     /// # Errors
-    /// Returns an error if the directory was changed by others during the task, the changes exceed a limit, or a file
+    /// Returns an error if others changed the directory while the task ran, if the changes exceed a limit, or if a file
     /// cannot be read.
     pub(crate) fn read(changes: &Changes) -> Result<Self, String> {
         let collected = Self::read_with(changes, &|change, _| is_older(change, changes))?;
@@ -40,10 +40,11 @@ impl CollectedChanges {
         }
     }
 
-    /// Reads the changes like `read`, but separates the conflicts: files whose current content `is_seen` rejects.
+    /// Reads the changes like [`CollectedChanges::read`], but collects conflicts instead of failing. A file is a
+    /// conflict if `is_seen` rejects its current content.
     ///
     /// # Errors
-    /// Returns an error if the changes exceed a limit, or a file cannot be read.
+    /// Returns an error if the changes exceed a limit, or if a file cannot be read.
     pub(crate) fn read_with(changes: &Changes, is_seen: &SeenContent<'_>) -> Result<Self, String> {
         let everything: &dyn Fn(&Path) -> bool = &|_| true;
         let mut ignored = IgnoreRules::new(changes.directory(), everything);
@@ -68,12 +69,13 @@ impl CollectedChanges {
         Ok(collected)
     }
 
-    /// Returns the lines of all files, in the order of the entries.
+    /// Returns the patch text for all files, in the order of the entries.
     pub(super) fn body(&self) -> String {
         self.sections.concat()
     }
 
-    /// Adds the change of one file, given by its content and whether it is executable. `is_seen`: false for a conflict.
+    /// Adds the change to one file. Each side consists of its content and whether it is executable. If `is_seen` is
+    /// false, the file is recorded as a conflict.
     ///
     /// # Errors
     /// Returns an error if the changes exceed a limit.
@@ -95,7 +97,7 @@ impl CollectedChanges {
         self.push(path.to_owned(), (side(before), side(after)), |_| is_seen)
     }
 
-    /// Records a change that is not part of the collection, with the reason.
+    /// Records a change that is omitted from the collection, with the reason.
     pub(crate) fn leave_out(&mut self, path: &Path, why: &str) {
         self.left_out.push(OmittedPath { path: path.to_string_lossy().into_owned(), why: why.to_owned() });
     }
@@ -106,10 +108,11 @@ impl CollectedChanges {
         (self.files, self.sections) = all.filter(|(entry, _)| is_chosen(&entry.path)).unzip();
     }
 
-    /// Reduces a change to some of its hunks, given by position. `base`: the original content of the change.
+    /// Reduces a change to some of its hunks, which are given by index. `base` is the content on which the change is
+    /// based.
     ///
     /// # Errors
-    /// Returns an error if the change contains no such file, or was not made from this content.
+    /// Returns an error if the file has no change, or if the change is not based on this content.
     pub(crate) fn choose_hunks(&mut self, path: &str, base: &[u8], hunks: &BTreeSet<usize>) -> Result<(), String> {
         let failed = || format!("`{path}` changed while its hunks were chosen");
         let index = self.files.iter().position(|entry| entry.path == path).ok_or_else(failed)?;
@@ -135,7 +138,7 @@ impl CollectedChanges {
         let path = change.path.to_str().unwrap_or_default().to_owned();
         let failed = |error: &dyn std::fmt::Display| format!("cannot read `{path}`: {error}");
         let before = side(change.before.map(|node| node.mode), &changes.old(&change.path)).map_err(|error| failed(&error))?;
-        // A file of which only the attributes change may have no content in the layer.
+        // If only the attributes of a file change, the layer may not contain its content.
         let new = changes.new_content(&change.path);
         let after = side(change.after.map(|node| node.mode), &new).map_err(|error| failed(&error))?;
         self.push(path, (before, after), |state| is_seen(change, state))
@@ -165,7 +168,7 @@ impl CollectedChanges {
     }
 }
 
-/// Returns whether the old content of a file is unchanged since the task began.
+/// Returns whether the old content of a file has not changed since the task began.
 pub(crate) fn is_older(change: &Change, changes: &Changes) -> bool {
     change.before.is_none_or(|before| before.kind != NodeKind::File || before.changed <= changes.start_time())
 }

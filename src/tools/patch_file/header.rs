@@ -1,15 +1,15 @@
-//! Header of a patch file.
+//! The header of a patch file.
 
 use super::{MAX_LISTED, VERSION};
 use crate::text::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Git's modes of regular files.
+/// Modes that git uses for regular files.
 const PLAIN: &str = "100644";
 const EXECUTABLE: &str = "100755";
 
-/// Metadata of the changes: everything except their lines.
+/// Everything about the changes except their lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct PatchHeader {
@@ -19,16 +19,16 @@ pub(crate) struct PatchHeader {
     pub policy: PolicyStamp,
     /// Changed files, ordered by path.
     pub files: Vec<FileEntry>,
-    /// Changes that the patch does not contain.
+    /// Changes that the patch omits.
     pub left_out: Vec<OmittedPath>,
-    /// Number of further omitted changes.
+    /// Number of omitted changes that are not listed.
     pub more_left_out: usize,
-    /// Decisions about the calls of the task, as information. They grant no permissions.
+    /// Decisions on the task's calls, included for information. They grant no permissions.
     pub verdicts: Vec<LoggedVerdict>,
     pub more_verdicts: usize,
 }
 
-/// Policy under which the task ran.
+/// Policy that applied while the task ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct PolicyStamp {
@@ -44,10 +44,10 @@ pub(crate) struct PolicyStamp {
 pub(crate) struct FileEntry {
     /// Path relative to the workspace.
     pub path: String,
-    /// State before the task; absent for a new file.
+    /// State before the task. Absent if the file is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<FileState>,
-    /// State after the task; absent for a deleted file.
+    /// State after the task. Absent if the file was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<FileState>,
 }
@@ -57,11 +57,11 @@ pub(crate) struct FileEntry {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct FileState {
     pub sha256: String,
-    /// Git's mode: `100644` or `100755`.
+    /// Mode in git's notation: `100644` or `100755`.
     pub mode: String,
 }
 
-/// A changed path that the patch does not contain.
+/// A changed path that the patch omits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct OmittedPath {
@@ -69,7 +69,7 @@ pub(crate) struct OmittedPath {
     pub why: String,
 }
 
-/// The decision about one call.
+/// The decision on one call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct LoggedVerdict {
@@ -77,14 +77,14 @@ pub(crate) struct LoggedVerdict {
     pub summary: String,
     /// `allow` or `deny`.
     pub verdict: String,
-    /// Rule or user that decided.
+    /// Rule or user that made the decision.
     pub by: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
 impl PatchHeader {
-    /// Creates the header of a file. Long lists are truncated, and the omitted entries are counted.
+    /// Creates the header of a patch file. Long lists are truncated, and the entries that this removes are counted.
     pub(crate) fn new(
         aye: &str,
         policy: PolicyStamp,
@@ -102,7 +102,7 @@ impl PatchHeader {
 }
 
 impl FileEntry {
-    /// Checks that the states are well-formed and differ.
+    /// Checks that the states are well-formed and that they differ.
     pub(super) fn check(&self) -> Result<(), String> {
         for state in self.base.iter().chain(&self.result) {
             let is_digest =
@@ -127,7 +127,7 @@ impl FileState {
         Self { sha256: Self::digest(content), mode: mode.to_owned() }
     }
 
-    /// Returns the SHA-256 digest of some content as hexadecimal digits.
+    /// Returns the SHA-256 digest of the content as hexadecimal digits.
     pub(crate) fn digest(content: &[u8]) -> String {
         hex(&Sha256::digest(content))
     }

@@ -1,4 +1,5 @@
-//! Patch files: a task's changes as a header in JSON and a patch in git's format. Readers treat them as untrusted data.
+//! Patch files, which contain the changes made by a task as a JSON header and a patch in git's format. Readers treat
+//! them as untrusted data.
 
 mod binary;
 mod body;
@@ -15,36 +16,36 @@ pub(crate) use review::PatchReview;
 use crate::protocol::{FileDiff, FileDiffs};
 use std::path::{Component, Path};
 
-/// Version of the format.
+/// Version of the file format.
 const VERSION: u32 = 1;
-/// First line of a file.
+/// First line of a patch file.
 const FIRST_LINE: &str = "aye patch 1";
-/// Maximum size of a patch file, in bytes.
+/// Maximum size of a patch file in bytes.
 pub(crate) const MAX_BYTES: u64 = 64 << 20;
-/// Maximum size of one changed file, in bytes.
+/// Maximum size of a changed file in bytes.
 const MAX_FILE_BYTES: u64 = 10 << 20;
 /// Maximum number of changed files.
 const MAX_FILES: usize = 2_000;
-/// Maximum number of listed omitted paths and of listed verdicts; further ones are counted.
+/// Maximum number of omitted paths, and of verdicts, to list. Any further ones are only counted.
 const MAX_LISTED: usize = 500;
-/// Maximum size of a path, in bytes.
+/// Maximum length of a path in bytes.
 const MAX_PATH_BYTES: usize = 1_024;
 
-/// A parsed file. Its claims about paths and contents are checked when it is applied.
+/// A parsed patch file. What it claims about paths and contents is checked when it is applied.
 #[derive(Debug)]
 pub(crate) struct PatchFile {
     header: PatchHeader,
     diffs: FileDiffs,
     digest: String,
-    /// Review by the user, and record of the applied changes; `None` for a patch from a file.
+    /// The user's review, along with the record of the changes applied. `None` if the patch was read from a file.
     review: Option<PatchReview>,
 }
 
 impl PatchFile {
-    /// Parses a file without accessing the disk.
+    /// Parses a patch file without accessing the disk.
     ///
     /// # Errors
-    /// Returns a description of the first invalid part if the file is invalid.
+    /// Returns an error that describes the first part of the file that is invalid.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "the file is not UTF-8 text".to_owned())?;
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
@@ -70,7 +71,7 @@ impl PatchFile {
         Ok(patch)
     }
 
-    /// Returns the text of a file with these changes.
+    /// Returns the text of a patch file that contains these changes.
     pub(crate) fn text(header: &PatchHeader, changes: &CollectedChanges) -> Result<String, serde_json::Error> {
         Ok(format!("{FIRST_LINE}\n{}\n\n{}", serde_json::to_string_pretty(header)?, changes.body()))
     }
@@ -79,17 +80,17 @@ impl PatchFile {
         &self.header
     }
 
-    /// Returns the differences of all files.
+    /// Returns the diffs of all files.
     pub(crate) fn diffs(&self) -> &FileDiffs {
         &self.diffs
     }
 
-    /// Returns the SHA-256 digest of the whole file.
+    /// Returns the SHA-256 digest of the whole patch file.
     pub(crate) fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// Returns the patch with a review.
+    /// Attaches a review to the patch.
     #[must_use]
     pub(crate) fn for_review(self, review: PatchReview) -> Self {
         Self { review: Some(review), ..self }
@@ -99,7 +100,7 @@ impl PatchFile {
         self.review.as_ref()
     }
 
-    /// Returns the entries with their diffs.
+    /// Returns the entries, each with its diff.
     pub(in crate::tools) fn parts(&self) -> impl Iterator<Item = FilePart<'_>> {
         self.header.files.iter().zip(self.diffs.iter()).map(|(entry, diff)| FilePart { entry, diff })
     }
@@ -123,7 +124,7 @@ impl PatchFile {
     }
 }
 
-/// The change of one file.
+/// The change to one file.
 #[derive(Clone, Copy)]
 pub(in crate::tools) struct FilePart<'a> {
     pub entry: &'a FileEntry,
@@ -137,10 +138,11 @@ impl FilePart<'_> {
         body::check(self.diff, self.entry)
     }
 
-    /// Applies the change to the content `base`. Returns the new content, which is empty for a deleted file.
+    /// Applies the change to the content `base`. Returns the new content, which is empty if the file is deleted.
     ///
     /// # Errors
-    /// Returns an error if the patch does not match the content, or its result differs from the header.
+    /// Returns an error if the patch does not match the content, or if the result differs from the one that the header
+    /// states.
     pub(in crate::tools) fn apply(&self, base: &[u8]) -> Result<Vec<u8>, String> {
         let content = body::apply(self.diff, base)?;
         match &self.entry.result {
@@ -153,7 +155,7 @@ impl FilePart<'_> {
     }
 }
 
-/// Checks that a path is relative, contains no `..` and no part of `.git`, and can be written in a patch.
+/// Checks that a path is relative, contains no `..`, is not inside `.git`, and can be written in a patch.
 fn check_path(path: &str) -> Result<(), String> {
     if path.is_empty() || path.len() > MAX_PATH_BYTES || !is_writable_name(path) {
         return Err(format!("`{path}` is a path that a patch cannot contain"));
@@ -173,7 +175,7 @@ fn is_of_git(path: &Path) -> bool {
     path.iter().any(|name| name.eq_ignore_ascii_case(".git"))
 }
 
-/// Returns whether the lines of a patch can contain a path without quotes.
+/// Returns whether a path can be written in a patch without quotes.
 fn is_writable_name(path: &str) -> bool {
     let has_edges = path.starts_with(char::is_whitespace) || path.ends_with(char::is_whitespace);
     !has_edges && !path.contains(" b/") && !path.contains(['"', '\\']) && !path.contains(char::is_control)

@@ -1,26 +1,27 @@
-//! Review of a patch by the user, and the record of the changes that are applied.
+//! The user's review of a patch, and the record of the changes that are applied.
 
 use super::header::FileState;
 use std::fmt;
 use std::sync::Arc;
 
-/// Resulting state of each file, by path; `None` if the file is deleted.
+/// Resulting state of each file, by path. The state is `None` if the file is deleted.
 pub(crate) type FileResults = [(String, Option<FileState>)];
 
 type RecordResults = dyn Fn(&FileResults) -> Result<(), String> + Send + Sync;
 
-/// Facts for the review of a patch, and the record of its outcome.
+/// What the user needs to review a patch, and how the outcome is recorded.
 #[derive(Clone)]
 pub(crate) struct PatchReview {
-    /// Whether the user chooses the changes, so that each call needs approval even if the policy allows it.
+    /// Whether the user chooses the changes, so each call needs approval even if the policy allows it.
     pub is_required: bool,
-    /// Notes about the changes as a whole, such as the result of a check.
+    /// Notes on the changes as a whole, such as the result of a check.
     pub notes: Vec<String>,
     record: Arc<RecordResults>,
 }
 
 impl PatchReview {
-    /// Creates a review. `record` is called with the chosen results before any file changes; if it fails, no file changes.
+    /// Creates a review. `record` receives the chosen results before any file is changed. If it fails, no file is
+    /// changed.
     pub(crate) fn new(
         (is_required, notes): (bool, Vec<String>),
         record: impl Fn(&FileResults) -> Result<(), String> + Send + Sync + 'static,

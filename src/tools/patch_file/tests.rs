@@ -10,7 +10,7 @@ fn entry(path: &str, old: Content<'_>, new: Content<'_>) -> FileEntry {
     FileEntry { path: path.to_owned(), base: state(old), result: state(new) }
 }
 
-/// The text of a patch file with these changes.
+/// Returns the text of a patch file that contains these changes.
 fn written(files: &[(&str, Content<'_>, Content<'_>)]) -> String {
     let policy = PolicyStamp { hash: "0".to_owned(), name: "built-in".to_owned(), mode: "ask".to_owned() };
     let entries: Vec<FileEntry> = files.iter().map(|(path, old, new)| entry(path, *old, *new)).collect();
@@ -73,7 +73,7 @@ fn the_patch_can_be_applied_by_git() {
     }
 }
 
-/// The text with a changed header.
+/// Returns the text of a patch file with its header changed by `change`.
 fn with_header(text: &str, change: impl Fn(&mut Value)) -> String {
     let (head, body) = text.split_once("\n\n").unwrap();
     let mut header: Value = serde_json::from_str(head.strip_prefix("aye patch 1\n").unwrap()).unwrap();

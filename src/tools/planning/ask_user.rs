@@ -1,4 +1,4 @@
-//! AskUser: asks the user questions with options, and returns the answers.
+//! The `AskUser` tool, which asks the user questions with options and returns the answers.
 
 use crate::ports::{BoxFuture, RunContext, UserQuestions};
 use crate::protocol::{
@@ -18,10 +18,10 @@ use std::fmt::Write;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Number of questions in a call, and number of options in a question.
+/// Allowed numbers of questions in a call and of options in a question.
 const QUESTIONS: RangeInclusive<usize> = 1..=4;
 const OPTIONS: RangeInclusive<usize> = 2..=4;
-/// Maximum lengths of the question and its parts, in characters.
+/// Maximum numbers of characters in a question and in the parts of an option.
 const QUESTION_CHARS: usize = 500;
 const LABEL_CHARS: usize = 80;
 const DESCRIPTION_CHARS: usize = 300;
@@ -101,7 +101,7 @@ impl Tool for AskUser {
     }
 }
 
-/// Checks one question.
+/// Checks a single question.
 fn checked((at, question): (usize, Question)) -> Result<CheckedQuestion, ToolError> {
     let place = format!("questions[{at}]");
     let text = within(&format!("{place}.question"), question.question, QUESTION_CHARS)?;
@@ -135,7 +135,7 @@ fn within(place: &str, text: String, most: usize) -> Result<String, ToolError> {
     }
 }
 
-/// Asks the questions one by one, and returns the answers as text. Stops at the first question that the user does not
+/// Asks the questions one at a time and returns the answers as text. Stops at the first question that the user does not
 /// answer.
 async fn answers(asked: Vec<CheckedQuestion>, questions: &UserQuestions) -> String {
     let (mut text, count) = (String::new(), asked.len());

@@ -1,5 +1,5 @@
-//! Tools that organize the work on a task: questions to the user, plans, and steps. They have no effects outside the
-//! session.
+//! Tools that organize the work on a task by means of questions to the user, plans and steps. They have no effect
+//! outside the session.
 
 pub(super) mod ask_user;
 mod plan_document;

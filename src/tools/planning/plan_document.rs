@@ -1,18 +1,18 @@
-//! Document of a plan: Markdown that ends with lists of files, commands and hosts.
+//! Plan documents: Markdown that ends with lists of files, commands and hosts.
 
 use crate::protocol::{Action, PLAN_LISTS, PlanLine, PlanSubject, TaskPlan};
 use crate::tools::paths::{ExpectedKind, Paths};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
-/// Maximum size of a document, in bytes.
+/// Maximum size of a document in bytes.
 const MAX_BYTES: usize = 64 << 10;
-/// Maximum number of lines in all these sections together.
+/// Maximum number of lines in all three sections together.
 const MAX_LINES: usize = 100;
-/// Maximum number of characters of a title.
+/// Maximum number of characters in a title.
 const TITLE_CHARS: usize = 80;
 
-/// Returns the document with the text, the files, the commands and the hosts.
+/// Builds a document from its text and from the files, commands and hosts.
 ///
 /// # Errors
 /// Returns a description of the problem if the text or one of the entries is invalid.
@@ -38,7 +38,7 @@ pub(super) fn render(text: &str, named: [&[String]; 3]) -> Result<String, String
     Ok(document)
 }
 
-/// Reads a document, as rendered or as the user edited it.
+/// Parses a document as it was built, or as the user has edited it.
 ///
 /// # Errors
 /// Returns an error if the document is empty or too long.
@@ -62,7 +62,7 @@ pub(super) fn read(text: String, paths: &Paths<'_>) -> Result<TaskPlan, String> 
     Ok(TaskPlan { text, digest, lines })
 }
 
-/// Returns the first line of a document, as a title.
+/// Returns the first non-empty line of a document, which serves as its title.
 pub(super) fn title(text: &str) -> String {
     let lines = text.lines().map(|line| line.trim().trim_start_matches('#').trim());
     let line = lines.into_iter().find(|line| !line.is_empty()).unwrap_or_default();
@@ -72,7 +72,7 @@ pub(super) fn title(text: &str) -> String {
     line.chars().take(TITLE_CHARS - 1).chain(['…']).collect()
 }
 
-/// Returns the files, commands and hosts in a document: the list entries below their headings.
+/// Returns the files, commands and hosts in a document: the list items below the respective headings.
 fn subjects(text: &str) -> Vec<PlanSubject> {
     let (mut section, mut subjects) = (None, Vec::new());
     for line in text.lines() {
@@ -95,16 +95,16 @@ fn subjects(text: &str) -> Vec<PlanSubject> {
     subjects
 }
 
-/// Removes the backticks around a whole entry.
+/// Removes the backticks around an entry if they enclose it as a whole.
 fn unquoted(name: &str) -> String {
     let inner = name.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
     inner.filter(|inner| !inner.contains('`')).unwrap_or(name).to_owned()
 }
 
-/// Returns the action that a line names.
+/// Returns the action that a list item describes.
 ///
 /// # Errors
-/// Returns the reason if the line names no action.
+/// Returns the reason if the item does not describe an action.
 fn action(subject: &PlanSubject, paths: &Paths<'_>) -> Result<Action, String> {
     match subject {
         PlanSubject::File(path) => {
@@ -114,7 +114,7 @@ fn action(subject: &PlanSubject, paths: &Paths<'_>) -> Result<Action, String> {
             if path.len() > 1 && path.ends_with('/') {
                 return Err("the entry is a directory; name each file".to_owned());
             }
-            // An existing directory is reported as too wide, not as a wrong argument.
+            // An existing directory is then reported as too broad, not as a wrong argument.
             let target = paths.target("files", path, ExpectedKind::Directory).map_err(|error| error.message)?;
             Ok(Action::Write { target })
         }

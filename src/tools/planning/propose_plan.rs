@@ -1,4 +1,5 @@
-//! ProposePlan: shows a plan to the user. Approving it allows the actions in the plan until the task ends.
+//! The `ProposePlan` tool, which shows a plan to the user. Approving the plan allows the actions in it until the task
+//! ends.
 
 use super::plan_document;
 use crate::ports::{Artifacts, BoxFuture, NewArtifact, RunContext};
@@ -15,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Name of the document.
+/// File name under which the document is shown.
 const NAME: &str = "plan.md";
 const EDITED: &str = "The user edited the plan. This is what they approved:";
 
@@ -36,7 +37,7 @@ pub(in crate::tools) struct Arguments {
     hosts: Vec<String>,
 }
 
-/// Arguments of the same tool of other agents.
+/// Arguments of the corresponding tool of other agents.
 #[derive(Deserialize, JsonSchema)]
 pub(in crate::tools) struct OnlyText {
     /// The plan in Markdown.

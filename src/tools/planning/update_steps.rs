@@ -1,4 +1,4 @@
-//! UpdateSteps: replaces the list of steps that tracks the model's progress on a task.
+//! The `UpdateSteps` tool, which replaces the list of steps by which the model's progress on a task is tracked.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, PlannedStep, StepStatus, ToolError, UPDATE_STEPS};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Maximum number of steps.
 const MAX_STEPS: usize = 30;
-/// Maximum number of characters of a step.
+/// Maximum number of characters in a step.
 const STEP_CHARS: usize = 200;
 
 pub(in crate::tools) struct UpdateSteps;
@@ -42,7 +42,7 @@ enum Status {
     Done,
 }
 
-/// Arguments of the same tool of other agents.
+/// Arguments of the corresponding tool of other agents.
 #[derive(Deserialize, JsonSchema)]
 pub(in crate::tools) struct Todos {
     todos: Vec<Todo>,
@@ -79,7 +79,7 @@ impl From<TodoStatus> for Status {
         match status {
             TodoStatus::Pending => Self::Pending,
             TodoStatus::InProgress => Self::InProgress,
-            // An abandoned step is not left to do either.
+            // A cancelled step needs no more work either.
             TodoStatus::Completed | TodoStatus::Cancelled => Self::Done,
         }
     }
@@ -137,7 +137,7 @@ impl Tool for UpdateSteps {
     }
 }
 
-/// Returns the steps with secrets redacted, each on one line.
+/// Checks the steps. Returns them with secrets redacted and each on a single line.
 fn checked(steps: Vec<Step>, settings: &ToolSettings) -> Result<Vec<PlannedStep>, ToolError> {
     if steps.len() > MAX_STEPS {
         return Err(invalid(format!("`steps` has {} entries; the limit is {MAX_STEPS}, so combine some of them", steps.len())));

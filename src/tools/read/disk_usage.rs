@@ -1,4 +1,4 @@
-//! DiskUsage: measures the size of a directory tree and its largest entries.
+//! The `DiskUsage` tool, which measures the size of a directory tree and of the largest entries in it.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError, format_count, size};
@@ -19,9 +19,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of listed entries.
+/// Maximum number of entries to list.
 const MAX_SHOWN: usize = 100;
-/// Maximum listed depth.
+/// Maximum depth to list.
 const MAX_DEPTH: u64 = 20;
 
 pub(in crate::tools) struct DiskUsage;
@@ -86,7 +86,7 @@ fn measure(work: &Work, settings: &ToolSettings, kill: &CancellationToken) -> Re
         }
         Place::Special => return Err(special_file_error(target)),
     }
-    // By size, then by name. Smaller entries than those kept are dropped.
+    // Ordered by size, then by name. Only the largest entries are kept.
     let mut largest: TopItems<(Reverse<u64>, PathBuf, EntryDetails)> = TopItems::new(MAX_SHOWN);
     let found = usage(
         &target.real,
@@ -123,7 +123,7 @@ fn measure(work: &Work, settings: &ToolSettings, kill: &CancellationToken) -> Re
     Ok(lines.join("\n"))
 }
 
-/// Details of an entry besides its size and path.
+/// What is shown about an entry apart from its size and path.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct EntryDetails {
     is_directory: bool,
@@ -160,7 +160,7 @@ fn summarize(sum: &TreeTotals) -> String {
     format!("{} in {}; {} on disk", format_exact(sum.bytes), parts.join(", "), format_exact(sum.allocated))
 }
 
-/// Formats a size exactly: `812 bytes`, `4.1 MB (4300123 bytes)`.
+/// Formats a size including the exact number of bytes, for example as `812 bytes` or `4.1 MB (4300123 bytes)`.
 fn format_exact(bytes: u64) -> String {
     if bytes < 1024 { size(bytes) } else { format!("{} ({bytes} bytes)", size(bytes)) }
 }

@@ -1,4 +1,4 @@
-//! HashFile: computes the hash of a file of any size.
+//! The `HashFile` tool, which computes the hash of a file of any size.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, Place, Target, ToolError};
@@ -25,7 +25,7 @@ use std::time::SystemTime;
 use tokio_util::sync::CancellationToken;
 
 const CHUNK_BYTES: usize = 256 * 1024;
-/// Number of bytes searched for secrets at once.
+/// Number of bytes that are searched for secrets at a time.
 const PIECE_BYTES: usize = 8 << 20;
 const ALGORITHMS: &str = "`sha256`, `md5`, `sha1`, `sha512`, `blake3`";
 
@@ -155,7 +155,7 @@ fn hash(work: &Work, settings: &ToolSettings, kill: &CancellationToken) -> Resul
     let before = state(&file).map_err(failed)?;
     let mut hasher = work.algorithm.begin();
     let mut total = 0_u64;
-    // If only a short secret is unknown, hashing all candidates would reveal it.
+    // If a short secret were the only unknown part of the file, hashing all candidates would reveal it.
     let mut look = SecretSearch::new(settings);
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
@@ -189,12 +189,12 @@ fn hash(work: &Work, settings: &ToolSettings, kill: &CancellationToken) -> Resul
     Ok(format!("{} {}  {} ({total} bytes)", work.algorithm.name(), hasher.finish(), target.given))
 }
 
-/// Searches a file for content that ReadFile would redact. Works in parts, so that the file is not loaded into memory.
+/// Searches a file for content that ReadFile would redact, one part at a time in order to limit memory use.
 struct SecretSearch<'a> {
     settings: &'a ToolSettings,
-    /// Bytes that have not been searched yet.
+    /// Bytes that have yet to be searched.
     held: Vec<u8>,
-    /// Result, once a secret was found or the file is known not to be text.
+    /// Result, once a secret has been found or the file has turned out not to be text.
     done: Option<Content>,
 }
 
@@ -215,7 +215,7 @@ impl<'a> SecretSearch<'a> {
         }
         self.held.extend_from_slice(bytes);
         if self.held.len() >= PIECE_BYTES {
-            // Whole lines, if there are any.
+            // Search whole lines, if there are any.
             let end = memchr::memrchr(b'\n', &self.held).map_or(self.held.len(), |lf| lf + 1);
             self.search(end);
         }
@@ -228,7 +228,7 @@ impl<'a> SecretSearch<'a> {
         self.done == Some(Content::Secret)
     }
 
-    /// Searches the first bytes, whether they are valid text or not.
+    /// Searches the first `end` bytes in memory, whether or not they are valid text.
     fn search(&mut self, end: usize) {
         let piece = &self.held[..end];
         let is_secret = |text: &str| self.settings.redactor.holds_secret(text).then_some(Content::Secret);

@@ -1,5 +1,5 @@
-//! ReadFile: returns the text of a file, or some of its lines, up to a limit. Notebooks are returned as cells; images
-//! are shown to models that accept them.
+//! The `ReadFile` tool, which returns the text of a file, or some of its lines, up to a limit. Notebooks are returned
+//! as cells, and images are shown to models that accept them.
 
 mod alias;
 mod answer;
@@ -33,9 +33,9 @@ use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 
-/// Maximum size in bytes of the text that one call returns.
+/// Maximum size in bytes of the text returned by one call.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
-/// Minimum number of bytes that are returned even without remaining space, so that the next call makes progress.
+/// Minimum number of bytes to return even if no space remains, so that each call makes progress.
 const MIN_BYTES: usize = 16;
 
 pub(in crate::tools) struct ReadFile;
@@ -64,10 +64,10 @@ pub(in crate::tools) struct ReadFileArguments {
     manner: ReadVariant,
 }
 
-/// Differences between the tool's names.
+/// What differs between the names under which the tool can be called.
 #[derive(Debug, Clone, Copy)]
 struct ReadVariant {
-    /// Argument names of the first and the last line.
+    /// Names of the arguments for the first and the last line.
     first_line: &'static str,
     last_line: &'static str,
     max_bytes: usize,
@@ -83,7 +83,7 @@ impl Default for ReadVariant {
 pub(in crate::tools) struct PlannedRead {
     target: Target,
     asked: ReadRequest,
-    /// Whether only part of the file was requested.
+    /// Whether only a part of the file was requested.
     part: bool,
     raw: bool,
     encoding: Option<&'static Encoding>,
@@ -155,7 +155,7 @@ impl Tool for ReadFile {
     }
 }
 
-/// Returns the requested range of lines.
+/// Returns the range of lines that was requested.
 fn range(arguments: &ReadFileArguments) -> Result<Range, ToolError> {
     let ReadVariant { first_line, last_line, .. } = arguments.manner;
     let zero = |name: &str| Err(invalid(format!("`{name}` is 0; lines and columns are counted from 1")));
@@ -213,7 +213,7 @@ fn read(work: &PlannedRead, settings: &ToolSettings) -> Result<ToolOutput, ToolE
     read_text(work, start, Some(file), bytes, settings)
 }
 
-/// Reads text that is unsaved in the user's editor and differs from the disk.
+/// Reads text from the user's editor that is unsaved and differs from the file on disk.
 fn read_unsaved(work: &PlannedRead, document: &Document, settings: &ToolSettings) -> Result<ToolOutput, ToolError> {
     let target = &work.target;
     settings.session.seen.record_read(&target.real, document.fingerprint());
@@ -243,7 +243,7 @@ fn too_large_error(work: &PlannedRead, bytes: u64, limit: u64) -> ToolError {
     ToolError::new(ErrorCode::FileTooLarge, message)
 }
 
-/// Reads a notebook as cells; as plain text if it is not a valid notebook.
+/// Reads a notebook as cells, or as plain text if it is not a valid notebook.
 fn read_notebook(work: &PlannedRead, json: &[u8], settings: &ToolSettings) -> Result<ToolOutput, ToolError> {
     match notebook::text(json) {
         Ok(text) => {
@@ -260,7 +260,7 @@ fn read_notebook(work: &PlannedRead, json: &[u8], settings: &ToolSettings) -> Re
     }
 }
 
-/// Reads text from `start` to the end of the file.
+/// Returns the requested lines of a text that begins with `start` and continues in `file`.
 fn read_text(
     work: &PlannedRead,
     start: Vec<u8>,
@@ -297,7 +297,7 @@ fn read_text(
     answer::answer(&taken, work)
 }
 
-/// Describes the type of a binary file, with a command to inspect it.
+/// Describes a binary file by its type, and suggests a command to inspect it.
 fn binary(start: &[u8], bytes: u64) -> String {
     let told = format!("Binary file, {bytes} bytes");
     let Some(kind) = infer::get(start) else { return told };

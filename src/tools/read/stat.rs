@@ -1,4 +1,4 @@
-//! Stat: returns metadata of a path, but not its content.
+//! The `Stat` tool, which returns a path's metadata but not its content.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, Place, Target, ToolError, format_count};
@@ -18,7 +18,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Size limit in bytes for counting lines.
+/// Maximum file size in bytes for which lines are counted.
 const COUNTED_BYTES: u64 = 1 << 20;
 
 pub(in crate::tools) struct Stat;
@@ -32,7 +32,7 @@ pub(in crate::tools) struct Arguments {
 pub(in crate::tools) struct Work {
     /// The entry itself, which may be a symlink.
     entry: Target,
-    /// Target of the symlink.
+    /// Target of the symlink, if the entry is one and its target may be read.
     end: Option<Target>,
 }
 
@@ -71,7 +71,7 @@ impl Tool for Stat {
     }
 }
 
-/// Resolves an entry and, for a symlink, its target. If the target is not readable, only the symlink itself is
+/// Resolves an entry and, if it is a symlink, its target. If the target may not be read, only the symlink itself is
 /// described.
 fn resolve_entry_and_target(arguments: &Arguments, paths: &Paths<'_>) -> Result<(Target, Option<Target>), ToolError> {
     let entry = paths.entry("path", &arguments.path)?;
@@ -125,7 +125,7 @@ fn format_entry(target: &Target, facts: &Facts, settings: &ToolSettings) -> Stri
     text
 }
 
-/// Describes the text content of a file within the size limit.
+/// Describes the text content of a file that does not exceed the size limit.
 fn content(target: &Target) -> String {
     // The file may be visible but not readable.
     let Ok(bytes) = file::read(&target.real, COUNTED_BYTES) else { return String::new() };
@@ -153,7 +153,7 @@ fn kind(sort: EntryKind) -> &'static str {
     }
 }
 
-/// Formats a mode as `rwxr-xr-x`, with `s` and `t` where set.
+/// Formats a mode, for example as `rwxr-xr-x`, with `s` and `t` for the special bits that are set.
 fn format_mode(mode: u32) -> String {
     let special = [(0o4000, 's'), (0o2000, 's'), (0o1000, 't')];
     (0..3)
@@ -171,7 +171,7 @@ fn format_mode(mode: u32) -> String {
         .collect()
 }
 
-/// Formats a time as `2026-11-21T17:04:05.123456789Z`.
+/// Formats a time, for example as `2026-11-21T17:04:05.123456789Z`.
 fn format_iso(at: SystemTime) -> String {
     jiff::Timestamp::try_from(at).map_or_else(|_| "unknown".to_owned(), |at| at.to_string())
 }

@@ -1,4 +1,4 @@
-//! UploadArtifact: stores the current content of a file for the user.
+//! The `UploadArtifact` tool, which stores the current content of a file for the user.
 
 use crate::ports::{ARTIFACT_BYTES, ArtifactError, Artifacts, BoxFuture, RunContext};
 use crate::protocol::{Action, Artifact, ArtifactKind, ErrorCode, Place, Target, ToolError, size};
@@ -20,10 +20,10 @@ use std::io::Read;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Number of bytes written between checks for cancellation.
+/// Number of bytes to write between two cancellation checks.
 const PIECE_BYTES: usize = 4 << 20;
 const MAX_TYPE_BYTES: usize = 100;
-/// Media types of text files by their extension.
+/// Media types of text files by extension.
 const TYPES: &[(&str, &str)] = &[
     ("csv", "text/csv"),
     ("diff", "text/x-diff"),
@@ -138,8 +138,8 @@ fn read(target: &Target, settings: &ToolSettings) -> Result<Vec<u8>, ToolError> 
     Ok(bytes)
 }
 
-/// Redacts the content. Returns it with two flags: whether anything was redacted, and whether it is text. Content
-/// without secrets is unchanged.
+/// Redacts the content. Returns the result with two flags: whether anything was redacted, and whether the content is
+/// text. Content that contains no secrets is returned unchanged.
 fn without_secrets<'a>(bytes: &'a [u8], settings: &ToolSettings) -> (Cow<'a, [u8]>, bool, bool) {
     let text = match Document::decode(bytes) {
         Ok(document) => document.text,

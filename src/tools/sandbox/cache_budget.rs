@@ -1,4 +1,4 @@
-//! Size of the cache layers, and removal of the least recently used ones.
+//! Measures the size of cache layers and removes the least recently used ones.
 
 use super::caches::{LAYERS, ONCE, remove, try_lock};
 use std::os::unix::fs::MetadataExt;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-/// Maximum depth of directories that are examined.
+/// Maximum depth of directories to examine.
 const MAX_DEPTH: usize = 64;
 
-/// Disk usage of the cache layers.
+/// Disk usage of cache layers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CacheUse {
     pub count: u64,
@@ -28,8 +28,8 @@ pub(crate) fn cache_use(bases: &[PathBuf]) -> CacheUse {
     CacheUse { count: layers.len() as u64, bytes: layers.iter().map(|layer| layer.bytes).sum() }
 }
 
-/// Removes layers that are not in use until the rest fits the budget. With `dry_run`, removes nothing. Returns the
-/// freed space.
+/// Removes layers that are not in use, least recently used first, until the remaining ones fit the budget. With
+/// `dry_run`, nothing is removed. Returns the number and total size of the layers removed.
 pub(crate) fn prune_caches(bases: &[PathBuf], budget_bytes: u64, dry_run: bool) -> CacheUse {
     let mut layers = layers(bases);
     layers.sort_by_key(|layer| layer.used);
@@ -47,7 +47,8 @@ pub(crate) fn prune_caches(bases: &[PathBuf], budget_bytes: u64, dry_run: bool) 
     freed
 }
 
-/// Renames a layer so that the next sweep removes it and no command finds a partial one.
+/// Renames a layer before removing it, so no command ever finds a partial layer. If the removal is interrupted, the
+/// next sweep completes it. Returns `false` if the layer is in use.
 fn mark_for_removal(directory: &Path) -> bool {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let Ok(Some(lock)) = try_lock(directory) else { return false };
@@ -72,7 +73,7 @@ fn layers(bases: &[PathBuf]) -> Vec<CacheLayer> {
     kept.filter_map(|entry| layer(entry.path())).collect()
 }
 
-/// Measures the allocated bytes below a directory; symlinks are not followed.
+/// Measures the bytes allocated below a directory without following symlinks.
 pub(in crate::tools) fn bytes_below(directory: &Path) -> u64 {
     directory_bytes(directory, 0)
 }
@@ -81,7 +82,7 @@ fn directory_bytes(directory: &Path, depth: usize) -> u64 {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let of_each = entries.map(|entry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() && depth < MAX_DEPTH => directory_bytes(&entry.path(), depth + 1),
-        // In blocks of 512 bytes on every file system; holes in a file are not counted.
+        // `blocks` is in units of 512 bytes on every file system, without holes.
         Ok(metadata) => metadata.blocks() * 512,
         Err(_) => 0,
     });

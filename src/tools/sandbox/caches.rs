@@ -1,4 +1,4 @@
-//! Caches of package managers: the existing directories, and a layer over each for the writes of commands.
+//! Package manager caches: finds the existing directories, and provides a layer over each for writes by commands.
 
 use crate::sys::overlay;
 use crate::sys::overlay::LayeredDirectory;
@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Environment variable of each cache directory, the relevant subdirectory, and the default path in the home directory.
+/// Known cache directories: the environment variable, the relevant subdirectory, and the default path in the home
+/// directory.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("CARGO_HOME", "registry", ".cargo/registry"),
     ("CARGO_HOME", "git", ".cargo/git"),
@@ -32,10 +33,10 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("PUB_CACHE", "", ".pub-cache"),
     ("", "", ".cabal/packages"),
 ];
-/// Common cache directory of all programs. Commands get their own directory with only the build caches, so that caches
-/// of browsers and mail programs are hidden.
+/// Cache directory shared by all programs. Commands see a directory of their own in its place, which contains only the
+/// build caches, so the caches of browsers and mail programs remain hidden.
 const CACHE_HOME: (&str, &str) = ("XDG_CACHE_HOME", ".cache");
-/// Subdirectories of build tools in the common cache directory, which commands can see.
+/// Subdirectories of the shared cache directory that belong to build tools. Commands can see them.
 const IN_CACHE_HOME: &[&str] = &[
     "Cypress",
     "Homebrew",
@@ -104,12 +105,12 @@ const IN_CACHE_HOME: &[&str] = &[
     "yarn",
     "zig",
 ];
-/// Lock files of cargo, which contain no data.
+/// Cargo's lock files, which contain no data.
 const LOCKS: &[(&str, &str, &str)] = &[
     ("CARGO_HOME", ".package-cache", ".cargo/.package-cache"),
     ("CARGO_HOME", ".package-cache-mutate", ".cargo/.package-cache-mutate"),
 ];
-/// Alternative locations for caches that cannot have a layer.
+/// Alternative locations for caches over which no layer can be created.
 pub(in crate::tools) const ELSEWHERE: &[(&str, &str)] = &[
     ("XDG_CACHE_HOME", "/tmp/.cache"),
     ("GOCACHE", "/tmp/.cache/go-build"),
@@ -119,21 +120,21 @@ pub(in crate::tools) const ELSEWHERE: &[(&str, &str)] = &[
     ("npm_config_cache", "/tmp/.cache/npm"),
 ];
 pub(super) const LAYERS: &str = "caches";
-/// Prefix of temporary layers.
+/// Name prefix of temporary layers.
 pub(super) const ONCE: &str = "once-";
 
-/// The caches of one user.
+/// One user's caches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Caches {
     pub(in crate::tools) directories: Vec<PathBuf>,
     pub(in crate::tools) locks: Vec<PathBuf>,
-    /// The common cache directory, whether or not it exists.
+    /// Cache directory shared by all programs, whether or not it exists.
     pub(in crate::tools) home: Option<PathBuf>,
 }
 
 impl Caches {
-    /// Finds the existing caches. Excludes caches that contain a directory of `never`, such as the workspace or the
-    /// home directory.
+    /// Finds the existing caches. Excludes any cache that contains one of the `never` directories, such as the
+    /// workspace or the home directory.
     pub(crate) fn find(home: &Path, variable: impl Fn(&str) -> Option<String>, never: &[&Path]) -> Self {
         let place = |(name, below, at_home): &(&str, &str, &str)| {
             let named = variable(name).map(PathBuf::from).filter(|named| named.is_absolute());
@@ -154,13 +155,14 @@ impl Caches {
         let all = found.clone();
         found.retain(|place| !all.iter().any(|other| other != place && place.starts_with(other)));
         let locks = LOCKS.iter().filter_map(place).filter(|lock| lock.is_file()).collect();
-        // A cache directory inside another cache belongs to that one.
+        // A cache directory inside another cache is part of that cache.
         let cache_home = Some(cache_home).filter(fits).filter(|home| !found.iter().any(|cache| home.starts_with(cache)));
         Self { directories: found, locks, home: cache_home }
     }
 
-    /// Returns the common cache directory for commands, which is `content`, and creates mount points for the visible
-    /// caches in it. A command may have put another entry at such a path.
+    /// Prepares `content` as the shared cache directory that commands see, with mount points for the visible caches.
+    /// Removes any files that a command has put at these paths. Returns `Ok(None)` if there is no shared cache
+    /// directory.
     pub(in crate::tools) fn substitute(&self, content: PathBuf) -> io::Result<Option<Substitute>> {
         let Some(home) = &self.home else { return Ok(None) };
         private(&content)?;
@@ -178,7 +180,7 @@ impl Caches {
     }
 }
 
-/// The layers of one command, released when it ends.
+/// The layers that a command uses. They are released when the command ends.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct Leases {
     pub layers: Vec<LayeredDirectory>,
@@ -188,7 +190,7 @@ pub(in crate::tools) struct Leases {
 
 #[derive(Debug)]
 struct Lease {
-    /// Exclusive lock of the layer; `None` once it is discarded.
+    /// Exclusive lock on the layer, or `None` once the layer has been discarded.
     lock: Option<File>,
     thrown_away: Option<PathBuf>,
 }
@@ -206,9 +208,10 @@ impl Drop for Lease {
 }
 
 impl Leases {
-    /// Acquires a layer below `base` for each cache: the persistent one of this workspace, or a temporary one if
-    /// another command uses it. A cache without a layer is read-only. Files that commands of one workspace stored are
-    /// never visible to another workspace, which might run them. `layered`: false if the caches are written directly.
+    /// Acquires a layer below `base` for each cache. This is the workspace's persistent layer or, if another command is
+    /// using that one, a temporary one. A cache without a layer is read-only. Files that the commands of one workspace
+    /// have stored are never visible in another workspace, which might run them. `layered` is `false` if the caches are
+    /// written directly.
     pub(in crate::tools) fn acquire(base: &Path, caches: &Caches, layered: bool, roots: &[PathBuf]) -> Self {
         static SWEPT: Once = Once::new();
         let layers = base.join(LAYERS);
@@ -243,7 +246,7 @@ impl Leases {
     }
 }
 
-/// Locks a private directory for a cache.
+/// Locks a private directory for use as a cache's layer.
 fn lease(layers: &Path, cache: &Path, roots: &[PathBuf]) -> io::Result<(PathBuf, Lease)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut name = blake3::Hasher::new();
@@ -274,7 +277,7 @@ fn create_layer(directory: &Path, cache: &Path) -> io::Result<LayeredDirectory> 
     Ok(LayeredDirectory { directory: cache.to_owned(), upper, work })
 }
 
-/// Locks a directory; `None` if another command uses it or it is being removed.
+/// Locks a directory. Returns `Ok(None)` if another command is using it, or if it is being removed.
 pub(super) fn try_lock(directory: &Path) -> io::Result<Option<File>> {
     let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join("lock"))?;
     match lock.try_lock() {
@@ -298,7 +301,7 @@ fn sweep(layers: &Path) {
     }
 }
 
-/// Removes a layer, including directories that its owner cannot enter, as overlays and Go create them.
+/// Removes a layer, including any directories that their owner cannot enter, as overlayfs and Go create them.
 pub(super) fn remove(directory: &Path) {
     if let Err(error) = overlay::discard(directory) {
         tracing::warn!(%error, directory = %directory.display(), "cannot remove a cache layer");

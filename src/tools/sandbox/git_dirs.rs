@@ -1,45 +1,46 @@
-//! Writable paths of a repository for an approved git command. Entries that make git run a program or read another
-//! configuration stay protected.
+//! Paths of a repository to which an approved git command may write. Entries that could make git run a program or read
+//! another configuration remain protected.
 
 use crate::sys::path::open_parent;
 use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// Protected entries of every git directory, and of the git directory of a work tree.
+/// Protected entries of every git directory, and of a work tree's git directory.
 const PROTECTED_ENTRIES: &[&str] = &["config", "config.worktree", "hooks", "info"];
 const PROTECTED_WORKTREE_ENTRIES: &[&str] = &["config.worktree"];
-/// Pointer to the configuration. If it is missing, a neutral one is mounted while a command runs.
+/// File that points to the configuration. If it does not exist, a neutral one is mounted while a command runs.
 const POINTER: &str = "commondir";
-/// Pointer to a work tree. If it is missing, it must not be created, because git would consider the work tree lost.
+/// File that points to a work tree. If it does not exist, it must not be created, because git would then consider the
+/// work tree lost.
 const BACK: &str = "gitdir";
-/// Directories of nested git directories, and their protected entries.
+/// Directories that contain nested git directories, with the protected entries of the latter.
 const NESTED: [(&str, &[&str]); 2] = [("modules", PROTECTED_ENTRIES), ("worktrees", PROTECTED_WORKTREE_ENTRIES)];
 /// Maximum number of nested git directories.
 const MAX_NESTED: usize = 256;
-/// Maximum number of writable repositories per workspace.
+/// Maximum number of repositories in a workspace that are made writable.
 const MAX_REPOSITORIES: usize = 32;
-/// Size limit of a pointer file in bytes.
+/// Maximum size of a pointer file in bytes.
 const POINTER_BYTES: u64 = 4096;
 
-/// Repository paths for one command.
+/// Repository paths to which a command receives access.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::tools) struct RepositoryAccess {
     pub writable: Vec<PathBuf>,
     pub read_only: Vec<PathBuf>,
-    /// Paths that would redirect git to another configuration, and cannot be protected before they exist.
+    /// Paths that would redirect git to another configuration, and that cannot be protected before they exist.
     pub must_not_appear: Vec<PathBuf>,
 }
 
-/// Git directories of a workspace whose `.git` is a file or in a parent directory. The user trusts these locations.
+/// Git directories of a workspace whose `.git` is a file or is in a parent directory. The user trusts these locations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct GitOutside {
     directories: Vec<PathBuf>,
 }
 
 impl GitOutside {
-    /// Finds the git directories without running git. Recognizes only layouts that git itself writes: a work tree known
-    /// to its repository, a submodule in the modules of its parent, or a subdirectory of a repository.
+    /// Finds the git directories without running git. Recognizes only layouts that git itself creates: a work tree that
+    /// its repository knows, a submodule among its parent's modules, or a subdirectory of a repository.
     pub(crate) fn find(workspace: &Path) -> Self {
         let Some(level) = workspace.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok()) else {
             return Self::default();
@@ -47,7 +48,7 @@ impl GitOutside {
         let git = level.join(".git");
         let Ok(metadata) = git.symlink_metadata() else { return Self::default() };
         let directories = if metadata.is_dir() {
-            // Inside the workspace it is not an outside path.
+            // A `.git` inside the workspace is not an outside path.
             if level == workspace { Vec::new() } else { vec![git] }
         } else {
             linked_git_dirs(&git, level)
@@ -60,7 +61,7 @@ impl GitOutside {
         &self.directories
     }
 
-    /// Returns the paths for a command with access to every git directory.
+    /// Returns the paths for a command that has access to every git directory.
     pub(in crate::tools) fn all_access(&self) -> RepositoryAccess {
         let mut opened = RepositoryAccess::default();
         self.directories.iter().for_each(|directory| opened.add(directory));
@@ -68,7 +69,7 @@ impl GitOutside {
     }
 }
 
-/// Returns the git directory that a `.git` file points to, and its common directory.
+/// Returns the git directory to which a `.git` file points, and its common directory.
 fn linked_git_dirs(git: &Path, level: &Path) -> Vec<PathBuf> {
     let found = || {
         let directory = level.join(first_line(git)?.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
@@ -76,7 +77,7 @@ fn linked_git_dirs(git: &Path, level: &Path) -> Vec<PathBuf> {
             let in_modules = |above: &Path| directory.starts_with(above.join(".git/modules"));
             return level.ancestors().skip(1).any(in_modules).then(|| vec![directory.clone()]);
         };
-        // The repository must point back to this work tree. An attacker with access only to the tree cannot fake that.
+        // The repository must point back to this work tree. An attacker who controls only the tree cannot fake that.
         let back = PathBuf::from(first_line(&directory.join("gitdir"))?).canonicalize().ok()?;
         let common = directory.join(common).canonicalize().ok()?;
         let known = back == git.canonicalize().ok()? && directory.starts_with(common.join("worktrees"));
@@ -92,7 +93,7 @@ fn first_line(file: &Path) -> Option<String> {
 }
 
 impl RepositoryAccess {
-    /// Returns the paths of repositories in the workspace: each `.git` that is a directory.
+    /// Returns the paths of the workspace's repositories. Considers only those whose `.git` is a directory.
     pub(in crate::tools) fn for_repositories(repositories: &[PathBuf]) -> Self {
         let mut opened = Self::default();
         let directories = repositories.iter().filter(|git| git.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()));
@@ -100,7 +101,8 @@ impl RepositoryAccess {
         opened
     }
 
-    /// Adds a git directory. It is a separate mount, so that it cannot be moved away with its protected entries.
+    /// Adds a git directory. It becomes a mount of its own, so it cannot be moved away along with its protected
+    /// entries.
     fn add(&mut self, directory: &Path) {
         self.writable.push(directory.to_owned());
         let mut open = vec![(directory.to_owned(), PROTECTED_ENTRIES)];
@@ -129,7 +131,8 @@ impl RepositoryAccess {
     }
 }
 
-/// Removes paths that were created and would redirect git. Returns a description of them.
+/// Removes any of these paths that were created, because they would redirect git. Returns a description of them, or
+/// `None` if there are none.
 pub(in crate::tools) fn take_away(paths: &[PathBuf]) -> Option<String> {
     // The command may have created a symlink; none is followed.
     let gone = |path: &&PathBuf| {
@@ -145,8 +148,8 @@ pub(in crate::tools) fn take_away(paths: &[PathBuf]) -> Option<String> {
     (!gone.is_empty()).then(|| format!("removed {}: git would have read configuration from it", gone.join(", ")))
 }
 
-/// Lists the directories below `above` that contain a `HEAD`. Module names may contain slashes. Symlinks are not
-/// followed.
+/// Lists the directories below `above` that contain a `HEAD`. Subdirectories are searched because module names may
+/// contain slashes. Symlinks are not followed.
 pub(super) fn git_directories(above: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     if !above.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {

@@ -1,5 +1,5 @@
-//! Rules of the sandbox, and the parts of the system and the workspace that they concern: caches, repositories,
-//! protected files, and visible system directories.
+//! Sandbox rules, and the parts of the system and the workspace to which they apply: caches, repositories, protected
+//! files, and visible system directories.
 
 mod cache_budget;
 mod caches;

@@ -1,4 +1,4 @@
-//! Sandbox of all commands under a policy: its rules, and the capabilities of the system.
+//! The sandbox in which all commands run under a policy: its rules, and what the system supports.
 
 use super::caches::Caches;
 use super::git::{GlobalConfig, RepositoryScan, RepositoryTrust};
@@ -14,48 +14,48 @@ use std::sync::Arc;
 /// Sandbox settings shared by all commands under a policy.
 #[derive(Debug, Clone)]
 pub(crate) struct SandboxPolicy {
-    /// Sandbox level of this system, or `Bare` if the policy turns the sandbox off.
+    /// Sandbox level that this system supports, or `Bare` if the policy turns the sandbox off.
     pub tier: SandboxTier,
     pub paths: SandboxPaths,
     pub network: NetworkAccess,
     pub limits: ResourceLimits,
     pub build_output: BuildOutputMode,
-    /// Directory for previews, or the reason why there are no previews.
+    /// Directory for previews, or the reason why previews are not available.
     pub previews: Result<PathBuf, String>,
     pub cache: Cache,
     pub caches: Caches,
-    /// Directory of the cache layers, if the system supports layers.
+    /// Directory that contains the cache layers, if the system supports layers.
     pub layers: Option<PathBuf>,
     pub git: GitOutside,
     pub trust: RepositoryTrust,
-    /// Global git configuration for commands.
+    /// Global git configuration that commands use.
     pub git_config: Option<GlobalConfig>,
     pub(in crate::tools) survey: Option<Arc<ProtectedScan>>,
-    /// Search for all repositories of the workspace, if the project is not trusted.
+    /// Search for every repository in the workspace, if the project is not trusted.
     pub(in crate::tools) repositories: Option<Arc<RepositoryScan>>,
-    /// Assumptions of the policy about commands that run without approval.
+    /// What the policy assumes about commands that run without approval.
     pub(in crate::tools) unasked: Option<UnaskedConditions>,
-    /// Whether the command runs in a layer without approval.
+    /// Whether the command runs in a layer before it is approved.
     pub(in crate::tools) layered: bool,
-    /// Whether the command is read-only only because a rule allowed it as a read-only command. With an approval, it may
+    /// Whether the command is read-only merely because a rule allowed it as a read-only command. With approval, it may
     /// write.
     pub(in crate::tools) narrowed: bool,
-    /// Sandbox setting of the policy.
+    /// The policy's sandbox setting.
     pub(in crate::tools) setting: SandboxSetting,
-    /// Rules of the policy that the sandbox cannot enforce.
+    /// Policy rules that the sandbox cannot enforce.
     pub(in crate::tools) unheld: Vec<String>,
 }
 
 /// Paths that commands see and write in the sandbox.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SandboxPaths {
-    /// Whether a command may write anywhere in the workspace.
+    /// Whether commands may write anywhere in the workspace.
     pub writes: bool,
-    /// The workspace and additional directories.
+    /// The workspace and any additional directories.
     pub roots: Vec<PathBuf>,
-    /// Additional writable paths, or all writable paths if `writes` is false.
+    /// Additional writable paths or, if `writes` is false, the only writable ones.
     pub writable: Vec<PathBuf>,
-    /// Read-only paths; missing ones cannot be created.
+    /// Read-only paths. Those that do not exist cannot be created.
     pub read_only: Vec<PathBuf>,
     /// Paths that are read-only if they exist.
     pub read_only_if_there: Vec<PathBuf>,
@@ -64,9 +64,9 @@ pub(crate) struct SandboxPaths {
     /// Paths hidden from all commands: aye's own directories, credentials, and paths that the policy blocks for
     /// reading.
     pub hidden: Vec<PathBuf>,
-    /// Visible exceptions from the hidden and private paths.
+    /// Paths that are visible although they are inside hidden or private ones.
     pub shown: Vec<PathBuf>,
-    /// Paths that are hidden by default, and their visible exceptions.
+    /// Paths that are hidden by default, and the exceptions among them.
     pub visible: Visible,
 }
 
@@ -77,7 +77,7 @@ impl SandboxPaths {
     }
 }
 
-/// Writable part of the workspace.
+/// Which part of the workspace is writable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Writes {
     Nothing,
@@ -85,14 +85,14 @@ pub(crate) enum Writes {
     All,
 }
 
-/// Facts about the system and the user that are not in the policy.
+/// Facts about the system and the user that do not come from the policy.
 #[derive(Debug, Clone)]
 pub(crate) struct HostCapabilities {
     pub tier: SandboxTier,
-    /// Directory for layers, or the reason why there is none.
+    /// Directory for layers, or the reason why there are no layers.
     pub layers: Result<PathBuf, String>,
     pub caches: Caches,
-    /// Git directories outside the workspace; none if the project is not trusted.
+    /// Git directories outside the workspace. Empty if the project is not trusted.
     pub git: GitOutside,
     pub visible: Visible,
     pub trust: RepositoryTrust,
@@ -100,7 +100,7 @@ pub(crate) struct HostCapabilities {
 }
 
 impl SandboxPolicy {
-    /// Returns settings without a sandbox.
+    /// Returns settings that apply no sandbox.
     pub(crate) fn unsandboxed() -> Self {
         Self {
             tier: SandboxTier::Bare,
@@ -125,7 +125,7 @@ impl SandboxPolicy {
         }
     }
 
-    /// Returns the settings of a command that the user allowed to run outside the sandbox.
+    /// Returns the settings for a command that the user has allowed to run outside the sandbox.
     #[must_use]
     pub(in crate::tools) fn outside(&self) -> Self {
         let mut outside = Self { trust: self.trust, repositories: self.repositories.clone(), ..Self::unsandboxed() };
@@ -133,7 +133,7 @@ impl SandboxPolicy {
         outside
     }
 
-    /// Combines the policy with the properties of the system.
+    /// Combines the policy with what the system supports.
     pub(crate) fn new(held: SandboxRequirements, ground: HostCapabilities) -> Self {
         let repositories = (ground.trust != RepositoryTrust::Trusted).then(|| RepositoryScan::new(&held.roots));
         if held.sandbox == SandboxSetting::Off {
@@ -201,7 +201,7 @@ impl SandboxPolicy {
         }
     }
 
-    /// Returns the files of the workspace whose names suggest secrets.
+    /// Returns the files in the workspace whose names suggest secrets.
     ///
     /// # Errors
     ///
@@ -215,7 +215,7 @@ impl SandboxPolicy {
         }
     }
 
-    /// Returns whether a command in a layer writes build directories directly.
+    /// Returns whether a command that runs in a layer writes build directories directly.
     pub(in crate::tools) fn writes_build_output(&self) -> bool {
         self.layered && self.build_output == BuildOutputMode::Direct && self.trust == RepositoryTrust::Trusted
     }
@@ -225,7 +225,7 @@ impl SandboxPolicy {
         self.tier.is_enforcing() && self.writes_in_workspace() == Writes::Nothing
     }
 
-    /// Returns the writable part of the workspace.
+    /// Returns which part of the workspace is writable.
     pub(in crate::tools) fn writes_in_workspace(&self) -> Writes {
         let inside = |place: &PathBuf| self.paths.roots.iter().any(|root| place.starts_with(root));
         match (self.paths.writes, self.paths.writable.iter().any(inside)) {
@@ -235,26 +235,26 @@ impl SandboxPolicy {
         }
     }
 
-    /// Makes all existing paths read-only, as in plan mode.
+    /// Makes every existing path read-only, as in plan mode.
     #[must_use]
     pub(crate) fn read_only(self) -> Self {
         Self { paths: self.paths.read_only(), setting: self.setting.min(SandboxSetting::ReadOnly), ..self }
     }
 
-    /// Starts scanning the workspace on another thread.
+    /// Starts a scan of the workspace on another thread.
     pub(crate) fn start_scan(&self) {
         if let Some(survey) = &self.survey {
             survey.start_scan();
         }
     }
 
-    /// Describes the policy rules that are not enforced for commands. Waits for the scan of the workspace.
+    /// Describes the policy rules that are not enforced for commands. Waits for the first scan of the workspace.
     pub(crate) fn unenforceable_rules(&self) -> Vec<String> {
         let cut = self.survey.as_ref().and_then(|survey| survey.now().cut.clone());
         self.unheld.iter().cloned().chain(cut).collect()
     }
 
-    /// Returns the text for the status row: `sandbox on: preview · net off`.
+    /// Returns the text for the status row, such as `sandbox on: preview · net off`.
     pub(crate) fn status(&self) -> String {
         let tier = match (self.setting, self.tier) {
             (SandboxSetting::Off, _) => return "sandbox off".to_owned(),
@@ -267,8 +267,8 @@ impl SandboxPolicy {
         format!("sandbox on: {tier} · net {network}")
     }
 
-    /// Returns the text for an approval prompt: `on: reads the workspace, programs and caches, writes ~/src/greeter and
-    /// a private /tmp, …`.
+    /// Returns the text for the approval prompt, such as `on: reads the workspace, programs and caches, writes
+    /// ~/src/greeter and a private /tmp, …`.
     pub(crate) fn describe(&self, home: &Path) -> String {
         let for_people = |path: &PathBuf| crate::text::abbreviate_home(path, home);
         let mut places: Vec<String> =
@@ -297,7 +297,7 @@ impl SandboxPolicy {
     }
 }
 
-/// System directories that may contain sockets of other programs.
+/// System directories that may contain other programs' sockets.
 const SEARCHED: [&str; 2] = ["/opt", "/usr/local"];
 
 fn megabytes(count: u64) -> u64 {

@@ -1,5 +1,5 @@
-//! Scan of the workspace for protected paths that the policy does not name: nested repositories, nested `.vscode`
-//! directories, and matches of policy globs. The scan is limited, and repeated in the background.
+//! Scans the workspace for protected paths that the policy does not list: nested repositories, nested `.vscode`
+//! directories, and matches of policy globs. The scan is limited in size, and is repeated in the background.
 
 use crate::policy::{EntryProtection, ProtectionRules, is_secret_name};
 use crate::sys::file::DirectoryStamp;
@@ -10,24 +10,24 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// Maximum number of examined entries.
+/// Maximum number of entries to examine.
 const MAX_ENTRIES: usize = 200_000;
-/// Maximum number of protected paths. Each is a mount for every command.
+/// Maximum number of protected paths, limited because each one adds a mount to every command.
 const MAX_PLACES: usize = 1_000;
 /// Directories of installed or generated files, which are too large to scan.
 const SKIPPED: &[&str] = &["node_modules", "target"];
-/// Maximum number of entries in these and other visible directories that are searched only for sockets.
+/// Maximum number of entries to examine in directories, such as the skipped ones, that are searched only for sockets.
 const MAX_ENTRIES_ASIDE: usize = 20_000;
-/// Depth of the socket search in a toolchain. Programs put sockets near the top; below are thousands of package
-/// directories.
+/// Depth to which a toolchain is searched for sockets. Programs put sockets near the top, and further down there are
+/// thousands of package directories.
 const TOOLCHAIN_DEPTH: usize = 2;
-/// Maximum number of recorded paths that run code when the folder is opened.
+/// Maximum number of recorded paths that run code as soon as the folder is opened.
 const MAX_WATCHED: usize = 10_000;
-/// Maximum number of recorded sockets.
+/// Maximum number of sockets to record.
 const MAX_SOCKETS: usize = 256;
 /// Number of entries above which commands do not wait for a new scan when they end.
 const MAX_RESCANNED: usize = 20_000;
-/// Age after which a scan is repeated in the background.
+/// Age above which a scan's result is refreshed in the background.
 const STALE: Duration = Duration::from_secs(2);
 
 /// Result of a scan.
@@ -37,33 +37,34 @@ pub(in crate::tools) struct ScanResult {
     /// Files whose names suggest secrets.
     pub secrets: Vec<PathBuf>,
     pub read_only: Vec<PathBuf>,
-    /// Read-only paths, except for git commands that write.
+    /// Paths that are read-only, except for git commands that write.
     pub runs_code: Vec<PathBuf>,
-    /// Unresolved paths of the previous two fields, and of writable files that run code when the folder is opened.
+    /// Unresolved paths of the previous two fields, and of writable files that run code as soon as the folder is
+    /// opened.
     pub watched: Vec<PathBuf>,
-    /// Path of the `.git` of each repository.
+    /// Path of every repository's `.git`.
     pub repositories: Vec<PathBuf>,
-    /// Paths of sockets, whether or not a process listens.
+    /// Paths of sockets, whether or not a process is listening on them.
     pub sockets: Vec<PathBuf>,
     /// Reason why the result is incomplete.
     pub cut: Option<String>,
-    /// Number of examined entries.
+    /// Number of entries examined.
     entries: usize,
 }
 
-/// The scan and its cache.
+/// The scan, with its cache.
 #[derive(Debug)]
 pub(in crate::tools) struct ProtectedScan {
     roots: Vec<PathBuf>,
     marks: ProtectionRules,
-    /// Directories outside the workspace that are searched for sockets.
+    /// Directories outside the workspace that are also searched for sockets.
     outside: Vec<SocketSearch>,
     latest: RwLock<Option<(Instant, Arc<ScanResult>)>>,
-    /// Locked during a scan.
+    /// Listings of the last scan. Locked while a scan is running.
     walking: Mutex<DirectoryCache>,
 }
 
-/// A directory to search for sockets, and the search depth.
+/// A directory to search for sockets, and how deep to search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct SocketSearch {
     directory: PathBuf,
@@ -76,7 +77,7 @@ impl SocketSearch {
         Self { directory, levels: usize::MAX }
     }
 
-    /// Creates a search limited to the top levels of a toolchain directory.
+    /// Creates a search that is limited to the top levels of a toolchain directory.
     pub(in crate::tools) fn toolchain(directory: PathBuf) -> Self {
         Self { directory, levels: TOOLCHAIN_DEPTH }
     }
@@ -86,10 +87,10 @@ impl SocketSearch {
     }
 }
 
-/// The directories of the last scan.
+/// Listings of the directories in the last scan.
 type DirectoryCache = HashMap<PathBuf, CachedListing>;
 
-/// A cached listing, which is repeated if the directory has changed or was replaced.
+/// A cached directory listing. It is renewed if the directory has changed or was replaced.
 #[derive(Debug, Default)]
 struct CachedListing {
     stamp: DirectoryStamp,
@@ -115,7 +116,8 @@ impl ProtectedScan {
         Arc::new(Self { roots, marks, outside, latest: RwLock::default(), walking: Mutex::default() })
     }
 
-    /// Returns the last result; waits only for the first scan. An old result is refreshed in the background.
+    /// Returns the result of the last scan. Waits only if there has not been one yet. An old result is refreshed in the
+    /// background.
     pub(in crate::tools) fn now(self: &Arc<Self>) -> Arc<ScanResult> {
         if let Some((at, found)) = self.cached() {
             if at.elapsed() > STALE {
@@ -127,13 +129,13 @@ impl ProtectedScan {
         self.cached().map_or_else(|| self.walk_now(&mut seen), |(_, found)| found)
     }
 
-    /// Waits for a scan, and returns its result.
+    /// Performs a scan and returns its result, waiting for any scan that is already running.
     pub(in crate::tools) fn wait_for_scan(self: &Arc<Self>) -> Arc<ScanResult> {
         let mut seen = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
         self.walk_now(&mut seen)
     }
 
-    /// Starts a scan on another thread, unless one is running.
+    /// Starts a scan on another thread, unless one is already running.
     pub(in crate::tools) fn start_scan(self: &Arc<Self>) {
         let survey = Arc::clone(self);
         let walks = move || {
@@ -146,7 +148,8 @@ impl ProtectedScan {
         }
     }
 
-    /// Returns protected paths that are not in `before`. Waits for a scan, except in a large workspace.
+    /// Returns the protected paths that are not in `before`. Waits for a scan unless the workspace is large, in which
+    /// case it returns nothing.
     pub(in crate::tools) fn new_paths(self: &Arc<Self>, before: &ScanResult) -> Vec<PathBuf> {
         if before.cut.is_some() || before.entries > MAX_RESCANNED {
             self.start_scan();
@@ -159,7 +162,8 @@ impl ProtectedScan {
         [new(&now.read_only, &before.read_only), new(&now.runs_code, &before.runs_code)].concat()
     }
 
-    /// Returns unresolved paths that run code when the folder is opened and are not in `before`. Waits for a scan.
+    /// Returns the unresolved paths that run code as soon as the folder is opened and that are not in `before`. Waits
+    /// for a scan.
     pub(in crate::tools) fn new_unresolved_paths(self: &Arc<Self>, before: &ScanResult) -> Vec<PathBuf> {
         let known: HashSet<&PathBuf> = before.watched.iter().collect();
         self.wait_for_scan().watched.iter().filter(|place| !known.contains(place)).cloned().collect()
@@ -176,8 +180,8 @@ impl ProtectedScan {
     }
 }
 
-/// Scans breadth-first, so that only deep entries exceed the limit. `seen`: the listings of the last scan, and
-/// afterwards those of this one.
+/// Scans breadth-first, so that if the limit is exceeded, only deep entries are missing. `seen` contains the listings
+/// of the last scan, which this scan replaces.
 fn walk(
     roots: &[PathBuf],
     marks: &ProtectionRules,
@@ -210,7 +214,7 @@ fn keep_sockets(found: &mut ScanResult, directory: &Path, listed: &CachedListing
     found.sockets.extend(listed.sockets.iter().take(room).map(|name| directory.join(name)));
 }
 
-/// Scans the roots, and moves skipped directories to `aside`.
+/// Scans the roots. Skipped directories are moved to `aside`.
 fn walk_roots(
     roots: &[PathBuf],
     marks: &ProtectionRules,
@@ -224,14 +228,14 @@ fn walk_roots(
     let mut entries = 0;
     while let Some(directory) = open.pop_front() {
         let known = before.remove(&directory);
-        // A command cannot write to an unlistable directory either, except one that it can enter but not list.
+        // A command cannot write to such a directory either, unless it can enter but not list the directory.
         let Some(listed) = list_directory(&directory, known, marks, most - entries) else { continue };
         entries += listed.entries;
         let room = MAX_PLACES.saturating_sub(found.hidden.len() + found.read_only.len() + found.runs_code.len());
         let (watched, kept): (Vec<&ProtectedEntry>, Vec<&ProtectedEntry>) =
             listed.kept.iter().partition(|mark| mark.kept == EntryProtection::Watched);
         let is_cut = entries >= most || kept.len() > room || found.secrets.len() + listed.secrets.len() > MAX_PLACES;
-        // A mount applies to the symlink target.
+        // A mount applies to the target of a symlink.
         let secrets = listed.secrets.iter().filter_map(|name| directory.join(name).canonicalize().ok());
         found.secrets.extend(secrets.filter(|real| real.is_file()));
         kept.into_iter().take(room).chain(watched).for_each(|mark| keep(&mut found, &directory, mark));
@@ -254,9 +258,9 @@ fn walk_roots(
     found
 }
 
-/// Lists a directory up to the limit. Reuses the `known` listing if the directory is unchanged.
+/// Lists a directory up to the limit. Reuses the listing in `known` if the directory is unchanged.
 fn list_directory(directory: &Path, known: Option<CachedListing>, marks: &ProtectionRules, most: usize) -> Option<CachedListing> {
-    // Taken before listing, so that a change in between is detected the next time.
+    // Read the stamp before listing, so that a change in between is detected by the next scan.
     let stamp = DirectoryStamp::read(directory)?;
     if let Some(known) = known.filter(|known| known.stamp == stamp && known.entries < most) {
         return Some(known);
@@ -272,7 +276,7 @@ fn list_directory(directory: &Path, known: Option<CachedListing>, marks: &Protec
         }
         match marks.protection_of(&entry.path(), &text) {
             Some(kept) => {
-                // Writable directories are searched further, and anyone may listen there.
+                // Watched entries are writable: their directories are scanned, and a process may listen on a socket.
                 if kept == EntryProtection::Watched && kind.is_dir() {
                     listed.below.push(name.clone());
                 } else if kept == EntryProtection::Watched && kind.is_socket() {
@@ -294,7 +298,7 @@ fn keep(found: &mut ScanResult, directory: &Path, mark: &ProtectedEntry) {
     if mark.kept != EntryProtection::Hidden && found.watched.len() < MAX_WATCHED {
         found.watched.push(path.clone());
     }
-    // A mount applies to the symlink target.
+    // A mount applies to the target of a symlink.
     let Some(real) = (if mark.is_link { path.canonicalize().ok() } else { Some(path) }) else { return };
     if mark.name == ".git" && !mark.is_link {
         found.repositories.push(real.clone());

@@ -1,4 +1,4 @@
-//! Search in files that are not UTF-8, decoded in the same way as by ReadFile.
+//! Searches files that are not UTF-8 by decoding them in the same way as `ReadFile`.
 
 use crate::sys::locale;
 use crate::sys::path::open_file;
@@ -10,11 +10,11 @@ use encoding_rs::{Encoding, UTF_8};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Rules for detecting the encoding of a file.
+/// How the encoding of a file is detected.
 pub(in crate::tools) struct Encodings {
-    /// Encoding of the locale.
+    /// The locale's encoding.
     locale: Option<String>,
-    /// Size in bytes up to which ReadFile uses the whole file to detect its encoding.
+    /// Size in bytes up to which `ReadFile` uses the whole file to detect its encoding.
     pub most_held: u64,
 }
 
@@ -23,17 +23,18 @@ impl Encodings {
         Self { locale: locale::charset(), most_held: settings.max_file_size_bytes.min(HELD_BYTES) }
     }
 
-    /// Returns the encoding of a file; `None` for UTF-8, or if the file is not text and is searched as bytes.
+    /// Returns a file's encoding. Returns `None` if it is UTF-8, or if the file is not text and is therefore searched
+    /// as bytes.
     pub(super) fn detect(&self, bytes: &[u8]) -> Option<&'static Encoding> {
         charset::detect(bytes, self.locale.as_deref(), ReadAs::Detected).ok().filter(|encoding| *encoding != UTF_8)
     }
 
-    /// Returns the encoding of a large file, based on its start.
+    /// Returns the encoding of a large file, judging by its first bytes.
     pub(super) fn detect_from_start(&self, start: &[u8]) -> Option<&'static Encoding> {
         self.detect(whole_start(start))
     }
 
-    /// Returns the encoding of a file, which is read to detect it.
+    /// Reads a file and returns its encoding.
     pub(super) fn detect_file(&self, path: &Path) -> io::Result<Option<&'static Encoding>> {
         let mut bytes = Vec::new();
         open_file(path)?.take(self.most_held).read_to_end(&mut bytes)?;
@@ -45,7 +46,7 @@ pub(super) fn is_utf_16(start: &[u8]) -> bool {
     start.starts_with(b"\xFF\xFE") || start.starts_with(b"\xFE\xFF")
 }
 
-/// Opens a file as UTF-8.
+/// Opens a file and decodes it to UTF-8.
 pub(super) fn open_as_utf8(path: &Path, encoding: Option<&'static Encoding>) -> io::Result<Box<dyn Read>> {
     let file = open_file(path)?;
     Ok(match encoding {
@@ -54,7 +55,7 @@ pub(super) fn open_as_utf8(path: &Path, encoding: Option<&'static Encoding>) -> 
     })
 }
 
-/// Error that ends the reading of text that is not UTF-8.
+/// Error that stops reading at the first byte that is not UTF-8.
 #[derive(Debug, thiserror::Error)]
 #[error("not UTF-8")]
 struct NotUtf8;
@@ -63,10 +64,10 @@ pub(super) fn is_not_utf8(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<NotUtf8>())
 }
 
-/// A reader that passes text through up to the first byte that is not UTF-8.
+/// Reader that passes text through up to the first byte that is not UTF-8.
 pub(super) struct OnlyUtf8<R> {
     inner: R,
-    /// Start of a character at the end of the last chunk.
+    /// Bytes of an incomplete character at the end of the last chunk.
     begun: Vec<u8>,
 }
 
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A reader that returns a limited number of bytes at a time.
+    /// Reader that returns only a few bytes at a time.
     struct Small<'a>(&'a [u8], usize);
 
     impl Read for Small<'_> {

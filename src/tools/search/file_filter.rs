@@ -1,4 +1,4 @@
-//! Selection of files by path in a search.
+//! Selects files by path during a search.
 
 use super::walk::glob as compiled;
 use crate::protocol::ToolError;
@@ -7,7 +7,7 @@ use globset::{GlobSet, GlobSetBuilder};
 use ignore::types::{FileTypeDef, Types, TypesBuilder};
 use std::path::Path;
 
-/// All files, or those selected by globs and types.
+/// Selects all files, or those that match globs and types.
 #[derive(Default)]
 pub(in crate::tools) struct FileFilter {
     wanted: Option<GlobSet>,
@@ -16,7 +16,7 @@ pub(in crate::tools) struct FileFilter {
 }
 
 impl FileFilter {
-    /// Compiles the selection. A glob starting with `!` excludes; types are names such as `rust`.
+    /// Compiles the selection. A glob that starts with `!` excludes files. Types are names such as `rust`.
     pub(in crate::tools) fn new(globs: &[String], types: &[String]) -> Result<Self, ToolError> {
         let globs: Vec<&str> = globs.iter().flat_map(|globs| split_globs(globs)).collect();
         let (unwanted, wanted): (Vec<&str>, Vec<&str>) = globs.iter().partition(|glob| glob.starts_with('!'));
@@ -30,7 +30,7 @@ impl FileFilter {
         self.wanted.is_none() && self.unwanted.is_none() && self.types.is_none()
     }
 
-    /// Returns whether a file is selected, by its path relative to the start of the search.
+    /// Returns whether a file, given by its path relative to the start of the search, is selected.
     pub(in crate::tools) fn matches(&self, below: &Path) -> bool {
         self.wanted.as_ref().is_none_or(|set| set.is_match(below))
             && self.unwanted.as_ref().is_none_or(|set| !set.is_match(below))
@@ -38,7 +38,7 @@ impl FileFilter {
     }
 }
 
-/// Splits text with several globs at commas outside braces.
+/// Splits text that contains several globs at the commas outside braces.
 fn split_globs(globs: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     let split = move |letter: char| {
@@ -52,8 +52,8 @@ fn split_globs(globs: &str) -> impl Iterator<Item = &str> {
     globs.split(split).map(str::trim).filter(|glob| !glob.is_empty())
 }
 
-/// Compiles globs. A glob without a slash matches names at any depth; a glob with a final slash matches all paths
-/// below.
+/// Compiles globs. A glob without a slash matches names at any depth, and one that ends in a slash matches every path
+/// below that directory.
 fn compile_globs(globs: &[&str], with_all_below: bool) -> Result<Option<GlobSet>, ToolError> {
     if globs.is_empty() {
         return Ok(None);
@@ -89,7 +89,8 @@ fn kinds(names: &[&str]) -> Result<Option<Types>, ToolError> {
     builder.build().map(Some).map_err(|error| invalid(format!("`type`: {error}")))
 }
 
-/// Builds the error for an unknown type, with similar names and types that have it as an extension.
+/// Builds the error for an unknown type. It suggests types with similar names, and those that have the given name as an
+/// extension.
 fn unknown_type(name: &str, known: &[FileTypeDef]) -> ToolError {
     const LIKE: f64 = 0.85;
     let extension = format!("*.{name}");

@@ -1,4 +1,4 @@
-//! Search in one file: returns the matching lines in order and within limits, or their number.
+//! Searches a single file. Returns the matching lines, in order and within limits, or just their number.
 
 use super::encoded::{Encodings, OnlyUtf8, is_not_utf8, is_utf_16, open_as_utf8};
 use super::grep_answer::{FileHits, GrepLine, Hit, Hits, MAX_COUNTED, MatchCount};
@@ -17,35 +17,35 @@ use std::io::{self, Read};
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of bytes shown of a line.
+/// Maximum number of bytes to show of a line.
 const MAX_LINE_BYTES: usize = 1024;
-/// Number of bytes shown before a match beyond `MAX_LINE_BYTES`.
+/// Number of bytes to show before a match that starts beyond `MAX_LINE_BYTES`.
 const BEFORE_MATCH_BYTES: usize = 256;
-/// Maximum number of lines of one match.
+/// Maximum number of lines in a match.
 const MAX_MATCH_LINES: usize = 100;
-/// Line length in bytes above which a file is not searched.
+/// Line length in bytes above which the file is not searched.
 const MAX_BUFFER_BYTES: usize = 16 * 1024 * 1024;
-/// Size in bytes above which a file is not searched with `multiline`.
+/// File size in bytes above which the file is not searched with `multiline`.
 const MAX_MULTILINE_BYTES: usize = 64 * 1024 * 1024;
-/// Size in bytes above which a file is read in pieces.
+/// File size in bytes above which the file is read in chunks.
 const WHOLE_BYTES: u64 = 1024 * 1024;
-/// Number of bytes in which a NUL byte marks a file as binary, like in ReadFile.
+/// Number of bytes within which a NUL byte makes a file binary, as in `ReadFile`.
 const NUL_SEARCH_BYTES: usize = 8 * 1024;
 
-/// Content type of a searched file.
+/// What kind of content a searched file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentKind {
     Text,
-    /// Binary; the file was not searched.
+    /// The file is binary and was not searched.
     Binary,
-    /// The file was searched up to the first NUL byte.
+    /// The file was searched only up to the first NUL byte.
     TextThenBinary,
 }
 
-/// Reason why a file was not searched completely.
+/// Why a file was not searched completely.
 pub(super) enum Skip {
     LongLine,
-    /// Too large for a match over several lines.
+    /// The file is too large for matches that span several lines.
     Large,
     Io(io::Error),
 }
@@ -60,14 +60,14 @@ impl Skip {
     }
 }
 
-/// Searcher of one thread, used for one file after another.
+/// Searches one file after another on a single thread.
 pub(super) struct FileSearch<'a> {
     request: &'a GrepRequest,
     redactor: &'a Redactor,
     kill: &'a CancellationToken,
-    /// Searcher with line numbers and context.
+    /// Searcher that provides line numbers and context.
     shows: Searcher,
-    /// Searcher that only counts matches.
+    /// Searcher that merely counts matches.
     counts: Searcher,
     buffer: Vec<u8>,
     hits: ThreadResults<'a, Hits>,
@@ -75,7 +75,7 @@ pub(super) struct FileSearch<'a> {
     encodings: &'a Encodings,
 }
 
-/// State shared by all threads of one search.
+/// State that all threads of a search share.
 pub(super) struct SearchContext<'a> {
     pub request: &'a GrepRequest,
     pub redactor: &'a Redactor,
@@ -139,7 +139,7 @@ impl<'a> FileSearch<'a> {
         found
     }
 
-    /// Searches text in another encoding after decoding it.
+    /// Decodes text from another encoding and then searches it.
     fn search_decoded(&mut self, path: &Path, bytes: &[u8]) -> Result<ContentKind, Skip> {
         if is_utf_16(bytes) {
             return self.slice(path, bytes, self.encodings.detect(bytes)).map(|()| ContentKind::Text);
@@ -172,7 +172,8 @@ impl<'a> FileSearch<'a> {
         Ok(())
     }
 
-    /// Performs the searcher's first check directly. This avoids its setup for the many files without a match.
+    /// Returns whether the text might match, according to the searcher's first check. This avoids the setup for the
+    /// many files that contain no match.
     fn may_match(&self, text: &[u8]) -> bool {
         self.request.meaning.multiline || !matches!(self.request.expression.find_candidate_line(text), Ok(None))
     }
@@ -198,8 +199,8 @@ impl<'a> FileSearch<'a> {
         Ok(if ended == SearchEnd::AtNul { ContentKind::TextThenBinary } else { ContentKind::Text })
     }
 
-    /// Searches `text`, which is the file as UTF-8, in chunks. `watched`: ends the search at the first byte that is not
-    /// UTF-8.
+    /// Searches `text`, the file's content as UTF-8, in chunks. With `watched`, the search ends at the first byte that
+    /// is not UTF-8.
     fn search_chunks(
         &mut self,
         path: &Path,
@@ -211,7 +212,7 @@ impl<'a> FileSearch<'a> {
         let reader = |text: Box<dyn Read>| -> CancellableReader<'_, Box<dyn Read>> {
             CancellableReader { inner: if watched { Box::new(OnlyUtf8::new(text)) } else { text }, kill }
         };
-        // Numbering lines takes longer than searching most files, and is only needed if the file has a key.
+        // Numbering lines takes longer than searching most files. It is needed only if the file has a key.
         let numbers = self.request.mode == GrepMode::Content;
         let first = reader(text);
         let ended = self.run(path, PrivateKeyLines::deferred(encoding), (numbers, encoding), |searcher, expression, sink| {
@@ -226,8 +227,8 @@ impl<'a> FileSearch<'a> {
         })
     }
 
-    /// Runs a search. `numbers`: whether line numbers are needed even if no line is shown. `encoding`: original
-    /// encoding of the text.
+    /// Runs a search. `numbers` says whether line numbers are needed even if no line is shown. `encoding` is the
+    /// original encoding of the text.
     fn run(
         &mut self,
         path: &Path,
@@ -269,7 +270,7 @@ impl<'a> FileSearch<'a> {
         }
         match searched {
             Ok(()) => Ok(if binary { SearchEnd::AtNul } else { SearchEnd::Whole }),
-            // The only error not from the system: the buffer would exceed its limit.
+            // The only error that is not from the system: the buffer would exceed its limit.
             Err(error) if error.raw_os_error().is_none() && error.kind() == io::ErrorKind::Other => {
                 Err(if self.request.meaning.multiline { Skip::Large } else { Skip::LongLine })
             }
@@ -278,18 +279,18 @@ impl<'a> FileSearch<'a> {
     }
 }
 
-/// Outcome of searching one file.
+/// How the search of a file ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SearchEnd {
     Whole,
     AtNul,
-    /// The results are invalid: the file has a private key, and lines were not numbered.
+    /// The results are invalid, because the file contains a private key and lines were not numbered.
     AtKey,
-    /// The results are invalid: the file must be decoded first.
+    /// The results are invalid, because the file has to be decoded first.
     NotUtf8,
 }
 
-/// Reader that ends when the search is stopped.
+/// Reader that ends once the search has been stopped.
 struct CancellableReader<'a, R> {
     inner: R,
     kill: &'a CancellationToken,
@@ -301,30 +302,30 @@ impl<R: Read> Read for CancellableReader<'_, R> {
     }
 }
 
-/// Collects the matches of one file.
+/// Collects the matches in one file.
 struct Collector<'a> {
     path: &'a Path,
     mode: GrepMode,
-    /// Number of further matches that can be shown.
+    /// Number of matches that can still be shown.
     room: usize,
     kill: &'a CancellationToken,
     sight: LineFilter<'a>,
     keys: PrivateKeyLines,
-    /// Number of lines shown before a match.
+    /// Number of lines to show before a match.
     around: u64,
     before: Vec<GrepLine>,
-    /// Whether the next lines belong to a shown match.
+    /// Whether the lines that follow belong to a match that is shown.
     follows: bool,
     found: FileHits,
-    /// Whether further matches are only counted.
+    /// Whether any further matches are merely counted.
     late: bool,
     counted: &'a MatchCount,
-    /// Number of matches already added to the shared count.
+    /// Number of matches that have been added to the shared count.
     told: u64,
     binary: bool,
 }
 
-/// Number of matches after which the shared count is updated.
+/// Number of new matches after which the shared count is updated.
 const REPORT_AFTER: u64 = 1024;
 
 impl Sink for Collector<'_> {
@@ -405,7 +406,7 @@ fn add_lines(lines: &mut Vec<GrepLine>, shown: &RedactedText<'_>, first: u64, ex
     }
 }
 
-/// Shortens a line to its start, or to the text around the match at `at`.
+/// Shortens a line to its start, or to the text around the match if that starts far into the line, at `at`.
 fn shorten_line(line: &str, at: Option<usize>) -> String {
     if line.len() <= MAX_LINE_BYTES {
         return line.to_owned();

@@ -1,4 +1,4 @@
-//! Glob: finds files whose paths match a pattern.
+//! The `Glob` tool, which finds files whose paths match a pattern.
 
 use super::grep_arguments::limit;
 use super::page::{Page, PageText};
@@ -59,7 +59,7 @@ enum Sort {
 
 pub(in crate::tools) struct Work {
     base: Target,
-    /// Pattern below `base`.
+    /// Pattern to match below `base`.
     rest: String,
     matcher: GlobSet,
     reach: WalkScope,
@@ -75,7 +75,7 @@ impl Work {
     }
 }
 
-/// Returns the depth at which a pattern can match.
+/// Returns the maximum depth at which a pattern can match.
 fn depth_of(pattern: &str) -> Depth {
     // An alternative may contain a slash.
     if pattern.contains("**") || pattern.contains('{') { Depth::All } else { Depth::Levels(pattern.split('/').count()) }
@@ -127,7 +127,7 @@ impl Tool for Glob {
     }
 }
 
-/// Splits a pattern into the directory before its first wildcard and the rest. The policy judges that directory.
+/// Splits a pattern at its first wildcard into a directory, which the policy checks, and the rest.
 fn split(arguments: &Arguments) -> Result<(String, String), ToolError> {
     let pattern = &arguments.pattern;
     if pattern.trim().is_empty() {
@@ -157,14 +157,14 @@ fn split(arguments: &Arguments) -> Result<(String, String), ToolError> {
     Ok((base, rest))
 }
 
-/// Compiles the pattern as a set, which matches common forms without a regex.
+/// Compiles the pattern as a set, which can match common patterns without a regex.
 fn matcher(rest: &str, ignore_case: bool) -> Result<GlobSet, ToolError> {
     let mut set = GlobSetBuilder::new();
     set.add(glob("pattern", rest, ignore_case)?);
     set.build().map_err(|error| invalid(format!("`pattern`: {error}; use a shorter one")))
 }
 
-/// Sort key of a result.
+/// Key by which a result is sorted.
 type Found = (Reverse<Option<SystemTime>>, InOrder, bool);
 
 fn search(work: &Work, settings: &ToolSettings, context: &RunContext) -> Result<ToolOutput, ToolError> {
@@ -188,7 +188,7 @@ fn search(work: &Work, settings: &ToolSettings, context: &RunContext) -> Result<
     })?;
     let found = found.into_inner();
     let seen = found.seen;
-    // A directory replaced by a symlink during the walk would expose the target.
+    // A directory replaced by a symlink during the walk would expose the target of the symlink.
     let mut without_links = WithoutLinks::default();
     let there = found.into_sorted().into_iter().skip(work.page.skipped_items()).filter(|(_, path, _)| without_links.has(&path.0));
     let mut list = PageText::new(work.page, context.max_bytes);

@@ -1,4 +1,4 @@
-//! Grep: finds the lines that match an expression, in a file or a tree.
+//! The `Grep` tool, which finds the lines that match an expression, in a file or in a directory tree.
 
 use super::encoded::Encodings;
 use super::file_search::{ContentKind, FileSearch, SearchContext, Skip};
@@ -140,7 +140,7 @@ fn format_hits(hits: Hits, work: &Work, settings: &ToolSettings, max_bytes: usiz
     })
 }
 
-/// Describes a search without results.
+/// Describes a search that had no results.
 fn no_matches(work: &Work, searched: u64) -> String {
     let Work { target, request } = work;
     let within =

@@ -1,4 +1,4 @@
-//! Results of a text search, and their formatting.
+//! Collects and formats the results of a text search.
 
 use super::grep_arguments::{GrepMode, GrepRequest, MAX_RESULTS};
 use super::page::PageText;
@@ -14,15 +14,16 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering as Memory};
 
-/// Maximum number of counted matches.
+/// Maximum number of matches to count.
 pub(super) const MAX_COUNTED: u64 = 100_000;
 
-/// Number of matches found by all threads. Beyond the limit, files whose matches cannot be shown are not searched.
+/// Number of matches that all threads have found. Beyond the limit, a file is not searched if its matches could not be
+/// shown anyway.
 #[derive(Default)]
 pub(super) struct MatchCount(AtomicU64);
 
 impl MatchCount {
-    /// Adds matches. Returns whether the limit is reached.
+    /// Adds matches. Returns whether the limit has been exceeded.
     pub(super) fn add(&self, matches: u64) -> bool {
         self.0.fetch_add(matches, Memory::Relaxed) + matches > MAX_COUNTED
     }
@@ -32,19 +33,19 @@ impl MatchCount {
     }
 }
 
-/// A shown line; `mark` distinguishes matching lines from context.
+/// A line to show. `mark` distinguishes matching lines from context.
 pub(super) struct GrepLine {
     pub number: u64,
     pub mark: char,
     pub text: String,
 }
 
-/// One match with its context.
+/// One match, with its context.
 pub(super) struct Hit {
     pub lines: Vec<GrepLine>,
 }
 
-/// Results in one file: the number of matches, and the first matches.
+/// Results in one file: the number of matches, and the first few of them.
 #[derive(Default)]
 pub(super) struct FileHits {
     path: PathBuf,
@@ -72,12 +73,12 @@ impl Ord for FileHits {
     }
 }
 
-/// First files by path with their matches, and the totals.
+/// The first files in path order with their matches, and the totals.
 pub(super) struct Hits {
     kept: BinaryHeap<FileHits>,
     mode: GrepMode,
     limit: usize,
-    /// Number of results taken by the kept files.
+    /// Number of results in `kept`.
     taken: usize,
     pub matches: u64,
     /// Number of files with results.
@@ -95,7 +96,7 @@ impl Hits {
         if self.mode == GrepMode::Content { file.hits.len() } else { 1 }
     }
 
-    /// Returns the number of this file's matches that could be shown.
+    /// Returns how many of this file's matches can be shown.
     pub(super) fn remaining_capacity(&self, path: &Path) -> usize {
         if self.taken < self.limit || self.kept.peek().is_some_and(|last| InOrder::compare(path, &last.path).is_lt()) {
             self.limit
@@ -158,7 +159,7 @@ fn count_text(matches: u64) -> String {
     if matches > MAX_COUNTED { format!("more than {MAX_COUNTED}") } else { matches.to_string() }
 }
 
-/// Returns how the model can get fewer, or more, results.
+/// Suggests to the model how to get fewer, or more, results.
 fn ways_to_narrow(limit: usize) -> String {
     if limit < MAX_RESULTS as usize {
         format!("narrow `pattern`, `path` or `glob`, raise `maxResults` (at most {MAX_RESULTS})")
@@ -167,7 +168,7 @@ fn ways_to_narrow(limit: usize) -> String {
     }
 }
 
-/// Formats the results within the size limit; `None` if there are none.
+/// Formats the results within the size limit. Returns `None` if there are none.
 pub(super) fn answer(
     hits: Hits,
     request: &GrepRequest,

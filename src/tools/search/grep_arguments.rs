@@ -1,4 +1,4 @@
-//! Arguments of text search, for each of its names.
+//! Arguments of the text search under each of its names.
 
 use super::file_filter::FileFilter;
 use super::page::Page;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 /// Maximum number of matches or files per call.
 pub(super) const MAX_RESULTS: u32 = 200;
-/// Default number of results of `grep`.
+/// Default number of results for `grep`.
 const GREP_RESULTS: u32 = 100;
 /// Maximum number of context lines before or after a match.
 const MAX_CONTEXT: u32 = 20;
@@ -125,7 +125,7 @@ impl From<GrepAliasArguments> for GrepArguments {
     }
 }
 
-/// A checked search request.
+/// A search request whose arguments have been checked.
 pub(in crate::tools) struct GrepRequest {
     pub pattern: String,
     pub expression: RegexMatcher,
@@ -137,7 +137,7 @@ pub(in crate::tools) struct GrepRequest {
     pub numbers: bool,
     pub hidden: bool,
     pub ignored: bool,
-    /// The requested part of the results.
+    /// Part of the results that is requested.
     pub page: Page,
 }
 
@@ -180,7 +180,7 @@ impl GrepRequest {
 }
 
 impl GrepRequest {
-    /// Returns whether only ASCII characters can match, in any context.
+    /// Returns whether every possible match consists of ASCII characters only, whatever surrounds it.
     pub(super) fn is_ascii(&self) -> bool {
         let PatternOptions { literal, word, .. } = self.meaning;
         let plain = |letter: u8| letter.is_ascii_alphanumeric() || b" _-\"'/:;,=<>@#%&!~`".contains(&letter);
@@ -188,7 +188,7 @@ impl GrepRequest {
     }
 }
 
-/// Returns the number of results to show, at most `most`.
+/// Returns the number of results to show, or an error if it is 0 or exceeds `most`.
 pub(super) fn limit(field: &str, asked: Option<u32>, most: u32) -> Result<usize, ToolError> {
     match asked {
         Some(asked) if asked == 0 || asked > most => {

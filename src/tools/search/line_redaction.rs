@@ -1,5 +1,5 @@
-//! Redaction of lines in search results. Matches in redacted text are ignored; otherwise searches could reveal a secret
-//! character by character.
+//! Redacts lines in search results. Matches in redacted text are ignored, because searches could otherwise reveal a
+//! secret character by character.
 
 use crate::policy::redact::Redactor;
 use crate::tools::document::charset::{DecodingReader, exposes_secret};
@@ -11,27 +11,27 @@ use std::io::{BufRead, BufReader, Read};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-/// Replacement for a line of a private key, which does not look secret on its own.
+/// Replaces a line of a private key, which by itself does not look secret.
 const HIDDEN_KEY_LINE: &str = "[a line of a private key]";
-/// Replacement for a line whose bytes contain a secret that is not visible in its characters.
+/// Replaces a line that contains a secret which is visible in its bytes but not in its characters.
 const HIDDEN_BY_ENCODING: &str = "[a line with a redacted secret]";
-/// Start of every key block.
+/// Text with which every key block starts.
 const BEGIN: &[u8] = b"-----BEGIN ";
-/// Length in bytes below which a line reveals no part of a key.
+/// Line length in bytes below which no part of a key is revealed.
 const MIN_KEY_BYTES: usize = 4;
-/// Maximum length in bytes of a line in or around a key.
+/// Maximum length in bytes of a line within or around a key.
 const MAX_LINE_BYTES: u64 = 1 << 16;
 
-/// Positions of the private keys in a file, determined on demand.
+/// Line ranges of the private keys in a file, determined on demand.
 #[derive(Debug, Default)]
 pub(super) struct PrivateKeyLines {
     lines: Option<Vec<RangeInclusive<u64>>>,
-    /// Encoding of the file if it is not UTF-8.
+    /// The file's encoding, if it is not UTF-8.
     encoding: Option<&'static Encoding>,
 }
 
 impl PrivateKeyLines {
-    /// Finds the keys of a complete text.
+    /// Finds the keys in a text that is available as a whole.
     pub(super) fn find(text: &[u8]) -> Self {
         if memchr::memmem::find(text, BEGIN).is_none() {
             return Self { lines: Some(Vec::new()), encoding: None };
@@ -39,17 +39,17 @@ impl PrivateKeyLines {
         Self { lines: Some(Redactor::lines_of_keys(&String::from_utf8_lossy(text))), encoding: None }
     }
 
-    /// Creates the positions of a file that is read in parts. Keys are searched for once a line could belong to one.
+    /// Creates the ranges for a file that is read in chunks. They are determined once a line could belong to a key.
     pub(super) fn deferred(encoding: Option<&'static Encoding>) -> Self {
         Self { lines: None, encoding }
     }
 
-    /// Returns whether the line numbers of keys are known, and there are any.
+    /// Returns whether the file contains keys, or has not been searched for them yet.
     pub(super) fn has_keys(&self) -> bool {
         self.lines.as_ref().is_none_or(|lines| !lines.is_empty())
     }
 
-    /// Returns whether there are keys that can only be recognized by line number.
+    /// Returns whether the file is known to contain keys, whose lines can be recognized only by their numbers.
     pub(super) fn wait_for_numbers(&self) -> bool {
         self.lines.as_ref().is_some_and(|lines| !lines.is_empty())
     }
@@ -79,7 +79,7 @@ fn find_keys(path: &Path, encoding: Option<&'static Encoding>) -> Vec<RangeInclu
 
 fn key_lines(text: impl Read) -> Vec<RangeInclusive<u64>> {
     let mut reader = BufReader::with_capacity(1 << 16, text);
-    // Only lines that open or close a key matter; others may as well be empty.
+    // Only lines that open or close a key matter; all other lines can be left empty.
     let (mut text, mut line) = (String::new(), Vec::new());
     loop {
         line.clear();
@@ -96,16 +96,16 @@ fn key_lines(text: impl Read) -> Vec<RangeInclusive<u64>> {
     }
 }
 
-/// Determines which parts of a file's lines are shown.
+/// Determines what is shown of a file's lines.
 pub(super) struct LineFilter<'a> {
     pub redactor: &'a Redactor,
     pub expression: &'a RegexMatcher,
-    /// Encoding of the file if it is not UTF-8.
+    /// The file's encoding, if it is not UTF-8.
     pub encoding: Option<&'static Encoding>,
 }
 
 impl LineFilter<'_> {
-    /// Returns the lines for display, without the last line break. `first`: number of the first line.
+    /// Returns the lines for display, without the final line break. `first` is the number of the first line.
     pub(super) fn redact_lines<'t>(
         &self,
         lines: &'t [u8],
@@ -126,7 +126,7 @@ impl LineFilter<'_> {
         }
     }
 
-    /// Returns whether the shown lines still match.
+    /// Returns whether the lines still match in the form in which they are shown.
     pub(super) fn still_matches(&self, shown: &RedactedText<'_>) -> bool {
         !shown.changed || self.expression.is_match(shown.text.as_bytes()).unwrap_or(false)
     }
@@ -134,7 +134,7 @@ impl LineFilter<'_> {
 
 pub(super) struct RedactedText<'a> {
     pub text: Cow<'a, str>,
-    /// Whether the file has redactions.
+    /// Whether any text was redacted.
     pub changed: bool,
 }
 

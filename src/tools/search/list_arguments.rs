@@ -1,4 +1,4 @@
-//! Arguments of directory listing, for each of its names.
+//! Arguments of the directory listing under each of its names.
 
 use super::file_filter::FileFilter;
 use super::grep_arguments::limit;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 /// Maximum number of entries per call.
 pub(super) const MAX_ENTRIES: u32 = 1_000;
-/// Default number of entries of `list_files`.
+/// Default number of entries for `list_files`.
 const FILES_ENTRIES: u32 = 200;
 
 #[derive(Default, Deserialize, JsonSchema)]
@@ -76,7 +76,7 @@ impl From<ListFiles> for ListArguments {
     }
 }
 
-/// Splits `src/*.py` into the directory `src` and the pattern `*.py`.
+/// Splits a path with wildcards into a directory and a pattern, for example `src/*.py` into `src` and `*.py`.
 fn split(path: String) -> (Option<String>, Option<Vec<String>>) {
     let Some(sign) = path.find(['*', '?']) else { return (Some(path), None) };
     let (directory, glob) = match path[..sign].rfind('/') {
@@ -88,9 +88,9 @@ fn split(path: String) -> (Option<String>, Option<Vec<String>>) {
     (Some(directory.to_owned()), Some(vec![glob.to_owned()]))
 }
 
-/// A checked listing request.
+/// A listing request whose arguments have been checked.
 pub(in crate::tools) struct ListRequest {
-    /// `None` lists only the directory itself, including ignored entries.
+    /// Scope of the listing, or `None` to list only the direct entries, including ignored ones.
     pub tree: Option<WalkScope>,
     pub hidden: bool,
     pub which: FileFilter,

@@ -1,4 +1,4 @@
-//! ListDirectory: lists a directory and optionally its subdirectories.
+//! The `ListDirectory` tool, which lists a directory and optionally its subdirectories.
 
 use super::list_arguments::{ListFiles, ListRequest, MAX_ENTRIES};
 use super::page::PageText;
@@ -81,7 +81,7 @@ fn list(work: &Work, settings: &ToolSettings, context: &RunContext) -> Result<To
         Some(reach) => list_entries(target, request, reach, settings, &unread, &context.kill)?,
     };
     let seen = found.seen;
-    // A directory replaced by a symlink during the walk would expose the target.
+    // A directory replaced by a symlink during the walk would expose the target of the symlink.
     let mut without_links = WithoutLinks::default();
     let there = found.into_sorted().into_iter().skip(request.page.skipped_items());
     let there = there.filter(|(path, _)| request.tree.is_none() || without_links.has(&path.0));
@@ -149,7 +149,7 @@ fn list_entries(
     Ok(found.into_inner())
 }
 
-/// Kind of an entry.
+/// Kind of entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     File,
@@ -171,7 +171,8 @@ impl Kind {
     }
 }
 
-/// Formats an entry: `name`, `directory/`, `link -> target`; with details also `name (12 bytes)`.
+/// Formats an entry as `name`, `directory/` or `link -> target`. With details, the size of a file is added: `name (12
+/// bytes)`.
 fn line(path: &Path, name: &Path, kind: Kind, details: bool) -> String {
     let name = name.display();
     let bytes = || path.symlink_metadata().ok().as_ref().map(Metadata::len);

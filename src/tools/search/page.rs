@@ -1,16 +1,16 @@
-//! Paging of results: the requested page within the size limit, and how to continue.
+//! Result pages: what is shown of a requested page within the size limit, and how to continue.
 
 use crate::protocol::{Items, LeftOut, Run, ToolError};
 use crate::tools::call_result::ToolOutput;
 use crate::tools::error::invalid;
 
-/// Maximum offset. All preceding items are held in memory.
+/// Maximum offset, limited because all preceding items are in memory.
 const MAX_OFFSET: u64 = 10_000;
 
-/// The requested part of the items.
+/// Part of the items that is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) struct Page {
-    /// Number of the first item, from 1.
+    /// Number of the first item (1-based).
     pub first: u64,
     /// Maximum number of items.
     pub limit: usize,
@@ -27,28 +27,28 @@ impl Page {
         }
     }
 
-    /// Returns the number of skipped items.
+    /// Returns the number of items to skip.
     pub(super) fn skipped_items(self) -> usize {
         usize::try_from(self.first - 1).unwrap_or(usize::MAX)
     }
 
-    /// Returns the number of items that must be collected.
+    /// Returns the number of items that must be collected for this page.
     pub(super) fn required_items(self) -> usize {
         self.skipped_items().saturating_add(self.limit)
     }
 
-    /// Returns whether items follow after this page.
+    /// Returns whether there are further items after this page.
     pub(super) fn has_more_after(self, total: u64) -> bool {
         total > self.required_items() as u64
     }
 
-    /// Builds the error for an offset past the end.
+    /// Builds the error for an offset that is past the end.
     pub(super) fn past_the_end(self, total: u64, what: &str) -> ToolError {
         invalid(format!("`offset` {} is past the end: there are {total} {what}", self.first))
     }
 }
 
-/// The formatted items of a page.
+/// Formatted items of a page.
 pub(super) struct PageText {
     page: Page,
     max_bytes: usize,
@@ -79,7 +79,8 @@ impl PageText {
         true
     }
 
-    /// Returns the items and, if they are incomplete, a note with `of` (`5000 matches shown`) and the advice.
+    /// Returns the items. If they are incomplete, adds a note that includes `of` (for example `5000 matches shown`) and
+    /// the advice.
     pub(super) fn into_output(mut self, total: u64, of: &str, advice: &str) -> ToolOutput {
         let first = self.page.first;
         let from = if first > 1 { format!("{first} to ") } else { String::new() };

@@ -1,22 +1,22 @@
-//! Search patterns for lines or multi-line text, compiled or rejected.
+//! Compiles search patterns for single lines or for multi-line text, or rejects them.
 
 use crate::protocol::ToolError;
 use crate::tools::error::invalid;
 use grep_regex::{Error, ErrorKind, RegexMatcher, RegexMatcherBuilder};
 
-/// Options of a pattern.
+/// Options that apply to a pattern.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::tools) struct PatternOptions {
     pub literal: bool,
     pub ignore_case: bool,
     pub word: bool,
-    /// Whether a match may span lines.
+    /// Whether a match may span several lines.
     pub multiline: bool,
     /// Whether `.` also matches line breaks.
     pub dot_all: bool,
 }
 
-/// Syntax of other regex dialects, and its names.
+/// Syntax that only other regex dialects support, with the name of the feature.
 const FOREIGN: &[(&str, &str)] = &[
     ("(?=", "look-ahead"),
     ("(?!", "look-ahead"),
@@ -46,7 +46,7 @@ pub(in crate::tools) fn expression(pattern: &str, meaning: PatternOptions) -> Re
         .word(meaning.word)
         .multi_line(true)
         .dot_matches_new_line(meaning.multiline && meaning.dot_all);
-    // With a terminator, no match can leave its line.
+    // With a line terminator, no match can span lines.
     if meaning.multiline {
         builder.crlf(true).line_terminator(None);
     } else {

@@ -1,4 +1,4 @@
-//! Paths that a search could not read. They are reported, because the result would otherwise appear complete.
+//! Paths that a search could not read. They are reported, because the result would otherwise appear to be complete.
 
 use super::top_k::TopItems;
 use crate::sys::path::is_without_links;
@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Maximum number of listed paths.
+/// Maximum number of paths to list.
 const MAX_NAMED: usize = 3;
 
 pub(in crate::tools) struct SkippedPlaces(Mutex<TopItems<(PathBuf, String)>>);
@@ -22,7 +22,7 @@ impl SkippedPlaces {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), reason));
     }
 
-    /// Records an error that the walk reports.
+    /// Records an error that occurred during the walk.
     pub(in crate::tools) fn add_error(&self, error: &ignore::Error) {
         match error {
             ignore::Error::WithPath { path, err } => {
@@ -35,7 +35,7 @@ impl SkippedPlaces {
         }
     }
 
-    /// Records an I/O error. A path that no longer exists is ignored.
+    /// Records an I/O error, unless the reason is that the path no longer exists.
     pub(in crate::tools) fn add_io(&self, path: &Path, error: &io::Error) {
         match error.kind() {
             io::ErrorKind::NotFound => {}
@@ -44,7 +44,7 @@ impl SkippedPlaces {
         }
     }
 
-    /// Returns the note at the end of the result; empty if all files were read.
+    /// Returns the note to append to the result, which is empty if every file could be read.
     pub(in crate::tools) fn note(self, settings: &ToolSettings) -> String {
         let unread = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let seen = unread.seen;

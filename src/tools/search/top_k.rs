@@ -1,4 +1,4 @@
-//! Collection of results from several threads without locking: each thread has its own results, which are merged at the
+//! Collects results from several threads without locking. Each thread has results of its own, which are merged at the
 //! end.
 
 use std::collections::BinaryHeap;
@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 
 /// Results that can be merged.
 pub(in crate::tools) trait Merge {
-    /// Moves all results out of `other`.
+    /// Moves all results from `other` to `self`.
     fn merge(&mut self, other: &mut Self);
 }
 
-/// The merged results of finished threads.
+/// The merged results of the threads that have finished.
 pub(in crate::tools) struct MergedResults<T>(Mutex<T>);
 
 impl<T: Merge> MergedResults<T> {
@@ -18,7 +18,7 @@ impl<T: Merge> MergedResults<T> {
         Self(Mutex::new(nothing))
     }
 
-    /// Returns the collector of one thread, initialized with `nothing`.
+    /// Returns a collector for one thread, which initially contains `nothing`.
     pub(in crate::tools) fn thread_results(&self, nothing: T) -> ThreadResults<'_, T> {
         ThreadResults { whole: self, own: nothing }
     }
@@ -28,7 +28,7 @@ impl<T: Merge> MergedResults<T> {
     }
 }
 
-/// Results of one thread, merged on drop.
+/// Results of one thread. They are merged when this is dropped.
 pub(in crate::tools) struct ThreadResults<'a, T: Merge> {
     whole: &'a MergedResults<T>,
     pub own: T,
@@ -40,7 +40,7 @@ impl<T: Merge> Drop for ThreadResults<'_, T> {
     }
 }
 
-/// The first `limit` items in order, and the total count.
+/// The first `limit` items in order, and the number of items seen in total.
 pub(in crate::tools) struct TopItems<T> {
     kept: BinaryHeap<T>,
     limit: usize,
@@ -56,8 +56,8 @@ impl<T: Ord> TopItems<T> {
         self.push_if(|last| last.is_none_or(|last| item < *last).then_some(item));
     }
 
-    /// Counts an item. If there is no free slot, `item` gets the last item, and creates a new one only if that sorts
-    /// before it.
+    /// Counts an item and adds it if it is among the first `limit`. Once all slots are occupied, the closure receives
+    /// the last stored item, and returns a new item only if that sorts before it.
     pub(in crate::tools) fn push_if(&mut self, item: impl FnOnce(Option<&T>) -> Option<T>) {
         self.seen += 1;
         let last = self.kept.peek().filter(|_| self.kept.len() >= self.limit);

@@ -1,4 +1,4 @@
-//! Walk of a directory tree for a search, without ignored files and without following symlinks.
+//! Walks a directory tree for a search, skipping ignored files and not following symlinks.
 
 use super::skipped::SkippedPlaces;
 use crate::protocol::{ErrorCode, Target, ToolError};
@@ -15,15 +15,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of threads. More would wait for the same disk.
+/// Maximum number of threads. More would only wait for the same disk.
 const MAX_THREADS: usize = 8;
-/// Internal directories of version control systems.
+/// Directories that version control systems use internally.
 const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".svn", ".jj"];
 
 /// Maximum depth of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum Depth {
-    /// Number of levels; 1 is the directory itself.
+    /// This many levels, where 1 is the directory itself.
     Levels(usize),
     All,
 }
@@ -37,24 +37,24 @@ impl Depth {
     }
 }
 
-/// Entries that a walk visits.
+/// Which entries a walk visits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) struct WalkScope {
     pub depth: Depth,
     /// Whether hidden entries are included.
     pub hidden: bool,
-    /// Whether ignored entries are included; version control directories never are.
+    /// Whether ignored entries are included. Version control directories never are.
     pub ignored: bool,
 }
 
 impl WalkScope {
-    /// Returns the defaults of a search.
+    /// Returns the default scope of a search.
     pub(in crate::tools) fn default_scope(depth: Depth) -> Self {
         Self { depth, hidden: true, ignored: false }
     }
 }
 
-/// Visits all entries below a directory in no particular order, with one visitor per thread. Ends early when `kill` is
+/// Visits every entry below a directory in no particular order, with one visitor per thread. Ends early if `kill` is
 /// cancelled.
 pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
     target: &Target,
@@ -118,7 +118,7 @@ pub(in crate::tools) fn walk<V: FnMut(&DirEntry) + Send>(
     if kill.is_cancelled() {
         return Err(ToolError::new(ErrorCode::Cancelled, "the search was stopped before it finished"));
     }
-    // A symlink put in its place during the walk would have shown another tree.
+    // A symlink put in place of the directory during the walk would have exposed another tree.
     if identity(target)? == before { Ok(()) } else { Err(changed_error(target)) }
 }
 
@@ -135,7 +135,7 @@ fn changed_error(target: &Target) -> ToolError {
     ToolError::new(ErrorCode::Conflict, message)
 }
 
-/// Returns a path relative to the start of the search, for matching.
+/// Returns a path relative to the start of the search, as needed for matching.
 pub(in crate::tools) fn relative_to<'a>(path: &'a Path, base: &Path) -> &'a Path {
     // Compared as bytes, which is much faster than by component; both have the form used by the walk.
     let rest = path.as_os_str().as_bytes().strip_prefix(base.as_os_str().as_bytes()).and_then(|rest| rest.strip_prefix(b"/"));
@@ -148,7 +148,7 @@ pub(in crate::tools) fn glob(field: &str, pattern: &str, ignore_case: bool) -> R
     builder.build().map_err(|error| invalid(format!("`{field}`: {}", error.kind())))
 }
 
-/// Path ordered by its components, so that the content of a directory follows the directory.
+/// A path that is ordered by its components, so a directory is immediately followed by its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct InOrder(pub PathBuf);
 

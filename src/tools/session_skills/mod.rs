@@ -1,4 +1,4 @@
-//! Skills of a session: the available skills, and those that the running task uses.
+//! A session's skills: those that are available, and those that the current task uses.
 
 mod tool_scope;
 
@@ -10,23 +10,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Name of the tool that loads a skill.
 pub(crate) const SKILL: &str = "Skill";
 
-/// The skills of a session. Cheap to clone; all clones share them.
+/// A session's skills. Cheap to clone, and all clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct SessionSkills(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
     set: Arc<SkillSet>,
-    /// Names of the skills that the running task uses, without duplicates.
+    /// Names of the skills that the current task uses, without duplicates.
     active: Vec<String>,
-    /// Limits of the agent that the session belongs to.
+    /// Limits that apply because the session belongs to an agent.
     agent: Option<AgentScope>,
 }
 
-/// Limits on an agent's calls, in addition to those of its own skills.
+/// Limits on an agent's calls, in addition to those imposed by its own skills.
 struct AgentScope {
     name: String,
-    /// Entries of the agent's tool list; `None` unless some are limited to certain commands.
+    /// Entries of the agent's tool list, or `None` unless some of them are limited to certain commands.
     entries: Option<Vec<String>>,
     /// Skills of the session that started the agent.
     outer: SessionSkills,
@@ -37,8 +37,8 @@ impl SessionSkills {
         Self(Arc::new(Mutex::new(State { set, ..State::default() })))
     }
 
-    /// Returns the skills for the session of an agent. `entries`: the tools of the agent, if some are limited to
-    /// certain commands. `outer`: the skills of the session that started the agent.
+    /// Returns the skills for an agent's session. `entries` lists the agent's tools if some of them are limited to
+    /// certain commands. `outer` contains the skills of the session that started the agent.
     pub(crate) fn for_agent(name: &str, entries: Option<Vec<String>>, outer: Self) -> Self {
         let agent = Some(AgentScope { name: name.to_owned(), entries, outer });
         Self(Arc::new(Mutex::new(State { agent, ..State::default() })))
@@ -48,7 +48,7 @@ impl SessionSkills {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the skills for later calls. Skills that the task uses stay active.
+    /// Replaces the skills that subsequent calls can use. Skills that the task is using remain active.
     pub(crate) fn replace(&self, set: Arc<SkillSet>) {
         self.state().set = set;
     }
@@ -57,18 +57,18 @@ impl SessionSkills {
         Arc::clone(&self.state().set)
     }
 
-    /// Begins a task: only the skills that its prompt names are active.
+    /// Begins a task, in which only the skills named in its prompt are active at first.
     pub(crate) fn begin_task(&self, prompt: &str) {
         self.end_task();
         self.note_prompt(prompt);
     }
 
-    /// Ends the task and the use of its skills.
+    /// Ends the task, and with it the use of its skills.
     pub(crate) fn end_task(&self) {
         self.state().active.clear();
     }
 
-    /// Activates the skills whose text the user sent.
+    /// Activates the skills whose text the user has sent.
     pub(crate) fn note_prompt(&self, prompt: &str) {
         let set = self.skill_set();
         for (name, line) in Skill::names_in_text(prompt) {
@@ -78,7 +78,7 @@ impl SessionSkills {
         }
     }
 
-    /// Activates the skill that a call loaded.
+    /// Activates the skill that a call has loaded.
     pub(crate) fn note_result(&self, result: &ToolResult) {
         if result.tool_name == SKILL
             && result.status == ToolStatus::Succeeded
@@ -100,9 +100,9 @@ impl SessionSkills {
         self.skill_set().skills.iter().any(|skill| skill.is_pinned() && real.starts_with(&skill.real))
     }
 
-    /// Returns the reason why a call needs approval although the policy allows it: a skill that the task uses does not
-    /// list the tool, or the call runs a file of a skill that changed since it was trusted. `name_of`: returns the tool
-    /// for a name that another agent uses.
+    /// Returns the reason why a call needs approval although the policy allows it, if there is one: a skill that the
+    /// task uses does not list the tool, or the call runs a file of a skill that has changed since it was trusted.
+    /// `name_of` maps a name used by other agents to that of the corresponding tool.
     pub(in crate::tools) fn doubt(
         &self,
         tool_name: &str,
@@ -116,10 +116,10 @@ impl SessionSkills {
         };
         let changed = runs.iter().find_map(|file| {
             let of_file = set.changed_owner(file).map(|skill| changed_file_reason(skill, file));
-            // A script of a plugin may read its other files.
+            // A script of a plugin may read other files of the plugin.
             of_file.or_else(|| set.changed_plugin_skill(file))
         });
-        // Such a call can only narrow, or touches nothing.
+        // Such a call can only add restrictions, or has no effects.
         let is_free = tool_name == SKILL || actions.is_empty();
         let own = changed.or_else(|| {
             if is_free {
@@ -133,8 +133,8 @@ impl SessionSkills {
         own.or_else(|| self.agent_doubt(tool_name, actions, runs, name_of))
     }
 
-    /// Returns the reason why a call of an agent needs approval: its definition, or a skill of the session that started
-    /// it, does not list the tool.
+    /// Returns the reason why an agent's call needs approval, if there is one: either its definition or a skill of the
+    /// session that started it does not list the tool.
     fn agent_doubt(
         &self,
         tool_name: &str,

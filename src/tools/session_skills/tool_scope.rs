@@ -1,10 +1,10 @@
-//! Tools that a skill lists in `allowed-tools`. The list only restricts: other calls need approval, and listed ones are
-//! judged as usual.
+//! Tools that a skill lists in `allowed-tools`. The list can only restrict: calls of other tools need approval, and
+//! calls of listed ones are checked against the policy as usual.
 
 use crate::policy::{LinePrefix, from_other_agent, is_covered_by_prefixes, names_tool};
 use crate::protocol::Action;
 
-/// Returns whether a list covers a call. An unknown entry covers no call.
+/// Returns whether a list of tools includes a call. An unknown entry includes no calls.
 pub(super) fn covers(entries: &[String], tool_name: &str, actions: &[Action], name_of: fn(&str) -> Option<&'static str>) -> bool {
     let mut prefixes = Vec::new();
     for entry in entries {

@@ -1,4 +1,5 @@
-//! CliEnv: lists the environment variables of commands, with values only if they are known to be harmless.
+//! The `CliEnv` tool, which lists the environment variables of commands. A value is shown only if it is known to be
+//! harmless.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
@@ -15,7 +16,7 @@ use serde::Deserialize;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Variables whose values only locate programs or set languages. A name ending in `_` is a prefix.
+/// Variables whose values do no more than locate programs or select languages. A name that ends in `_` is a prefix.
 const HARMLESS: &[&str] = &[
     "AYE",
     "CARGO_HOME",
@@ -47,7 +48,7 @@ const HARMLESS: &[&str] = &[
     "VIRTUAL_ENV",
     "XDG_",
 ];
-/// Maximum number of listed variables.
+/// Maximum number of variables to list.
 const MAX: usize = 300;
 
 pub(in crate::tools) struct CliEnv;

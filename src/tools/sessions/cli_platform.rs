@@ -1,4 +1,4 @@
-//! CliGetPlatform: describes the system, the shell and the sandbox of commands.
+//! The `CliGetPlatform` tool, which describes the system, the shell, and the sandbox in which commands run.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, SandboxTier, ToolError};

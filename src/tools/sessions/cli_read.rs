@@ -1,4 +1,4 @@
-//! CliRead: returns the output of a session or background command since the last call.
+//! The `CliRead` tool, which returns the output that a session or background command has produced since the last call.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ErrorCode, ToolError};
@@ -17,9 +17,9 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum waiting time in seconds; a call that only reads times out slightly later.
+/// Maximum waiting time in seconds. A call that does nothing but read times out slightly later.
 pub(in crate::tools) const MAX_WAIT_SECONDS: u64 = 25;
-/// Minimum and maximum terminal size.
+/// Minimum and maximum terminal size, in rows and columns.
 const ROWS: (u16, u16) = (2, 200);
 const COLUMNS: (u16, u16) = (20, 400);
 
@@ -116,7 +116,7 @@ impl Tool for CliRead {
     }
 }
 
-/// Returns how long a call waits.
+/// Returns how long a call waits. Fails if the given number of seconds exceeds the maximum.
 pub(in crate::tools) fn wait_duration(given: Option<u64>, otherwise: u64) -> Result<Duration, ToolError> {
     let seconds = given.unwrap_or(otherwise);
     if seconds > MAX_WAIT_SECONDS {

@@ -1,4 +1,5 @@
-//! CliSession: starts a command on its own terminal, which continues while the agent works.
+//! The `CliSession` tool, which starts a command on a terminal of its own. The command continues to run while the agent
+//! works.
 
 use super::cli_read::size;
 use crate::policy::{quoted, runs_input};
@@ -30,7 +31,7 @@ use std::time::Duration;
 const USUAL: TerminalSize = TerminalSize { rows: 24, columns: 120 };
 /// Maximum time to wait for the first output.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
-/// Terminal type that the screen model supports.
+/// Terminal type that the screen emulation supports.
 const TERM: &str = "xterm-256color";
 
 pub(in crate::tools) struct CliSession;
@@ -52,7 +53,7 @@ pub(in crate::tools) struct Arguments {
 }
 
 pub(in crate::tools) struct Work {
-    /// The command line as checked by the policy.
+    /// The command line in the form that the policy checks.
     line: String,
     command: command_run::PlannedCommand,
     reads: InputLanguage,
@@ -85,8 +86,8 @@ impl SessionShell {
         }
     }
 
-    /// Returns a shell that runs exactly the given lines: without startup files, and without `!`, which would rewrite a
-    /// line.
+    /// Returns a command that starts a shell which runs exactly the lines given to it: without startup files, and
+    /// without expanding `!`, which could change a line.
     fn waiting_command(self) -> &'static str {
         match self {
             Self::Bash => "exec bash --noprofile --norc +H -i",
@@ -96,7 +97,7 @@ impl SessionShell {
 }
 
 impl Arguments {
-    /// Returns the line as checked by the policy and shown.
+    /// Returns the line in the form that the policy checks and the user sees.
     fn line(&self) -> Result<String, ToolError> {
         let shell = SessionShell::from_name(self.shell.as_deref())?;
         Ok(match (self.given_line(), shell) {
@@ -196,7 +197,7 @@ impl Tool for CliSession {
             let redactor = Arc::clone(&settings.redactor);
             let entry = BackgroundCommand::new(NewCommand { line, cwd, call: context.tool_call_id, kind, writes, redactor });
             settings.session.commands.admit(&entry)?;
-            // Changes of the session are detected later on request.
+            // Changes made in the session are detected later, on request.
             if let Err(error) = checkpoint::snapshot_before(&settings, &context.interrupt).await {
                 tracing::warn!(%error, "cannot take a snapshot before a session");
             }

@@ -1,4 +1,4 @@
-//! CliStop: ends a session or background command with all its processes.
+//! The `CliStop` tool, which ends a session or background command along with all its processes.
 
 use crate::ports::{BoxFuture, RunContext};
 use crate::protocol::{Action, ToolError};
@@ -15,7 +15,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum time to wait for the end of the command.
+/// Maximum time to wait for the command to end.
 const END_LIMIT: Duration = Duration::from_secs(8);
 
 pub(in crate::tools) struct CliStop;
@@ -44,7 +44,7 @@ impl Tool for CliStop {
     type Arguments = Arguments;
     type Work = Arc<BackgroundCommand>;
 
-    /// Returns no actions: the tool ends only processes that aye started.
+    /// Returns no actions, because the tool ends only processes that aye itself started.
     fn actions(_: &Arguments, _: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         Ok(Vec::new())
     }

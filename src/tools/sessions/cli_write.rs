@@ -1,5 +1,5 @@
-//! CliWrite: types into a session. A line for a shell is judged as a command, other text as input of the running
-//! program.
+//! The `CliWrite` tool, which types into a session. A line typed into a shell is checked as a command, and any other
+//! text as input to the running program.
 
 use super::cli_read::wait_duration;
 use crate::policy::keeps_meaning;
@@ -28,13 +28,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const MAX_TEXT_BYTES: usize = 64 * 1024;
-/// Line length limit in bytes of a terminal in line mode.
+/// Maximum length in bytes of a line that a terminal in line mode accepts.
 const MAX_LINE_BYTES: usize = 4095;
-/// Default wait for output in seconds.
+/// Default time to wait for output, in seconds.
 const ANSWER_SECONDS: u64 = 2;
-/// Minimum waiting time, so that a started program is in the foreground before the next line is judged.
+/// Minimum waiting time. It ensures that a program which has just been started is in the foreground before the next
+/// line is checked.
 const MIN_WAIT: Duration = Duration::from_millis(400);
-/// Maximum time for a program to read its input.
+/// Maximum time that a program may take to read its input.
 const READ_LIMIT: Duration = Duration::from_secs(5);
 const INTERRUPT: &str = "ctrl-c";
 
@@ -59,11 +60,11 @@ pub(in crate::tools) struct PlannedInput {
     entry: Arc<BackgroundCommand>,
     input: SessionInput,
     wait: Duration,
-    /// State of the session when the input was judged; `None` if the verdict does not depend on it.
+    /// State of the session when the input was checked, or `None` if the verdict does not depend on that state.
     judged: Option<JudgedInput>,
 }
 
-/// The text and keys to type.
+/// The text and the keys to type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SessionInput {
     text: String,
@@ -71,7 +72,7 @@ struct SessionInput {
     enter: bool,
 }
 
-/// A line judged as a shell command.
+/// A line that was checked as a shell command.
 struct JudgedInput {
     times: u64,
     directory: Target,
@@ -121,27 +122,27 @@ impl SessionInput {
         format!("{}{keys}{}", self.text.replace('\n', "\r"), if self.enter { "\r" } else { "" })
     }
 
-    /// Formats the input for the user and the policy, preceded by an unfinished line typed before.
+    /// Formats the input for the user and the policy. `before` is an unfinished line that was typed earlier.
     fn describe(&self, before: &str) -> String {
         let keys = self.keys.iter().flat_map(|key| ["<", &key.name, ">"]).collect::<String>();
         format!("{before}{}{keys}{}", self.text, if self.enter { "\n" } else { "" })
     }
 
-    /// Returns whether the input only interrupts the running program, which is a weaker effect than that of CliStop.
+    /// Returns whether the input does nothing but interrupt the running program, which is less than `CliStop` does.
     fn interrupts(&self) -> bool {
         self.text.is_empty() && !self.enter && !self.keys.is_empty() && self.keys.iter().all(|key| key.name == INTERRUPT)
     }
 
-    /// Returns whether the input is a single line that a shell cannot expand to more.
+    /// Returns whether the input is a single line that a shell cannot expand to something else.
     fn is_one_line(&self) -> bool {
-        // A shell with `!` also has `^` at the start of a line.
+        // A shell that expands `!` also expands `^` at the start of a line.
         self.enter && self.keys.is_empty() && !self.text.contains(['\n', '\t', '!']) && !self.text.starts_with('^')
     }
 }
 
 impl PlannedInput {
-    /// Returns the reasons why the input needs approval even if the policy allows it: it runs in the session, without
-    /// the usual protections.
+    /// Returns the reasons why the input needs approval even if the policy allows it, which are due to the fact that it
+    /// runs in the session, without the usual protections.
     pub(in crate::tools) fn doubts(&self, settings: &ToolSettings) -> Doubts {
         let may_write = self.entry.writes > Writes::Nothing;
         let trusted = settings.command.sandbox.trust == RepositoryTrust::Trusted;
@@ -176,7 +177,8 @@ impl Tool for CliWrite {
     type Arguments = Arguments;
     type Work = PlannedInput;
 
-    /// Returns the strictest action. Without the session, the reader is unknown and may be a shell.
+    /// Returns the strictest possible action. As long as the session is not known, whatever reads the input may be a
+    /// shell.
     fn actions(arguments: &Arguments, paths: &Paths<'_>) -> Result<Vec<Action>, ToolError> {
         let input = SessionInput::parse(arguments)?;
         if input.interrupts() {
@@ -274,8 +276,8 @@ impl Tool for CliWrite {
     }
 }
 
-/// Returns the working directory of a shell that will run exactly this line: the shell is in the foreground, and no
-/// earlier input changes the meaning of the line.
+/// Returns the working directory of a shell that will run exactly this line, that is, a shell that is in the foreground
+/// and for which no earlier input changes the line's meaning. Returns `None` if there is no such shell.
 fn waiting_shell_directory(
     input: &SessionInput,
     reads: InputLanguage,
@@ -292,7 +294,8 @@ fn waiting_shell_directory(
     Some(Target { given: real.display().to_string(), real, place: Place::Directory })
 }
 
-/// Checks that a shell gets only whole lines, because the effect of keys cannot be judged.
+/// Checks that no line exceeds the terminal's limit, and that a shell receives only whole lines, because the effect
+/// that keys have in a shell cannot be determined.
 fn check_input(
     entry: &BackgroundCommand,
     input: &SessionInput,
@@ -319,7 +322,7 @@ fn check_input(
     Ok(())
 }
 
-/// Records the input that is about to be typed, if no other input was typed since it was judged.
+/// Records the input that is about to be typed. Fails if other input has been typed since it was checked.
 fn type_into(entry: &BackgroundCommand, input: &SessionInput, reads: InputLanguage, times: Option<u64>) -> Result<(), ToolError> {
     let mut typed = lock_ignoring_poison(&entry.typed);
     if times.is_some_and(|times| times != typed.times) {

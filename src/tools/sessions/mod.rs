@@ -1,4 +1,4 @@
-//! Tools for terminal sessions and background commands.
+//! Tools that work with terminal sessions and background commands.
 
 pub(in crate::tools) mod cli_environment;
 pub(in crate::tools) mod cli_platform;

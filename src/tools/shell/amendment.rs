@@ -1,4 +1,4 @@
-//! Commands edited by the user: another line, only its first commands, or no network access.
+//! Commands that the user has edited: a different line, only the first few commands of it, or no network access.
 
 use super::command_run::{AccessRestrictions, PlannedCommand};
 use super::preview;
@@ -11,7 +11,7 @@ use crate::tools::error::invalid;
 use crate::tools::redaction::hide_in_proposal;
 use crate::tools::settings::ToolSettings;
 
-/// Suffix of a note about access in the sandbox.
+/// Suffix of a note on access granted in the sandbox.
 pub(in crate::tools) const FOR_THIS_RUN: &str = " for this run only";
 
 /// Name of the tool whose command line can be edited.
@@ -65,7 +65,7 @@ pub(in crate::tools) fn amend_run(
     }
 }
 
-/// Returns the redacted command on one line, even if it has several.
+/// Returns the redacted command on a single line, even if it consists of several lines.
 fn to_one_line(line: &str, settings: &ToolSettings) -> String {
     let line = settings.redactor.redact(line).text;
     if line.contains(char::is_control) { serde_json::Value::from(line.as_ref()).to_string() } else { line.into_owned() }
@@ -106,8 +106,8 @@ fn amend_offline(plan: Plan, mut work: PlannedCommand, settings: &ToolSettings) 
     (plan, "[The user allowed this without network access.]".to_owned())
 }
 
-/// Plans the command to run in the background. Such a command has no end at which its effects could be shown, so it
-/// runs in the workspace.
+/// Plans a command that runs in the background. Because its effects could not be shown when it ends, it runs directly
+/// in the workspace.
 fn amend_background(plan: Plan, mut work: PlannedCommand, settings: &ToolSettings) -> (Plan, String) {
     (work.background, work.timeout_seconds) = (true, 0);
     let mut amends = plan.amends;

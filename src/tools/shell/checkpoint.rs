@@ -1,4 +1,4 @@
-//! Snapshots of the workspace before commands that can change it, and the differences afterwards.
+//! Takes snapshots of the workspace before commands that can change it, and determines the differences afterwards.
 
 use crate::ports::{Checkpoint, CheckpointError, Checkpoints, PathDifference, StoredState};
 use crate::protocol::{FileDiffs, Proposal, format_count};
@@ -12,31 +12,31 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Size in bytes above which a file is shown without a diff.
+/// File size in bytes above which no diff is shown.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
 /// Size limit in bytes for all diffs together.
 const MAX_DIFF_BYTES: usize = 512 * 1024;
-/// Number of entries above which changes are not searched for. The search would take longer than most commands.
+/// Number of entries above which changes are not searched for, because that would take longer than most commands do.
 const MAX_RESCANNED: usize = 20_000;
 
-/// Note for changes that cannot be attributed to one of several commands.
+/// Note on changes that cannot be attributed to a single command because several were running.
 const SHARED: &str = "another command ran at the same time; some of these changes may come from it";
 
-/// State of the workspace before a command.
+/// State of the workspace before a command ran.
 pub(in crate::tools) struct WorkspaceState {
     checkpoints: Arc<dyn Checkpoints>,
     taken: Vec<Checkpoint>,
-    /// Snapshots as recorded in the session's list of changes.
+    /// For each snapshot, the command's span in the session's list of changes.
     watched: Vec<Option<CommandSpan>>,
-    /// The directories of each root, with their modes.
+    /// Directories below each root, with their modes.
     directories: Vec<Directories>,
     files: usize,
-    /// Mark at the start of the command, after which writes of aye's tools and of other commands are recorded.
+    /// Marks the start of the command. From then on, writes made by aye's tools and by other commands are recorded.
     mark: Option<WriteMark>,
 }
 
-/// Takes a snapshot of the workspace without ignored files; `None` if there is no snapshot store or the sandbox is
-/// read-only. Ignores the command line.
+/// Takes a snapshot of the workspace, except for ignored files. Returns `Ok(None)` if there is no snapshot store or the
+/// sandbox is read-only. What the command line is makes no difference.
 pub(in crate::tools) async fn snapshot_before(
     settings: &Arc<ToolSettings>,
     kill: &CancellationToken,
@@ -86,12 +86,12 @@ async fn snapshot_all(
 }
 
 impl WorkspaceState {
-    /// Returns the mark for the start of the command.
+    /// Returns a copy of the mark, for a command that continues in the background.
     pub(in crate::tools) fn mark(&self) -> Option<WriteMark> {
         self.mark.as_ref().map(WriteMark::for_background)
     }
 
-    /// Describes the files missing in the snapshot; `None` if it is complete.
+    /// Describes the files that are missing from the snapshot. Returns `None` if it is complete.
     fn describe_missing(&self) -> Option<String> {
         let count: u64 = self.taken.iter().map(|taken| taken.left_out_count).sum();
         let (path, why) = self.taken.iter().flat_map(|taken| &taken.left_out).next()?;
@@ -99,7 +99,7 @@ impl WorkspaceState {
         Some(format!("not in the snapshot taken before the command: {}{others} ({why})", path.display()))
     }
 
-    /// Returns the command's changes for display. Errors are only logged, because the command has already run.
+    /// Returns the command's changes for display. Errors are merely logged, because the command has already run.
     pub(in crate::tools) async fn into_proposal(self, settings: &Arc<ToolSettings>) -> Option<Proposal> {
         let shared = self.mark.as_ref().is_some_and(WriteMark::overlaps_others);
         let notes = self.describe_missing().into_iter().chain(shared.then(|| SHARED.to_owned())).collect();
@@ -115,8 +115,8 @@ impl WorkspaceState {
         Some(mark_files(proposal, paths.iter().map(PathBuf::as_path), settings))
     }
 
-    /// Records aye's own changes since the snapshot, so that they are not attributed to a command that runs at the same
-    /// time.
+    /// Records the changes that aye itself has made since the snapshot, so they are not attributed to a command that is
+    /// running at the same time.
     pub(in crate::tools) async fn record_own_changes(self, settings: &Arc<ToolSettings>) {
         let changed = self.into_differences(settings).await;
         if let Some(changes) = &settings.session.changes {
@@ -125,8 +125,8 @@ impl WorkspaceState {
         }
     }
 
-    /// Returns the differences below each root, except writes of aye's tools in this or another session. Records them
-    /// in the session's list of changes.
+    /// Returns the differences below each root, except for writes made by aye's tools in this or another session.
+    /// Records them in the session's list of changes.
     pub(in crate::tools) async fn into_differences(self, settings: &Arc<ToolSettings>) -> Vec<(PathBuf, Vec<PathDifference>)> {
         let mut different = Vec::new();
         if self.files > MAX_RESCANNED {
@@ -170,14 +170,14 @@ fn roots(settings: &ToolSettings) -> Vec<PathBuf> {
 struct ChangeSummary {
     paths: Vec<PathBuf>,
     diff: FileDiffs,
-    /// Size of the diff as text, in bytes.
+    /// Size in bytes of the diff as text.
     diff_bytes: usize,
     bytes: u64,
     without: usize,
     added: usize,
     removed: usize,
     notes: Vec<String>,
-    /// Whether another command ran at the same time.
+    /// Whether another command was running at the same time.
     shared: bool,
 }
 
@@ -238,7 +238,8 @@ impl ChangeSummary {
     }
 }
 
-/// Returns the diff content of entries that are not regular files.
+/// Returns the text to use for an entry, other than a regular file, in a comparison. Returns `None` if there is no such
+/// text.
 fn describe_non_file(stood: &StoredState) -> Option<String> {
     match stood {
         StoredState::Missing => Some(String::new()),

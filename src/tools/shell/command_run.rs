@@ -1,4 +1,4 @@
-//! Execution of command lines for all tools, and their results.
+//! Runs command lines for all tools and builds their results.
 
 use super::checkpoint::{self, WorkspaceState};
 use super::command_sandbox::{CommandSandbox, ExtraAccess};
@@ -23,10 +23,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Number that shells add to a signal number to form the exit code.
+/// Number that shells add to that of a signal to form the exit code.
 const SIGNAL_BASE: i32 = 128;
 
-/// Maximum time to wait for the first output of a background command.
+/// Maximum time to wait for a background command's first output.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 
 /// A planned command line.
@@ -37,31 +37,31 @@ pub(in crate::tools) struct PlannedCommand {
     pub cwd: Target,
     pub timeout_seconds: u64,
     pub stdin: Option<String>,
-    /// Files that were checked with the call and must not change; `None` if the policy fixes the program.
+    /// Files that were checked along with the call and must not change, or `None` if the policy fixes the program.
     pub pinned: Option<PinnedFiles>,
-    /// Additional temporary access.
+    /// Additional access granted for this run.
     pub opens: Vec<SandboxAccess>,
     /// Whether the command runs in the background.
     pub background: bool,
-    /// Omit stderr from the result.
+    /// Whether stderr is omitted from the result.
     pub without_stderr: bool,
-    /// Function that builds a custom result instead of the usual one of a command.
+    /// Function that builds a custom result in place of a command's usual one.
     pub answer: Option<Answer>,
-    /// Restrictions of this command beyond those of all commands.
+    /// Restrictions on this command in addition to those on all commands.
     pub narrow: AccessRestrictions,
 }
 
-/// Builds the result of a finished run; `None` for the usual result of a command.
+/// Function that builds the result of a finished run. Returns `None` to use a command's usual result.
 pub(in crate::tools) type Answer = Arc<dyn Fn(&FinishedRun, usize) -> Option<CallResult> + Send + Sync>;
 
-/// Restrictions of a command compared with other commands.
+/// How a command's access differs from that of other commands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::tools) struct AccessRestrictions {
     pub read_only: bool,
     pub no_network: bool,
-    /// Whether the command runs outside the sandbox, instead of with more restrictions.
+    /// Whether the command runs outside the sandbox, which is the opposite of a restriction.
     pub unsandboxed: bool,
-    /// Paths of the command's files, which must be visible even if other commands cannot see them.
+    /// Paths of the command's own files, which must be visible to it even if other commands cannot see them.
     pub sees: Vec<PathBuf>,
 }
 
@@ -75,7 +75,7 @@ impl PlannedCommand {
 }
 
 impl AccessRestrictions {
-    /// Describes the sandbox of the command if it differs from that of other commands.
+    /// Describes the command's sandbox if it differs from that of other commands.
     pub(in crate::tools) fn describe(&self, settings: &ToolSettings) -> Option<String> {
         if self.unsandboxed {
             return Some(OUTSIDE.to_owned());
@@ -84,7 +84,7 @@ impl AccessRestrictions {
         (self.read_only || self.no_network).then(|| self.apply_to(Arc::new(settings.clone())).command.sandbox.describe(&home))
     }
 
-    /// Returns the settings with these restrictions.
+    /// Returns the settings with these restrictions applied.
     pub(in crate::tools) fn apply_to(&self, settings: Arc<ToolSettings>) -> Arc<ToolSettings> {
         if *self == Self::default() {
             return settings;
@@ -101,13 +101,14 @@ impl AccessRestrictions {
     }
 }
 
-/// Builds a line that runs exactly these words: the shell passes them on unchanged and treats none as a builtin.
+/// Builds a line that runs exactly these words. The shell passes them on unchanged and does not treat the first one as
+/// a builtin.
 pub(in crate::tools) fn exec_line(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
     format!("exec -- {}", words.join(" "))
 }
 
-/// Text for the approval of a command that runs outside the sandbox.
+/// Text shown when a command is to be approved for running outside the sandbox.
 const OUTSIDE: &str = "NONE for this run: the command has all your permissions, and aye's own directories are not protected";
 
 /// Runs the command with real effects.
@@ -168,7 +169,7 @@ pub(in crate::tools) async fn run(mut work: PlannedCommand, settings: Arc<ToolSe
     }
 }
 
-/// Resources that are in use while a command runs.
+/// Resources that are in use while a command is running.
 struct RunResources {
     work: PlannedCommand,
     hold: CommandSandbox,
@@ -177,8 +178,8 @@ struct RunResources {
 }
 
 impl RunResources {
-    /// Releases the resources after the end, even if the outcome is unknown. Returns notes of the sandbox, and the
-    /// blocked access.
+    /// Releases the resources once the command has ended, even if the outcome is unknown. Returns notes from the
+    /// sandbox and the access that it blocked.
     fn release(self, finished: Option<&FinishedRun>) -> (Vec<String>, Vec<SandboxAccess>) {
         let Self { work, hold, opened, settings } = self;
         drop(opened);
@@ -194,7 +195,7 @@ impl RunResources {
     }
 }
 
-/// Starts a background command.
+/// Starts a command in the background.
 async fn begin_in_background(spec: CommandSpec, entry: &Arc<BackgroundCommand>, rest: RunResources) -> CallResult {
     let settings = Arc::clone(&rest.settings);
     settings.session.commands.admit(entry)?;
@@ -217,7 +218,7 @@ fn started_result(entry: &BackgroundCommand, why: &str, settings: &ToolSettings)
     ToolOutput { text, ..told }
 }
 
-/// Checks that the directory and the files to run are unchanged since they were checked and shown.
+/// Checks that the working directory and the files to run have not changed since they were checked and shown.
 pub(in crate::tools) async fn check_unchanged(work: &mut PlannedCommand, settings: &Arc<ToolSettings>) -> Result<(), ToolError> {
     let Some(pinned) = work.pinned.take() else { return Ok(()) };
     let (cwd, settings) = (work.cwd.clone(), Arc::clone(settings));
@@ -233,7 +234,7 @@ pub(in crate::tools) fn environment_note(settings: &ToolSettings) -> String {
     format!("environment {words}")
 }
 
-/// Determines the protections of a line that runs without approval.
+/// Determines the protections for a line that runs without approval.
 pub(in crate::tools) async fn unapproved_run(
     work: &PlannedCommand,
     settings: &Arc<ToolSettings>,
@@ -270,7 +271,7 @@ pub(in crate::tools) fn spec(
     }
 }
 
-/// Determines the blocked access from all information available after the end.
+/// Determines which access was blocked, from everything that is known once the command has ended.
 pub(in crate::tools) fn sandbox_denials(
     finished: &FinishedRun,
     work: &PlannedCommand,
@@ -283,7 +284,7 @@ pub(in crate::tools) fn sandbox_denials(
     if settings.command.sandbox.narrowed { denied.detect_read_only(&stderr, &work.cwd.real, confinement) } else { denied }
 }
 
-/// Determines the blocked hosts, independently of the command's output.
+/// Determines which hosts were blocked, regardless of what the command printed.
 pub(in crate::tools) fn blocked_access(
     finished: &FinishedRun,
     work: &PlannedCommand,
@@ -293,7 +294,7 @@ pub(in crate::tools) fn blocked_access(
     BlockedAccess::detect(&[], &work.cwd.real, network::blocked_hosts(&finished.denied_hosts), confinement, settings)
 }
 
-/// Appends the notes of the sandbox to a result.
+/// Appends the sandbox's notes to a result.
 pub(in crate::tools) fn with_words(
     told: CallResult,
     words: impl Iterator<Item = String>,
@@ -306,7 +307,7 @@ pub(in crate::tools) fn with_words(
     }
 }
 
-/// Adds the command's changes since the snapshot, or the reason why there are none.
+/// Adds the changes that the command has made since the snapshot, or the reason why they are not known.
 async fn with_changes(
     told: CallResult,
     kept: Result<Option<WorkspaceState>, CheckpointError>,
@@ -341,7 +342,8 @@ pub(in crate::tools) fn process_error(error: &ProcessError) -> ToolError {
     ToolError::new(code, error.to_string())
 }
 
-/// Builds the result. A command that ran is a successful call regardless of its exit code, which the model interprets.
+/// Builds the result. A command that has run is a successful call whatever its exit code, which is for the model to
+/// interpret.
 pub(in crate::tools) fn answer(finished: &FinishedRun, timeout_seconds: u64, max_output_bytes: usize) -> CallResult {
     let (printed, gaps) = format_output(&finished.stdout, &finished.stderr, max_output_bytes);
     let left_out = LeftOut::from_gaps(gaps, None);
@@ -390,7 +392,7 @@ pub(in crate::tools) fn answer(finished: &FinishedRun, timeout_seconds: u64, max
     }
 }
 
-/// Formats both outputs within one limit. Also returns the number of omitted bytes per gap.
+/// Formats both outputs within a common limit. Also returns the number of bytes omitted at each gap.
 fn format_output(stdout: &OutputCapture, stderr: &OutputCapture, limit: usize) -> (String, Vec<u64>) {
     let [(stdout, first), (stderr, second)] = sections(stdout, stderr, limit);
     let text = format!("--- stdout ---\n{stdout}{STDERR}{stderr}").trim_end_matches('\n').to_owned();
@@ -399,7 +401,7 @@ fn format_output(stdout: &OutputCapture, stderr: &OutputCapture, limit: usize) -
 
 const STDERR: &str = "--- stderr ---\n";
 
-/// Formats the outputs. Each may use half of the limit, plus the part that the other does not need.
+/// Formats the outputs. Each of them may use half of the limit, plus whatever the other one does not need.
 fn sections(stdout: &OutputCapture, stderr: &OutputCapture, limit: usize) -> [(String, Option<u64>); 2] {
     let need = |captured: &OutputCapture| usize::try_from(captured.total()).unwrap_or(usize::MAX);
     let half = limit / 2;
@@ -415,7 +417,7 @@ fn sections(stdout: &OutputCapture, stderr: &OutputCapture, limit: usize) -> [(S
     [section(stdout, for_stdout), section(stderr, for_stderr)]
 }
 
-/// Removes stderr from a result, and notes its size.
+/// Removes stderr from a result, and notes how much was removed.
 pub(in crate::tools) fn without_stderr(told: CallResult, finished: &FinishedRun, limit: usize) -> CallResult {
     let [(_, gap), (stderr, _)] = sections(&finished.stdout, &finished.stderr, limit);
     let left_out = LeftOut::from_gaps(gap.into_iter().collect(), None);
@@ -437,7 +439,7 @@ pub(in crate::tools) fn without_stderr(told: CallResult, finished: &FinishedRun,
 /// Maximum timeout in seconds.
 pub(in crate::tools) const MAX_TIMEOUT_SECONDS: u64 = 600;
 
-/// Builds the line as judged and shown, including its input.
+/// Builds the line, including its input, in the form that the policy checks and the user sees.
 pub(in crate::tools) fn with_input(command: &str, input: Option<&str>) -> String {
     let Some(input) = input.filter(|input| !input.is_empty()) else { return command.to_owned() };
     let mut end = "STDIN".to_owned();

@@ -1,4 +1,4 @@
-//! Sandbox of one command: the policy rules that this system can enforce.
+//! The sandbox for a single command, which consists of the policy rules that this system can enforce.
 
 pub(in crate::tools) use super::leftover_files::CommandSandbox;
 use super::leftover_files::UnapprovedFiles;
@@ -11,17 +11,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Access that one command needs in addition to the usual one.
+/// Access that a command needs in addition to what all commands have.
 #[derive(Debug, Clone, Default)]
 pub(in crate::tools) struct ExtraAccess {
     pub opens: Vec<SandboxAccess>,
     pub git: GitWrites,
-    /// Whether the command only reads. If so, it sees no repository around the workspace.
+    /// Whether the command only reads. If so, it cannot see a repository that contains the workspace.
     pub reads: bool,
 }
 
 impl ExtraAccess {
-    /// Returns the additional writable paths.
+    /// Returns the paths that are writable in addition.
     pub(in crate::tools) fn writable_paths(&self) -> impl Iterator<Item = PathBuf> {
         self.opens.iter().filter_map(|opened| match opened {
             SandboxAccess::Write { path } => Some(PathBuf::from(path)),
@@ -29,14 +29,14 @@ impl ExtraAccess {
         })
     }
 
-    /// Returns the additional access for an allowed line.
+    /// Returns the additional access that an allowed line needs.
     pub(in crate::tools) fn for_line(line: &str, opens: Vec<SandboxAccess>) -> Self {
         Self { opens, git: git_writes(line), reads: is_read_only(line) && !line.contains("git") }
     }
 }
 
 impl ToolSettings {
-    /// Prepares the sandbox of a command, including caches. Performs blocking I/O, and waits for the first scan.
+    /// Prepares a command's sandbox, including the caches. Performs blocking I/O, and waits for the first scan.
     pub(in crate::tools) fn prepare_sandbox(&self, wanted: &ExtraAccess) -> CommandSandbox {
         let Some((mut confinement, must_not_appear)) = self.build_confinement(wanted) else { return CommandSandbox::default() };
         let sandbox = &self.command.sandbox;
@@ -63,7 +63,7 @@ impl ToolSettings {
         hold
     }
 
-    /// Adjusts the environment of a command. These variables override existing ones.
+    /// Adjusts a command's environment. The new variables override existing ones.
     pub(in crate::tools) fn adapt(&self, environment: &mut Vec<(OsString, OsString)>, confinement: Option<&Confinement>) {
         let Some(confinement) = confinement.filter(|confinement| confinement.strength == Backend::Namespaces) else { return };
         let mut own = vec![("TMPDIR", "/tmp")];
@@ -82,12 +82,12 @@ impl ToolSettings {
         }
     }
 
-    /// Prepares the sandbox without caches; `None` without a sandbox.
+    /// Prepares the sandbox without caches. Returns `None` if there is no sandbox.
     pub(in crate::tools) fn confine(&self, wanted: &ExtraAccess) -> Option<Confinement> {
         self.build_confinement(wanted).map(|(confinement, _)| confinement)
     }
 
-    /// Prepares the sandbox. Also returns the paths that must not exist afterwards.
+    /// Prepares the sandbox. Also returns the paths that must not exist once the command has ended.
     fn build_confinement(&self, wanted: &ExtraAccess) -> Option<(Confinement, Vec<PathBuf>)> {
         let sandbox = &self.command.sandbox;
         let strength = match sandbox.tier {
@@ -146,7 +146,7 @@ impl ToolSettings {
         Some((confinement, opened.must_not_appear))
     }
 
-    /// Returns the writable paths of repositories.
+    /// Returns the repositories' paths to which the command may write.
     fn writable_repositories(&self, wanted: &ExtraAccess) -> RepositoryAccess {
         let sandbox = &self.command.sandbox;
         let is_read_only = self.command.git_is_read_only || sandbox.setting == SandboxSetting::ReadOnly;
@@ -161,7 +161,7 @@ impl ToolSettings {
     }
 }
 
-/// Makes Go omit the revision from programs, in addition to the user's own flags.
+/// Makes Go omit the revision from the programs that it builds, while retaining the user's own flags.
 fn without_revision(environment: &mut Vec<(OsString, OsString)>, home: Option<&Path>) {
     const FLAGS: &str = "GOFLAGS";
     const NO_REVISION: &str = "-buildvcs=false";
@@ -183,7 +183,7 @@ enum MissingPaths {
     LeftOut,
 }
 
-/// Resolves these paths. Symlinks are followed; a dangling symlink is ignored.
+/// Resolves these paths, following symlinks. Dangling symlinks are ignored.
 fn resolve_paths(places: &[PathBuf], missing: MissingPaths) -> Vec<PathBuf> {
     let one = |place: &PathBuf| match place.symlink_metadata() {
         Ok(_) => place.canonicalize().ok(),

@@ -1,13 +1,13 @@
-//! Size of the paths that a command deletes, shown in its approval prompt.
+//! Estimates the size of what a command deletes, for its approval prompt.
 
 use crate::policy::{deleted_paths, normal};
 use crate::protocol::{Target, format_count, size};
 use crate::tools::settings::ToolSettings;
 use std::path::Path;
 
-/// Maximum number of counted entries. Beyond it, the note says "more than".
+/// Maximum number of entries to count. Beyond that, the note says "more than".
 const MAX: usize = 10_000;
-/// Maximum number of named paths.
+/// Maximum number of paths to list.
 const MAX_NAMED: usize = 3;
 
 #[derive(Debug, Default)]
@@ -18,8 +18,8 @@ struct Count {
     more: bool,
 }
 
-/// Returns the note `deletes target/tmp: 9 files, 1.2 MB`. Covers only paths in the workspace or below the directory of
-/// the command, because other paths may be slow to read.
+/// Returns a note such as `deletes target/tmp: 9 files, 1.2 MB`. Considers only paths in the workspace or below the
+/// command's working directory, because others may be slow to read.
 pub(in crate::tools) fn delete_note(line: &str, cwd: &Target, settings: &ToolSettings) -> Option<String> {
     let mut left = MAX;
     let mut named = Vec::new();
@@ -46,7 +46,7 @@ fn describe_count(count: &Count) -> String {
     format!("{over}{}, {}", format_count(*files, "file", "files"), size(*bytes))
 }
 
-/// Counts a path; `None` if it does not exist.
+/// Counts the entries at a path. Returns `None` if the path does not exist.
 fn count_path(path: &Path, left: &mut usize) -> Option<Count> {
     let form = path.symlink_metadata().ok()?;
     let mut count = Count::default();

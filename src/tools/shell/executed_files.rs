@@ -1,5 +1,5 @@
-//! Files of the workspace and of pinned skills that a command runs, as they were when the call was checked. Different
-//! content means a different command.
+//! Files in the workspace and in pinned skills that a command runs, in the state in which they were when the call was
+//! checked. If their content changes, the command is no longer the same.
 
 use super::file_hashes::FileHashes;
 use crate::policy::run_files;
@@ -9,21 +9,21 @@ use crate::sys::path::{DirectoryIdentity, PathKind, identity, resolve};
 use crate::tools::settings::ToolSettings;
 use std::path::{Path, PathBuf};
 
-/// Size in bytes above which files are compared by metadata.
+/// Size in bytes above which a file is compared by its metadata.
 const MAX_READ_BYTES: u64 = 8 << 20;
 
-/// Directory of a line, and the files that it runs.
+/// Working directory of a command line, and the files that the line runs.
 pub(in crate::tools) struct PinnedFiles {
     directory: Option<DirectoryIdentity>,
     files: Vec<File>,
-    /// Files of a custom tool, anywhere on the disk.
+    /// Files of a custom tool, which may be anywhere on disk.
     tool: Option<FileHashes>,
 }
 
 #[derive(PartialEq, Eq)]
 struct File {
     given: String,
-    /// Real path. Symlinks may change in the meantime.
+    /// Real path at the time of the check. Symlinks may change in the meantime.
     real: Option<PathBuf>,
     content: Content,
 }
@@ -32,7 +32,7 @@ struct File {
 enum Content {
     Is(PreImage),
     Large(FileStamp),
-    /// The file is outside the workspace, or unreadable.
+    /// The file is outside the workspace or cannot be read.
     NotLookedAt,
 }
 
@@ -42,17 +42,17 @@ impl PinnedFiles {
         Self { directory: identity(&cwd.real).ok(), files, tool: None }
     }
 
-    /// Creates the record of a custom tool, whose files are known.
+    /// Creates the record for a custom tool, whose files are known.
     pub(in crate::tools) fn for_tool(cwd: &Target, tool: FileHashes) -> Self {
         Self { directory: identity(&cwd.real).ok(), files: Vec::new(), tool: Some(tool) }
     }
 
-    /// Returns the files that are in the workspace or in pinned skills.
+    /// Returns those of the files that are in the workspace or in pinned skills.
     pub(in crate::tools) fn files(&self) -> Vec<PathBuf> {
         self.files.iter().filter(|file| file.content != Content::NotLookedAt).filter_map(|file| file.real.clone()).collect()
     }
 
-    /// Checks again, as late as possible, that all files are unchanged.
+    /// Checks, as late as possible, that all files are still unchanged.
     pub(in crate::tools) fn check_unchanged(self, cwd: &Target, settings: &ToolSettings) -> Result<(), ToolError> {
         if identity(&cwd.real).ok() != self.directory {
             let message = format!(

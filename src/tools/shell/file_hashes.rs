@@ -1,12 +1,12 @@
-//! Fingerprint of the files that a custom tool runs, taken when the call is checked. Different content means a
-//! different tool.
+//! Hashes of the files that a custom tool runs, taken when a call is checked. If their content changes, the tool is no
+//! longer the same.
 
 use crate::protocol::{ErrorCode, ToolError};
 use crate::sys::path::open_file;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The files of a tool and their hashes.
+/// A tool's files with their hashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct FileHashes {
     files: Vec<(PathBuf, String)>,
@@ -17,7 +17,7 @@ impl FileHashes {
         Self { files }
     }
 
-    /// Returns the fingerprint of the tool together with its manifest.
+    /// Returns a fingerprint of the tool's files together with its manifest.
     pub(in crate::tools) fn fingerprint_with(&self, manifest: &str) -> String {
         let mut hasher = blake3::Hasher::new();
         hasher.update(manifest.as_bytes());
@@ -27,7 +27,7 @@ impl FileHashes {
         hasher.finalize().to_hex().chars().take(32).collect()
     }
 
-    /// Returns whether the user trusted exactly this content of the project's files.
+    /// Returns whether the user trusted the project's files with exactly this content.
     pub(in crate::tools) fn is_known(&self, root: &Path, known: &BTreeMap<String, String>) -> bool {
         self.files
             .iter()
@@ -39,7 +39,7 @@ impl FileHashes {
         self.files.iter().map(|(path, _)| path.clone()).collect()
     }
 
-    /// Checks again, as late as possible, that the files are unchanged.
+    /// Checks, as late as possible, that the files are still unchanged.
     pub(in crate::tools) fn check_unchanged(&self) -> Result<(), ToolError> {
         for (path, before) in &self.files {
             if hash_file(path).ok().as_ref() != Some(before) {

@@ -1,5 +1,5 @@
-//! Ignored files that `git clean -x` removes. Workspace snapshots do not contain them. They are saved before such a
-//! command, up to a limit; the approval prompt lists the rest.
+//! Backs up ignored files before `git clean -x` removes them, because workspace snapshots do not contain them. They are
+//! saved up to a limit, and the approval prompt lists the rest.
 
 use crate::policy::deletes_ignored_files;
 use crate::protocol::{Target, format_count};
@@ -13,22 +13,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of files saved before one command.
+/// Maximum number of files to save before one command.
 const MAX_FILES: usize = 2_000;
 const MAX_BYTES: u64 = 64 << 20;
-/// Maximum number of examined files. If there are more, the content is unknown.
+/// Maximum number of files to examine. If there are more, what the command would remove is unknown.
 const MAX_SEEN: usize = 200_000;
-/// Maximum number of entries listed in a note.
+/// Maximum number of entries to list in a note.
 const MAX_NAMED: usize = 6;
 
-/// The files in one entry of the directory.
+/// The files in one entry of the directory that is cleaned.
 #[derive(Default)]
 struct Entry {
     files: Vec<PathBuf>,
     bytes: u64,
 }
 
-/// Ignored files below a directory, split into those within the limit and the rest.
+/// Ignored files below a directory, divided into those within the limit and the rest.
 #[derive(Default)]
 struct IgnoredFiles {
     kept: Vec<PathBuf>,
@@ -37,7 +37,7 @@ struct IgnoredFiles {
     unknown: bool,
 }
 
-/// Returns the note for the approval prompt; `None` if the line does not remove ignored files.
+/// Returns a note for the approval prompt, or `None` if the line does not remove ignored files.
 pub(in crate::tools) fn backup_note(line: &str, cwd: &Target, settings: &ToolSettings) -> Option<String> {
     if !deletes_ignored_files(line) || settings.session.changes.is_none() {
         return None;
@@ -59,7 +59,7 @@ pub(in crate::tools) fn backup_note(line: &str, cwd: &Target, settings: &ToolSet
     Some(format!("removes ignored files; not saved, so lost for good: {named}{more}{kept}"))
 }
 
-/// Saves the files before the command runs.
+/// Saves the ignored files that the command would remove. Must be called before the command runs.
 pub(in crate::tools) async fn keep(line: &str, cwd: &Target, settings: &Arc<ToolSettings>) -> Option<SavedPaths> {
     let changes = settings.session.changes.clone().filter(|_| deletes_ignored_files(line))?;
     let (cwd, looked) = (cwd.clone(), Arc::clone(settings));
@@ -81,7 +81,7 @@ fn find_ignored(cwd: &Target, settings: &ToolSettings) -> IgnoredFiles {
         entry.files.push(file);
     }
     let mut entries: Vec<_> = entries.into_iter().collect();
-    // Small entries are more likely written by hand.
+    // Small entries come first, because they are more likely written by hand.
     entries.sort_by_key(|(_, entry)| (entry.bytes, entry.files.len()));
     let mut found = IgnoredFiles::default();
     let mut bytes = 0;
@@ -97,7 +97,7 @@ fn find_ignored(cwd: &Target, settings: &ToolSettings) -> IgnoredFiles {
     found
 }
 
-/// Returns the name of the directory entry that contains the file.
+/// Returns the name of the entry in `directory` that contains the file.
 fn name(file: &Path, directory: &Path) -> String {
     let below = file.strip_prefix(directory).unwrap_or(file);
     let first = below.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Notes about git in an approval prompt.
+//! Notes on git for the approval prompt.
 
 use crate::policy::{GitWrites, SandboxSetting, git_writes, programs};
 use crate::protocol::ToolError;
@@ -6,7 +6,7 @@ use crate::tools::error::invalid;
 use crate::tools::sandbox::RepositoryTrust;
 use crate::tools::settings::ToolSettings;
 
-/// Returns an error for a line whose git commands write to a read-only repository.
+/// Returns an error for a line whose git commands would write to a read-only repository.
 pub(in crate::tools) fn check_read_only_git(line: &str, settings: &ToolSettings) -> Result<(), ToolError> {
     if settings.command.git_is_read_only && git_writes(line) != GitWrites::Nothing {
         return Err(invalid(
@@ -16,7 +16,7 @@ pub(in crate::tools) fn check_read_only_git(line: &str, settings: &ToolSettings)
     Ok(())
 }
 
-/// Returns notes about the sandbox of this line in addition to the general ones.
+/// Returns notes on this line's sandbox, in addition to the general ones.
 pub(in crate::tools) fn git_notes(line: &str, settings: &ToolSettings) -> Vec<String> {
     let holds =
         settings.command.sandbox.tier.is_enforcing() && settings.command.sandbox.setting == SandboxSetting::WorkspaceWrite;

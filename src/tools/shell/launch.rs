@@ -1,4 +1,5 @@
-//! Launch of server programs, which are sandboxed like commands under the policy in force at launch and end with aye.
+//! Launches server programs. They are sandboxed like commands, under the policy in force when they are launched, and
+//! end together with aye.
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +30,7 @@ impl ServerLauncher {
         Self { settings: Mutex::new(Arc::new(settings)) }
     }
 
-    /// Sets the settings for servers that start later. Running servers keep theirs.
+    /// Replaces the settings for servers that are started from now on. Running servers are not affected.
     pub(crate) fn set_settings(&self, settings: ToolSettings) {
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
@@ -47,7 +48,7 @@ impl Launcher for ServerLauncher {
     }
 }
 
-/// Starts a program. Without a proxy, a program with its own network reaches no host.
+/// Starts a program. If the program has a network namespace of its own and no proxy, it cannot connect to any host.
 async fn launch_with(
     settings: Arc<ToolSettings>,
     program: ServerProgram,
@@ -63,7 +64,7 @@ async fn launch_with(
     Ok(to_launched(piped, hold, kill))
 }
 
-/// Starts language servers. They run only in the sandbox, cannot write to the project, and have no network.
+/// Starts language servers. They run only in the sandbox, cannot write to the project, and have no network access.
 pub(crate) struct ReadOnlyLauncher(ServerLauncher);
 
 impl ReadOnlyLauncher {
@@ -71,7 +72,7 @@ impl ReadOnlyLauncher {
         Self(ServerLauncher::new(settings))
     }
 
-    /// Sets the settings for servers that start later. Running servers keep theirs.
+    /// Replaces the settings for servers that are started from now on. Running servers are not affected.
     pub(crate) fn set_settings(&self, settings: ToolSettings) {
         self.0.set_settings(settings);
     }
@@ -90,7 +91,7 @@ impl Launcher for ReadOnlyLauncher {
     }
 }
 
-/// Returns the settings for a server, with its directory and the files of its command visible.
+/// Returns the settings for a server, in which its directory and the files that its command uses are visible.
 fn settings_for_server(settings: &ToolSettings, program: &ServerProgram) -> ToolSettings {
     let mut seeing = settings.clone();
     let start = program.directory.as_ref().map_or_else(|| settings.workspace.clone(), |said| settings.workspace.join(said));

@@ -1,4 +1,4 @@
-//! Handling of files that a command leaves and that other programs run as code.
+//! Handles files that a command leaves behind and that other programs run as code.
 
 use crate::policy::is_kept_only_with_approval;
 use crate::sys::file::tree::rename_in_place;
@@ -10,44 +10,46 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Sandbox of a command, and all resources that must exist until the command ends.
+/// A command's sandbox, together with all resources that must exist until the command ends.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct CommandSandbox {
-    /// `None` without a sandbox.
+    /// Confinement, or `None` if the command runs without a sandbox.
     pub confinement: Option<Confinement>,
     pub(super) leases: Leases,
     pub(super) must_not_appear: Vec<PathBuf>,
-    /// Scan before the command, for a command that must not create protected files.
+    /// Scan made before the command runs, if the command must not create protected files.
     pub(super) survey: Option<(Arc<ProtectedScan>, Arc<ScanResult>)>,
-    /// Handling of new files, for a command that ran without approval.
+    /// How to handle new files, if the command runs without approval.
     pub(super) unapproved: Option<UnapprovedFiles>,
 }
 
-/// Handling of files that run code when the folder is opened and that a command created without approval.
+/// How to handle files that a command created without approval and that run code as soon as the folder is opened.
 #[derive(Debug)]
 pub(super) struct UnapprovedFiles {
-    /// Whether such files are only reported, as for git, which writes the content of the repository.
+    /// Whether such files are merely reported, as is done for git, which writes whatever the repository contains.
     pub reported_only: bool,
-    /// Start of the command.
+    /// Mark that was set when the command started.
     pub since: Option<WriteMark>,
 }
 
 impl CommandSandbox {
-    /// Marks the start of the command. Later writes of aye and of other commands are not attributed to it.
+    /// Marks the start of the command. Files that aye or other commands write after that are not attributed to it.
     pub(in crate::tools) fn start(&mut self, since: Option<WriteMark>) {
         if let Some(unapproved) = &mut self.unapproved {
             unapproved.since = since;
         }
     }
 
-    /// Adapts the handling to a session, whose later input is approved separately: files are reported, not renamed.
+    /// Switches to the handling for a session: because later input to the session is approved separately, files are
+    /// only reported, not renamed.
     pub(in crate::tools) fn set_session_mode(&mut self) {
         if let Some(unapproved) = &mut self.unapproved {
             unapproved.reported_only = true;
         }
     }
 
-    /// Cleans up after the command. Returns a description of removed files, and of files that run code later.
+    /// Cleans up after the command. Returns a description of any files that were removed, and of those that will run
+    /// code later.
     pub(in crate::tools) fn over(self) -> Option<String> {
         let appeared = match &self.unapproved {
             Some(unapproved) => self.handle_unapproved_files(unapproved),
@@ -58,8 +60,8 @@ impl CommandSandbox {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// Describes new files below the top level of the workspace that would have been protected if they had existed
-    /// before.
+    /// Describes new files, below the top level of the workspace, that would have been protected if they had existed
+    /// before the command ran.
     fn describe_new_files(&self) -> Option<String> {
         let (survey, before) = self.survey.as_ref()?;
         let new: Vec<PathBuf> = survey.new_paths(before).into_iter().filter(|place| !self.is_shut(place)).collect();
@@ -70,7 +72,7 @@ impl CommandSandbox {
         self.confinement.as_ref().is_some_and(|held| held.read_only.iter().any(|shut| shut == place))
     }
 
-    /// Describes new files of a command without approval, and renames those that builds do not create.
+    /// Describes new files created without approval, and renames those that builds do not normally create.
     fn handle_unapproved_files(&self, unapproved: &UnapprovedFiles) -> Option<String> {
         let (survey, before) = self.survey.as_ref()?;
         let of_a_tool = |place: &PathBuf| unapproved.since.as_ref().is_some_and(|since| since.is_touched_by_a_tool(place));
@@ -113,8 +115,8 @@ fn list_paths(places: &[PathBuf]) -> Option<String> {
     (!places.is_empty()).then(|| join_names(places.iter().map(|place| format!("`{}`", place.display()))))
 }
 
-/// Renames a file in its directory to a name that no program looks for, and returns the new path. Symlinks are not
-/// followed.
+/// Renames a file, within its directory, to a name that no program looks for. Returns the new path. Does not follow
+/// symlinks.
 fn rename_to_unused_name(place: &Path) -> std::io::Result<PathBuf> {
     const MAX: usize = 100;
     let name = place.file_name().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Commands: their sandbox, blocked access, and effects.
+//! Commands: their sandbox, the access that it blocks, and their effects.
 
 pub(in crate::tools) mod amendment;
 pub(in crate::tools) mod checkpoint;

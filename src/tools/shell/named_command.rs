@@ -1,5 +1,5 @@
-//! Commands that the policy defines as tools: the policy fixes the program and some words, the model provides the
-//! arguments.
+//! Commands that the policy defines as tools. The policy fixes the program and some of its words, and the model
+//! provides the arguments.
 
 use super::command_run::{self, AccessRestrictions, PlannedCommand, environment_note, exec_line};
 use crate::policy::{ArgumentKind, NamedCommand, line};
@@ -43,7 +43,8 @@ impl AnyTool for NamedCommand {
         &self.description
     }
 
-    /// Returns false: a redaction marker can be restored only when a file is written, and this tool writes none.
+    /// Returns `false`. A redaction marker can be restored only when it is written to a file, and this tool writes no
+    /// files.
     fn restores(&self) -> bool {
         false
     }
@@ -125,7 +126,7 @@ trait ParseArguments {
 }
 
 impl ParseArguments for NamedCommand {
-    /// Returns the arguments as strings; numbers retain their spelling.
+    /// Returns the arguments as strings. Numbers keep the form in which they were given.
     fn parse_values(&self, arguments: Map<String, Value>) -> Result<BTreeMap<String, String>, ToolError> {
         let mut value = Value::Object(arguments);
         normalize(&mut value, &self.schema(&self.name), "")?;
@@ -138,7 +139,7 @@ impl ParseArguments for NamedCommand {
     }
 }
 
-/// Returns a path as an argument: absolute, so that it is not read as an option.
+/// Returns a path as a command-line argument. The path is absolute, so it cannot be mistaken for an option.
 fn path_word(name: &str, target: &Target) -> Result<String, ToolError> {
     let text = target.real.to_str().map(str::to_owned);
     text.ok_or_else(|| invalid(format!("`{name}`: the name of `{}` is not valid UTF-8", target.given)))

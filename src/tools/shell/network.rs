@@ -1,4 +1,5 @@
-//! Network access of a command: the hosts that aye's proxy allows by policy or approval, and notes about other hosts.
+//! A command's network access: the hosts that aye's proxy allows because of the policy or an approval, and notes on
+//! other hosts.
 
 use crate::policy::addresses;
 use crate::policy::url::{self, Destination};
@@ -10,15 +11,15 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Proxy policy that allows the hosts approved for one run, except those that a rule denies.
+/// Proxy policy that allows the hosts approved for a single run, unless a rule denies them.
 struct ApprovedHosts {
     may_fetch: MayFetch,
     may_connect: MayConnect,
-    /// Normalized host and port.
+    /// Allowed servers as normalized hosts with ports.
     servers: BTreeSet<(String, u16)>,
 }
 
-/// Formats a server as a URL.
+/// Formats a server's address as a URL.
 pub(in crate::tools) fn address(host: &str, port: u16) -> String {
     let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
     match port {
@@ -28,7 +29,7 @@ pub(in crate::tools) fn address(host: &str, port: u16) -> String {
     }
 }
 
-/// Returns the proxy for a command with this access. Without access, all requests are blocked.
+/// Returns the proxy for a command that has this access. Without any access, all requests are blocked.
 pub(in crate::tools) fn proxy(settings: &ToolSettings, opens: &[SandboxAccess]) -> Proxy {
     let servers = opens.iter().filter_map(|opened| match opened {
         SandboxAccess::Host { host, port } => url::parse(&format!("https://{host}:{port}/")).ok().map(|to| host_and_port(&to)),
@@ -42,11 +43,11 @@ pub(in crate::tools) fn proxy(settings: &ToolSettings, opens: &[SandboxAccess]) 
     Proxy { gate: Arc::new(gate), fetcher: settings.http.fetcher.clone() }
 }
 
-/// Maximum number of named servers.
+/// Maximum number of servers to list.
 const MAX_NAMED: usize = 3;
 
-/// Returns the note `needs example.com:443: blocked; aye asks separately if the command needs it`, for the servers that
-/// a command without network access names.
+/// Returns a note such as `needs example.com:443: blocked; aye asks separately if the command needs it`, for the
+/// servers named in a command that has no network access.
 pub(in crate::tools) fn network_note(line: &str, settings: &ToolSettings) -> Option<String> {
     if settings.command.sandbox.network != NetworkAccess::Proxied || !settings.command.sandbox.tier.is_enforcing() {
         return None;
@@ -86,7 +87,7 @@ impl Gate for ApprovedHosts {
             let denied = DeniedHost { host: host.clone(), port, reason: why.to_owned(), can_open };
             Err(ProxyRefusal { reason, denied: Some(denied) })
         };
-        // A deny rule overrides any approval; an ask rule was answered by the approval of this host.
+        // A deny rule overrides any approval. An ask rule is satisfied by the approval of this host.
         let told = (self.may_fetch)(to.as_str(), method);
         if told.verdict == VerdictKind::Deny {
             let why = format!("{} (rule: {})", told.reason, told.rule);
@@ -106,12 +107,12 @@ impl Gate for ApprovedHosts {
 
 const NOT_OPENED: &str = "not allowed";
 
-/// Hosts that the proxy blocked for a command.
+/// Hosts to which the proxy blocked a command's access.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::tools) struct BlockedHosts {
-    /// Hosts that an approval can allow.
+    /// Hosts to which access can be allowed by an approval.
     pub openable: Vec<SandboxAccess>,
-    /// One line per host, for the result.
+    /// Lines for the result, one for each host.
     pub lines: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! RunCommand: runs a line in `bash` and returns its output.
+//! The `RunCommand` tool, which runs a line in `bash` and returns its output.
 
 use super::command_run::{self, AccessRestrictions, PlannedCommand};
 use super::executed_files::PinnedFiles;
@@ -93,7 +93,8 @@ impl From<ShellArguments> for Arguments {
     }
 }
 
-/// Returns the timeout; `None` for a background command without its own, to which the default does not apply.
+/// Returns the timeout. A background command has no default timeout, so returns `None` for it unless a timeout was
+/// given.
 fn timeout_or(seconds: u64, given: Option<u64>, background: Option<bool>) -> Option<u64> {
     given.or_else(|| (background != Some(true)).then_some(seconds))
 }
@@ -186,12 +187,12 @@ impl Tool for RunCommand {
     }
 }
 
-/// Returns the directory of a command that does not run in the workspace.
+/// Describes a command's working directory. Returns `None` if it is the workspace.
 fn custom_directory(given: Option<&str>, cwd: &Target, settings: &ToolSettings) -> Option<String> {
     given.filter(|_| cwd.real != settings.workspace).map(|given| format!("in {given}"))
 }
 
-/// Returns the timeout of a command if it differs from the default.
+/// Describes a command's time limit. Returns `None` if it is the default.
 fn custom_limit(arguments: &Arguments) -> Option<String> {
     if arguments.background.unwrap_or(false) {
         return Some("in the background, without a time limit".to_owned());
@@ -199,7 +200,7 @@ fn custom_limit(arguments: &Arguments) -> Option<String> {
     arguments.timeout.filter(|seconds| *seconds != DEFAULT_TIMEOUT_SECONDS).map(|seconds| format!("time limit {seconds} s"))
 }
 
-/// Builds the same call with another line.
+/// Drafts the same call with a different line.
 pub(in crate::tools) fn redraft(
     work: &PlannedCommand,
     line: &str,
@@ -218,13 +219,13 @@ pub(in crate::tools) fn redraft(
     )
 }
 
-/// Returns a warning about a word that mixes look-alike characters.
+/// Returns a warning about a word that mixes characters which look alike, if there is one.
 fn mixed_script_warning(line: &str) -> Option<String> {
     let (word, [first, other]) = text::find_mixed_word(line)?;
     Some(format!("⚠ `{word}` mixes {first} and {other} characters: it may not be what it looks like"))
 }
 
-/// Returns the directory of a call, which is the workspace by default.
+/// Returns the working directory for a call, which is the workspace by default.
 pub(in crate::tools) fn directory(given: Option<&str>, settings: &ToolSettings) -> Result<Target, ToolError> {
     let cwd = Paths::on_disk(settings).target("cwd", given.unwrap_or("."), ExpectedKind::Directory)?;
     match cwd.place {

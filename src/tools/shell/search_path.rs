@@ -1,5 +1,5 @@
-//! Search path for the programs in a line. For a line that is allowed by program names, PATH entries that a command
-//! could have written are ignored.
+//! Search path for the programs in a line. If the line is allowed by the names of its programs, `PATH` entries to which
+//! a command could have written are ignored.
 
 use crate::policy::programs;
 use crate::tools::sandbox::{SandboxPaths, SandboxPolicy};
@@ -9,12 +9,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Default program directories. Without PATH, a shell may search the current directory.
+/// Default program directories, used because without `PATH`, a shell may search the current directory.
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
-/// Maximum number of examined entries.
+/// Maximum number of `PATH` entries to examine.
 const MAX_ENTRIES: usize = 256;
 
-/// PATH split into trusted entries and others.
+/// `PATH`, divided into trusted (`outside`) and untrusted (`inside`) entries.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SearchPath {
     outside: Vec<PathBuf>,
@@ -22,7 +22,8 @@ pub(super) struct SearchPath {
 }
 
 impl SearchPath {
-    /// Splits a PATH, with symlinks resolved. Entries that cannot be resolved are not trusted.
+    /// Splits a `PATH` value into trusted and untrusted entries, resolving symlinks. Entries that cannot be resolved
+    /// are untrusted.
     pub(super) fn split(path: Option<&OsStr>, settings: &ToolSettings) -> Self {
         let mut split = Self::default();
         for entry in path.unwrap_or(OsStr::new(USUAL)).as_bytes().split(|byte| *byte == b':').take(MAX_ENTRIES) {
@@ -38,7 +39,7 @@ impl SearchPath {
         split
     }
 
-    /// Returns the trusted PATH for a command.
+    /// Returns the `PATH` value that consists of the trusted entries only, for use by a command.
     pub(super) fn outside(&self) -> OsString {
         if self.outside.is_empty() {
             return USUAL.into();
@@ -47,7 +48,8 @@ impl SearchPath {
         OsString::from_vec(entries.join(&b':'))
     }
 
-    /// Returns the first program of a line that is found only in untrusted entries, and its path.
+    /// Returns the first program in a line that is found only in untrusted entries, with its path. Returns `None` if
+    /// there is none.
     pub(super) fn only_inside(&self, line: &str, settings: &ToolSettings) -> Option<(String, PathBuf)> {
         programs(line).into_iter().filter(|name| !name.contains('/') && !name.is_empty()).find_map(|name| {
             let found = |entries: &[PathBuf]| entries.iter().map(|entry| entry.join(&name)).find(|path| is_program(path));
@@ -63,7 +65,7 @@ impl SearchPath {
     }
 }
 
-/// Returns whether a command of this workspace could write to a path.
+/// Returns whether a command in this workspace could write to a path.
 fn is_within(place: &Path, settings: &ToolSettings) -> bool {
     let SandboxPolicy { paths: SandboxPaths { roots, writable, .. }, caches, .. } = &settings.command.sandbox;
     let places = roots.iter().chain(writable).chain(&caches.directories).map(PathBuf::as_path);

@@ -1,7 +1,7 @@
-//! Detection of symlinks that point outside the workspace. If no sandbox hides their targets, a line is checked before
-//! a rule allows it.
+//! Detects symlinks that lead outside the workspace. If there is no sandbox to hide their targets, a line is checked
+//! before a rule can allow it.
 //!
-//! Changes between this check and the run are not detected; only the sandbox can prevent them.
+//! Changes made between this check and the run are not detected. Only the sandbox can prevent them.
 
 use crate::policy::{Follows, Operand, entered, operands};
 use crate::sys::path::{PathError, resolve};
@@ -13,14 +13,14 @@ use std::fs::{DirEntry, read_dir};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of directory entries examined for one line.
+/// Maximum number of directory entries to examine for one line.
 const MAX_ENTRIES: usize = 50_000;
-/// Variable that names an options file of `rg`, which may contain `--follow`.
+/// Variable that specifies an options file for `rg`, which may contain `--follow`.
 const RG_OPTIONS: &str = "RIPGREP_CONFIG_PATH";
 
-/// Returns the reason why a line allowed by a rule needs approval: because of a symlink, one of its programs, or the
-/// directory that it changes to, may be outside the workspace. With a sandbox, only the directory is checked. Performs
-/// blocking I/O.
+/// Returns the reason why a line that a rule allows needs approval after all, if there is one: because of a symlink,
+/// one of its programs or the directory to which it changes may be outside the workspace. With a sandbox, only the
+/// directory is checked. Performs blocking I/O.
 pub(in crate::tools) fn escaping_link_reason(line: &str, cwd: &Path, settings: &ToolSettings) -> Option<String> {
     let Some(entered) = entered(line) else { return escaping_operand_reason(line, cwd, settings) };
     let name = &entered.directory.text;
@@ -51,7 +51,7 @@ struct LinkSearch<'a> {
     cwd: &'a Path,
     /// Number of entries that may still be examined.
     left: usize,
-    /// Directories that were already searched.
+    /// Directories that have already been searched.
     seen: HashSet<PathBuf>,
 }
 
@@ -79,7 +79,7 @@ impl LinkSearch<'_> {
         }
     }
 
-    /// Checks a path, and the symlinks that are followed from there.
+    /// Checks a path, along with the symlinks that are followed from there.
     fn check_path(&mut self, path: &str, follows: Follows) -> Option<String> {
         if let Some(why) = self.escape_problem(path) {
             return Some(why);
@@ -92,7 +92,7 @@ impl LinkSearch<'_> {
         }
     }
 
-    /// Returns the problem if a symlink in the path points outside the readable paths.
+    /// Returns a description of the problem if a symlink in the path leads outside the readable paths.
     fn escape_problem(&self, path: &str) -> Option<String> {
         let shown = path.strip_prefix(&format!("{}/", self.cwd.display())).unwrap_or(path);
         match resolve(path, self.cwd, self.settings.home.as_deref()) {
@@ -100,7 +100,7 @@ impl LinkSearch<'_> {
             Ok(found) if !found.through_links => None,
             Ok(found) if (self.settings.paths.may_follow)(&found.real) => None,
             Ok(found) => Some(format!("`{shown}` goes through a symlink to `{}`", found.real.display())),
-            // The kernel refuses these as well.
+            // The kernel refuses such paths as well.
             Err(
                 PathError::Empty | PathError::TooLong | PathError::Loop(_) | PathError::NotADirectory(_) | PathError::Denied(_),
             ) => None,
@@ -108,8 +108,8 @@ impl LinkSearch<'_> {
         }
     }
 
-    /// Checks all paths that a glob may match, using only the start and end of names. This includes every path that the
-    /// shell matches.
+    /// Checks every path that a glob may match for symlinks that lead outside the readable paths. Only the start and
+    /// the end of each name are compared with the pattern, so all paths that the shell would match are included.
     fn matches(&mut self, directory: &Path, names: &[&str], follows: Follows) -> Option<String> {
         let Some((name, rest)) = names.split_first() else {
             return self.entry(directory, |look, text| look.check_path(text, follows));
@@ -132,7 +132,7 @@ impl LinkSearch<'_> {
         })
     }
 
-    /// Checks every symlink in a directory, or in a tree including all symlink targets.
+    /// Checks every symlink in a directory, or in a whole tree including the targets of symlinks.
     fn walk(&mut self, start: PathBuf, depth: LinkDepth) -> Option<String> {
         let mut waiting = vec![start];
         while let Some(directory) = waiting.pop() {
@@ -160,7 +160,8 @@ impl LinkSearch<'_> {
         None
     }
 
-    /// Returns the entries of a directory; none if it is missing or unreadable.
+    /// Returns the entries of a directory. If the directory does not exist or is unreadable, the error is `None`.
+    /// Otherwise, the error is the reason why the directory cannot be checked.
     fn entries(&mut self, directory: &Path) -> Result<Vec<DirEntry>, Option<String>> {
         let unread = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied => None,
@@ -179,7 +180,7 @@ impl LinkSearch<'_> {
         Ok(entries)
     }
 
-    /// Checks an entry by name, which must be valid UTF-8.
+    /// Checks an entry by its path, which must be valid UTF-8.
     fn entry(&mut self, path: &Path, look: impl FnOnce(&mut Self, &str) -> Option<String>) -> Option<String> {
         match path.to_str() {
             Some(text) => look(self, text),
@@ -198,7 +199,7 @@ fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?', '[', '(', '{', '\\'])
 }
 
-/// Returns whether a name may match a pattern, using the text before its first and after its last wildcard.
+/// Returns whether a name may match a pattern, going only by the text before the first and after the last wildcard.
 fn may_match(name: &OsStr, pattern: &str) -> bool {
     let name = name.as_encoded_bytes();
     let start = pattern.split(['*', '?', '[', '(', '{', '\\', '+', '@', '!']).next().unwrap_or_default();
@@ -207,7 +208,7 @@ fn may_match(name: &OsStr, pattern: &str) -> bool {
     name.starts_with(start.as_bytes()) && name.ends_with(end.as_bytes())
 }
 
-/// Returns whether commands have an options file for `rg`.
+/// Returns whether the environment of commands specifies an options file for `rg`.
 fn is_configured(settings: &ToolSettings) -> bool {
     let own = std::env::vars_os().filter(|(name, _)| name == RG_OPTIONS);
     command_environment(own, &settings.command.environment, &settings.command.secret_names, &|_| false)

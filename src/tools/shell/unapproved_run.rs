@@ -1,5 +1,5 @@
-//! Protections for commands that run without approval or in an untrusted project: git must not start programs of the
-//! repository, and programs must come from outside the workspace.
+//! Protections for commands that run without approval or in an untrusted project: git must not start programs that the
+//! repository configures, and all programs must come from outside the workspace.
 
 use super::search_path::SearchPath;
 use super::symlink_check;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 const PATH: &str = "PATH";
 
-/// The protections of one run.
+/// The protections that apply to a run.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct UnapprovedRun {
     git: Hardening,
@@ -27,7 +27,7 @@ impl UnapprovedRun {
     ///
     /// # Errors
     ///
-    /// Returns an error if the line needs approval now.
+    /// Returns an error if it turns out that the line needs approval.
     pub(in crate::tools) fn find(line: &str, cwd: &Path, settings: &ToolSettings) -> Result<Self, ToolError> {
         let sandbox = &settings.command.sandbox;
         let mut apart = Self::default();
@@ -53,7 +53,7 @@ impl UnapprovedRun {
         Ok(apart)
     }
 
-    /// Adds the protections to the environment of a command.
+    /// Adds the protections to a command's environment.
     pub(in crate::tools) fn apply(&self, environment: &mut Vec<(OsString, OsString)>) {
         self.git.apply(environment);
         if let Some(path) = &self.path {
@@ -63,8 +63,8 @@ impl UnapprovedRun {
     }
 }
 
-/// Returns the real directory in which the commands of a line run: `cwd`, or the directory to which the line changes
-/// first.
+/// Returns the real directory in which the commands in a line run: `cwd` or, if the line first changes to another
+/// directory, that one.
 fn run_directory(line: &str, cwd: &Path, settings: &ToolSettings) -> PathBuf {
     let change = entered(line).map(|entered| resolve(&entered.path(), cwd, settings.home.as_deref()));
     match change {
@@ -83,7 +83,7 @@ fn git_workspace(settings: &ToolSettings) -> GitWorkspace<'_> {
     }
 }
 
-/// Returns whether these actions start programs.
+/// Returns whether any of these actions starts a program.
 pub(in crate::tools) fn starts_programs(actions: &[Action]) -> bool {
     actions.iter().any(Action::is_command)
 }
@@ -115,8 +115,8 @@ pub(in crate::tools) fn doubts(actions: &[Action], settings: &ToolSettings) -> D
     doubts
 }
 
-/// Returns the reason why a line allowed by a rule needs approval: a symlink points outside the workspace. Performs
-/// blocking I/O.
+/// Returns the reason why a line that a rule allows needs approval after all, if there is one: a symlink leads outside
+/// the workspace. Performs blocking I/O.
 pub(in crate::tools) fn link_escape_reason(actions: &[Action], settings: &ToolSettings) -> Option<String> {
     match actions {
         [Action::Exec { command, cwd }] => symlink_check::escaping_link_reason(command, &cwd.real, settings),
@@ -124,12 +124,12 @@ pub(in crate::tools) fn link_escape_reason(actions: &[Action], settings: &ToolSe
     }
 }
 
-/// Returns the PATH of commands.
+/// Returns the `PATH` that commands use, divided into trusted and untrusted entries.
 fn search_path(settings: &ToolSettings) -> SearchPath {
     SearchPath::split(path_variable(settings).as_deref(), settings)
 }
 
-/// Returns the directories in the PATH of commands.
+/// Returns the directories in the `PATH` that commands use.
 pub(in crate::tools) fn path_directories(settings: &ToolSettings) -> Vec<PathBuf> {
     path_variable(settings).map_or_else(Vec::new, |path| std::env::split_paths(&path).collect())
 }

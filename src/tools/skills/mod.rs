@@ -1,4 +1,4 @@
-//! Tool that loads skills: the model gets the instructions of a skill by its name.
+//! The tool that loads skills. The model requests a skill's instructions by the name of the skill.
 
 mod description;
 mod skill_tool;
@@ -9,7 +9,7 @@ pub(super) use crate::tools::session_skills::SKILL;
 
 pub(super) use skill_tool::SkillTool;
 
-/// Names that other agents use for this tool.
+/// Names that other coding agents use for this tool.
 const ALIASES: [&str; 4] = ["activate_skill", "load_skill", "use_skill", "read_skill"];
 
 /// Returns whether `name` refers to the tool that loads a skill.

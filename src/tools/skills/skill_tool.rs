@@ -1,4 +1,4 @@
-//! Skill: returns the instructions of a skill, and the paths of its files.
+//! The `Skill` tool, which returns a skill's instructions and the paths of its files.
 
 use super::description::describe;
 use super::{ALIASES, SKILL};
@@ -19,11 +19,11 @@ use serde_json::{Map, Value};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Maximum number of files listed in a result.
+/// Maximum number of files to list in a result.
 const MAX_LISTED: usize = 100;
-/// Maximum number of skills that an error suggests.
+/// Maximum number of skills to suggest in an error.
 const MAX_SUGGESTED: usize = 20;
-/// Maximum size in bytes of a `SKILL.md`, which is read when its skill is loaded.
+/// Maximum size in bytes of a `SKILL.md`, which is read when the skill is loaded.
 const SKILL_BYTES: u64 = 256 << 10;
 
 #[derive(Deserialize, JsonSchema)]
@@ -41,14 +41,14 @@ pub(in crate::tools) struct SkillTool {
     description: String,
 }
 
-/// A skill to load.
+/// The skill to load, with its arguments.
 struct Work {
     skill: Skill,
     arguments: String,
 }
 
 impl SkillTool {
-    /// Returns the tool; `None` if there is no skill that the model can load.
+    /// Creates the tool. Returns `None` if there is no skill that the model can load.
     pub(in crate::tools) fn new(set: Arc<SkillSet>) -> Option<Self> {
         let description = describe(&set)?;
         Some(Self { set, description })
@@ -66,7 +66,7 @@ impl SkillTool {
         }
     }
 
-    /// Returns the error about an unknown skill, with skills whose name or description is similar.
+    /// Builds the error for an unknown skill. It suggests skills whose names or descriptions are similar.
     fn unknown_skill(&self, name: &str) -> ToolError {
         let word = name.to_lowercase();
         let is_near = |skill: &&Skill| {
@@ -156,8 +156,8 @@ impl AnyTool for SkillTool {
     }
 }
 
-/// Returns the skill with its current instructions. A skill of a project or a plugin must be unchanged, because the
-/// user reviewed exactly that content.
+/// Returns the skill with its current instructions. Fails if a skill that belongs to a project or a plugin has changed,
+/// because the user reviewed exactly the earlier content.
 fn current(skill: &Skill) -> Result<Skill, ToolError> {
     if let Some(change) = skill.change() {
         let advice = match skill.origin {
@@ -177,7 +177,7 @@ fn current(skill: &Skill) -> Result<Skill, ToolError> {
     }
 }
 
-/// Returns the instructions, and the files with paths that other tools accept.
+/// Formats the instructions and the skill's files. The paths are in a form that other tools accept.
 fn result(skill: &Skill, arguments: &str, max_bytes: usize) -> String {
     let directory = skill.real.display().to_string();
     let mut text = format!("{}\n{}\n", skill.header(), skill.location_note());

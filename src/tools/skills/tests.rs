@@ -17,7 +17,7 @@ fn skill(bench: &Bench, name: &str, more: &str, body: &str) {
     );
 }
 
-/// Returns the current skills of the workspace.
+/// Returns the skills that the workspace contains at this moment.
 fn set(bench: &Bench) -> Arc<SkillSet> {
     let workspace = bench.settings.workspace.clone();
     let folder = Folder {

@@ -1,4 +1,5 @@
-//! A new tool needs one file, such as this one, and one line in the registry, which exists only for tests here.
+//! Example of how to add a tool, which takes one file, such as this one, and one line in the registry. The tool added
+//! here exists only in tests.
 
 use super::Bench;
 use crate::ports::{BoxFuture, RunContext};

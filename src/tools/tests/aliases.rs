@@ -1,4 +1,4 @@
-//! Aliases from other agents' documentation, with their own arguments, defaults and limits.
+//! Tests of aliases taken from other agents' documentation, which have arguments, defaults and limits of their own.
 
 use super::*;
 use crate::protocol::TextTools;

@@ -1,4 +1,4 @@
-//! Changes edited by the user: any selection of hunks and edited lines, with all other bytes unchanged.
+//! Tests of changes that the user has edited: any selection of hunks and edited lines, with all other bytes unchanged.
 
 use super::*;
 use crate::protocol::{Amendment, HunkChoice};
@@ -24,7 +24,7 @@ impl Bench {
     }
 }
 
-/// Applies the chosen hunks of a diff to text, using only the diff.
+/// Applies the chosen hunks of a diff to a text, using nothing but the diff.
 fn patched(old: &str, diff: &str, choices: &[HunkChoice]) -> String {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let mut rows = diff.lines().skip_while(|row| !row.starts_with("@@")).peekable();
@@ -60,7 +60,7 @@ fn patched(old: &str, diff: &str, choices: &[HunkChoice]) -> String {
     text
 }
 
-/// Generates text, a change to it, and choices of the user.
+/// Generates a text, a change to it, and choices that the user might make.
 fn cases() -> impl Strategy<Value = (String, String, Vec<u8>)> {
     let line = prop::sample::select(vec!["fn a() {", "    let x = 1;", "}", "", "é ü", "same", "\tend", "z"]);
     let lines = prop::collection::vec(line, 0..60);

@@ -1,10 +1,10 @@
-//! AppendFile, and `write_file` with `append`.
+//! Tests of `AppendFile`, and of `write_file` with `append`.
 
 use super::*;
 use crate::tools::document::content::Form;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-/// Creates the same file once held in memory and once not.
+/// Creates two benches that contain the same file, which fits into memory only in the first one.
 fn both(content: &[u8]) -> [Bench; 2] {
     [10 * 1024 * 1024, 1].map(|limit| {
         let mut bench = Bench::new();

@@ -1,4 +1,4 @@
-//! Long output is stored as a whole without secrets, and can be read by its URI.
+//! Tests of stored output: it is complete, contains no secrets, and can be read by its URI.
 
 use super::*;
 use crate::ports::ARTIFACT_BYTES;

@@ -1,10 +1,11 @@
-//! Limits that no other test file covers (one below, at, and one above each), and properties of every tool.
+//! Tests of limits not tested elsewhere (one below, exactly at, and one above each limit), and of properties that every
+//! tool has.
 
 use super::*;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
-/// Returns tools that take one path, and calls of them with it.
+/// Returns a call with this path for every tool that takes a single path.
 fn with_path(path: &str) -> Vec<(&'static str, Value)> {
     vec![
         ("ReadFile", json!({"path": path})),
@@ -204,14 +205,14 @@ fn request_timeouts_have_a_default_and_limits() {
     }
 }
 
-/// Returns every schema sent to providers, for every name of each tool.
+/// Returns every schema that is sent to providers, for each name of each tool.
 fn schemas() -> Vec<(String, Value)> {
     let router = Bench::new().router();
     let names: Vec<&'static str> = crate::tools::registry::all_names();
     names.into_iter().map(|name| (name.to_owned(), router.definition(name).unwrap().input_schema)).collect()
 }
 
-/// Arguments that are clear from their names, or from the description of their tool.
+/// Arguments whose meaning is clear from their names or from the description of their tool.
 const PLAIN: &[&str] = &[
     "path",
     "file_path",
@@ -302,7 +303,7 @@ fn every_schema_is_accepted_by_all_providers() {
 
 #[test]
 fn exactly_the_required_arguments_are_required() {
-    // Without its `command`, the call counts as EditFile, which requires other arguments.
+    // Without its `command`, the call is treated as EditFile, which requires other arguments.
     for (name, schema) in schemas().into_iter().filter(|(name, _)| !name.starts_with("str_replace")) {
         let bench = Bench::new();
         let required: Vec<String> =
@@ -317,7 +318,7 @@ fn exactly_the_required_arguments_are_required() {
     }
 }
 
-/// Phrases of an error that tell the model what to do.
+/// Phrases by which an error tells the model what to do next.
 const NEXT: &[&str] = &[
     "give",
     "omit",
@@ -433,12 +434,12 @@ fn every_error_has_a_hint() {
     assert!(silent.is_empty(), "{}", silent.join("\n"));
 }
 
-/// Removes the differences between the names of an argument.
+/// Normalizes text so that spellings of an argument's name, such as `start_line` and `startLine`, compare equal.
 fn plain(text: &str) -> String {
     text.replace('_', "").to_lowercase()
 }
 
-/// Returns a valid call of each tool, to which arguments can be added.
+/// Returns a valid call for each tool, to which arguments can be added.
 fn plain_call(tool: &str) -> Value {
     match tool {
         "Grep" | "grep" | "Glob" => json!({"pattern": "x"}),
@@ -457,7 +458,7 @@ fn tools_reject_numbers_outside_their_schema() {
     let mut looked = Vec::new();
     for name in crate::tools::registry::all_names() {
         let own = bench.router().full_name(name).unwrap_or_else(|| name.to_owned());
-        // They need a running session.
+        // These tools need a running session.
         if own == "CliRead" || own == "CliWrite" {
             continue;
         }

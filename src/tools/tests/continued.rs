@@ -1,10 +1,11 @@
-//! Notes about omitted output are exact: following them returns every line once, even if the space is small.
+//! Tests that notes about omitted output are exact: whoever follows them receives every line once, even if there is
+//! little space.
 
 use super::*;
 use proptest::prelude::*;
 use std::fmt::Write as _;
 
-/// Makes a call with this much space while it runs, and that much after its step.
+/// Makes a call with one limit on output while it runs, and another limit once its step is over.
 fn called(bench: &Bench, tool: &str, arguments: &Value, (running, over): (usize, usize)) -> String {
     let plan = bench.plan(tool, arguments.clone()).unwrap();
     let permit = Permit::for_test(plan.actions.clone());
@@ -14,7 +15,7 @@ fn called(bench: &Bench, tool: &str, arguments: &Value, (running, over): (usize,
     result.truncate_to(over).text_for_model()
 }
 
-/// Returns the output without its last note, and the arguments that continue it.
+/// Returns the output without its final note, and the arguments with which to continue it.
 fn hint(output: &str) -> (String, Vec<(&'static str, u64)>) {
     let Some((body, note)) = output.rsplit_once("\n[").filter(|(_, note)| note.ends_with(']')) else {
         return (output.to_owned(), Vec::new());
@@ -28,7 +29,7 @@ fn hint(output: &str) -> (String, Vec<(&'static str, u64)>) {
     if next.is_empty() { (output.to_owned(), next) } else { (body.to_owned(), next) }
 }
 
-/// Returns everything found by following all notes, piece by piece.
+/// Follows all notes, and returns each chunk of output found that way.
 fn followed(bench: &Bench, tool: &str, first: &Value, rooms: &[(usize, usize)]) -> Vec<String> {
     let (mut arguments, mut pieces) = (first.clone(), Vec::new());
     for turn in 0.. {
@@ -105,7 +106,7 @@ proptest! {
         matches in prop::collection::vec(0..4_usize, 1..6),
         most in prop::option::of(1..30_u32),
         around in 0..3_u32,
-        // An item larger than the room is cut; here each fits.
+        // An item larger than the limit is cut; here each item fits.
         rooms in prop::collection::vec((200..5_000_usize, 200..5_000_usize), 1..4),
     ) {
         let bench = Bench::new();

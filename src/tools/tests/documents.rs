@@ -1,4 +1,4 @@
-//! docs/TOOLS.md lists the current tools; `UPDATE=1` regenerates the list.
+//! Checks that docs/TOOLS.md lists the current tools. `UPDATE=1` regenerates the list.
 
 use super::adding::CountWords;
 use crate::tools::registry::built_in_tools;
@@ -9,7 +9,7 @@ use std::path::Path;
 const START: &str = "<!-- tools -->\n";
 const END: &str = "<!-- end -->\n";
 
-/// Returns a row for each tool, in the order shown to the model.
+/// Returns a row for each tool, in the order in which the model sees them.
 fn list() -> String {
     let mut rows = "| tool | capability | description for the model | aliases |\n|---|---|---|---|\n".to_owned();
     for tool in built_in_tools().filter(|tool| tool.name() != CountWords::NAME) {

@@ -1,4 +1,5 @@
-//! Shared cases of search and replace: required edits succeed; optional ones are either refused or correct.
+//! Shared cases of search and replace. Required edits must succeed, while optional ones may also be rejected, but must
+//! be correct if they succeed.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! Grep finds every word that ReadFile shows, regardless of the encoding and the position of the first non-ASCII
-//! character.
+//! Tests that `Grep` agrees with `ReadFile`: it finds every word that `ReadFile` shows, whatever the encoding and the
+//! position of the first non-ASCII character.
 
 use super::*;
 use encoding_rs::WINDOWS_1252;
@@ -26,8 +26,8 @@ fn bytes(kept: Kept, text: &str) -> Vec<u8> {
     }
 }
 
-/// Number of bytes before the first non-ASCII line, chosen around the limits for detection, whole files and chunked
-/// reading.
+/// Number of bytes that precede the first non-ASCII line. The values are close to the limits for detection, for whole
+/// files, and for reading in chunks.
 const BEFORE: [usize; 5] = [0, 7_000, 70_000, 1_100_000, 2_000_000];
 
 proptest! {

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 const FORMS: [Form; 5] = [Form::Utf8, Form::Utf8Bom, Form::Utf16Le, Form::Utf16Be, Form::Latin1];
 
-/// Generates lines with individual endings; the last one may have none.
+/// Generates lines, each with its own ending. The last line may have none.
 fn lines() -> impl Strategy<Value = Vec<(String, &'static str)>> {
     let ending = prop_oneof![Just("\n"), Just("\r\n")];
     (proptest::collection::vec(("[a-z éÿ\t\r]{0,8}", ending), 1..12), any::<bool>()).prop_map(|(mut lines, ended)| {
@@ -26,7 +26,7 @@ fn joined(lines: &[(String, &'static str)]) -> String {
     lines.iter().flat_map(|(body, ending)| [body.as_str(), ending]).collect()
 }
 
-/// Replaces text in the same way as an edit.
+/// Replaces text as an edit would.
 fn replaced(text: &str, old: &str, new: &str) -> Option<String> {
     let found = find(&with_lf(text), old, new, Occurrences::TheOnly, &[]).ok()?;
     Some(replace_ranges(text, found.places.iter().map(|place| (place.range.clone(), place.new.as_str()))))
@@ -118,7 +118,7 @@ fn new_lines_get_the_endings_of_surrounding_lines() {
     }
 }
 
-/// Generates texts with all constructs that could confuse an edit.
+/// Generates texts that contain every construct that might confuse an edit.
 fn odd_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => "[a-z =(){};\"']{1,8}",
@@ -146,7 +146,7 @@ proptest! {
         let bytes = form.encode(&text);
         prop_assume!(bytes.is_some() && (form != Form::Latin1 || text.contains(['é', 'ÿ'])));
         let bytes = bytes.unwrap();
-        // A few invalid UTF-8 bytes with control characters among them count as binary.
+        // A few invalid UTF-8 bytes with control characters among them are treated as binary.
         prop_assume!(Document::decode(&bytes).is_ok());
         let bench = Bench::new();
         bench.write("real", &bytes);

@@ -1,4 +1,4 @@
-//! File metadata: Stat, HashFile, DiskUsage.
+//! Tests of the tools that report file metadata: `Stat`, `HashFile` and `DiskUsage`.
 
 use super::*;
 use std::os::unix::fs::{PermissionsExt, symlink};

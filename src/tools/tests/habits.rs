@@ -1,4 +1,4 @@
-//! Calls in the style of other agents.
+//! Tests of calls in the style of other agents.
 
 use super::*;
 

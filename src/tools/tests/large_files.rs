@@ -1,4 +1,4 @@
-//! Files too large to hold in memory, if the policy allows changing them.
+//! Tests of files that are too large for memory but that the policy allows to be changed.
 
 use super::*;
 use std::os::unix::fs::PermissionsExt;

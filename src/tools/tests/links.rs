@@ -1,4 +1,4 @@
-//! Without a sandbox, a line allowed by a rule needs approval if a symlink leads it outside the workspace.
+//! Tests of lines that a rule allows. Without a sandbox, they need approval if a symlink leads outside the workspace.
 
 use super::{Bench, block_on, context};
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope, Verdict};
@@ -67,7 +67,7 @@ impl Tree {
         Self { bench, enforcer }
     }
 
-    /// Returns the reason why a line needs approval; `None` if it is allowed.
+    /// Returns the reason why a line needs approval, or `None` if it is allowed.
     fn asks(&self, line: &str) -> Option<String> {
         let plan = self.bench.plan("RunCommand", json!({"command": line})).unwrap();
         match plan.judge(&self.enforcer, Timestamp::UNIX_EPOCH) {

@@ -1,4 +1,4 @@
-//! SuggestMemory: a proposal goes into the inbox, and nothing else changes.
+//! Tests of `SuggestMemory`: a proposal is added to the inbox, and nothing else changes.
 
 use super::*;
 use crate::ports::{MemoryInbox, MemorySuggestion, SuggestionOutcome};

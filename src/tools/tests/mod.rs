@@ -54,7 +54,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// A separate workspace with the tools.
+/// A workspace of its own, with the tools for it.
 pub(crate) struct Bench {
     _directory: TempDir,
     pub(super) root: PathBuf,

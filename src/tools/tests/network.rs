@@ -1,4 +1,5 @@
-//! Network access of commands: requests that the policy and approvals allow through aye's proxy, with real programs.
+//! Tests of commands' network access, with real programs: requests that aye's proxy lets through because of the policy
+//! or an approval.
 
 use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
@@ -15,7 +16,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Resolver that resolves every name to this address; all addresses lead to the test server.
+/// Resolver that resolves every name to this address. Whatever the address, connections go to the test server.
 struct Everywhere(IpAddr);
 
 impl Resolver for Everywhere {
@@ -27,7 +28,7 @@ impl Resolver for Everywhere {
 struct Net {
     bench: Bench,
     server: SocketAddr,
-    /// The first line of each connection.
+    /// The first line received on each connection.
     heard: Arc<Mutex<Vec<String>>>,
 }
 
@@ -94,7 +95,7 @@ impl Net {
         }
     }
 
-    /// Runs a line; `None` if this kernel has no sandbox.
+    /// Runs a line. Returns `None` if this kernel does not support the sandbox.
     fn run(&self, line: &str, opens: &[SandboxAccess]) -> Option<FinishedRun> {
         started(block_on(run(self.spec(line, opens), mpsc::channel(1).0, CancellationToken::new())))
     }
@@ -202,7 +203,7 @@ fn approvals_list_the_servers_that_a_command_needs_and_cannot_reach() {
     assert_eq!(note(&net, "curl https://a.example/"), None);
 }
 
-/// Programs, each with the request that shows that it was allowed.
+/// Programs, each with the request that proves that its access was allowed.
 const PROGRAMS: &[(&str, &str, &str)] = &[
     ("curl", "curl -s http://a.example/curl", "GET /curl HTTP/1.1"),
     ("wget", "wget -qO- http://a.example/wget", "GET /wget HTTP/1.1"),

@@ -1,4 +1,4 @@
-//! ApplyPatch on files: shared cases and further ones.
+//! Tests of `ApplyPatch` on files, with shared cases and additional ones.
 
 use super::*;
 use serde::Deserialize;
@@ -155,7 +155,7 @@ fn an_ambiguous_hunk_is_an_error_that_lists_the_matches() {
     assert_eq!(code, ErrorCode::InvalidRequest);
     assert!(message.contains("line 3 of the patch") && message.contains("2 times, at lines 2, 7"), "{message}");
     assert_eq!(bench.read("f"), text.as_bytes());
-    // The header says which one; so does the order of two hunks.
+    // The header identifies the position, and so does the order of two hunks.
     let one = "*** Update File: f\n@@ fn b() {\n     x();\n-    done();\n+    end();\n";
     bench.output("ApplyPatch", patch(one));
     assert_eq!(bench.read("f"), b"fn a() {\n    x();\n    done();\n}\n\nfn b() {\n    x();\n    end();\n}\n");
@@ -348,7 +348,7 @@ fn a_patch_cannot_create_a_repository_from_harmless_parts() {
     assert_eq!(code, ErrorCode::PolicyDenied, "{message}");
     assert!(message.contains("with the other changes the file would make its directory a git repository"), "{message}");
     assert!(!bench.path("evil").exists());
-    // Two of the three are not a repository; the third is created elsewhere.
+    // Two of the three do not make a repository; the third is created elsewhere.
     bench.output("ApplyPatch", patch(&parts[..2].concat()));
     bench.write("r", "x\n");
     let (code, _) = bench.error("ApplyPatch", patch("*** Update File: r\n*** Move to: evil/refs\n"));

@@ -1,11 +1,12 @@
-//! Shared cases of path confinement that the tools decide: the actual location of an operation.
+//! Shared cases of path confinement that are up to the tools, because they depend on where an operation actually takes
+//! place.
 
 use super::*;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
-/// Names that represent paths in a temporary directory.
+/// Names that stand for paths in a temporary directory.
 const VIRTUAL: &[&str] = &["/ws-evil", "/ws.bak", "/wsx", "/ws", "/WS", "/outside", "/home/user", "/real", "/link-ws", "/x.txt"];
 
 fn rooted(root: &Path, path: &str) -> String {
@@ -35,7 +36,7 @@ fn set_up(root: &Path, step: &Value) {
     }
 }
 
-/// Returns the calls of a case. All tools of its kind are confined to the same directories.
+/// Returns the calls for a case: one for each tool of its kind, all of which are confined to the same directories.
 fn calls(case: &Value, arg: &str, destination: &str) -> Vec<(&'static str, Value)> {
     match case["tool"].as_str().unwrap() {
         "read_file" => {
@@ -79,7 +80,7 @@ fn check(case: &Value) -> Result<(), String> {
     (0..calls(case, "", "").len()).try_for_each(|index| check_one(case, index))
 }
 
-/// Returns the location of the operation; `blocked` if the tools refuse it themselves.
+/// Runs a case and checks where the operation took place, or that the tools themselves rejected it.
 fn check_one(case: &Value, index: usize) -> Result<(), String> {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();

@@ -1,4 +1,4 @@
-//! Images: their description, storage, and size limits.
+//! Tests of images: how they are described and stored, and their size limits.
 
 use super::*;
 use crate::ports::{ArtifactError, ArtifactWriter, Artifacts, NewArtifact, StoredArtifact};
@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 type Kept = Arc<Mutex<Vec<(Artifact, Vec<u8>)>>>;
 
-/// An artifact store in memory.
+/// An artifact store that is kept in memory.
 #[derive(Default)]
 struct Shelf(Kept);
 
@@ -38,7 +38,7 @@ impl ArtifactWriter for Writer {
     }
 }
 
-/// Returns the header of a PNG of this size, padded to a length.
+/// Returns the header of a PNG with these dimensions, padded to a length.
 fn png(width: u32, height: u32, length: usize) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     bytes.extend(width.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Steps, questions and plans: valid and invalid arguments, and the actions that a plan names.
+//! Tests of steps, questions and plans: valid and invalid arguments, and the actions that a plan describes.
 
 use super::*;
 use crate::protocol::{Amendment, PlanSubject};

@@ -1,4 +1,5 @@
-//! Random trees with symlinks and random arguments: all access stays inside, and only expected errors occur.
+//! Tests with random trees that contain symlinks and with random arguments: no access leads outside, and only expected
+//! errors occur.
 
 use super::*;
 use proptest::prelude::*;
@@ -11,7 +12,7 @@ enum Step {
     Link(String, String),
 }
 
-/// Generates one of few names, so that paths, symlinks and arguments coincide.
+/// Generates one of only a few names, so that paths, symlinks and arguments often coincide.
 fn name() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["a", "b", "c", "..", ".", "ws", "out"])
 }
@@ -20,7 +21,7 @@ fn relative() -> impl Strategy<Value = String> {
     prop::collection::vec(name(), 1..5).prop_map(|names| names.join("/"))
 }
 
-/// Generates plausible and hostile arguments; `ROOT` is replaced later.
+/// Generates plausible and hostile arguments. `ROOT` is replaced later.
 fn argument() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => relative(),

@@ -1,4 +1,4 @@
-//! Arguments and results of ReadFile under each of its names, at its limits and beyond.
+//! Tests of the arguments and results of `ReadFile` under each of its names, up to and beyond its limits.
 
 use super::*;
 

@@ -300,7 +300,7 @@ fn ignore_files_that_are_devices_or_pipes_are_not_opened() {
     pipe("e/.git/info/exclude");
     let answer = bench.output("Grep", json!({"pattern": "hello"}));
     assert!(answer.starts_with("d/four:1:hello\n[3 not read"), "{answer}");
-    // The start of the search is searched anyway.
+    // The directory at which a search starts is searched anyway.
     assert!(bench.output("Grep", json!({"pattern": "hello", "path": "a"})).starts_with("a/one:1:hello\n[1 not"), "{answer}");
     assert!(bench.output("Glob", json!({"pattern": "b/**"})).contains("b/two"));
 }

@@ -1,4 +1,4 @@
-//! HttpRequest with a test server and resolver: requests, refusals, and results for the model.
+//! Tests of `HttpRequest` with a test server and resolver: requests, refusals, and results for the model.
 
 use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 const OPEN: &str = "requires_approval = false";
 const ASKS: &str = "requires_approval = true";
 
-/// Resolver that returns these responses in order; the last one repeats.
+/// Resolver that returns these responses one after the other and then repeats the last one.
 #[derive(Default)]
 struct Names {
     answers: Mutex<BTreeMap<String, Vec<Vec<IpAddr>>>>,
@@ -31,7 +31,7 @@ impl Resolver for Names {
     }
 }
 
-/// A server on loopback for every address; each request gets the next response.
+/// A loopback server that stands in for every address. Each request receives the next response.
 struct Net {
     bench: Bench,
     address: SocketAddr,
@@ -96,7 +96,8 @@ fn enforcer(table: &str, mode: Mode) -> Enforcer {
     Enforcer::new(vec![Layer::new(Scope::User, Bundle::parse(&text, "policy.toml").unwrap())], context)
 }
 
-/// Reads one request, responds, and closes. Without a response, the connection stays open until the client closes it.
+/// Reads one request, responds to it, and closes the connection. If there is no response, the connection stays open
+/// until the client closes it.
 fn serve(mut stream: TcpStream, answer: &[u8], heard: &Mutex<Vec<String>>) {
     let mut request = Vec::new();
     let mut bytes = [0; 4096];
@@ -371,7 +372,7 @@ fn unresolvable_names_are_reported_with_a_hint() {
 
 #[test]
 fn https_requests_use_the_checked_address_too() {
-    // The test server has no TLS, so this is as far as it gets.
+    // The test server has no TLS, so the request gets no further than the connection.
     let net = Net::new(OPEN, &[A], vec![ok("text/plain", "x")]);
     let (code, message) = net.bench.error("HttpRequest", json!({"url": "https://a.example/"}));
     assert_eq!((code, net.connected()), (ErrorCode::ToolExecutionFailed, vec!["93.184.216.34".to_owned()]), "{message}");
@@ -395,7 +396,7 @@ struct Case {
     why: String,
 }
 
-/// Adapts a URL to the test server, which has no TLS and its own port.
+/// Adapts a URL to the test server, which has no TLS and a port of its own.
 fn plain(url: &str, port: u16) -> String {
     url.replacen("https://", "http://", 1).replace(":6379", &format!(":{port}"))
 }

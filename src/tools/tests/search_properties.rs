@@ -1,16 +1,16 @@
-//! Grep, Glob and ListDirectory on random trees, compared with a simple implementation.
+//! Tests of `Grep`, `Glob` and `ListDirectory` on random trees, compared with a simple implementation.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Few names, so that ignore rules, patterns and entries coincide.
+/// Only a few names, so that ignore rules, patterns and entries often coincide.
 const NAMES: &[&str] = &["a", "b", "a.rs", "b.rs", ".dot", ".dot.rs", "c.txt", "left"];
 
 #[derive(Debug, Clone)]
 struct Tree {
-    /// Path and content.
+    /// Files as (path, content).
     files: Vec<(Vec<&'static str>, Vec<u8>)>,
-    /// Directory, and the name that it ignores.
+    /// Ignore rules as (directory, name ignored in it).
     ignored: Vec<(Vec<&'static str>, &'static str)>,
 }
 
@@ -67,7 +67,7 @@ impl Tree {
     }
 }
 
-/// Lists everything not ignored in the workspace: the path, and whether it is a directory.
+/// Lists everything in the workspace that is not ignored, as (path, whether it is a directory).
 fn everything(bench: &Bench) -> Vec<(String, bool)> {
     fn walk(directory: &Path, below: &str, mut ignored: Vec<String>, found: &mut Vec<(String, bool)>) {
         ignored.extend(fs::read_to_string(directory.join(".gitignore")).unwrap_or_default().lines().map(str::to_owned));

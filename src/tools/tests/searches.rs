@@ -1,4 +1,4 @@
-//! Arguments of Grep, Glob and ListDirectory under each of their names, and their limits.
+//! Tests of the arguments of `Grep`, `Glob` and `ListDirectory` under each of their names, and of their limits.
 
 use super::*;
 use std::os::unix::fs::symlink;
@@ -114,7 +114,7 @@ fn invalid_patterns_are_errors_with_the_reason() {
     assert!(message.contains("`maxResults` is 0"), "{message}");
 }
 
-/// Creates `count` matches in two files.
+/// Creates a bench with `count` matches in two files.
 fn matches(count: usize) -> Bench {
     let bench = Bench::new();
     bench.write("a", "x\n".repeat(count / 2));

@@ -132,7 +132,7 @@ fn secrets_in_command_output_are_redacted_even_at_a_cut() {
     bench.write(".env", format!("TOKEN={TOKEN}\n"));
     assert!(!bench.output("RunCommand", json!({"command": "cat .env; cat .env >&2"})).contains("Joz2WleSn"));
     bench.write("many", format!("export A_TOKEN={TOKEN}\n").repeat(100));
-    // Wherever it is cut, both are within lines that are complete up to them.
+    // Wherever the output is cut, no part of the token is shown.
     for from in 0..15 {
         let printed = bench.output("RunCommand", json!({"command": format!("tail -c +{} many", from + 1)}));
         assert!(printed.contains("truncated") && printed.contains("[redacted:"), "{printed}");

@@ -1,11 +1,11 @@
-//! Commands that continue while the agent works: typing, reading, moving to the background, ending.
+//! Tests of commands that continue while the agent works: typing, reading, moving to the background, and ending.
 
 use super::*;
 use crate::protocol::{Place, RunningState, Target};
 use crate::tools::background::{BackgroundCommand, BackgroundKind, Commands, MAX_SESSIONS, NewCommand, new_output};
 use std::time::Duration;
 
-/// A workspace in which commands continue between calls.
+/// A workspace in which commands continue to run between calls.
 struct Live {
     bench: Bench,
     router: Router,
@@ -46,7 +46,7 @@ impl Live {
         (error.code, error.message)
     }
 
-    /// Reads until the text appears.
+    /// Reads output until the text appears.
     async fn read_until(&self, id: &str, wanted: &str) -> String {
         let mut all = String::new();
         for _ in 0..40 {
@@ -63,7 +63,7 @@ impl Live {
         if first.contains(wanted) { first } else { first + &self.read_until(id, wanted).await }
     }
 
-    /// Returns the action as which the input would be judged.
+    /// Returns the action with which the policy would check the input.
     async fn judged(&self, arguments: Value) -> Option<(String, PathBuf)> {
         match self.plan("CliWrite", arguments).await.unwrap().actions.pop() {
             None => None,
@@ -249,7 +249,7 @@ async fn input_for_a_program_is_evaluated_as_part_of_its_command() {
     live.output("CliSession", json!({"command": "cat -u"})).await;
     let (command, _) = live.judged(json!({"id": "s1", "text": "hello"})).await.unwrap();
     assert_eq!(command, "cat -u <<'STDIN'\nhello\nSTDIN");
-    // A part of a line belongs to the line.
+    // Text typed without Enter is part of the next line.
     live.output("CliWrite", json!({"id": "s1", "text": "rm ", "enter": false})).await;
     let (command, _) = live.judged(json!({"id": "s1", "text": "-rf", "keys": ["tab"]})).await.unwrap();
     assert!(command.contains("rm -rf<tab>"), "{command}");
@@ -293,7 +293,7 @@ async fn large_session_output_is_limited_and_its_end_is_kept() {
     let line = "echo begun; while [ ! -e go ]; do sleep 0.02; done; yes 0123456789 | head -c 2000000; echo the end";
     assert!(live.output("CliSession", json!({"command": line})).await.contains("begun"));
     live.bench.write("go", "");
-    // A reader that keeps up would lose nothing.
+    // A reader that reads in time would lose nothing.
     live.commands.find("s1").unwrap().over().await;
     let all = live.output("CliRead", json!({"id": "s1"})).await;
     assert!(all.contains("has ended") && all.trim_end().ends_with("the end"), "{}", all.len());
@@ -371,7 +371,7 @@ async fn a_running_command_moves_to_the_background_without_loss() {
     let text = result.output_text;
     assert!(text.contains("background as s1") && text.contains("line 1\n") && text.contains("line 200"), "{text}");
     assert_eq!(live.commands.watch().borrow()[0].tool_call_id, Some(CallId::new("c")));
-    // Its time limit is removed.
+    // The time limit of the command is removed.
     let entry = live.commands.find("s1").unwrap();
     entry.wait_until_quiet(u64::MAX - 1, Duration::from_millis(2500)).await;
     assert_eq!(entry.end_reason(), None);

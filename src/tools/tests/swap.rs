@@ -1,4 +1,4 @@
-//! A directory is repeatedly exchanged with a symlink to the outside while every file tool works in it.
+//! Tests of file tools in a directory that is repeatedly exchanged with a symlink that leads outside.
 
 use super::*;
 use nix::fcntl::{RenameFlags, renameat2};
@@ -10,14 +10,14 @@ fn rounds() -> usize {
     std::env::var("AYE_SWAP_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(30)
 }
 
-/// Exchanges two names until `stop` is set.
+/// Exchanges two names over and over until `stop` is set.
 fn swap(one: &Path, other: &Path, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         renameat2(nix::fcntl::AT_FDCWD, one, nix::fcntl::AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE).unwrap();
     }
 }
 
-/// Returns everything in a directory with its content.
+/// Returns every path in a directory with its content.
 fn state(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {

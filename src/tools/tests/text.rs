@@ -1,4 +1,4 @@
-//! Sections and lines of text: TextInspect and TextPatch.
+//! Tests of `TextInspect` and `TextPatch`, which work on sections and lines of text.
 
 use super::*;
 use crate::tools::document::content::Form;
@@ -13,7 +13,7 @@ fn guide() -> Bench {
     bench
 }
 
-/// Returns the file after one operation.
+/// Returns the content of the file after one operation.
 #[track_caller]
 fn after(operation: Value) -> String {
     let bench = guide();

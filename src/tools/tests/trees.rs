@@ -1,9 +1,9 @@
-//! Delete, Move, Copy and CreateDirectory: proposals, effects and refusals.
+//! Tests of `Delete`, `Move`, `Copy` and `CreateDirectory`: proposals, effects and refusals.
 
 use super::*;
 use std::os::unix::fs::symlink;
 
-/// Creates a tree with a symlink to the outside, next to files that must stay unchanged.
+/// Creates a tree that contains a symlink leading outside, next to files that must not change.
 fn bench() -> Bench {
     let bench = Bench::new();
     bench.write("d/a.txt", "one\ntwo\n");
@@ -97,7 +97,7 @@ fn copies_are_complete_and_keep_links() {
     assert!(bench.path("copy/out").symlink_metadata().unwrap().is_symlink());
     bench.output("Copy", json!({"source": "d/a.txt", "destination": "b.txt"}));
     assert_eq!(bench.read("b.txt"), b"one\ntwo\n");
-    // Copying a symlink reads its target, so that is judged.
+    // Copying a symlink reads its target, so the target is judged.
     let plan = bench.plan("Copy", json!({"source": "d/out", "destination": "c"})).unwrap();
     assert!(plan.actions.iter().any(|action| matches!(action, Action::Read { target } if target.real.ends_with("outside"))));
 }

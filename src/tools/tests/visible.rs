@@ -1,4 +1,5 @@
-//! Files that commands can see: a home directory with toolchains and credentials, symlinks to the outside, sockets.
+//! Tests of which files commands can see: a home directory with toolchains and credentials, symlinks that lead outside,
+//! and sockets.
 
 use super::*;
 use crate::policy::{Bundle, Context, Enforcer, Layer, Sandbox, Scope};
@@ -8,7 +9,7 @@ use crate::tools::{Caches, GitOutside, HostCapabilities, RepositoryTrust, System
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
-/// Credential stores that commands could read in earlier versions.
+/// Credential stores that commands in earlier versions were able to read.
 const STORES: &[&str] = &[
     ".mozilla/firefox/x.default/logins.json",
     ".config/google-chrome/Default/Cookies",
@@ -35,7 +36,7 @@ struct House {
     home: PathBuf,
 }
 
-/// Creates a directory outside the private directories of a command.
+/// Creates a directory that is outside the directories private to each command.
 fn directory() -> Option<tempfile::TempDir> {
     let beside = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let own = |place: &PathBuf| ["/tmp", "/var/tmp", "/run"].iter().any(|temporary| place.starts_with(temporary));
@@ -44,8 +45,8 @@ fn directory() -> Option<tempfile::TempDir> {
 }
 
 impl House {
-    /// Creates a workspace in a home directory; `None` without namespaces, or if only the private temporary directory
-    /// is writable.
+    /// Creates a workspace inside a home directory. Returns `None` if there are no namespaces, or if nothing but
+    /// temporary directories is writable.
     fn new() -> Option<Self> {
         let Some(directory) = directory() else {
             eprintln!("skipped: only temporary directories are writable here");

@@ -1,4 +1,4 @@
-//! Outlines of data files by keys, tables, columns and paragraphs.
+//! Outlines data files by keys, tables, columns or paragraphs.
 
 use super::outline::{Outline, Part, close, line_at, line_count, line_starts};
 use crate::protocol::format_count;
@@ -8,10 +8,10 @@ use std::collections::HashSet;
 use std::fmt;
 use toml::de::{DeTable, DeValue};
 
-/// Maximum number of listed keys per level of a JSON file.
+/// Maximum number of keys to list at each level of a JSON file.
 const MAX_KEYS: usize = 1_000;
 
-/// One level of a JSON value, as written in the text.
+/// One level of a JSON value, in the form in which it is written in the text.
 enum Level<'a> {
     Object(Vec<(String, &'a RawValue)>),
     Array(Vec<&'a RawValue>),
@@ -91,7 +91,7 @@ pub(super) fn json(text: &str) -> Outline {
     Outline { parts, ..facts(fact) }
 }
 
-/// Returns a key and the position of its value.
+/// Returns the outline entry for a key, including the position and type of its value.
 fn value(text: &str, starts: &[usize], depth: usize, name: &str, raw: &RawValue) -> Part {
     let (start, length) = ((raw.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize), raw.get().len());
     let what = match level(raw.get()) {
@@ -148,7 +148,7 @@ pub(super) fn toml(text: &str) -> Outline {
     Outline { kind: "TOML", facts, parts, word: "table", is_patchable: true }
 }
 
-/// Collects the first lines of keys, including those in arrays of tables.
+/// Collects the lines on which keys start, including those in arrays of tables.
 fn key_lines(table: &DeTable<'_>, starts: &[usize], lines: &mut HashSet<usize>) {
     for (name, value) in table {
         lines.insert(line_at(starts, name.span().start));
@@ -173,7 +173,7 @@ pub(super) fn ini(text: &str) -> Outline {
     Outline { kind: "INI", facts: Vec::new(), parts, word: "section", is_patchable: true }
 }
 
-/// Finds lines of the form `[name]` or `[[name]]`. Each part extends to the next such line.
+/// Finds lines of the form `[name]` or `[[name]]`. Each section extends to the next such line.
 fn headers(text: &str, is_one: impl Fn(usize) -> bool) -> Vec<Part> {
     let mut parts: Vec<Part> = text
         .lines()
@@ -191,7 +191,7 @@ fn headers(text: &str, is_one: impl Fn(usize) -> bool) -> Vec<Part> {
     parts
 }
 
-/// Outlines YAML by indentation: the outermost keys, and the keys one level below.
+/// Outlines YAML by its indentation. The outline contains the outermost keys and those one level below.
 pub(super) fn yaml(text: &str) -> Outline {
     let mut parts: Vec<Part> = Vec::new();
     // Indentation of the keys below the current one; none if its value is text.
@@ -217,7 +217,7 @@ pub(super) fn yaml(text: &str) -> Outline {
     Outline { kind: "YAML", facts, parts, word: "key", is_patchable: false }
 }
 
-/// Parses a line `name: value`.
+/// Parses a line of the form `name: value`.
 fn key(line: &str) -> Option<(&str, &str)> {
     if line.starts_with(['#', '-', '[', '{', '!', '&', '*', '|', '>', '%', '@']) {
         return None;

@@ -1,10 +1,10 @@
-//! Formats of documents, by file name extension.
+//! Determines document formats by file name extension.
 
 use super::outline::Outline;
 use super::{data, markdown};
 use std::path::Path;
 
-/// Returns the outline of text with LF endings, in the format that its file name indicates.
+/// Outlines a text with LF endings in the format that the file name indicates.
 pub(super) fn outline(path: &Path, text: &str) -> Outline {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_ascii_lowercase();
     match extension.as_str() {

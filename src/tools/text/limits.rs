@@ -1,4 +1,4 @@
-//! Restrictions of the text tools, applied to a call.
+//! Applies the restrictions of the text tools to a call.
 
 use crate::protocol::{TextTools, ToolError};
 use crate::tools::draft::CallDraft;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Returns settings with which a search shows only permitted files.
+/// Returns settings with which a search shows only files that the restrictions permit.
 fn restrict_settings(settings: &ToolSettings) -> ToolSettings {
     let (own, may_read) = (settings.text.clone(), Arc::clone(&settings.paths.may_read));
     let shown = move |path: &Path| {
@@ -25,7 +25,7 @@ fn restrict_settings(settings: &ToolSettings) -> ToolSettings {
     ToolSettings { paths, ..settings.clone() }
 }
 
-/// Drafts a call under the restrictions of its tool.
+/// Drafts a call under the restrictions that apply to its tool.
 pub(in crate::tools) fn draft_call(
     tool: &dyn AnyTool,
     called: &str,
@@ -45,7 +45,7 @@ pub(in crate::tools) fn draft_call(
     Ok(draft)
 }
 
-/// Returns the settings for a call of this tool under this name.
+/// Returns the settings under which a call of this tool, by this name, runs.
 pub(in crate::tools) fn running(name: &str, called: &str, settings: &Arc<ToolSettings>) -> Arc<ToolSettings> {
     if TextTools::binds(name, called) { Arc::new(restrict_settings(settings)) } else { Arc::clone(settings) }
 }

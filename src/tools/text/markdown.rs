@@ -1,4 +1,4 @@
-//! Headings of a Markdown text, found by a parser, so that lines in code blocks do not count as headings.
+//! Finds the headings of a Markdown text with a parser that can tell them from lines in code blocks.
 
 use super::outline::{Outline, Part, close, line_at, line_count, line_starts};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -23,7 +23,7 @@ pub(super) fn outline(text: &str) -> Outline {
             Event::Start(Tag::CodeBlock(_)) => code += 1,
             Event::Start(Tag::Heading { level, .. }) if nested == 0 => {
                 let first = line_at(&starts, range.start);
-                // In Markdown a lone CR ends a line, but not here.
+                // In Markdown, a lone CR ends a line, but not in the line numbers used here.
                 open = text[starts[first - 1]..range.start].chars().all(|letter| letter == ' ');
                 if open {
                     let heading = line_at(&starts, last_byte(text, range.end));
@@ -46,7 +46,7 @@ pub(super) fn outline(text: &str) -> Outline {
     Outline { kind: "Markdown", facts, parts, word: "section", is_patchable: true }
 }
 
-/// Returns the last byte of a block that is not a line break.
+/// Returns the position of a block's last byte that is not part of a line break.
 fn last_byte(text: &str, end: usize) -> usize {
     text[..end].trim_end_matches('\n').len().saturating_sub(1)
 }

@@ -1,10 +1,10 @@
-//! Redacted lines of text. Each keeps its own number, even if a secret spans several lines.
+//! Redacts the lines of a text in such a way that they keep their numbers, even if a secret spans several lines.
 
 use super::outline::{line_at, line_starts};
 use crate::policy::redact::Redactor;
 
-/// Returns one string per line, without line breaks. The first line of a multi-line secret shows its marker; the others
-/// are empty. `None` if the lines cannot be assigned.
+/// Returns one string per line, without line breaks. The first line of a multi-line secret contains its marker, and its
+/// other lines are empty. Returns `None` if the redacted text cannot be mapped to lines.
 pub(super) fn lines(text: &str, redactor: &Redactor) -> Option<Vec<String>> {
     let starts = line_starts(text);
     let shown = redactor.hide(text);
@@ -27,7 +27,7 @@ pub(super) fn lines(text: &str, redactor: &Redactor) -> Option<Vec<String>> {
     shown.next().is_none().then_some(lines)
 }
 
-/// Joins the lines to a string.
+/// Joins the lines, each followed by a line break.
 pub(super) fn join_lines(lines: &[String]) -> String {
     if lines.is_empty() { String::new() } else { lines.join("\n") + "\n" }
 }

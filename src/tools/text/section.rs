@@ -1,17 +1,17 @@
-//! Search for the section to which a model refers.
+//! Finds the section to which a model refers.
 
 use super::outline::{Outline, Part};
 use crate::protocol::ToolError;
 use crate::tools::error::invalid;
 
-/// Maximum number of parts named in an error.
+/// Maximum number of parts to list in an error.
 const MAX_NAMED: usize = 20;
 
-/// Returns the part that `wanted` refers to: `## Usage`, `Usage`, `Usage > Install`.
+/// Returns the index of the part to which `wanted` refers, such as `## Usage`, `Usage` or `Usage > Install`.
 ///
 /// # Errors
 ///
-/// Returns an error that lists the candidates if no part, or more than one part, matches.
+/// If no part matches, or more than one does, the error lists the candidates.
 pub(super) fn find(outline: &Outline, wanted: &str, argument: &str) -> Result<usize, ToolError> {
     let given = wanted.trim();
     if given.is_empty() {
@@ -35,7 +35,7 @@ pub(super) fn find(outline: &Outline, wanted: &str, argument: &str) -> Result<us
     }
 }
 
-/// A title in comparable form, with the level given by its `#`.
+/// A title in a form suitable for comparison, with the level indicated by its `#` characters.
 struct Heading {
     level: Option<usize>,
     exact: String,
@@ -58,7 +58,7 @@ impl Heading {
     }
 }
 
-/// Normalizes a title: no formatting characters, lower case.
+/// Normalizes a title by removing formatting characters and converting it to lower case.
 fn loose(title: &str) -> String {
     let plain: String = title.chars().filter(|letter| !"`*_[]\"'".contains(*letter)).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()

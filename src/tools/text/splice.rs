@@ -1,22 +1,22 @@
-//! Replacement of lines in text, with the line endings that the text uses.
+//! Replaces lines in a text, using the line endings that the text already has.
 
 use super::outline::Part;
 use crate::tools::document::replacement::{adapt_endings, ending_near};
 
-/// Range of lines, counted from 0; the end is exclusive.
+/// Range of lines (0-based), whose end is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineSpan {
     pub first: usize,
     pub end: usize,
 }
 
-/// New lines for a span; an empty span is an insertion.
+/// New lines for a span. If the span is empty, they are inserted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Change {
-    /// Index of the operation.
+    /// Index of the operation that this change belongs to.
     pub index: usize,
     pub span: LineSpan,
-    /// Content with LF endings.
+    /// New content, with LF endings.
     pub content: String,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Change {
 ///
 /// # Errors
 ///
-/// Returns the indexes of the operations if two changes overlap.
+/// If two changes overlap, returns the indexes of their operations.
 pub(super) fn apply(text: &str, mut changes: Vec<Change>) -> Result<String, (usize, usize)> {
     changes.sort_by_key(|change| (change.span.first, change.span.end, change.index));
     for pair in changes.windows(2) {
@@ -53,20 +53,20 @@ pub(super) fn apply(text: &str, mut changes: Vec<Change>) -> Result<String, (usi
         result.push_str(&adapt_endings(&old, &whole, near));
     }
     result.push_str(&lines[done..].concat());
-    // The end of the file keeps its line break, or its lack of one.
+    // The end of the file still has its line break, or still has none.
     if !ended && result.ends_with('\n') && done == lines.len() {
         result.truncate(result.len() - if result.ends_with("\r\n") { 2 } else { 1 });
     }
     Ok(result)
 }
 
-/// Converts an operation on a section to one on lines. Empty lines before the next section are preserved.
+/// Converts an operation on a section to one on lines. Empty lines that precede the next section are preserved.
 pub(super) fn in_section(lines: &[&str], part: &Part, kind: SpliceKind, content: &str, markdown: bool) -> (LineSpan, String) {
     let blank = |line: &&str| line.trim().is_empty();
     let (first, end) = (part.first - 1, part.last.min(lines.len()));
     let filled = end - lines[first..end].iter().rev().take_while(|line| blank(line)).count();
     let content = content.trim_end_matches('\n');
-    // Empty lines separate Markdown sections; other formats keep their own separation.
+    // Empty lines separate Markdown sections. Other formats have no required separation.
     let gap = |wanted: bool| if wanted && markdown { "\n" } else { "" };
     match kind {
         SpliceKind::Delete if end == lines.len() => {
@@ -91,7 +91,7 @@ pub(super) fn in_section(lines: &[&str], part: &Part, kind: SpliceKind, content:
             let content = content.trim_start_matches('\n');
             match (content.is_empty(), body == filled) {
                 (true, _) => (LineSpan { first: body, end: filled }, String::new()),
-                // A heading without text gets text, separated by an empty line.
+                // A heading without text receives text, separated by an empty line.
                 (false, true) => (LineSpan { first: body, end: body }, format!("{}{content}\n", gap(true))),
                 (false, false) => (LineSpan { first: body + empty, end: filled }, format!("{content}\n")),
             }
@@ -99,12 +99,12 @@ pub(super) fn in_section(lines: &[&str], part: &Part, kind: SpliceKind, content:
     }
 }
 
-/// Returns whether the new content replaces the heading too.
+/// Returns whether the new content also replaces the heading.
 fn replaces_heading(content: &str, part: &Part, markdown: bool) -> bool {
     let mut lines = content.trim_start_matches('\n').lines();
     let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default().trim());
     if !markdown {
-        // A key has nothing below it; a table has a header.
+        // A key is replaced as a whole. The header of a table is replaced only by another header.
         return !part.title.starts_with('[') || first.trim_start().starts_with('[');
     }
     let marks = first.bytes().take_while(|byte| *byte == b'#').count();

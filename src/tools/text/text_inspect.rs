@@ -1,4 +1,5 @@
-//! TextInspect: returns the outline of a document, one section, or the lines that contain a string.
+//! The `TextInspect` tool, which returns the outline of a document, one of its sections, or the lines that contain a
+//! string.
 
 use super::format;
 use super::outline::{Outline, line_count};
@@ -24,13 +25,13 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Limits of one result: parts, matches, and bytes in total and per line.
+/// Limits of a result: numbers of parts and matches, and numbers of bytes in total and per line.
 const MAX_PARTS: usize = 1_000;
 const MAX_MATCHES: usize = 200;
 const MAX_CONTEXT: u64 = 20;
 const MAX_LINE_BYTES: usize = 1024;
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
-/// Size limit in bytes of a compiled expression.
+/// Size limit in bytes for a compiled expression.
 const MAX_EXPRESSION_BYTES: usize = 1 << 20;
 
 pub(in crate::tools) struct TextInspect;
@@ -154,7 +155,7 @@ fn search_mode(arguments: &Arguments) -> Result<InspectMode, ToolError> {
     Ok(InspectMode::Search { query, words, context: context as usize })
 }
 
-/// A document with redacted lines.
+/// A document whose lines are redacted.
 struct RedactedDocument {
     name: String,
     bytes: usize,
@@ -166,7 +167,7 @@ struct RedactedDocument {
 
 fn inspect(work: &Work, unsaved: Option<Document>, settings: &ToolSettings, max_bytes: usize) -> Result<ToolOutput, ToolError> {
     let target = &work.target;
-    // After a change, seeing a part does not make the whole file known again.
+    // If the file has changed since the model saw it, seeing a part does not make the whole file known again.
     if settings.session.seen.is_current(&target.real) {
         match &unsaved {
             Some(document) => settings.session.seen.record_read(&target.real, document.fingerprint()),
@@ -182,7 +183,7 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &ToolSettings, max_
     let lines = redacted_lines::lines(&text, &settings.redactor).ok_or_else(|| {
         invalid(format!("`{}` has redacted lines that TextInspect cannot separate; read it with ReadFile", target.given))
     })?;
-    // Titles contain no secrets, and redacted text cannot be found.
+    // The outline uses the redacted lines, so that titles contain no secrets and redacted text cannot be found.
     let outline = format::outline(&target.real, &redacted_lines::join_lines(&lines));
     let name = display_path(&target.real, settings);
     let seen = RedactedDocument { name, bytes, form: document.form.name(), text, lines, outline };
@@ -202,7 +203,7 @@ fn inspect(work: &Work, unsaved: Option<Document>, settings: &ToolSettings, max_
 ///
 /// # Errors
 ///
-/// Returns the reason if the file is not text.
+/// Returns an error if the file does not exist, is too large, or is not text.
 fn read(target: &Target, settings: &ToolSettings) -> Result<(usize, Document), ToolError> {
     match target.place {
         Place::Missing => return Err(not_found_error(target, settings)),
@@ -277,7 +278,7 @@ fn one_section(seen: &RedactedDocument, index: usize, max_bytes: usize) -> ToolO
     ToolOutput { text: text + &note, left_out: LeftOut::from_gaps(Vec::new(), Some(run)), ..ToolOutput::default() }
 }
 
-/// Joins lines and drops the last ones that do not fit.
+/// Joins lines. If the output is shortened later, it is the last lines that are dropped.
 fn list(lines: &[String], advice: &str) -> ToolOutput {
     let text = lines.join("\n");
     let run = Run {
@@ -338,7 +339,7 @@ fn search(seen: &RedactedDocument, query: &Regex, words: &str, context: usize, w
     list(&lines, "narrow it with `section` or `query`")
 }
 
-/// Shortens a long line, as in a search.
+/// Shortens a long line, as is done in search results.
 fn shorten_line(line: &str) -> String {
     if line.len() <= MAX_LINE_BYTES {
         return line.to_owned();

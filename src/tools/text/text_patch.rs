@@ -1,4 +1,5 @@
-//! TextPatch: replaces, inserts or deletes sections or lines of text. Other bytes are unchanged.
+//! The `TextPatch` tool, which replaces, inserts or deletes sections or lines of a text and leaves all other bytes
+//! unchanged.
 
 use super::format;
 use super::outline::{Outline, line_starts};
@@ -54,7 +55,8 @@ pub(super) struct Operation {
 
 pub(in crate::tools) enum Work {
     Apply(Change),
-    /// The operations do not match. The reason reveals file content, so showing it requires permission to read.
+    /// The operations do not match the file. The error reveals file content, so it may be shown only if the policy
+    /// permits reading the file.
     Explain(ToolError),
 }
 
@@ -177,14 +179,14 @@ fn apply_operations(
     Ok(Document { text, form: document.form })
 }
 
-/// Outlines the redacted text, so that no error reveals a secret. If redaction changes the number of lines, there are
-/// no sections.
+/// Outlines the redacted text, so no error can reveal a secret. If redaction changes the number of lines, the outline
+/// is empty.
 fn outline(plain: &str, target: &Target, settings: &ToolSettings) -> Outline {
     redacted_lines::lines(plain, &settings.redactor)
         .map_or_else(Outline::default, |lines| format::outline(&target.real, &redacted_lines::join_lines(&lines)))
 }
 
-/// The text to which operations refer.
+/// The text to which the operations refer.
 struct PatchTarget<'a> {
     target: &'a Target,
     plain: &'a str,
@@ -281,7 +283,7 @@ impl PatchTarget<'_> {
         Ok((meant, splice::Change { index: 0, span, content }))
     }
 
-    /// Checks that the current content matches the one that the model expects.
+    /// Checks that the current content is what the model expects.
     fn is_expected(&self, operation: &Operation, meant: &LineSpan, restorer: &Restorer, at: &str) -> Result<(), ToolError> {
         let Some(expected) = &operation.expected else { return Ok(()) };
         let expected = with_lf(&restore_secrets(restorer, expected, &format!("`{at}.expected`"), self.target)?);
@@ -300,8 +302,8 @@ impl PatchTarget<'_> {
         )))
     }
 
-    /// Protects multi-line secrets. They were shown as one line, so later line numbers may be wrong, and parts of the
-    /// secrets were never shown.
+    /// Protects secrets that span several lines. Each of them was shown as a single line, so later line numbers may be
+    /// wrong, and parts of the secret were never shown.
     fn keep_whole(&self, operation: &Operation, meant: &LineSpan, at: &str) -> Result<(), ToolError> {
         for (first, last) in redacted_lines::blocks(self.plain, &self.settings.redactor, &self.starts) {
             let (start, end) = (meant.first + 1, meant.end);

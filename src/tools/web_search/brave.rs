@@ -1,4 +1,4 @@
-//! Brave Search API: `/res/v1/web/search`.
+//! The Brave Search API: `/res/v1/web/search`.
 
 use super::service_request::{ServiceRequest, with_operators, with_parameters};
 use crate::ports::{SearchRequest, SearchResult};
@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Response {
-    /// Absent if there are no results.
+    /// Results, absent if there are none.
     #[serde(default)]
     web: Option<Web>,
-    /// Kind of the response: `search`.
+    /// Kind of response, which is `search`.
     #[serde(rename = "type")]
     _kind: String,
 }

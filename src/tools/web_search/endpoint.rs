@@ -1,4 +1,5 @@
-//! Search service at a configured address. A search is one request without redirects, with limits on time and size.
+//! A search service at a configured address. Each search is a single request, which follows no redirects and is limited
+//! in time and size.
 
 use super::service::ServiceKind;
 use super::service_request::ServiceRequest;
@@ -9,22 +10,22 @@ use crate::text::clean;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum time for a search, from the connection to the last byte.
+/// Maximum time for a search, from connecting to receiving the last byte.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum size of a response with results, in bytes.
+/// Maximum size in bytes of a response that contains results.
 const RESPONSE_BYTES: usize = 2 << 20;
-/// Maximum number of bytes read from an error response.
+/// Maximum number of bytes to read from an error response.
 const ERROR_BYTES: usize = 4 << 10;
-/// Maximum number of characters shown from an error response.
+/// Maximum number of characters of an error response to show.
 const SHOWN_CHARS: usize = 200;
-/// Minimum length in bytes of a key that is redacted in errors. A shorter one would match by chance.
+/// Minimum length in bytes of a key for it to be redacted in errors. A shorter key could match other text by chance.
 const KEY_BYTES: usize = 8;
 
-/// API key of a service.
+/// The API key for a service.
 pub(crate) trait SearchKey: Send + Sync {
-    /// Returns a hint on how to add a key if it is certainly missing. Does not wait for the keyring.
+    /// Returns a hint on how to add a key if it is certain that there is none. Does not wait for the keyring.
     fn missing_hint(&self) -> Option<String>;
-    /// Returns the key; `None` if there is none. May wait for the keyring.
+    /// Returns the key, or `None` if there is none. May wait for the keyring.
     fn reveal(&self) -> Result<Option<String>, String>;
 }
 
@@ -42,7 +43,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// Returns an error if the address is not valid.
+    /// Returns an error if the address is invalid.
     pub(crate) fn new(kind: ServiceKind, base_url: &str, key: Arc<dyn SearchKey>) -> Result<Self, String> {
         let timeouts = Timeouts { idle: TIMEOUT, ..Timeouts::default() };
         let server = HttpServer::new(base_url, timeouts).map_err(|error| error.to_string())?;
@@ -68,7 +69,7 @@ impl Endpoint {
         Ok(SearchAnswer { pages, ..SearchAnswer::default() })
     }
 
-    /// Returns the key, which may come from the keyring.
+    /// Returns the key, which may have to be read from the keyring.
     async fn key(&self) -> Result<String, ToolError> {
         let key = Arc::clone(&self.key);
         let revealed = tokio::task::spawn_blocking(move || key.reveal()).await;
@@ -110,7 +111,7 @@ impl Endpoint {
         search_error(format!("{name} at {host} returned {found}; ask the user to check `search.base_url`{hint}"))
     }
 
-    /// Returns the error of a response without results.
+    /// Builds the error for a response that contains no results.
     async fn response_error(&self, reply: Reply, key: Option<&str>) -> ToolError {
         let (name, status, line) = (self.name(), reply.status(), reply.status_line());
         if (300..400).contains(&status) {
@@ -180,7 +181,7 @@ fn search_error(message: String) -> ToolError {
     ToolError::new(ErrorCode::ToolExecutionFailed, message)
 }
 
-/// Returns the start of an error response on one line. The key, which the service may repeat, is removed.
+/// Returns the start of an error response on a single line. The key, which the service may have repeated, is removed.
 fn excerpt(body: &[u8], key: Option<&str>) -> String {
     let text = String::from_utf8_lossy(body);
     if text.trim_start().starts_with('<') {

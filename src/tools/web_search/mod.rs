@@ -1,4 +1,4 @@
-//! Web searches by the model: the tool, the search of a session, and the endpoints that can be configured.
+//! Web searches that the model makes: the tool, the session's search, and the services that can be configured.
 
 mod brave;
 mod endpoint;

@@ -1,4 +1,4 @@
-//! Search results as text for the model, marked as data.
+//! Formats search results as text for the model, marked as data.
 
 use crate::ports::{SearchAnswer, SearchRequest, SearchResult};
 use crate::protocol::truncate_with_gap;
@@ -10,7 +10,7 @@ const EXCERPT_CHARS: usize = 800;
 const DATE_CHARS: usize = 40;
 const URL_BYTES: usize = 2048;
 const SUMMARY_CHARS: usize = 8000;
-/// Maximum number of the service's own queries that are listed.
+/// Maximum number of the queries made by the service itself to list.
 const QUERIES: usize = 5;
 
 /// Formats the results of a search.
@@ -53,7 +53,7 @@ fn is_web_address(url: &str) -> bool {
     url.len() <= URL_BYTES && url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }
 
-/// Returns a string as one line of limited length.
+/// Puts text on a single line of limited length.
 fn line(text: &str, most_chars: usize) -> String {
     let text = clean(text);
     let whole = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! SearXNG: `/search` with JSON results, which its administrator must enable.
+//! The SearXNG API: `/search` with JSON results, which the instance's administrator must enable.
 
 use super::service_request::{ServiceRequest, with_operators, with_parameters};
 use crate::ports::{SearchRequest, SearchResult};

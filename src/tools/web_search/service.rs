@@ -1,10 +1,10 @@
-//! Search services that can be configured: their names, URLs and formats.
+//! Search services that can be configured: their names, URLs and response formats.
 
 use super::service_request::ServiceRequest;
 use super::{brave, searxng, tavily};
 use crate::ports::{SearchRequest, SearchResult};
 
-/// A search service with its own API.
+/// A search service that has an API of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServiceKind {
     Searxng,
@@ -36,7 +36,7 @@ impl ServiceKind {
         }
     }
 
-    /// Parses the pages in a response.
+    /// Parses the pages listed in a response.
     pub(super) fn pages(self, body: &[u8]) -> Result<Vec<SearchResult>, serde_json::Error> {
         match self {
             Self::Searxng => searxng::pages(body),
@@ -45,7 +45,7 @@ impl ServiceKind {
         }
     }
 
-    /// Returns the likely cause of an error status, if the service defines one.
+    /// Returns the likely cause of an error status, if it has a known meaning for this service.
     pub(super) fn cause(self, status: u16) -> Option<&'static str> {
         match (self, status) {
             (Self::Searxng, 403) => Some("add `json` to `search.formats` in the SearXNG settings"),

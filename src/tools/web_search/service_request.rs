@@ -1,19 +1,19 @@
-//! Requests to a search service, and the queries in them.
+//! Requests to a search service, and the search queries that they contain.
 
 use crate::ports::SearchRequest;
 use crate::sys::http::Headers;
 use url::form_urlencoded::Serializer;
 
-/// Request to a service.
+/// A request to a search service.
 pub(super) struct ServiceRequest {
-    /// Path and query, below the base URL.
+    /// Path and query string, relative to the base URL.
     pub path: String,
     pub headers: Headers,
-    /// Body as JSON; `None` for GET.
+    /// Body as JSON, or `None` for a GET request.
     pub body: Option<Vec<u8>>,
 }
 
-/// Returns a query with its domains as search operators, for services that have no parameter for domains.
+/// Returns the query with the requested domains as search operators, for services that have no parameter for domains.
 pub(super) fn with_operators(request: &SearchRequest) -> String {
     if request.domains.is_empty() {
         return request.query.clone();
@@ -25,7 +25,7 @@ pub(super) fn with_operators(request: &SearchRequest) -> String {
     }
 }
 
-/// Returns a path with these parameters.
+/// Appends these parameters to a path as its query string.
 pub(super) fn with_parameters(path: &str, parameters: &[(&str, &str)]) -> String {
     let query = Serializer::new(String::new()).extend_pairs(parameters).finish();
     format!("{path}?{query}")

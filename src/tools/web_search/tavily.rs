@@ -1,4 +1,4 @@
-//! Tavily: `/search`.
+//! The Tavily API: `/search`.
 
 use super::service_request::ServiceRequest;
 use crate::ports::{SearchRequest, SearchResult};

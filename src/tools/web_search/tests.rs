@@ -1,4 +1,4 @@
-//! Reports of results, and the search limit of a session.
+//! Tests of search reports, and of the limit on searches per session.
 
 use super::report::text;
 use crate::ports::{BoxFuture, SearchAnswer, SearchEngine, SearchRequest, SearchResult};
@@ -6,7 +6,7 @@ use crate::protocol::{CallId, ToolError, ToolResult};
 use crate::tools::session_search::SessionSearch;
 use std::sync::Arc;
 
-/// A service that is never asked.
+/// A service that is never queried.
 struct Silent {
     certain: bool,
 }

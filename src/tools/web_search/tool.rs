@@ -1,4 +1,4 @@
-//! WebSearch: sends one query to the search service of the session, and returns the pages found.
+//! The `WebSearch` tool, which sends a query to the session's search service and returns the pages found.
 
 use super::report;
 use crate::policy::url::HostPattern;
@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 const DEFAULT_COUNT: usize = 8;
 const MAX_COUNT: usize = 20;
-/// Maximum number of characters in a query, as accepted by services.
+/// Maximum number of characters in a query, which is what services accept.
 const QUERY_CHARS: usize = 400;
 const DOMAINS: usize = 10;
-/// Timeout in seconds. The service ends a search earlier.
+/// Timeout in seconds. The service's own time limit ends a search before that.
 const TIMEOUT_SECONDS: u64 = 120;
 
 pub(in crate::tools) struct WebSearch;
@@ -124,7 +124,7 @@ fn no_service_error() -> ToolError {
     )
 }
 
-/// Returns the search request as it is judged, shown and sent.
+/// Returns the search request in the form in which it is checked, shown and sent.
 fn request(arguments: &Arguments) -> Result<SearchRequest, ToolError> {
     let query = arguments.query.split_whitespace().collect::<Vec<_>>().join(" ");
     if query.is_empty() {

@@ -1,4 +1,4 @@
-//! Changes edited by the user: some of the hunks, edited lines, or a whole new text.
+//! Changes that the user has edited: only some of the hunks, edited lines, or an entirely new text.
 
 use super::file_change::{Change, CurrentFile, noting_nul, proposal_with_cuts, unencodable_text};
 use crate::protocol::{Action, Amendable, Amendment, FileDiff, Hunk, HunkChoice, Proposal, Target, ToolError};
@@ -14,10 +14,10 @@ use crate::tools::settings::ToolSettings;
 use crate::tools::write::file_change::{ChangeParts, fit_encoding};
 use std::fmt::Write as _;
 
-/// Maximum number of bytes of edited text that are reported to the model.
+/// Maximum number of bytes of edited text to report to the model.
 const MAX_NOTE_BYTES: usize = 6_000;
 
-/// The editable part of one file of a change.
+/// One file of a change, with what is needed to edit it.
 pub(in crate::tools) struct EditableFile<'a> {
     pub target: &'a Target,
     pub before: &'a CurrentFile,
@@ -26,7 +26,7 @@ pub(in crate::tools) struct EditableFile<'a> {
 }
 
 impl ChangeParts {
-    /// Creates an editable change with its proposal.
+    /// Creates an editable change, along with its proposal.
     pub(in crate::tools) fn propose(
         verb: &'static str,
         target: &Target,
@@ -46,12 +46,12 @@ impl Change {
         Some(EditableFile { target: &self.target, before: &made.before, after: &made.after, cuts: &made.cuts })
     }
 
-    /// Returns the parts that the user may edit.
+    /// Returns the parts that the user may edit, and the resulting content of the file.
     pub(in crate::tools) fn amendable(&self, settings: &ToolSettings) -> (Amendable, Vec<String>) {
         amendable_parts(&self.sides().into_iter().collect::<Vec<_>>(), settings)
     }
 
-    /// Applies the user's edits, and returns a note about them for the model.
+    /// Applies the user's edits. Returns the new draft and a note about the edits for the model.
     pub(in crate::tools) fn amend(
         self,
         amendment: &Amendment,
@@ -89,8 +89,8 @@ fn nothing_left_error() -> ToolError {
     invalid("no changes remain; deny the call instead")
 }
 
-/// Returns the parts of these files that the user may edit, in the order of the diff, and the resulting content of
-/// each.
+/// Returns the parts of these files that the user may edit, in the order of the diff, along with the resulting content
+/// of each file.
 pub(in crate::tools) fn amendable_parts(files: &[EditableFile<'_>], settings: &ToolSettings) -> (Amendable, Vec<String>) {
     let mut offer = Amendable::default();
     let mut texts = Vec::new();
@@ -110,7 +110,7 @@ pub(in crate::tools) fn amendable_parts(files: &[EditableFile<'_>], settings: &T
     (offer, texts)
 }
 
-/// Returns the new text of each file (`None` if no change is left), and a note for the model.
+/// Returns the new text of each file, or `None` for a file in which no change is left, and a note for the model.
 pub(in crate::tools) fn texts(
     files: &[EditableFile<'_>],
     amendment: &Amendment,
@@ -168,7 +168,7 @@ fn amend_hunks(
     Ok((texts, told))
 }
 
-/// Formats one choice: `- hunk 1 of 2 (greet(), your lines 10 to 16): applied`.
+/// Formats a choice, for example as `- hunk 1 of 2 (greet(), your lines 10 to 16): applied`.
 fn line(
     number: usize,
     count: usize,
@@ -237,7 +237,7 @@ fn cap_note(text: &str) -> String {
 }
 
 impl EditableFile<'_> {
-    /// Restores the markers in the user's text, using the original and the proposed file.
+    /// Restores the markers in the user's text, which may come from the original or from the proposed file.
     fn restore_markers(&self, text: &str, settings: &ToolSettings) -> Result<String, ToolError> {
         let before = restore_secrets(&restorer(self.before.document(), settings), text, "the edited text", self.target);
         before.or_else(|error| {
@@ -254,8 +254,8 @@ impl EditableFile<'_> {
         self.check_document(Document { text, form }, &[], settings)
     }
 
-    /// Refuses text that would expose a secret of the file, unless the proposal or the user's text already shows the
-    /// secret.
+    /// Rejects text that would expose a secret in the file, unless the proposal or the user's own text already shows
+    /// that secret.
     fn check_document(&self, document: Document, written: &[&str], settings: &ToolSettings) -> Result<Document, ToolError> {
         let proposed = prepare_text(&self.after.text, settings);
         let mut known = vec![proposed.as_str()];

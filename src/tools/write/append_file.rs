@@ -1,4 +1,4 @@
-//! AppendFile: appends text to a file of any size without changing its existing bytes.
+//! The `AppendFile` tool, which appends text to a file of any size without changing the bytes that it already contains.
 
 use super::file_change::{CurrentFile, noting_nul, proposal, unencodable_text, write_error};
 use super::file_tail::Tail;
@@ -27,7 +27,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Size limit in bytes. Copying a larger file takes too long.
+/// Maximum file size in bytes. Copying a larger file would take too long.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
 pub(in crate::tools) struct AppendFile;
@@ -46,7 +46,7 @@ pub(in crate::tools) struct PlannedAppend {
     before: PreImage,
     after: PreImage,
     parents: Parents,
-    /// Text of the file before and after, if a language server covers it.
+    /// Text of the file before and after the change, if a language server handles the file.
     text: Option<ProposedText>,
     done: String,
 }
@@ -119,19 +119,19 @@ struct AppendedText {
     more: Vec<u8>,
     before: PreImage,
     after: PreImage,
-    /// Whether the file had no final newline.
+    /// Whether the appended text continues the last line, because the file had no final newline.
     joins: bool,
     nul: bool,
-    /// Text of the file before and after, if a language server covers it.
+    /// Text of the file before and after the change, if a language server handles the file.
     text: Option<ProposedText>,
 }
 
-/// Returns whether a file is too large for memory, or so large that it is loaded only to restore a secret.
+/// Returns whether a file is too large for memory, or so large that it is loaded only if a secret has to be restored.
 fn is_large(bytes: u64, arguments: &AppendArguments, settings: &ToolSettings) -> bool {
     bytes > settings.max_file_size_bytes || (bytes > HELD_BYTES && has_marker(&arguments.content).is_none())
 }
 
-/// Appends to a file that fits into memory, or to a new one.
+/// Appends to a new file, or to one that fits into memory.
 fn append_small(target: &Target, arguments: &AppendArguments, settings: &ToolSettings) -> Result<AppendedText, ToolError> {
     let before = CurrentFile::read(target, settings)?;
     let (old, form) = match &before {
@@ -168,7 +168,7 @@ fn append_small(target: &Target, arguments: &AppendArguments, settings: &ToolSet
     Ok(AppendedText { proposal, more, before: before.image(), after, joins, nul: added.contains('\0'), text })
 }
 
-/// Appends to a large file. Only its encoding, its last line ending and its number of lines are known.
+/// Appends to a large file, of which only the encoding, the last line ending and the number of lines are known.
 fn append_large(
     target: &Target,
     bytes: u64,
@@ -214,8 +214,8 @@ fn joins(old: &str, added: &str) -> bool {
     !old.is_empty() && !old.ends_with('\n') && !added.is_empty()
 }
 
-/// Converts the content to the line endings of the file unless it has CRLF itself, and removes a BOM that is not at the
-/// start of the file.
+/// Converts the content to the file's line endings unless it contains CRLF itself, and removes a BOM that would not be
+/// at the start of the file.
 fn convert_endings(content: &str, form: Form, crlf: bool, first: bool) -> String {
     let keeps_bom = form == Form::Utf8 && first;
     let content = if keeps_bom { content } else { content.strip_prefix('\u{FEFF}').unwrap_or(content) };
@@ -223,13 +223,13 @@ fn convert_endings(content: &str, form: Form, crlf: bool, first: bool) -> String
     if crlf && !content.contains("\r\n") { content.replace('\n', "\r\n") } else { content.to_owned() }
 }
 
-/// Encodes text to be appended to a file of this form.
+/// Encodes text that is to be appended to a file with this encoding.
 fn encode_text(form: Form, text: &str) -> Option<Vec<u8>> {
     let bom = form.encode("")?.len();
     form.encode(text).map(|bytes| bytes[bom..].to_vec())
 }
 
-/// Returns the hunks of lines added after the first `before`, and the number of these lines.
+/// Returns the hunks for lines that are added after the first `before` lines, and the number of lines added.
 fn added_lines(before: u64, added: &str) -> (Vec<DiffHunk>, usize) {
     let LineDiff { mut hunks, added, .. } = compare("", added);
     for hunk in &mut hunks {

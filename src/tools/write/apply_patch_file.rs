@@ -1,5 +1,5 @@
-//! ApplyPatchFile: applies a patch file if the files have not changed since it was written. Only `aye apply` offers
-//! this tool.
+//! The `ApplyPatchFile` tool, which applies a patch file if the files have not changed since the patch was made. Only
+//! `aye apply` offers this tool.
 
 use super::apply_patch::steps::PatchSteps;
 use super::file_change::{CurrentFile, unencodable_text};
@@ -29,10 +29,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) const APPLY_PATCH_FILE: &str = "ApplyPatchFile";
-/// Maximum number of files per call. Each needs open directories while all of them change at once.
+/// Maximum number of files per call, limited because all files are changed at once and each one needs open directories.
 pub(crate) const FILES_PER_CALL: usize = 200;
 
-/// The tool for one patch file.
+/// The tool that applies one particular patch file.
 pub(in crate::tools) struct ApplyPatchFile(Arc<PatchFile>);
 
 /// The files of one call, in the order of the patch file.
@@ -43,13 +43,13 @@ struct Arguments {
     first: usize,
 }
 
-/// Work of a planned call: the files, the steps, and the result for the conversation.
+/// What a planned call will do: the files, the steps, and the result for the conversation.
 pub(super) struct Work {
     pub(super) files: Vec<PlannedFile>,
     pub(super) actions: Vec<Action>,
     steps: PatchSteps,
     done: String,
-    /// Review by the user, and record of the applied changes.
+    /// The user's review, along with the record of the changes applied.
     pub(super) review: Option<PatchReview>,
 }
 
@@ -89,24 +89,24 @@ impl ApplyPatchFile {
     }
 }
 
-/// A file of the patch with its state on disk and its result.
+/// A file of the patch, with its state on disk and the resulting content.
 pub(super) struct PlannedFile {
-    /// States of the file as shown. `result` describes `content`.
+    /// States of the file as they are shown. `result` describes `content`.
     pub(super) entry: FileEntry,
     pub(super) target: Target,
     pub(super) current: CurrentFile,
-    /// New content; empty for a deleted file.
+    /// New content, or an empty list if the file is deleted.
     content: Vec<u8>,
-    /// New content as text, if it is text in a form that restores the same bytes.
+    /// New content as text, provided that the text can be encoded to the same bytes again.
     pub(super) document: Option<Document>,
-    /// Hunks of the diff.
+    /// Hunks that the file's diff consists of.
     pub(super) cuts: Vec<HunkLines>,
-    /// Whether the user edited the new text.
+    /// Whether the user has edited the new text.
     pub(super) is_edited: bool,
 }
 
 impl PlannedFile {
-    /// Plans the change of a file; `None` if the file is not in the state from which the patch was made.
+    /// Plans the change to a file. Returns `Ok(None)` if the file is not in the state from which the patch was made.
     fn new(part: FilePart<'_>, target: Target, settings: &ToolSettings) -> Result<Option<Self>, ToolError> {
         let current = CurrentFile::read(&target, settings)?;
         if state(&current, &target) != part.entry.base {
@@ -133,7 +133,7 @@ impl PlannedFile {
     }
 }
 
-/// Returns the content of a file; empty if it does not exist.
+/// Returns the content of a file, which is empty if the file does not exist.
 fn bytes(current: &CurrentFile) -> &[u8] {
     match current {
         CurrentFile::Absent => &[],
@@ -141,7 +141,7 @@ fn bytes(current: &CurrentFile) -> &[u8] {
     }
 }
 
-/// Returns the state of a file as a patch file records it; `None` if the file does not exist.
+/// Returns the state of a file in the form in which patch files record it, or `None` if the file does not exist.
 fn state(current: &CurrentFile, target: &Target) -> Option<FileState> {
     if matches!(current, CurrentFile::Absent) {
         return None;
@@ -150,7 +150,7 @@ fn state(current: &CurrentFile, target: &Target) -> Option<FileState> {
     Some(FileState::new(bytes(current), mode & 0o100 != 0))
 }
 
-/// Returns the target of a file. No symlink may redirect it.
+/// Returns the target of a file. Fails if a symlink would redirect it.
 fn target(part: FilePart<'_>, paths: &Paths<'_>) -> Result<Target, ToolError> {
     let path = &part.entry.path;
     let target = paths.target("path", path, ExpectedKind::File)?;
@@ -165,7 +165,8 @@ fn action(is_written: bool, target: Target) -> Action {
     if is_written { Action::Write { target } } else { Action::Delete { target } }
 }
 
-/// Drafts the call for these files. `actions`: the actions of all files of the call, including those that the user left out.
+/// Drafts the call for these files. `actions` includes the actions for all files of the call, even those that the user
+/// has omitted.
 pub(super) fn draft(
     mut files: Vec<PlannedFile>,
     (actions, review): (Vec<Action>, Option<PatchReview>),
@@ -213,7 +214,7 @@ pub(super) fn draft(
     Ok(CallDraft::changes(actions, proposal, work))
 }
 
-/// Returns the note about a file that cannot be left out on the screen; `None` if it can.
+/// Returns a note on a file that cannot be omitted on the screen, or `None` if it can.
 fn except_note(file: &PlannedFile, settings: &ToolSettings) -> Option<String> {
     let path = &file.entry.path;
     if file.cuts.is_empty() {
@@ -222,7 +223,7 @@ fn except_note(file: &PlannedFile, settings: &ToolSettings) -> Option<String> {
     file.is_indivisible(settings).then(|| format!("`{path}` can only be applied as a whole; `--except` leaves it out"))
 }
 
-/// Diff of one file in the form shown to the user, and its hunks.
+/// The diff of one file in the form that the user sees, along with its hunks.
 struct ShownChange {
     diff: FileDiff,
     added: usize,
@@ -230,7 +231,8 @@ struct ShownChange {
     cuts: Vec<HunkLines>,
 }
 
-/// Returns the diff between the content on disk and the content to be written, regardless of the lines of the patch file.
+/// Computes the diff between the content on disk and the content to be written, without using the lines in the patch
+/// file.
 fn describe_change(file: &PlannedFile, settings: &ToolSettings) -> ShownChange {
     let name = display_path_one_line(&file.target.real, settings);
     let (base, result) = (&file.entry.base, &file.entry.result);
@@ -251,7 +253,7 @@ fn describe_change(file: &PlannedFile, settings: &ToolSettings) -> ShownChange {
     ShownChange { diff, added, removed, cuts }
 }
 
-/// Returns the reason for approval of a call that applies a patch after review; `None` for all other calls.
+/// Returns the reason why a call that applies a patch after a review needs approval, or `None` for any other call.
 pub(in crate::tools) fn review_reason(payload: &Payload) -> Option<String> {
     let work = payload.downcast_ref::<Work>()?;
     let is_required = work.review.as_ref().is_some_and(|review| review.is_required);

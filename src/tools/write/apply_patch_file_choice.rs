@@ -1,4 +1,4 @@
-//! Choice of the files and hunks of a patch file that are applied.
+//! The choice of which files and hunks of a patch file are applied.
 
 use super::amendment::{EditableFile, amendable_parts, texts};
 use super::apply_patch_file::{PlannedFile, Work, draft};
@@ -10,25 +10,25 @@ use crate::tools::error::invalid;
 use crate::tools::patch_file::FileState;
 use crate::tools::settings::ToolSettings;
 
-/// Choices for the hunks of a patch, by kind of file.
+/// Choices for the hunks of a patch, separated by kind of file.
 struct Choices {
-    /// Choices for the hunks of the texts, in order.
+    /// Choices for the hunks of the editable texts, in order.
     of_texts: Vec<HunkChoice>,
-    /// One flag for each file that is not an editable text: whether it is left out.
+    /// For each file that is not an editable text, whether it is omitted.
     left: Vec<bool>,
-    /// One flag for each file: whether a hunk of it is edited.
+    /// For each file, whether any of its hunks was edited.
     edited: Vec<bool>,
 }
 
 impl PlannedFile {
-    /// Returns the editable sides; `None` if the file has no hunks, is deleted, or is not text.
+    /// Returns the two sides of the file if it can be edited, or `None` if it has no hunks, is deleted, or is not text.
     fn sides(&self) -> Option<EditableFile<'_>> {
         let is_text = matches!(self.current, CurrentFile::Absent | CurrentFile::Text { .. });
         let after = self.document.as_ref().filter(|_| is_text && !self.cuts.is_empty())?;
         Some(EditableFile { target: &self.target, before: &self.current, after, cuts: &self.cuts })
     }
 
-    /// Returns whether the file has hunks, but none of them can be left out.
+    /// Returns whether the file has hunks but none of them can be omitted separately.
     pub(super) fn is_indivisible(&self, settings: &ToolSettings) -> bool {
         match self.sides() {
             Some(sides) => cuts::indivisible_reason(sides.before.text(), &sides.after.text, settings).is_some(),
@@ -38,7 +38,8 @@ impl PlannedFile {
 }
 
 impl Work {
-    /// Returns the hunks that can be left out, in the order of the diff. The hunk of a deleted file stands for the whole file.
+    /// Returns the hunks that can be omitted, in the order of the diff. If a file is deleted, its hunk stands for the
+    /// whole file.
     pub(super) fn amendable(&self, settings: &ToolSettings) -> (Amendable, Vec<String>) {
         let sides: Vec<EditableFile<'_>> = self.files.iter().filter_map(PlannedFile::sides).collect();
         let (mut offer, texts) = amendable_parts(&sides, settings);
@@ -54,8 +55,9 @@ impl Work {
         (offer, texts)
     }
 
-    /// Reduces the patch to the user's choice, and returns a note about it for the conversation. The actions stay those of the
-    /// whole call: leaving out files does not change how the policy judges the others.
+    /// Reduces the patch to what the user chose. Returns the new draft and a note about the choice for the
+    /// conversation. The actions remain those of the whole call, because omitting some files makes no difference to how
+    /// the policy checks the others.
     pub(super) fn amend(self, amendment: &Amendment, settings: &ToolSettings) -> Result<(CallDraft<Self>, String), ToolError> {
         let Self { mut files, actions, review, .. } = self;
         let mut left = vec![false; files.len()];
@@ -66,7 +68,8 @@ impl Work {
                 files.iter_mut().zip(choices.edited).for_each(|(file, edited)| file.is_edited |= edited);
                 Amendment::Hunks { hunks: choices.of_texts }
             }
-            // All other files stay as proposed. aye asks again, so that nothing is applied that was not shown.
+            // All other files stay as proposed. aye requests approval again, so that nothing is applied that was not
+            // shown.
             Amendment::File { file, .. } => {
                 let edited = files.iter_mut().filter(|file| file.sides().is_some()).nth(*file);
                 if let Some(file) = edited {
@@ -104,8 +107,8 @@ impl Work {
         Ok((draft(files, (actions, review), settings)?, told))
     }
 
-    /// Records the results before they are written, if the patch has a record. A file that the user edited is not recorded:
-    /// later changes to it are conflicts, so that they do not overwrite the edit.
+    /// Records the results before they are written, if the patch has a record. A file that the user edited is not
+    /// recorded, so later changes to it are treated as conflicts and do not overwrite the edit.
     pub(super) fn record_results(&self) -> Result<(), ToolError> {
         let Some(review) = &self.review else { return Ok(()) };
         let recorded = self.files.iter().filter(|file| !file.is_edited);
@@ -117,12 +120,12 @@ impl Work {
     }
 }
 
-/// Returns the reason why a file without editable text cannot be left out; `None` if it can.
+/// Returns the reason why a file without editable text cannot be omitted, or `None` if it can.
 fn indivisible_reason(file: &PlannedFile) -> Option<String> {
     (file.cuts.len() > 1).then(|| "the file can only be applied as a whole".to_owned())
 }
 
-/// Splits the choices for all hunks by kind of file.
+/// Separates the choices for all hunks by kind of file.
 fn split(files: &[PlannedFile], choices: &[HunkChoice]) -> Result<Choices, ToolError> {
     let count: usize = files.iter().map(|file| file.cuts.len()).sum();
     if choices.len() != count {

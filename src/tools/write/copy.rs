@@ -1,4 +1,4 @@
-//! Copy: copies a file or directory tree.
+//! The `Copy` tool, which copies a file or a directory tree.
 
 use super::git_guard::{guard, with_guard};
 use super::tree_change::{check_exists, check_free, failure_reason, inspect, target_for_refused, text_for_servers};
@@ -33,7 +33,7 @@ pub(in crate::tools) struct Work {
     source: Target,
     destination: Target,
     planned: Survey,
-    /// Text of the file, if a language server covers it.
+    /// Text of the file, if a language server handles it.
     text: Option<String>,
     done: String,
 }

@@ -1,4 +1,4 @@
-//! CreateDirectory: creates a directory and its missing parents.
+//! The `CreateDirectory` tool, which creates a directory along with its missing parents.
 
 use super::git_guard::{guard, with_guard};
 use crate::ports::{BoxFuture, RunContext};

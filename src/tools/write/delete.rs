@@ -1,4 +1,4 @@
-//! Delete: deletes a file, a symlink, or a directory with its content.
+//! The `Delete` tool, which deletes a file, a symlink, or a directory with its content.
 
 use super::file_change::removal;
 use super::git_guard::guard;
@@ -50,7 +50,7 @@ impl From<OneFile> for Arguments {
 pub(in crate::tools) struct Work {
     target: Target,
     planned: Survey,
-    /// Text of the file, if a language server covers it.
+    /// Text of the file, if a language server handles it.
     text: Option<String>,
     done: String,
 }

@@ -1,4 +1,4 @@
-//! Arguments of EditFile and its aliases.
+//! Arguments of `EditFile` and its aliases.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

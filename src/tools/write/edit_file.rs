@@ -1,4 +1,4 @@
-//! EditFile: replaces passages of a file. Other bytes are unchanged.
+//! The `EditFile` tool, which replaces passages in a file and leaves all other bytes unchanged.
 
 use super::file_change::{Change, CurrentFile, commit, draft_mismatch, noting_nul, unencodable_text};
 use super::large::{self, Large, Splice};
@@ -29,7 +29,8 @@ pub(in crate::tools) struct EditFile;
 pub(in crate::tools) enum Work {
     Apply(Change),
     Splice(Splice),
-    /// The edit does not match. The reason reveals file content, so showing it requires permission to read.
+    /// The edit does not match. The error reveals file content, so it may be shown only if the policy permits reading
+    /// the file.
     Explain(ToolError),
 }
 
@@ -130,7 +131,7 @@ impl Tool for EditFile {
     }
 }
 
-/// Applies all edits to the document. Returns the result with notes on inexact matches.
+/// Applies all edits to the document. Returns the result along with notes on matches that were not exact.
 fn apply_edits(
     arguments: &EditArguments,
     target: &Target,
@@ -167,18 +168,18 @@ fn apply_edits(
     Ok((document, notes))
 }
 
-/// One edit of a call, applied to the result of the previous ones.
+/// One edit of a call. It is applied to the result of the edits before it.
 struct EditStep<'a> {
     index: usize,
     edit: &'a Edit,
     target: &'a Target,
     settings: &'a ToolSettings,
-    /// The text before the first edit.
+    /// The text as it was before the first edit.
     original: &'a str,
 }
 
 impl EditStep<'_> {
-    /// Applies the edit. Returns the text and, for an inexact match, a description of the match.
+    /// Applies the edit. Returns the resulting text and, if the match was not exact, a description of how it matched.
     fn apply(&self, text: &str, given: &Edit) -> Result<(String, Option<String>), ToolError> {
         let (edit, given_path) = (self.edit, &self.target.given);
         let at = format!("`edits[{}].oldText`", self.index);

@@ -1,4 +1,4 @@
-//! Common parts of file changes: reading the current file, building the proposal, and writing.
+//! What all file changes have in common: reading the current file, building the proposal, and writing.
 
 use super::git_guard::{guard, with_guard};
 use crate::ports::ProposedText;
@@ -16,21 +16,21 @@ use crate::tools::paths::{display_path_one_line, open_error, special_file_error}
 use crate::tools::read_state::ReadState;
 use crate::tools::settings::ToolSettings;
 
-/// Size in bytes above which the content of a deleted file is not shown.
+/// File size in bytes above which the content of a deleted file is not shown.
 const MAX_REMOVAL_BYTES: u64 = 256 * 1024;
 
-/// Note about content with a NUL byte, which is usually a mistake.
+/// Note on content that contains a NUL byte, which is usually a mistake.
 pub(in crate::tools) const HAS_NUL: &str = "has a NUL byte, so it is treated as binary and cannot be read or edited as text";
 
-/// New content of a file, and its state when the change was proposed.
+/// New content for a file, and the state that the file was in when the change was proposed.
 pub(in crate::tools) struct Change {
     pub target: Target,
     pub content: Vec<u8>,
     pub before: PreImage,
     pub parents: Parents,
-    /// Result for the model.
+    /// Result that the model receives.
     pub done: String,
-    /// Details for editing the change; `None` if it can only be approved as a whole.
+    /// Details that allow the change to be edited, or `None` if it can only be approved as a whole.
     pub made: Option<Box<ChangeParts>>,
 }
 
@@ -40,7 +40,7 @@ impl Change {
         vec![crash_outcome::planned_write(&self.target.real, &self.before, &PreImage::hash(&self.content))]
     }
 
-    /// Returns the text of the file before and after the change, if it is known.
+    /// Returns the text of the file before and after the change, if the details of the change are known.
     pub(in crate::tools) fn proposed_texts(&self) -> Vec<ProposedText> {
         let text = |made: &ChangeParts| ProposedText {
             path: self.target.real.clone(),
@@ -51,13 +51,13 @@ impl Change {
     }
 }
 
-/// Adds a note to the result if the content has a NUL byte.
+/// Adds a note to the result if the content contains a NUL byte.
 pub(in crate::tools) fn noting_nul(done: String, has_nul: bool) -> String {
     if has_nul { format!("{done}; it {HAS_NUL}") } else { done }
 }
 
-/// Drafts a call whose change does not match the file (`what` does not match). The reason is only revealed with
-/// permission to read, so that it cannot leak the content of an unreadable file.
+/// Drafts a call whose change does not match the file (`what` is the part that does not match). The reason is revealed
+/// only if the policy permits reading the file, so the content of an unreadable file cannot leak.
 pub(in crate::tools) fn draft_mismatch<Work>(
     (verb, what): (&str, &str),
     target: Target,
@@ -72,7 +72,7 @@ pub(in crate::tools) fn draft_mismatch<Work>(
     Ok(CallDraft::reads(format!("{verb} {}", target.given), target, explain(error)))
 }
 
-/// State of a path before it is written.
+/// State of a path before it is written to.
 pub(in crate::tools) enum CurrentFile {
     Absent,
     Text { bytes: Vec<u8>, document: Document },
@@ -106,7 +106,7 @@ impl CurrentFile {
         })
     }
 
-    /// Returns the text and its encoding, if the file is text.
+    /// Returns the text with its encoding, if the file is text.
     pub(in crate::tools) fn document(&self) -> Option<&Document> {
         match self {
             Self::Text { document, .. } => Some(document),
@@ -114,7 +114,7 @@ impl CurrentFile {
         }
     }
 
-    /// Returns the text; empty if the file is not text.
+    /// Returns the text, which is empty if the file is not text.
     pub(in crate::tools) fn text(&self) -> &str {
         self.document().map_or("", |document| &document.text)
     }
@@ -127,7 +127,7 @@ impl CurrentFile {
     }
 }
 
-/// Builds the proposal: `verb` and path, number of lines, and diff.
+/// Builds the proposal from `verb`, the path, the number of lines and the diff.
 pub(in crate::tools) fn proposal(
     verb: &str,
     target: &Target,
@@ -139,7 +139,7 @@ pub(in crate::tools) fn proposal(
     proposal_with_cuts(verb, target, before, new, bytes, settings).0
 }
 
-/// Builds the proposal like `proposal`, and also returns the hunks.
+/// Like [`proposal`], but also returns the hunks.
 pub(in crate::tools) fn proposal_with_cuts(
     verb: &str,
     target: &Target,
@@ -172,7 +172,8 @@ pub(in crate::tools) fn proposal_with_cuts(
     (Proposal { summary, diff, paths: vec![target.real.clone()], bytes, notes, ..Proposal::default() }, cuts)
 }
 
-/// Returns the hunks that remove a text file, and its number of lines; `None` for other and large files.
+/// Returns the hunks by which a text file is removed, along with its number of lines. Returns `None` if the file is not
+/// text or is too large.
 pub(in crate::tools) fn removal(target: &Target, settings: &ToolSettings) -> Option<(Vec<DiffHunk>, usize)> {
     let limit = settings.max_file_size_bytes.min(MAX_REMOVAL_BYTES);
     let document = Document::decode(&file::read(&target.real, limit).ok()?).ok()?;
@@ -180,7 +181,7 @@ pub(in crate::tools) fn removal(target: &Target, settings: &ToolSettings) -> Opt
     Some((hunks, removed))
 }
 
-/// Returns notes on changes that a line diff cannot show.
+/// Returns notes on changes that are not visible in a line diff.
 pub(in crate::tools) fn preservation_notes(document: &Document, new: &str) -> Vec<String> {
     let mut notes = Vec::new();
     if document.form != Form::Utf8 {
@@ -194,7 +195,7 @@ pub(in crate::tools) fn preservation_notes(document: &Document, new: &str) -> Ve
     notes
 }
 
-/// Creates the error for text that the encoding of the file cannot represent.
+/// Returns the error for text that the file's encoding cannot represent.
 pub(in crate::tools) fn unencodable_text(given: &str, form: Form, what: &str) -> ToolError {
     let name = form.name();
     invalid(format!(
@@ -203,7 +204,7 @@ pub(in crate::tools) fn unencodable_text(given: &str, form: Form, what: &str) ->
     ))
 }
 
-/// Writes the change if the file is unchanged since it was shown.
+/// Writes the change if the file has not changed since the change was shown.
 pub(in crate::tools) fn commit(change: &Change, seen: &ReadState) -> Result<String, ToolFailure> {
     let real = &change.target.real;
     with_guard(&[(real, &change.target.given)], || {
@@ -224,7 +225,7 @@ fn write_failure(change: &Change, error: WriteError) -> ToolFailure {
     write_error(&change.target.given, change.before, error).into()
 }
 
-/// Explains why a file was not written, with a hint.
+/// Explains why a file was not written, with a hint on what to do.
 pub(in crate::tools) fn write_error(given: &str, before: PreImage, error: WriteError) -> ToolError {
     let (code, message) = match error {
         WriteError::Changed if before == PreImage::Absent => {
@@ -261,7 +262,8 @@ pub(in crate::tools) fn not_text(target: &Target, why: NotText) -> ToolError {
     }
 }
 
-/// Converts content to the encoding and line endings of the file that it replaces.
+/// Converts content to the encoding and line endings of the file that it replaces. Returns a note if the encoding
+/// changes.
 pub(in crate::tools) fn fit_encoding(before: &CurrentFile, content: &str) -> (String, Form, Option<String>) {
     let CurrentFile::Text { document: Document { text: old, form }, .. } = before else {
         return (content.to_owned(), Form::Utf8, None);
@@ -275,11 +277,11 @@ pub(in crate::tools) fn fit_encoding(before: &CurrentFile, content: &str) -> (St
     (text, Form::Utf8, Some(format!("encoding changes to UTF-8: {} lacks some of its characters", form.name())))
 }
 
-/// Details of the change to one file.
+/// Details of a change to one file.
 pub(in crate::tools) struct ChangeParts {
     pub verb: &'static str,
     pub before: CurrentFile,
-    /// The file after the change.
+    /// The file as it is after the change.
     pub after: Document,
     pub cuts: Vec<HunkLines>,
 }

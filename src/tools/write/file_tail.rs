@@ -1,8 +1,8 @@
-//! Properties of a file that are needed to append text, determined without loading the file into memory.
+//! Determines the properties of a file that are needed to append text to it, without loading the file into memory.
 
 use crate::tools::document::content::{Form, NotText};
 
-/// Number of bytes read to detect whether a file is text.
+/// Number of bytes to examine in order to tell whether a file is text.
 const START_BYTES: usize = 8 * 1024;
 
 #[derive(Debug, Default)]
@@ -14,13 +14,13 @@ pub(super) struct Tail {
     ended: bool,
     /// Last code unit of the previous chunk.
     last: Vec<u8>,
-    /// Incomplete character at the end of the previous chunk.
+    /// Bytes of an incomplete character at the end of the previous chunk.
     open: Vec<u8>,
     not_utf8: bool,
 }
 
 impl Tail {
-    /// Adds a chunk. All chunks except the last have the same even size.
+    /// Adds a chunk. All chunks except the last must have the same, even size.
     pub(crate) fn feed(&mut self, chunk: &[u8]) {
         if self.start.len() < START_BYTES {
             self.start.extend(chunk.iter().take(START_BYTES - self.start.len()));
@@ -104,12 +104,12 @@ impl Tail {
         }
     }
 
-    /// Returns the number of terminated lines.
+    /// Returns the number of lines that have an ending.
     pub(crate) fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// Returns whether the last terminated line ends with CRLF.
+    /// Returns whether the last line that has an ending ends with CRLF.
     pub(crate) fn crlf(&self) -> bool {
         self.crlf
     }
@@ -118,7 +118,7 @@ impl Tail {
         self.ended
     }
 
-    /// Returns whether UTF-16 text ends with an odd byte, so that appended text would be unreadable.
+    /// Returns whether UTF-16 text ends with half a code unit, so that any appended text would be unreadable.
     pub(crate) fn ends_in_half_unit(&self) -> bool {
         !matches!(Self::unit(&self.start), CodeUnit::Byte) && !self.bytes.is_multiple_of(2)
     }

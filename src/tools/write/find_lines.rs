@@ -1,6 +1,6 @@
-//! Search for a sequence in a longer one.
+//! Searches a sequence for a shorter one.
 
-/// Returns every start position in linear time, including overlapping matches.
+/// Returns every position at which `wanted` starts, including overlapping matches. Takes linear time.
 pub(super) fn occurrences<T: PartialEq>(all: &[T], wanted: &[T]) -> Vec<usize> {
     if wanted.is_empty() {
         return Vec::new();

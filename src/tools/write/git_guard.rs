@@ -1,5 +1,5 @@
-//! Protection against writes that would make git run a program in a bare repository. Git treats any directory with
-//! `HEAD`, `objects` and `refs` as a bare repository.
+//! Protects against writes that would make git run a program in a bare repository. Git considers any directory that
+//! contains `HEAD`, `objects` and `refs` a bare repository.
 
 use crate::protocol::{ErrorCode, Target, ToolError};
 use std::collections::BTreeMap;
@@ -7,25 +7,25 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Entries that together make a directory a git repository.
+/// Entries that, together, make a directory a git repository.
 pub(in crate::tools) const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
-/// Entries that git runs, or that name programs and paths.
+/// Entries that git runs, or that specify programs or paths for it.
 pub(in crate::tools) const TRUSTED: &[&str] =
     &["config", "config.worktree", "commondir", "gitdir", "hooks", "info", "modules", "worktrees"];
 
-/// Refuses changes to protected entries of a bare repository, and the creation of the last entry that would turn a
+/// Rejects changes to protected entries of a bare repository, and rejects creating the last entry that would turn a
 /// directory into one.
 pub(in crate::tools) fn guard(target: &Target) -> Result<(), ToolError> {
     guard_path((&target.real, &target.given))
 }
 
-/// A written path: the real path, and the path given in the call.
+/// A path that is written: the real path, followed by the path given in the call.
 pub(in crate::tools) type Written<'a> = (&'a Path, &'a str);
 
 /// Serializes changes that may create part of a repository.
 static MAKING: Mutex<()> = Mutex::new(());
 
-/// Makes a planned change after another check, because other parts of a repository may have been created in the
+/// Makes a planned change after checking it once more, because other parts of a repository may have been created in the
 /// meantime.
 pub(in crate::tools) fn with_guard<T, E: From<ToolError>>(
     places: &[Written<'_>],
@@ -40,7 +40,7 @@ pub(in crate::tools) fn with_guard<T, E: From<ToolError>>(
     change()
 }
 
-/// Refuses these writes if the guard refuses any of them, alone or combined.
+/// Rejects these writes if the guard would reject any of them, either on its own or in combination with the others.
 pub(in crate::tools) fn guard_all(places: &[Written<'_>]) -> Result<(), ToolError> {
     let mut made: BTreeMap<PathBuf, Vec<(&str, Written<'_>)>> = BTreeMap::new();
     for place in places {
@@ -91,7 +91,7 @@ fn guard_path(place: Written<'_>) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Returns the missing entries of a repository.
+/// Returns the entries that the directory lacks to be a repository.
 fn missing_entries(directory: &Path) -> Vec<&'static str> {
     MARKS.into_iter().filter(|mark| directory.join(mark).symlink_metadata().is_err()).collect()
 }

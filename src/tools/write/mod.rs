@@ -1,4 +1,5 @@
-//! Tools that change files. Each change is shown first, and written only if the file is unchanged since then.
+//! Tools that change files. Each change is first shown, and then written only if the file has not changed in the
+//! meantime.
 
 pub(in crate::tools) mod amendment;
 pub(in crate::tools) mod append_file;
@@ -22,7 +23,7 @@ mod str_replace_editor;
 pub(in crate::tools) mod tree_change;
 pub(in crate::tools) mod write_file;
 
-/// Applies an edit to text in the same way as EditFile, for `fuzz/`.
+/// Applies an edit to text as `EditFile` would, for `fuzz/`.
 #[cfg(feature = "fuzzing")]
 pub fn edit_text(text: &str, old: &str, new: &str, all: bool) -> Result<String, String> {
     use super::document::replacement::{Occurrences, replace_ranges, with_lf};

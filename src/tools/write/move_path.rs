@@ -1,4 +1,4 @@
-//! Move: moves or renames a file, symlink or directory.
+//! The `Move` tool, which moves or renames a file, a symlink or a directory.
 
 use super::git_guard::{guard, with_guard};
 use super::tree_change::{check_exists, check_free, failure_reason, inspect, target_for_refused, text_for_servers};
@@ -32,7 +32,7 @@ pub(in crate::tools) struct Work {
     source: Target,
     destination: Target,
     planned: Survey,
-    /// Text of the file, if a language server covers it.
+    /// Text of the file, if a language server handles it.
     text: Option<String>,
     done: String,
 }
@@ -138,8 +138,8 @@ impl Tool for Move {
     }
 }
 
-/// Returns the actions: a write at both ends, a delete at the source, and a read if an unreadable source would become
-/// readable.
+/// Returns the actions: a write at either end, a delete at the source and, if an unreadable source would become
+/// readable, a read.
 pub(in crate::tools) fn actions(source: &Target, destination: &Target, may_read: &dyn Fn(&Path) -> bool) -> Vec<Action> {
     let mut actions = vec![
         Action::Write { target: destination.clone() },

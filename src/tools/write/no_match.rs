@@ -1,15 +1,16 @@
-//! Explanation of edits that do not match: the likely position, and a hint.
+//! Explains why an edit does not match, with the position that was probably meant and a hint.
 
 use crate::tools::document::replacement::{line_number, with_lf};
 use std::ops::Range;
 
-/// Maximum number of listed matches, and of shown matches, of an ambiguous text.
+/// Maximum numbers of matches to list, and of matches to show, if a text is ambiguous.
 const MAX_NAMED_PLACES: usize = 10;
 const MAX_SHOWN_PLACES: usize = 5;
-/// Maximum number of characters shown of a line.
+/// Maximum number of characters of a line to show.
 const LINE_CHARACTERS: usize = 160;
 
-/// Formats the matches, for example `3 times, at lines 1, 3, 4`, and shows the first ones without `hidden` text.
+/// Formats the matches, for example as `3 times, at lines 1, 3, 4`, and shows the first few of them without any
+/// `hidden` text.
 pub(super) fn describe_places(text: &str, places: &[Range<usize>], hidden: &[Range<usize>]) -> (String, String) {
     let numbers: Vec<usize> = places.iter().take(MAX_NAMED_PLACES).map(|place| line_number(text, place.start)).collect();
     let named = numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
@@ -23,7 +24,7 @@ pub(super) fn describe_places(text: &str, places: &[Range<usize>], hidden: &[Ran
     (format!("{} times, at lines {named}{rest}", places.len()), shown.join("\n"))
 }
 
-/// Returns the line of a match, with the lines before and after it.
+/// Returns the line of a match together with the lines immediately before and after it.
 pub(super) fn lines_around(text: &str, place: &Range<usize>, hidden: &[Range<usize>]) -> String {
     let start = text[..place.start].rfind('\n').map_or(0, |at| at + 1);
     let from = text[..start.saturating_sub(1)].rfind('\n').map_or(0, |at| at + 1);
@@ -32,7 +33,7 @@ pub(super) fn lines_around(text: &str, place: &Range<usize>, hidden: &[Range<usi
     for line in text[from..].split_inclusive('\n').take(if from < start { 3 } else { 2 }) {
         let (begin, end) = (at, at + line.len());
         at = end;
-        // For a long line, the text around the place.
+        // For a long line, show the text around the match.
         let near = if (begin..end).contains(&place.start) { place.start - begin } else { 0 };
         let secret = hidden.iter().any(|range| range.start < end && begin < range.end);
         lines.push(if secret {
@@ -44,7 +45,7 @@ pub(super) fn lines_around(text: &str, place: &Range<usize>, hidden: &[Range<usi
     lines.join("\n")
 }
 
-/// Returns the part of a line around a position.
+/// Shortens a line to the part around a position.
 fn shortened(line: &str, near: usize) -> String {
     let letters = line.chars().count();
     if letters <= LINE_CHARACTERS {
@@ -59,7 +60,7 @@ fn shortened(line: &str, near: usize) -> String {
 
 /// Describes the most similar passage.
 pub(super) fn closest(text: &str, old: &str) -> String {
-    /// Maximum number of shown lines.
+    /// Maximum number of lines to show.
     const MAX_SHOWN: usize = 8;
     if text.is_empty() {
         return "The file is empty; fill it with an empty `oldText`".to_owned();
@@ -80,9 +81,9 @@ pub(super) fn closest(text: &str, old: &str) -> String {
     format!("Closest, from line {} ({why}):\n{}", index + 1, there.join("\n"))
 }
 
-/// Returns the most similar line, counted from 0, if any line is similar.
+/// Returns the index of the most similar line, or `None` if no line is similar.
 fn most_similar_line(text: &str, wanted: &str) -> Option<usize> {
-    /// Maximum number of compared lines, maximum number of characters per line, and minimum similarity.
+    /// Maximum number of lines to compare, maximum number of characters to compare in each, and minimum similarity.
     const COMPARED_LINES: usize = 5_000;
     const COMPARED_CHARACTERS: usize = 120;
     const ALIKE: f64 = 0.6;

@@ -1,5 +1,5 @@
-//! Arguments of the editor commands that some models are trained on. Edits are supported; for other commands, the error
-//! names the right tool.
+//! Arguments of the editor commands on which some models are trained. Edits are supported. For any other command, the
+//! error says which tool to use.
 
 use crate::protocol::ToolError;
 use crate::tools::alias::Alias;

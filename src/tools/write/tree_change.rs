@@ -1,4 +1,4 @@
-//! Common parts of deleting, moving and copying: examines the tree, and describes it and its errors.
+//! What deleting, moving and copying have in common: examining the tree, and describing it and any errors.
 
 use crate::protocol::{ErrorCode, Place, Target, ToolError, format_count};
 use crate::sys::file::tree::{self, Form, Survey, TreeError};
@@ -12,23 +12,25 @@ use std::path::{Path, PathBuf};
 
 /// Maximum size in bytes of a file whose text is sent to the language servers.
 const TEXT_BYTES: u64 = 1 << 20;
-/// Maximum number of entries listed for the user.
+/// Maximum number of entries to list for the user.
 const MAX_NAMED: usize = 12;
-/// Maximum number of individually judged paths that run code as soon as their folder is opened.
+/// Maximum number of paths that run code as soon as their folder is opened and are checked against the policy
+/// individually.
 const MAX_OPENED: usize = 20;
 
-/// Examined path that is to be deleted, moved or copied.
+/// A path that is to be deleted, moved or copied and has been examined.
 pub(in crate::tools) struct InspectedPath {
     pub survey: Survey,
     /// First path below this one that the policy does not allow the agent to change.
     pub refused: Option<PathBuf>,
-    /// Created or removed paths that run code as soon as their folder is opened.
+    /// Paths that are created or removed and run code as soon as their folder is opened.
     pub opened: Vec<PathBuf>,
-    /// First few entries below the path, shown to the user.
+    /// First few entries below the path, to be shown to the user.
     named: Vec<String>,
 }
 
-/// Examines all entries below `target`, and checks each path with `may`. `ends`: its locations before and after.
+/// Examines every entry below `target` and checks each path with `may`. `ends` contains the locations of the tree
+/// before and after the change.
 pub(in crate::tools) fn inspect(
     target: &Target,
     ends: &[&Path],
@@ -60,7 +62,8 @@ fn mark(form: Form) -> &'static str {
 }
 
 impl InspectedPath {
-    /// Formats the size, for example `12 files and 3 directories, 4096 bytes`; the kind for a single file or symlink.
+    /// Formats the size, for example as `12 files and 3 directories, 4096 bytes`. A single file or symlink is described
+    /// by itself.
     pub(in crate::tools) fn size(&self) -> String {
         let Survey { files, directories, links, bytes, .. } = self.survey;
         match self.survey.form {
@@ -80,7 +83,7 @@ impl InspectedPath {
         }
     }
 
-    /// Returns notes about the first entries.
+    /// Returns notes that list the first few entries.
     pub(in crate::tools) fn notes(&self) -> Vec<String> {
         if self.named.is_empty() {
             return Vec::new();
@@ -91,13 +94,13 @@ impl InspectedPath {
     }
 }
 
-/// Creates a target for a refused path, so that the policy can report it.
+/// Creates a target for a path that was refused, so that the policy can report it.
 pub(in crate::tools) fn target_for_refused(path: &Path, settings: &ToolSettings) -> Target {
     Target { given: display_path_one_line(path, settings), real: path.to_owned(), place: Place::File { bytes: 0 } }
 }
 
-/// Returns the text of a file that is deleted, moved or copied, if a language server covers one of these paths; `None`
-/// unless it is a small text file.
+/// Returns the text of a file that is deleted, moved or copied, if a language server handles one of these paths.
+/// Returns `None` unless it is a small text file.
 pub(in crate::tools) fn text_for_servers(
     target: &Target,
     survey: &Survey,
@@ -119,7 +122,7 @@ pub(in crate::tools) fn check_exists(target: &Target, settings: &ToolSettings) -
     }
 }
 
-/// Checks that the destination is free and not inside the source.
+/// Checks that nothing exists at the destination and that it is not inside the source.
 pub(in crate::tools) fn check_free(source: &Target, destination: &Target) -> Result<(), ToolError> {
     let (from, to) = (&source.given, &destination.given);
     match destination.place {
@@ -139,7 +142,7 @@ pub(in crate::tools) fn check_free(source: &Target, destination: &Target) -> Res
     Ok(())
 }
 
-/// Explains why the operation failed, with a hint.
+/// Explains why the operation failed, with a hint on what to do.
 pub(in crate::tools) fn failure_reason(target: &Target, error: TreeError) -> ToolFailure {
     let given = &target.given;
     let (code, message) = match error {

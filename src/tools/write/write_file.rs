@@ -1,4 +1,4 @@
-//! WriteFile: writes the whole content of a new or existing file.
+//! The `WriteFile` tool, which writes the whole content of a new or existing file.
 
 use super::append_file;
 use super::file_change::{Change, CurrentFile, HAS_NUL, commit, noting_nul};
@@ -146,7 +146,7 @@ impl Tool for WriteFile {
     }
 }
 
-/// Drafts the replacement of a file too large to load and compare.
+/// Drafts replacing a file that is too large to be loaded and compared.
 fn draft_large(
     arguments: Arguments,
     large: &Large,

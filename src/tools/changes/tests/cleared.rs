@@ -1,10 +1,11 @@
-//! Ignored files are saved before a command removes them, up to the limit; the rest is listed.
+//! Tests of the backup made of ignored files before a command removes them. Files up to the limit are saved, and the
+//! rest are listed.
 
 use super::*;
 use crate::ports::{FileRewind, RewindStart};
 use std::process::Command as Program;
 
-/// Creates a workspace with a source file, an ignored file of the user, and build output.
+/// Creates a workspace that contains a source file, one of the user's ignored files, and build output.
 fn ignoring() -> Session {
     Session::new(&[(".gitignore", "target\n*.env\n"), ("a.rs", "fn a() {}\n"), ("own.env", "KEY=1\n"), ("target/built", "x\n")])
 }

@@ -1,4 +1,4 @@
-//! Rewind to the state before any step, and redo.
+//! Tests of rewinding to the state before any step, and of undoing a rewind.
 
 use super::*;
 use crate::ports::{Attribution, FileRewind, FileRewindPlan, FileRewindResult, RewindStart};
@@ -23,7 +23,7 @@ impl Session {
         self.runtime.block_on(self.router.rewind(FileRewind { number, since, step, overwrite })).unwrap()
     }
 
-    /// Makes a command's changes without running the command.
+    /// Makes changes as if a command had made them, without running a command.
     fn command(&self, act: impl FnOnce()) {
         let settings = Arc::new(self.bench.settings.clone());
         self.runtime.block_on(async {
@@ -34,7 +34,7 @@ impl Session {
     }
 }
 
-/// Lists all entries of the workspace with kind, content and permissions.
+/// Lists every entry in the workspace with its kind, content and permissions.
 fn everything(session: &Session) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![session.bench.root.clone()];
@@ -219,7 +219,7 @@ enum Deed {
     Remove,
     Mode,
     Link,
-    /// A symlink to another path, replacing the existing entry.
+    /// A symlink to another path, which replaces the existing entry.
     LinkToPlace,
     MakeDirectory,
     RemoveTree,
@@ -307,7 +307,7 @@ fn start() -> Session {
     session
 }
 
-/// Performs each act in its own step. Returns the trees before each step and the final one.
+/// Performs each act in a step of its own. Returns the tree before each step, followed by the final tree.
 fn played(mut session: Session, acts: &[Act]) -> (Session, Vec<BTreeMap<String, String>>) {
     let mut trees = Vec::new();
     for (step, one) in acts.iter().enumerate() {
@@ -322,7 +322,7 @@ fn played(mut session: Session, acts: &[Act]) -> (Session, Vec<BTreeMap<String, 
     (session, trees)
 }
 
-/// Rewinds to the state before each step, and undoes the rewind. The acts contain no manual edits.
+/// Rewinds to the state before each step and then undoes the rewind. None of the acts may be a manual edit.
 #[track_caller]
 fn goes_back_and_forth(acts: &[Act]) {
     let last = acts.len();

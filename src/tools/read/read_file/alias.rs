@@ -1,4 +1,4 @@
-//! Aliases of ReadFile with different arguments.
+//! Aliases of `ReadFile` that take different arguments.
 
 use super::{ReadFileArguments, ReadVariant};
 use crate::tools::document::charset::ReadAs;

@@ -1,4 +1,4 @@
-//! Result of reading: the text, and how to continue if it is incomplete.
+//! Builds the result of reading a file: the text and, if it is incomplete, how to continue.
 
 use super::lines::{LineSelection, RemainingText};
 use super::{PlannedRead, ReadRequest};

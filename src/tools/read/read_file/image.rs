@@ -1,4 +1,4 @@
-//! Images: stored unchanged, and shown to models that accept them.
+//! Images, which are stored unchanged and shown to models that accept them.
 
 use crate::ports::Artifacts;
 use crate::protocol::Image;
@@ -6,12 +6,12 @@ use crate::tools::call_result::ToolOutput;
 use crate::tools::output::keep_image;
 use std::fmt::Write as _;
 
-/// Size limit in bytes: providers accept 5 MB as base64.
+/// Maximum image size in bytes. Providers accept 5 MB in base64 encoding.
 const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
-/// Maximum number of pixels of the longer side.
+/// Maximum number of pixels along the longer side.
 const MAX_PIXELS: usize = 8_000;
 
-/// Describes and stores an image; `None` if its dimensions cannot be read.
+/// Describes and stores an image. Returns `None` if its dimensions cannot be read.
 pub(in crate::tools) fn describe(
     media_type: &'static str,
     bytes: &[u8],

@@ -1,4 +1,4 @@
-//! Reading of a line range in one pass from the start of a file. Only the returned text is held in memory.
+//! Reads a range of lines in a single pass from the start of a file, keeping only the returned text in memory.
 
 use super::skip::{SkipPosition, skip_to};
 use crate::policy::redact::Redactor;
@@ -7,26 +7,26 @@ use crate::tools::document::charset::{CHUNK_BYTES, DecodingReader, decode};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use std::io::{self, Cursor, Read};
 
-/// Number of bytes examined around a cut in a line, so that no part of a secret is shown.
+/// Number of bytes to examine around a cut within a line, so that no part of a secret is shown.
 const AROUND_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Range {
-    /// First line, counted from 1.
+    /// First line (1-based).
     pub first: u64,
     pub count: u64,
-    /// First column of the first line, in characters from 1.
+    /// First column of the first line, in characters (1-based).
     pub column: u64,
 }
 
 pub(super) const ALL: Range = Range { first: 1, count: u64::MAX, column: 1 };
 
-/// Lines that were read, and the reason for omitted ones.
+/// The lines that were read, and the reason why others were omitted.
 pub(super) struct LineSelection {
     pub text: String,
-    /// Number of lines read from the start of the file.
+    /// Number of lines that have been read, counting from the start of the file.
     pub seen: u64,
-    /// Number of additional lines that the first shown line represents.
+    /// Number of additional lines that redaction has merged into the first line shown.
     pub folded: u64,
     pub rest: RemainingText,
     /// Whether the first line is inside a private key.
@@ -34,7 +34,8 @@ pub(super) struct LineSelection {
 }
 
 impl LineSelection {
-    /// Replaces the text with `shown`, whose redacted start is on one line.
+    /// Replaces the text with its redacted form, `shown`, and counts the lines that redaction merged into the first
+    /// one.
     pub(super) fn hide(&mut self, shown: String) {
         self.folded += breaks(&self.text).saturating_sub(breaks(&shown));
         self.text = shown;
@@ -48,21 +49,21 @@ fn breaks(text: &str) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RemainingText {
     Nothing,
-    /// Lines follow after the requested ones.
+    /// There are more lines after the requested ones.
     Lines,
-    /// The size limit was reached before the end of the range.
+    /// The size limit was reached before the end of the requested range.
     Bound,
-    /// The size limit was reached within the first line; the next column is given.
+    /// The size limit was reached within the first line. Contains the column at which to continue.
     LongLine {
         column: u64,
     },
-    /// The first line ends before the requested column.
+    /// The first line ends before the requested column. Contains the number of columns that it has.
     ShortLine {
         columns: u64,
     },
 }
 
-/// Reads the range, and no further than necessary.
+/// Reads the range, and no more of the input than necessary.
 pub(super) fn read_range(
     from: impl Read,
     encoding: &'static Encoding,
@@ -107,13 +108,13 @@ fn read_range_from(
 struct LineReader {
     range: Range,
     max_bytes: usize,
-    /// Number of the current line, from 1.
+    /// Number of the current line (1-based).
     line: u64,
-    /// Whether no part of that line has been read yet.
+    /// Whether nothing of the current line has been read yet.
     at_start: bool,
-    /// Number of skipped characters of the first line.
+    /// Number of characters of the first line that have been skipped.
     passed: u64,
-    /// The end of the skipped part.
+    /// The end of the skipped text.
     before: String,
     text: String,
 }
@@ -125,7 +126,8 @@ impl Default for LineReader {
 }
 
 impl LineReader {
-    /// Takes the text of the range, slightly beyond the size limit. Returns the reason to stop, if there is one.
+    /// Adds those parts of `piece` that are in the range, up to slightly more than the size limit. Returns the reason
+    /// to stop reading, if there is one.
     fn take(&mut self, piece: &str) -> Option<RemainingText> {
         for part in piece.split_inclusive('\n') {
             if self.line - self.range.first.min(self.line) >= self.range.count {
@@ -134,7 +136,7 @@ impl LineReader {
             let wanted = self.pass(part);
             self.text.push_str(wanted);
             if self.text.ends_with("\r\n") {
-                // Edits match LF to any line ending.
+                // Use LF, because edits match LF to any line ending.
                 self.text.truncate(self.text.len() - 2);
                 self.text.push('\n');
             }
@@ -150,7 +152,7 @@ impl LineReader {
         None
     }
 
-    /// Skips the part of the first line before the requested column.
+    /// Skips the part of the first line that precedes the requested column.
     fn pass<'a>(&mut self, part: &'a str) -> &'a str {
         let left = self.range.column - 1 - self.passed;
         if left == 0 || self.line > self.range.first {
@@ -189,7 +191,7 @@ impl LineReader {
         LineSelection { text: self.text, seen, folded, rest, in_key: false }
     }
 
-    /// Cuts after the last complete line, or within a line that exceeds the limit on its own.
+    /// Cuts the text after the last complete line, or within a line if that line alone exceeds the limit.
     fn cut(&mut self, redactor: &Redactor) -> RemainingText {
         if let Some(end) = self.text.as_bytes()[..self.max_bytes].iter().rposition(|byte| *byte == b'\n') {
             self.text.truncate(end + 1);

@@ -1,11 +1,11 @@
-//! Notebooks as text: the cells in order, with their outputs.
+//! Converts notebooks to text: the cells in order, with their outputs.
 
 use crate::protocol::{cut_position_after, cut_position_before};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
-/// Maximum number of bytes returned of one output, from its start and end.
+/// Maximum number of bytes to return from the start and end of an output.
 const OUTPUT_BYTES: usize = 8 * 1024;
 
 #[derive(Deserialize)]
@@ -13,7 +13,7 @@ struct Notebook {
     #[serde(default)]
     metadata: Value,
     cells: Option<Vec<Cell>>,
-    /// Location of the cells before version 4.
+    /// Where cells are found in notebooks older than version 4.
     #[serde(default)]
     worksheets: Vec<Worksheet>,
 }
@@ -37,7 +37,7 @@ struct Cell {
 #[derive(Deserialize)]
 struct Output {
     output_type: String,
-    /// Name of a stream output.
+    /// Name of the stream to which the output was written.
     #[serde(default)]
     name: Option<String>,
     #[serde(default)]
@@ -50,7 +50,7 @@ struct Output {
     evalue: String,
 }
 
-/// Text as one string or as a list of lines.
+/// Text, given either as one string or as a list of lines.
 #[derive(Deserialize, Default)]
 #[serde(untagged)]
 enum Lines {
@@ -70,7 +70,7 @@ impl Lines {
     }
 }
 
-/// Converts the JSON of a notebook to text.
+/// Converts a notebook's JSON to text.
 ///
 /// # Errors
 ///
@@ -129,7 +129,7 @@ fn write_output(text: &mut String, output: &Output) {
     }
 }
 
-/// Appends a piece with a final line break.
+/// Appends text and, if it does not end with a line break, adds one.
 fn add(text: &mut String, piece: &str) {
     text.push_str(piece);
     if !piece.is_empty() && !piece.ends_with('\n') {

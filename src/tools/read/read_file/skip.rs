@@ -1,4 +1,5 @@
-//! Skipping of the lines before a range, as raw bytes. The only state is whether the next line is inside a private key.
+//! Skips the lines that precede a range, as raw bytes. The only state needed is whether the next line is inside a
+//! private key.
 
 use crate::policy::redact::opens_or_closes;
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
@@ -6,30 +7,31 @@ use memchr::memmem::Finder;
 use memchr::{memchr, memchr_iter};
 use std::io::{self, Read};
 
-/// Chunk size in bytes. Small in tests, so that they cover many chunk boundaries.
+/// Chunk size in bytes. It is small in tests, so that they exercise many chunk boundaries.
 const CHUNK_BYTES: usize = if cfg!(test) { 16 * 1024 } else { 512 * 1024 };
-/// Number of bytes examined after dashes that may start a key.
+/// Number of bytes to examine after dashes that may start a key.
 const AHEAD_BYTES: usize = 4 * 1024;
 const DASHES: &str = "-----";
 
-/// Position at which reading continues.
+/// Where reading continues.
 pub(super) struct SkipPosition {
-    /// Number of the line that starts there, from 1; if there is none, one more than the number of lines.
+    /// Number (1-based) of the line that starts here, or the number of lines plus one if no line does.
     pub line: u64,
-    /// Bytes of that line and following ones that were already read.
+    /// Bytes, starting with that line, that have already been read.
     pub rest: Vec<u8>,
     /// Whether the line is inside a private key.
     pub in_key: bool,
 }
 
-/// Representation of line feeds and dashes in an encoding.
+/// How an encoding represents line feeds and dashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Units {
     Bytes,
     Utf16 { big_endian: bool },
 }
 
-/// Skips to the line `first`. The encoding must be UTF-16 or ASCII-compatible, so that line feeds can be recognized.
+/// Skips to the line `first`. The encoding must be UTF-16 or compatible with ASCII, so that line feeds can be
+/// recognized.
 pub(super) fn skip_to(from: &mut impl Read, encoding: &'static Encoding, first: u64) -> io::Result<SkipPosition> {
     let units = Units::for_encoding(encoding);
     let mut keys = Keys::new(units, encoding);
@@ -59,7 +61,7 @@ pub(super) fn skip_to(from: &mut impl Read, encoding: &'static Encoding, first: 
     }
 }
 
-/// Fills the buffer, and returns whether the input has ended.
+/// Fills the buffer. Returns whether the input has ended.
 fn fill(from: &mut impl Read, buffer: &mut [u8], filled: &mut usize) -> io::Result<bool> {
     while *filled < buffer.len() {
         match from.read(&mut buffer[*filled..]) {
@@ -96,8 +98,7 @@ impl Units {
         }
     }
 
-    /// Returns whether the byte `
-    /// ` at `at` is a line feed, and not half of another character.
+    /// Returns whether the `0x0A` byte at `at` is a line feed rather than half of another character.
     fn is_feed(self, region: &[u8], at: usize) -> bool {
         match self {
             Self::Bytes => true,
@@ -112,7 +113,7 @@ impl Units {
         count as u64
     }
 
-    /// Returns the position after this many line feeds.
+    /// Returns the position that follows this many line feeds.
     fn position_after(self, region: &[u8], feeds: u64) -> usize {
         let Some(before) = feeds.checked_sub(1) else { return 0 };
         let mut ends = memchr_iter(b'\n', region).filter(|at| self.is_feed(region, *at));
@@ -129,7 +130,7 @@ impl Units {
     }
 }
 
-/// Private-key markers in the lines so far, as `opens_or_closes` reports them for each line.
+/// Scans for the markers of private keys. Its effect is that of applying `opens_or_closes` to every line.
 struct Keys {
     in_key: bool,
     units: Units,
@@ -141,12 +142,12 @@ struct Keys {
     line: Line,
 }
 
-/// Key state of the current line.
+/// What the current line means for the key state.
 #[derive(Clone, Copy)]
 enum Line {
     Nothing,
     Ends,
-    /// Result for the first marker on the line.
+    /// A key may begin on the line. Contains the result for the first marker on it.
     Begins(Option<bool>),
 }
 
@@ -164,7 +165,7 @@ impl Keys {
         }
     }
 
-    /// Examines the markers that start before `until`, continuing from the previous call.
+    /// Examines the markers that start before `until`, continuing where the previous call stopped.
     fn scan(&mut self, buffer: &[u8], until: usize) {
         let width = self.units.width();
         let found_in = &buffer[..buffer.len().min(until + self.dash.len() * DASHES.len() - 1)];
@@ -200,7 +201,7 @@ impl Keys {
         }
     }
 
-    /// Returns the effect of the rest of the line that starts with these dashes.
+    /// Returns the effect of the text that starts with these dashes and continues to the end of the line.
     fn marker_effect(&self, buffer: &[u8], at: usize) -> Option<bool> {
         let seen = &buffer[at..buffer.len().min(at + AHEAD_BYTES)];
         let (text, _) = self.encoding.decode_without_bom_handling(seen);

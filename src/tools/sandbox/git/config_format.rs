@@ -1,4 +1,4 @@
-//! Parser of git configuration files, with git's rules for sections, variables, values and includes, within limits.
+//! Parses git configuration files within limits, following git's rules for sections, variables, values and includes.
 
 use crate::sys::file::{ReadError, read};
 use std::collections::BTreeSet;
@@ -7,52 +7,52 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Size limit of a file in bytes. Configuration is written by hand.
+/// Maximum file size in bytes. Configuration files are written by hand and therefore small.
 const MAX_BYTES: u64 = 1 << 20;
-/// Maximum number of files read together.
+/// Maximum number of files that may be read together.
 const MAX_FILES: usize = 64;
-/// Maximum depth of includes, the same as in git.
+/// Maximum depth of includes, which is the same as in git.
 const MAX_DEPTH: usize = 10;
 
-/// A variable set in a file.
+/// A variable that a file sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Variable {
-    /// In lower case.
+    /// Name of the section, in lower case.
     pub section: String,
-    /// Quoted name after the section, if there is one.
+    /// Quoted name that follows the section, if there is one.
     pub subsection: Option<Vec<u8>>,
-    /// In lower case.
+    /// Name of the variable, in lower case.
     pub name: String,
-    /// `None` without `=`, which means true.
+    /// The value, or `None` if there is no `=`, which means true.
     pub value: Option<Vec<u8>>,
 }
 
-/// Variables of a file, up to the line at which git would fail.
+/// The variables in a file, up to the line at which git would fail.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ParsedConfig {
     pub variables: Vec<Variable>,
-    /// Whether the text is invalid from some line on.
+    /// Whether the text becomes invalid at some line.
     pub is_broken: bool,
 }
 
-/// Variables of several files in git's order.
+/// The variables in several files, in the order in which git reads them.
 #[derive(Debug, Default)]
 pub(super) struct GitVariables {
-    /// Each variable with the file that sets it.
+    /// Each variable, along with the file that sets it.
     pub variables: Vec<(PathBuf, Variable)>,
-    /// Reasons why the variables may be incomplete.
+    /// Reasons why variables may be missing.
     pub gaps: Vec<String>,
     read: usize,
-    /// Paths that were already read. A file may have several paths, and its includes depend on the directory of the
-    /// path.
+    /// Paths that have already been read. The same file may have several paths, and its includes depend on the
+    /// directory in the path.
     known: BTreeSet<PathBuf>,
 }
 
-/// Decides whether an `includeIf` with this condition in this file applies.
+/// Function that returns whether an `includeIf` with this condition, in this file, applies.
 pub(super) type Follows<'a> = &'a dyn Fn(&[u8], &Path) -> bool;
 
 impl GitVariables {
-    /// Reads a file and its includes. A missing file sets no variables.
+    /// Reads a file along with the files that it includes. A file that does not exist sets no variables.
     pub(super) fn add(&mut self, file: &Path, home: Option<&Path>, follows: Follows<'_>) {
         self.add_at(file, home, follows, 0);
     }
@@ -64,7 +64,8 @@ impl GitVariables {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return,
             Err(error) => return self.gaps.push(format!("cannot read `{shown}`: {error}")),
         };
-        // Git ignores a directory here. One exists briefly while a sandboxed command of another aye process starts.
+        // Git ignores a directory at this path. A directory exists there briefly while a sandboxed command of another
+        // aye process starts.
         if real.is_dir() || !self.known.insert(file.to_owned()) {
             return;
         }
@@ -98,7 +99,7 @@ impl GitVariables {
     }
 }
 
-/// Returns the file named by an `include.path` in `file`.
+/// Returns the file to which an `include.path` in `file` refers, or `None` if the path cannot be expanded.
 fn include_path(path: &[u8], file: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let text = Path::new(OsStr::from_bytes(path));
     if let Ok(below) = text.strip_prefix("~") {
@@ -110,7 +111,7 @@ fn include_path(path: &[u8], file: &Path, home: Option<&Path>) -> Option<PathBuf
     Some(file.parent().unwrap_or(Path::new("/")).join(text))
 }
 
-/// Parses text in the same way as git.
+/// Parses text in the same way as git does.
 pub(super) fn parse(text: &[u8]) -> ParsedConfig {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut reader = Reader { text, at: 0 };
@@ -144,7 +145,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns the next byte; CR LF is treated as a line break.
+    /// Returns the next byte. A CR that precedes an LF is skipped.
     fn next(&mut self) -> Option<u8> {
         let byte = *self.text.get(self.at)?;
         self.at += 1;
@@ -159,7 +160,7 @@ impl Reader<'_> {
         while self.next().is_some_and(|byte| byte != b'\n') {}
     }
 
-    /// Parses a section header after `[`: `core]`, `filter "x"]`, `filter.x]`.
+    /// Parses a section header from the byte that follows `[`: `core]`, `filter "x"]` or `filter.x]`.
     fn header(&mut self) -> Option<(String, Option<Vec<u8>>)> {
         let mut name = String::new();
         loop {
@@ -177,7 +178,7 @@ impl Reader<'_> {
                 byte if byte != b'\n' && is_space(byte) => {
                     let subsection = self.subsection()?;
                     return Some(match name.split_once('.') {
-                        // Git joins both into one name.
+                        // Git joins both subsections into one name.
                         Some((section, first)) => {
                             (section.to_owned(), Some([first.as_bytes(), b".", subsection.as_slice()].concat()))
                         }
@@ -213,7 +214,7 @@ impl Reader<'_> {
         (self.next()? == b']').then_some(subsection)
     }
 
-    /// Parses a name that starts with `first`, and its value.
+    /// Parses a variable name that starts with `first`, along with its value.
     fn variable(&mut self, first: u8) -> Option<(String, Option<Vec<u8>>)> {
         let mut name = String::from(char::from(first.to_ascii_lowercase()));
         let mut byte = self.next();
@@ -271,7 +272,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns whether git treats the byte as a space.
+/// Returns whether git considers the byte a space.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }

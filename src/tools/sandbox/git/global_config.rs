@@ -1,5 +1,5 @@
-//! Reduced global git configuration for sandboxed commands: it has the user, line endings and ignore rules, but no key
-//! that starts a program.
+//! Reduced global git configuration for sandboxed commands. It contains the user's identity, line ending settings and
+//! ignore rules, but no key that makes git start a program.
 
 use super::config_format::{GitVariables, Variable};
 use crate::sys::file::{ReadError, read};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// Variables that are copied.
+/// Variables that are copied to the reduced configuration.
 const KEPT: &[(&str, &str)] = &[
     ("user", "name"),
     ("user", "email"),
@@ -30,14 +30,14 @@ const SYSTEM: &str = "/etc/gitconfig";
 const CONFIG: &str = "config";
 const IGNORE: &str = "ignore";
 const MAX_IGNORE_BYTES: u64 = 1 << 20;
-/// Time after which an unused configuration is removed.
+/// Time after which a configuration that has not been used is removed.
 const UNUSED: Duration = Duration::from_secs(7 * 86_400);
 
 /// Locations of the user's configuration and of the reduced one.
 #[derive(Debug, Clone)]
 pub(crate) struct GitConfigPaths {
     pub home: PathBuf,
-    /// The user's `GIT_CONFIG_GLOBAL` and `XDG_CONFIG_HOME`.
+    /// Values of the user's `GIT_CONFIG_GLOBAL` and `XDG_CONFIG_HOME`.
     pub named: Option<PathBuf>,
     pub xdg: Option<PathBuf>,
     pub workspace: PathBuf,
@@ -45,14 +45,14 @@ pub(crate) struct GitConfigPaths {
     pub directory: PathBuf,
 }
 
-/// The reduced configuration, created for the first command.
+/// The reduced configuration, which is created when the first command runs.
 #[derive(Debug, Clone)]
 pub(crate) struct GlobalConfig {
     sources: Arc<GitConfigPaths>,
     made: Arc<Mutex<Option<ConfigFiles>>>,
 }
 
-/// The content of both files, and their directory.
+/// Content of the configuration file and of the ignore file, and the directory that contains them.
 #[derive(Debug, Clone)]
 struct ConfigFiles {
     directory: PathBuf,
@@ -65,7 +65,7 @@ impl GlobalConfig {
         Self { sources: Arc::new(sources), made: Arc::default() }
     }
 
-    /// Returns the directory to make visible to commands; `None` if it cannot be created. Performs blocking I/O.
+    /// Returns the directory to make visible to commands, or `None` if it cannot be created. Performs blocking I/O.
     pub(in crate::tools) fn directory(&self) -> Option<PathBuf> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let made = made.get_or_insert_with(|| ConfigFiles::locate(&self.sources));
@@ -78,7 +78,7 @@ impl GlobalConfig {
         }
     }
 
-    /// Sets the environment so that git uses the configuration.
+    /// Changes the environment so that git uses the reduced configuration.
     pub(in crate::tools) fn apply(directory: Option<&Path>, environment: &mut Vec<(OsString, OsString)>) {
         let file = directory.map_or_else(|| OsString::from("/dev/null"), |directory| directory.join(CONFIG).into_os_string());
         environment.retain(|(name, _)| name != "GIT_CONFIG_GLOBAL" && name != "GIT_CONFIG_SYSTEM");
@@ -122,7 +122,7 @@ impl ConfigFiles {
         Self { directory, config, ignore }
     }
 
-    /// Updates the time of last use.
+    /// Updates the time at which the configuration was last used.
     fn note_use(&self) {
         let Ok(file) = OpenOptions::new().append(true).open(self.directory.join(CONFIG)) else { return };
         let is_old =
@@ -132,7 +132,7 @@ impl ConfigFiles {
         }
     }
 
-    /// Writes the missing files.
+    /// Writes those files that are missing or have other content.
     fn keep(&self) -> io::Result<()> {
         let files = [(CONFIG, &self.config), (IGNORE, &self.ignore)];
         let is_there = |(name, text): &(&str, &Vec<u8>)| {
@@ -189,7 +189,7 @@ fn write_variable(config: &mut Vec<u8>, variable: &Variable) {
     config.push(b'\n');
 }
 
-/// Quotes a value for a configuration file.
+/// Quotes a value for use in a configuration file.
 fn quoted(value: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'"'];
     for byte in value {
@@ -203,7 +203,7 @@ fn quoted(value: &[u8]) -> Vec<u8> {
     quoted
 }
 
-/// Returns whether an `includeIf` applies. Only conditions on the location of the repository are supported.
+/// Returns whether an `includeIf` applies. Only conditions on the repository's location are supported.
 fn matches(condition: &[u8], file: &Path, sources: &GitConfigPaths) -> bool {
     let Ok(condition) = std::str::from_utf8(condition) else { return false };
     let (pattern, any_case) = match (condition.strip_prefix("gitdir:"), condition.strip_prefix("gitdir/i:")) {

@@ -11,19 +11,20 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Maximum number of overridden variables.
+/// Maximum number of variables to override.
 const MAX_OVERRIDES: usize = 1_000;
-/// Size limit in bytes of all overrides. The system limits the size of the environment.
+/// Maximum size of all overrides in bytes, limited because the system limits the size of the environment.
 const MAX_BYTES: usize = 128 << 10;
 
-/// Characters with which a shell computes words.
+/// Characters that start a shell expansion.
 const COMPUTES: [char; 3] = ['$', '`', '{'];
-/// Wildcard characters, which match file names.
+/// Wildcard characters, which are matched against file names.
 const MATCHES: [char; 3] = ['*', '?', '['];
-/// Prefixes of the options that make git enter submodules, and the command that does.
+/// Prefixes of the options that make git enter submodules, and the command that does so.
 const ENTERING: [&str; 3] = ["--sub", "--rec", "submodule"];
 
-/// Variables for every hardened line. Without a terminal, git must not prompt or fetch anything.
+/// Variables that are set for every hardened line. Because there is no terminal, git must neither prompt nor fetch
+/// anything.
 const BOTH: &[(&str, &str)] = &[
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_ATTR_NOSYSTEM", "1"),
@@ -39,12 +40,12 @@ const READING: &[(&str, &str)] =
     &[("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none"), ("GIT_SSH_COMMAND", "false")];
 const WRITING: &[(&str, &str)] = &[("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh"), ("GIT_SSH_COMMAND", "ssh")];
 
-/// Strictness of the restrictions on git.
+/// How strictly git is restricted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum Strictness {
-    /// Not restricted.
+    /// Git is not restricted.
     Plain,
-    /// No program configured by a repository may run.
+    /// No program that a repository configures may run.
     NoPrograms(GitPurpose),
 }
 
@@ -55,7 +56,7 @@ pub(in crate::tools) enum GitPurpose {
 }
 
 impl Strictness {
-    /// Returns the strictness for a line, based on the reason why it may run and the trust in the project.
+    /// Returns how strictly to restrict a line, given the reason why it may run and the trust in the project.
     pub(in crate::tools) fn for_line(line: &str, unasked: Option<UnaskedConditions>, trust: RepositoryTrust) -> Self {
         if unasked.is_some_and(|unasked| unasked.as_reading) {
             return Self::NoPrograms(GitPurpose::Reads);
@@ -70,43 +71,45 @@ impl Strictness {
     }
 }
 
-/// Returns whether a line may start git: it contains the name, ignoring quotes and escapes, or it computes a word.
+/// Returns whether a line may start git, because it contains git's name, ignoring quotes and escapes, or a shell
+/// expansion.
 pub(in crate::tools) fn mentions_git(line: &str) -> bool {
     line.contains(COMPUTES) || strip_quotes(line).contains("git")
 }
 
-/// Returns whether git may enter a submodule for a line. Git accepts abbreviated options.
+/// Returns whether git may enter a submodule when it runs a line. Takes into account that git accepts abbreviated
+/// options.
 fn may_enter_submodules(line: &str) -> bool {
     let plain = strip_quotes(line);
     line.contains(COMPUTES) || line.contains(MATCHES) || ENTERING.iter().any(|word| plain.contains(word))
 }
 
-/// Returns a line in lower case without quotes and escapes, which can hide a word.
+/// Returns a line in lower case and without quotes and escapes, by which a word could be hidden.
 fn strip_quotes(line: &str) -> String {
     let plain = line.chars().filter(|letter| !matches!(letter, '\'' | '"' | '\\' | '\n'));
     plain.collect::<String>().to_ascii_lowercase()
 }
 
-/// Locations in which git may find repositories and configuration.
+/// Where git may find repositories and configuration.
 pub(in crate::tools) struct GitWorkspace<'a> {
     pub roots: &'a [PathBuf],
     pub home: Option<&'a Path>,
-    /// Scan that omits large build and package directories; `None` without a sandbox.
+    /// Scan of the workspace that omits large build and package directories, or `None` without a sandbox.
     pub scan: Option<&'a Arc<ProtectedScan>>,
-    /// Search of the whole workspace, if every repository must be found.
+    /// Search of the whole workspace, for use if every repository must be found.
     pub repositories: Option<&'a RepositoryScan>,
 }
 
-/// The environment for git, and its known gaps.
+/// Environment for git, and the gaps that it is known to leave.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct Hardening {
     variables: Vec<(OsString, OsString)>,
-    /// Reasons why git may still start a program of a repository.
+    /// Reasons why git may still start a program that a repository configures.
     pub gaps: Vec<String>,
 }
 
 impl Hardening {
-    /// Determines the environment for a line in `directory`. Performs blocking I/O.
+    /// Determines the environment for a line that runs in `directory`. Performs blocking I/O.
     pub(in crate::tools) fn find(line: &str, directory: &Path, purpose: GitPurpose, workspace: &GitWorkspace<'_>) -> Self {
         if !mentions_git(line) {
             let mut hardening = Self::default();
@@ -159,7 +162,7 @@ impl Hardening {
         }
     }
 
-    /// Replaces the git variables of an environment.
+    /// Replaces the git variables in an environment.
     pub(in crate::tools) fn apply(&self, environment: &mut Vec<(OsString, OsString)>) {
         if self.variables.is_empty() {
             return;
@@ -172,7 +175,8 @@ impl Hardening {
         environment.extend(self.variables.iter().cloned());
     }
 
-    /// Returns the reason why a line that must not start programs of the repository needs approval.
+    /// Returns the reason why a line needs approval although it must not start a program that the repository
+    /// configures, if there is one.
     pub(in crate::tools) fn doubt(&self) -> Option<String> {
         let gap = self.gaps.first()?;
         Some(format!("git may run programs that the repository configures, because {gap}"))

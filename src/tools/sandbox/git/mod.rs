@@ -1,4 +1,4 @@
-//! Git in commands: its configuration, and protection from programs that a repository configures.
+//! Git in commands: its configuration, and protection against programs that a repository configures.
 
 mod config_format;
 mod global_config;

@@ -1,28 +1,29 @@
-//! Git configuration variables that name programs, and their harmless replacements.
+//! Git configuration variables that specify programs, and harmless replacements for their values.
 
 use super::config_format::Variable;
 
-/// Purpose of a line.
+/// What a command line does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinePurpose {
-    /// Read-only: a file without its filter is shown unfiltered.
+    /// Only reads. A file for which a filter is configured is shown unfiltered.
     Reading,
-    /// May write: a file that needs its filter is an error, so that it is not stored unfiltered.
+    /// May write. If a file needs its filter, git fails, so the file is not stored unfiltered.
     Writing,
 }
 
-/// A variable that names a program.
+/// A variable that specifies a program.
 struct ProgramVariable {
     section: &'static str,
-    /// Whether there is a subsection between the section and the variable.
+    /// Whether the section has a subsection.
     named: bool,
-    /// `*` for every variable of the section.
+    /// Name of the variable, or `*` for every variable in the section.
     variable: &'static str,
-    /// The replacement value.
+    /// Value that replaces the configured one.
     value: &'static str,
 }
 
-/// Command that compares two files like `git diff`, but without its headers, because a driver cannot be unset.
+/// Command that compares two files as `git diff` does, but without its headers. Needed because a driver cannot be
+/// unset.
 const COMPARE: &str = r#"sh -c 'diff -u --label "a/$0" --label "b/$0" -- "$1" "$4"; :'"#;
 /// Git's default merge program.
 const MERGE: &str = "git merge-file %A %O %B";
@@ -79,7 +80,7 @@ const PROGRAMS: &[ProgramVariable] = &[
     plain_variable("pager", "*", "false"),
 ];
 
-/// Replacements that apply whether or not the program is configured.
+/// Replacements that apply whether or not a program is configured.
 const ALWAYS: &[(&str, &str)] = &[
     ("safe.bareRepository", "explicit"),
     ("core.fsmonitor", "false"),
@@ -109,15 +110,15 @@ const ALWAYS: &[(&str, &str)] = &[
     ("maintenance.auto", "false"),
 ];
 
-/// A variable and its replacement, as on a command line.
+/// A variable and its replacement value, as given on a command line.
 pub(super) type Override = (Vec<u8>, &'static str);
 
-/// Returns the replacements that always apply.
+/// Returns the replacements that apply to every line.
 pub(super) fn always() -> impl Iterator<Item = Override> {
     ALWAYS.iter().map(|(name, value)| (name.as_bytes().to_vec(), *value))
 }
 
-/// Returns the replacement of this variable; `None` if it does not name a program.
+/// Returns the replacement for this variable, or `None` if the variable does not specify a program.
 pub(super) fn replacement(variable: &Variable, of: LinePurpose) -> Option<Override> {
     let key = || {
         let mut key = variable.section.clone().into_bytes();

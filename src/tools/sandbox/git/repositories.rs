@@ -1,4 +1,4 @@
-//! Repositories whose configuration git may read for a line, and their configuration files.
+//! Finds the repositories whose configuration git may read for a line, and their configuration files.
 
 use super::config_format::GitVariables;
 use super::repository_scan::RepositoryScan;
@@ -13,23 +13,23 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Text at the start of a pointer file.
+/// Text with which a pointer file starts.
 const POINTER: &[u8] = b"gitdir: ";
-/// Size limit of a pointer file in bytes.
+/// Maximum size of a pointer file in bytes.
 const POINTER_BYTES: u64 = 4096;
 /// Maximum number of git directories whose configuration is read.
 const MAX_REPOSITORIES: usize = 256;
 
-/// Mode of a submodule in the index.
+/// Mode that a submodule has in the index.
 const OF_ANOTHER: &[u8] = &[0, 0, 0xe0, 0];
 const MAX_INDEX_BYTES: u64 = 256 << 20;
 const CHUNK: usize = 64 << 10;
 
-/// The user's trust in the project.
+/// Whether the user trusts the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum RepositoryTrust {
     Trusted,
-    /// The project contains no files that need trust, so the user was never asked.
+    /// The project contains no files that require trust, so the user has not been asked.
     #[default]
     NeverAsked,
     Untrusted,
@@ -43,22 +43,22 @@ pub(super) struct ReachableRepositories {
     pub gaps: Vec<String>,
 }
 
-/// Scope of the search for repositories.
+/// Where to search for repositories.
 pub(super) struct SearchScope<'a> {
     pub directory: &'a Path,
     pub roots: &'a [PathBuf],
-    /// Whether the line only reads, in the repository of its directory.
+    /// Whether the line only reads, and only in the repository that contains its directory.
     pub reads: bool,
     /// Whether the line also examines submodules.
     pub into_submodules: bool,
     pub home: Option<&'a Path>,
-    /// Current scan of the workspace, which omits large build and package directories.
+    /// Latest scan of the workspace, which omits large build and package directories.
     pub known: Option<Arc<ScanResult>>,
-    /// Search of the whole workspace, if every repository must be found.
+    /// Search of the whole workspace, for use if every repository must be found.
     pub all: Option<&'a RepositoryScan>,
 }
 
-/// Reads the configuration of every repository that git may use for a line in `directory`.
+/// Reads the configuration of every repository that git may use for a line that runs in `directory`.
 pub(super) fn reachable_repositories(ground: &SearchScope<'_>) -> ReachableRepositories {
     let mut search = Search { ground, seen: BTreeSet::new(), reached: ReachableRepositories::default() };
     for level in ground.directory.ancestors() {
@@ -69,7 +69,7 @@ pub(super) fn reachable_repositories(ground: &SearchScope<'_>) -> ReachableRepos
         }
     }
     ground.roots.iter().for_each(|root| search.entry(&root.join(".git")));
-    // Git enters another repository only as a submodule. A line that writes may enter it on its own.
+    // Git enters another repository only as a submodule, but a line that writes may do so itself.
     let enters = ground.into_submodules || search.seen.iter().any(|directory| may_contain_submodules(directory));
     if !enters && ground.reads {
         return search.reached;
@@ -96,7 +96,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Adds a `.git`: a directory, a symlink to one, or a pointer file.
+    /// Adds a `.git` entry, which is a directory, a symlink to one, or a pointer file.
     fn entry(&mut self, git: &Path) {
         let Ok(metadata) = git.metadata() else { return };
         if metadata.is_dir() {
@@ -115,7 +115,7 @@ impl Search<'_> {
     fn git_directory(&mut self, directory: &Path) {
         let directory = match directory.canonicalize() {
             Ok(directory) => directory,
-            // Git does not find it either.
+            // Git does not find this directory either.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return,
             Err(error) => return self.reached.gaps.push(format!("`{}` cannot be read: {error}", directory.display())),
         };
@@ -139,7 +139,7 @@ impl Search<'_> {
                 self.work_tree(&directory, before);
             }
         }
-        // Checked-out submodules point to these, and so may `--git-dir`.
+        // Checked-out submodules point to these directories, and so may `--git-dir`.
         for kind in ["modules", "worktrees"] {
             for below in &git_directories(&directory.join(kind)) {
                 self.git_directory(below);
@@ -147,7 +147,7 @@ impl Search<'_> {
         }
     }
 
-    /// Records a gap if the work tree is outside the workspace, because it may contain unknown repositories.
+    /// Records a gap if the work tree is outside the workspace, because it may contain repositories that are not known.
     fn work_tree(&mut self, directory: &Path, from: usize) {
         let set = self.reached.files.variables.iter().skip(from).map(|(_, variable)| variable);
         let named = set.filter(|variable| variable.section == "core" && variable.name == "worktree");
@@ -167,8 +167,8 @@ impl Search<'_> {
     }
 }
 
-/// Returns whether the index of a repository may contain submodules, based on the mode of such an entry. Returns true
-/// if the index is unreadable.
+/// Returns whether a repository's index may contain submodules, judging by the mode that their entries have. Returns
+/// `true` if the index cannot be read.
 fn may_contain_submodules(directory: &Path) -> bool {
     let mut indexes = vec![directory.join("index")];
     let others = std::fs::read_dir(directory).into_iter().flatten().flatten();
@@ -182,7 +182,7 @@ fn may_contain_submodules(directory: &Path) -> bool {
     })
 }
 
-/// Returns whether a file contains these bytes. Returns true if it is too large or unreadable.
+/// Returns whether a file contains these bytes. Returns `true` if the file is too large or cannot be read.
 fn file_contains(mut file: File, wanted: &[u8]) -> bool {
     let (mut buffer, mut kept, mut read) = (vec![0; CHUNK], 0, 0_u64);
     loop {
@@ -200,14 +200,14 @@ fn file_contains(mut file: File, wanted: &[u8]) -> bool {
     }
 }
 
-/// Returns whether git would use a directory as a repository.
+/// Returns whether git would accept a directory as a repository.
 fn is_git_directory(directory: &Path) -> bool {
     let has = |name: &str| directory.join(name).symlink_metadata().is_ok();
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
 }
 
-/// Returns the content of a file that points to a git directory, without the final line break; `None` if the file does
-/// not exist.
+/// Returns the content, without the final line break, of a file that points to a git directory. Returns `Ok(None)` if
+/// the file does not exist.
 ///
 /// # Errors
 /// Returns a gap if the file cannot be read in full.

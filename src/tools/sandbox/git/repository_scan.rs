@@ -1,4 +1,4 @@
-//! Search for every `.git` below some directories. Unchanged directories are cached.
+//! Searches for every `.git` below some directories. The listings of unchanged directories are cached.
 
 use crate::sys::file::DirectoryStamp;
 use std::collections::{HashMap, VecDeque};
@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Maximum number of examined entries.
+/// Maximum number of entries to examine.
 const MAX_ENTRIES: usize = 200_000;
 
-/// The search and its cache.
+/// A search, with its cache.
 #[derive(Debug)]
 pub(crate) struct RepositoryScan {
     roots: Vec<PathBuf>,
@@ -19,9 +19,9 @@ pub(crate) struct RepositoryScan {
 /// Result of a search.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct RepositoryList {
-    /// Paths of every `.git`, including symlinks.
+    /// Path of every `.git`, including those that are symlinks.
     pub found: Vec<PathBuf>,
-    /// Whether there are more entries than the limit.
+    /// Whether the search stopped at the limit on entries.
     pub is_cut: bool,
 }
 
@@ -35,7 +35,7 @@ struct RepositoryListing {
 }
 
 impl RepositoryScan {
-    /// Creates a search of these directories, and of the repository that contains them.
+    /// Creates a search of these directories and of the repository that contains them.
     pub(crate) fn new(roots: &[PathBuf]) -> Arc<Self> {
         let mut places = roots.to_vec();
         for root in roots {
@@ -47,7 +47,7 @@ impl RepositoryScan {
         Arc::new(Self { roots: places, seen: Mutex::default() })
     }
 
-    /// Runs the search. Performs blocking I/O.
+    /// Performs the search, which involves blocking I/O.
     pub(super) fn find(&self) -> RepositoryList {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *seen);

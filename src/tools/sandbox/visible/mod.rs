@@ -1,4 +1,4 @@
-//! Parts of the system that commands can see: system directories, toolchains, caches and the programs of `PATH`.
+//! Parts of the system that commands can see: system directories, toolchains, caches and the programs in `PATH`.
 //! Everything else is hidden.
 
 mod programs;
@@ -13,46 +13,47 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use table::{CREDENTIAL_WORDS, HOST_KEYS, SETTINGS, SYSTEM, SYSTEM_LINKS, SYSTEM_MASKS, SYSTEM_PARTS, TOOLCHAINS, ToolchainHome};
 
-/// Maximum number of symlinks followed in one path.
+/// Maximum number of symlinks to follow in one path.
 const MAX_LINKS: usize = 40;
-/// Size in bytes above which a settings file is not examined and stays hidden.
+/// Size in bytes above which a settings file is not examined and remains hidden.
 const MAX_SETTINGS_BYTES: u64 = 256 * 1024;
-/// Private empty directories of each command. Paths in them are made visible as in hidden directories.
+/// Directories that are private to each command and initially empty. Paths in them are made visible in the same way as
+/// paths in hidden directories.
 const OWN: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
 
-/// The visible paths, found once per session. All paths are real.
+/// The visible paths, determined once per session. All of them are real paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Visible {
-    /// Directories hidden by default: home directories, and directories that are not part of the system.
+    /// Directories that are hidden by default: home directories, and directories that are not part of the system.
     pub(in crate::tools) hidden: Vec<PathBuf>,
-    /// Files and directories with credentials inside visible directories.
+    /// Files and directories that are inside visible directories but contain credentials.
     pub(in crate::tools) masked: Vec<PathBuf>,
-    /// Visible paths inside the hidden directories.
+    /// Paths that are visible although they are inside hidden directories.
     pub(in crate::tools) shown: BTreeSet<PathBuf>,
-    /// Symlinks in hidden directories, and their targets.
+    /// Symlinks inside hidden directories, with their targets.
     pub(in crate::tools) links: BTreeSet<(PathBuf, PathBuf)>,
-    /// Repositories around the workspace, visible except to lines that only read.
+    /// Repositories that contain the workspace. They are visible except to lines that only read.
     pub(in crate::tools) around: Vec<PathBuf>,
-    /// Home directories and aye's own directories. No entry inside one makes the directory itself visible.
+    /// Home directories and aye's own directories. An entry inside one never makes the directory itself visible.
     never: Vec<PathBuf>,
-    /// Directories that contain the workspace, which are treated like `never`.
+    /// Directories that contain the workspace, which are treated in the same way as those in `never`.
     roots: Vec<PathBuf>,
 }
 
 /// Facts about the system and the user.
 pub(crate) struct SystemFacts<'a> {
     pub home: &'a Path,
-    /// Home directories of other users.
+    /// Other users' home directories.
     pub homes: &'a [PathBuf],
     pub roots: &'a [PathBuf],
     /// aye's own directories.
     pub own: &'a [&'a Path],
-    /// Lookup of environment variables.
+    /// Looks up an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl Visible {
-    /// Finds the existing paths, which takes a few milliseconds at most.
+    /// Finds the paths that exist, which takes a few milliseconds at most.
     pub(crate) fn find(machine: &SystemFacts<'_>) -> Self {
         let homes = std::iter::once(machine.home).chain(machine.homes.iter().map(PathBuf::as_path));
         let homes: Vec<PathBuf> = homes.filter(|home| home.parent().is_some()).map(Path::to_owned).collect();
@@ -91,7 +92,8 @@ impl Visible {
         visible
     }
 
-    /// Shows the repository around a root, because build tools read settings and workspace members above the root.
+    /// Shows the repository that contains a root, because build tools read settings and workspace members above the
+    /// root.
     fn repositories(&mut self, roots: &[PathBuf]) {
         for root in roots {
             let git = GitOutside::find(root);
@@ -121,11 +123,11 @@ impl Visible {
             path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(start) && !name.ends_with(end))
         };
         let masks = SYSTEM_MASKS.iter().map(PathBuf::from).chain(keys.filter(is_key));
-        // Commands cannot read what this user cannot read.
+        // Paths that the user cannot read need no mask, because commands cannot read them either.
         self.masked.extend(masks.filter(|place| crate::sys::path::may_read(place)));
     }
 
-    /// Shows the parts of a toolchain in a directory.
+    /// Shows those parts of a toolchain's directory that are meant to be visible.
     fn toolchain(&mut self, toolchain: &ToolchainHome, directory: &Path) {
         if directory.symlink_metadata().is_err() {
             return;
@@ -138,7 +140,7 @@ impl Visible {
         self.masked.extend(masks);
     }
 
-    /// Shows a path and the symlinks that point to it, unless it is missing or too broad.
+    /// Shows a path, along with the symlinks that lead to it, unless the path is missing or too broad.
     pub(in crate::tools) fn show(&mut self, given: &Path) {
         let Some(found) = resolve_links(given) else { return };
         if self.can_show(&found.real) {
@@ -149,7 +151,7 @@ impl Visible {
         }
     }
 
-    /// Shows a path that a policy grants, regardless of how broad it is.
+    /// Shows a path that the policy grants, however broad it is.
     pub(in crate::tools) fn grant(&mut self, given: &Path) {
         let Some(found) = resolve_links(given) else { return };
         self.hidden.retain(|hidden| !hidden.starts_with(&found.real));
@@ -160,13 +162,13 @@ impl Visible {
         self.links.extend(found.links);
     }
 
-    /// Returns whether a real path is hidden only because it is not part of the project.
+    /// Returns whether a real path is hidden merely because it is not part of the project.
     #[cfg(test)]
     pub(in crate::tools) fn is_hidden_by_default(&self, real: &Path) -> bool {
         self.hidden.iter().any(|hidden| real.starts_with(hidden)) && !self.shown.iter().any(|shown| real.starts_with(shown))
     }
 
-    /// Records the symlinks in hidden directories.
+    /// Records those symlinks that are in hidden directories.
     fn lead(&mut self, links: Vec<(PathBuf, PathBuf)>) {
         let hidden: Vec<_> = links.into_iter().filter(|(link, _)| self.is_hidden(link)).collect();
         self.links.extend(hidden);
@@ -176,20 +178,21 @@ impl Visible {
         real.parent().is_some() && !self.never.iter().chain(&self.roots).any(|never| never.starts_with(real))
     }
 
-    /// Returns whether a path is in a hidden directory, or in a private directory of each command such as `/tmp`.
+    /// Returns whether a path is in a hidden directory, or in a directory, such as `/tmp`, that is private to each
+    /// command.
     fn is_hidden(&self, real: &Path) -> bool {
         let is_above = |hidden: &Path| real.starts_with(hidden);
         self.hidden.iter().any(|hidden| is_above(hidden)) || OWN.iter().map(Path::new).any(is_above)
     }
 }
 
-/// A resolved path with its symlinks.
+/// A resolved path, along with the symlinks that were followed.
 struct ResolvedLinks {
     links: Vec<(PathBuf, PathBuf)>,
     real: PathBuf,
 }
 
-/// Resolves a path component by component; `None` if a component is missing.
+/// Resolves a path component by component. Returns `None` if a component does not exist.
 fn resolve_links(given: &Path) -> Option<ResolvedLinks> {
     let names = |path: &Path| -> Vec<OsString> {
         let parts = path.components().filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
@@ -220,7 +223,8 @@ fn resolve_links(given: &Path) -> Option<ResolvedLinks> {
     Some(ResolvedLinks { links, real })
 }
 
-/// Returns the entries of `/` that are not system directories. The visibility of a symlink depends on its target.
+/// Returns the entries of `/` that are not system directories. Symlinks are omitted, because their visibility depends
+/// on their targets.
 fn top_level() -> Vec<PathBuf> {
     let entries = std::fs::read_dir("/").into_iter().flatten().flatten();
     let hidden = entries.filter(|entry| !entry.file_type().is_ok_and(|kind| kind.is_symlink()));
@@ -230,7 +234,7 @@ fn top_level() -> Vec<PathBuf> {
     hidden
 }
 
-/// Returns whether no line of a settings file looks like a credential.
+/// Returns whether a settings file contains no line that looks like a credential.
 fn is_harmless(path: &Path) -> bool {
     let mut text = String::new();
     let mut read = || -> std::io::Result<usize> {
@@ -244,7 +248,7 @@ fn is_harmless(path: &Path) -> bool {
     read().is_ok() && !text.lines().any(may_be_credential)
 }
 
-/// Returns whether a line contains a word for a credential, or a URL with a user name.
+/// Returns whether a line contains a word that suggests a credential, or a URL with a user name.
 fn may_be_credential(line: &str) -> bool {
     let small = line.to_lowercase();
     let host = small.split_once("://").map(|(_, rest)| rest.split(['/', '"', '\'', ' ']).next().unwrap_or(rest));

@@ -1,4 +1,4 @@
-//! Directories of `PATH` inside hidden directories, and the toolchains of their programs.
+//! Shows the directories in `PATH` that are inside hidden directories, along with their programs' toolchains.
 
 use super::table::{PREFIX_PARTS, TOOLCHAINS};
 use super::{SystemFacts, Visible, resolve_links};
@@ -6,16 +6,16 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of examined `PATH` directories.
+/// Maximum number of directories in `PATH` to examine.
 const MAX_DIRECTORIES: usize = 256;
-/// Maximum number of examined entries and followed symlinks per directory.
+/// Maximum numbers of entries to examine, and of symlinks to follow, in each directory.
 const MAX_ENTRIES: usize = 2_000;
 const MAX_PROGRAMS: usize = 512;
-/// Maximum number of installation prefixes made visible because symlinks in `PATH` lead to them.
+/// Maximum number of installation prefixes that become visible because symlinks in `PATH` lead to them.
 const MAX_PREFIXES: usize = 64;
 
 impl Visible {
-    /// Shows the programs that the user's shell finds.
+    /// Shows the programs that the user's shell would find.
     pub(super) fn programs(&mut self, machine: &SystemFacts<'_>) {
         let path = (machine.variable)("PATH").unwrap_or_default();
         let directories = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
@@ -36,7 +36,7 @@ impl Visible {
         }
     }
 
-    /// Shows the target of a program symlink, and its toolchain.
+    /// Shows the program to which a symlink leads, along with its toolchain.
     fn linked_program(&mut self, program: &Path, machine: &SystemFacts<'_>, done: &mut BTreeSet<PathBuf>) {
         let Some(found) = resolve_links(program) else { return };
         let is_program =
@@ -57,8 +57,8 @@ impl Visible {
         self.lead(found.links);
     }
 
-    /// Shows the files of the programs in a directory: the known toolchain, or the prefix that contains the `bin`
-    /// directory.
+    /// Shows the files that the programs in a directory need: those of a known toolchain or, failing that, of the
+    /// prefix that contains the `bin` directory.
     fn show_prefix(&mut self, directory: &Path, machine: &SystemFacts<'_>, done: &mut BTreeSet<PathBuf>) {
         let homes = std::iter::once(machine.home).chain(machine.homes.iter().map(PathBuf::as_path));
         let home = homes.filter(|home| home.parent().is_some()).find(|home| directory.starts_with(home));
@@ -92,7 +92,7 @@ impl Visible {
     }
 }
 
-/// Returns the targets of the symlinks in a directory.
+/// Returns the symlinks in a directory.
 fn symlink_targets(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_ENTRIES);
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));

@@ -1,15 +1,15 @@
-//! Visible parts of home directories and `/`: toolchains, caches, settings of build tools, system directories.
+//! What is visible in home directories and in `/`: toolchains, caches, build tool settings, and system directories.
 
-/// A toolchain: programs that store their files in one directory.
+/// A toolchain, which is a set of programs that store their files in one directory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ToolchainHome {
-    /// Environment variable that names the directory; empty if there is none.
+    /// Environment variable that specifies the directory, or an empty string if there is none.
     pub variable: &'static str,
-    /// Default path in the home directory; empty if only the variable names it.
+    /// Default path in the home directory, or an empty string if only the variable specifies the directory.
     pub at_home: &'static str,
-    /// Visible parts; empty for all of them.
+    /// Parts that are visible, or an empty list if the whole directory is.
     pub shows: &'static [&'static str],
-    /// Files with credentials.
+    /// Files that contain credentials and are therefore hidden.
     pub masks: &'static [&'static str],
 }
 
@@ -21,7 +21,8 @@ const fn partial_directory(variable: &'static str, at_home: &'static str, shows:
     ToolchainHome { variable, at_home, shows, masks: &[] }
 }
 
-/// Read-only toolchains; missing ones are ignored. Everything else in a home directory is hidden.
+/// Toolchains that are visible and read-only. Those that do not exist are ignored. Everything else in a home directory
+/// is hidden.
 pub(super) const TOOLCHAINS: &[ToolchainHome] = &[
     // Rust
     partial_directory(
@@ -182,7 +183,8 @@ pub(super) const TOOLCHAINS: &[ToolchainHome] = &[
     whole_directory("", ".fonts"),
 ];
 
-/// Settings of build tools in the home directory. Each is shown only if no line looks like a credential.
+/// Build tool settings in the home directory. Each file is shown only if it contains no line that looks like a
+/// credential.
 pub(super) const SETTINGS: &[&str] = &[
     ".cargo/config.toml",
     ".cargo/config",
@@ -211,11 +213,11 @@ pub(super) const SETTINGS: &[&str] = &[
     ".ripgreprc",
 ];
 
-/// Words that may indicate a credential.
+/// Words that suggest a credential.
 pub(super) const CREDENTIAL_WORDS: &[&str] =
     &["token", "passw", "_auth", "authorization", "secret", "apikey", "api_key", "api-key", "credential", "private_key"];
 
-/// Entries of `/` visible to every command. `/proc`, `/dev`, `/tmp` and `/run` are private.
+/// Entries of `/` that every command can see. `/proc`, `/dev`, `/tmp` and `/run` are private to each command.
 pub(super) const SYSTEM: &[&str] = &[
     "bin",
     "boot",
@@ -238,7 +240,7 @@ pub(super) const SYSTEM: &[&str] = &[
     ".dockerenv",
 ];
 
-/// Visible parts of `/var` and other hidden system directories.
+/// Parts of `/var` and other hidden system directories that are visible.
 pub(super) const SYSTEM_PARTS: &[&str] = &[
     "/var/cache/fontconfig",
     "/var/cache/ldconfig",
@@ -258,10 +260,10 @@ pub(super) const SYSTEM_PARTS: &[&str] = &[
     "/home/linuxbrew/.linuxbrew",
 ];
 
-/// Symlinks of hidden system directories that programs follow.
+/// Symlinks to hidden system directories that programs follow.
 pub(super) const SYSTEM_LINKS: &[&str] = &["/var/run", "/var/lock"];
 
-/// Credentials and sockets of daemons in visible system directories.
+/// Credentials and daemons' sockets inside visible system directories.
 pub(super) const SYSTEM_MASKS: &[&str] = &[
     "/etc/shadow",
     "/etc/shadow-",
@@ -327,10 +329,11 @@ pub(super) const SYSTEM_MASKS: &[&str] = &[
     "/nix/var/nix/gc-socket",
 ];
 
-/// Private host keys: entries of this directory with this prefix and without this suffix.
+/// Private host keys, as the directory that contains them, the prefix of their names, and the suffix that their names
+/// do not have.
 pub(super) const HOST_KEYS: (&str, &str, &str) = ("/etc/ssh", "ssh_host_", ".pub");
 
-/// Visible parts of a program's prefix, next to its `bin` directory.
+/// Parts of a program's prefix, next to its `bin` directory, that are visible.
 pub(super) const PREFIX_PARTS: &[&str] = &[
     "bin",
     "sbin",

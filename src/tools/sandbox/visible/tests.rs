@@ -2,7 +2,7 @@ use super::*;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-/// A home directory with a workspace, toolchains and credentials.
+/// A home directory that contains a workspace, toolchains and credentials.
 struct Home {
     _directory: tempfile::TempDir,
     root: PathBuf,

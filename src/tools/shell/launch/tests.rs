@@ -17,7 +17,7 @@ fn program(bench: &Bench, line: &str) -> ServerProgram {
     }
 }
 
-/// Sends one line to each server, reads its response, and ends it.
+/// Starts a server, sends it one line, reads its response, and ends it.
 async fn said(launcher: &ServerLauncher, program: ServerProgram) -> Result<Vec<String>, String> {
     let mut launched = launcher.launch(program).await?;
     launched.input.write_all(b"hello\n").await.unwrap();

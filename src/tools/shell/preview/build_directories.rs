@@ -1,5 +1,5 @@
-//! Directories for build output: the names that build tools use, and the conditions under which a command may write to
-//! them without approval.
+//! Build output directories: the names that build tools use, and the conditions under which a command may write to such
+//! a directory without approval.
 
 use crate::protocol::RunsWhen;
 use crate::sys::git_index::read_index;
@@ -13,8 +13,8 @@ use std::fs::DirEntry;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Names of directories that build tools create and delete freely. They never include `.env*`, `.venv`, `node_modules`
-/// or a database.
+/// Names of directories that build tools freely create and delete. `.env*`, `.venv`, `node_modules` and databases are
+/// never among them.
 const NAMES: &[&str] = &[
     "target",
     "build",
@@ -53,25 +53,25 @@ const NAMES: &[&str] = &[
     "test-results",
     ".dart_tool",
 ];
-/// Name of the cache directory in `node_modules`.
+/// Name of the cache directory inside `node_modules`.
 const CACHE_OF_MODULES: &str = ".cache";
 const CACHE_TAG: &str = "CACHEDIR.TAG";
 const TAG_SIGNATURE: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 /// Size in bytes above which a git index is not read.
 const MAX_INDEX_BYTES: u64 = 64 << 20;
 
-/// Maximum depth below the workspace at which existing build directories are searched for.
+/// Maximum depth below the workspace to which existing build directories are searched for.
 const MAX_DEPTH: usize = 4;
-/// Maximum number of directories that the search lists.
+/// Maximum number of directories to list during the search.
 const MAX_LISTED: usize = 1_000;
 
-/// Build directories in one root of the workspace.
+/// Build directories below one root of the workspace.
 pub(super) struct BuildDirectories<'a> {
     root: &'a Path,
     settings: &'a ToolSettings,
-    /// Whether each directory qualifies.
+    /// Directories that have been checked, with whether they qualify.
     known: HashMap<PathBuf, bool>,
-    /// Tracked paths of each repository; `None` if its index cannot be read.
+    /// Tracked paths in each repository, or `None` if its index cannot be read.
     tracked: HashMap<PathBuf, Option<Vec<PathBuf>>>,
 }
 
@@ -80,8 +80,8 @@ impl<'a> BuildDirectories<'a> {
         Self { root, settings, known: HashMap::new(), tracked: HashMap::new() }
     }
 
-    /// Returns whether a directory met all conditions for writing without approval before the run. `directory`:
-    /// relative to the root.
+    /// Returns whether a directory, given relative to the root, met all conditions for being written to without
+    /// approval before the command ran.
     pub(super) fn qualifies(&mut self, directory: &Path, ignored: &mut IgnoreRules<'_>) -> bool {
         if let Some(known) = self.known.get(directory) {
             return *known;
@@ -115,16 +115,16 @@ impl<'a> BuildDirectories<'a> {
     }
 }
 
-/// Existing directories with the name of a build directory, found before the search reached its limit.
+/// Existing directories that have the name of a build directory, found before the search reached its limit.
 #[derive(Debug, Default)]
 pub(super) struct FoundDirectories {
-    /// Paths relative to the root.
+    /// Paths of the directories relative to the root.
     pub directories: Vec<PathBuf>,
-    /// Whether the search listed every directory down to its maximum depth.
+    /// Whether the search was able to list every directory down to its maximum depth.
     pub is_whole: bool,
 }
 
-/// Searches a root of the workspace for build directories, without following symlinks.
+/// Searches a root of the workspace for build directories without following symlinks.
 pub(super) fn find_build_directories(root: &Path) -> FoundDirectories {
     let mut found = FoundDirectories { directories: Vec::new(), is_whole: true };
     let (mut open, mut listed) = (VecDeque::from([(PathBuf::new(), 0)]), 0);
@@ -154,7 +154,7 @@ fn may_hold_build_directories(path: &Path) -> bool {
     !name.starts_with('.') && !path.parent().is_some_and(|parent| parent.ends_with("node_modules"))
 }
 
-/// Returns the outermost directory on the list that contains the path, or the path itself.
+/// Returns the outermost directory in the path, or the path itself, that has the name of a build directory.
 pub(super) fn listed_directory(path: &Path, is_directory: bool) -> Option<PathBuf> {
     let count = path.components().count() - usize::from(!is_directory);
     let mut directory = PathBuf::new();
@@ -179,7 +179,7 @@ fn is_tagged(directory: &Path) -> bool {
     read.is_ok() && start == TAG_SIGNATURE
 }
 
-/// Returns the tracked paths of a repository from its index.
+/// Returns the tracked paths of a repository, as listed in its index. Returns `None` if the index cannot be read.
 fn tracked_paths(repository: &Path) -> Option<Vec<PathBuf>> {
     let git = repository.join(".git");
     let git = if git.is_dir() {

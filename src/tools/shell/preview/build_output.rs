@@ -1,4 +1,4 @@
-//! Build output: directories that a command may change without approval.
+//! Build output: changes to directories that a command may change without approval.
 
 use super::build_directories::{BuildDirectories, listed_directory};
 use super::written_bytes::written_bytes;
@@ -13,7 +13,7 @@ use crate::tools::settings::ToolSettings;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-/// Build output in one root of the workspace.
+/// Build output below one root of the workspace.
 pub(super) struct BuildOutput<'a> {
     changes: &'a Changes,
     settings: &'a ToolSettings,
@@ -44,7 +44,7 @@ impl<'a> BuildOutput<'a> {
         true
     }
 
-    /// Returns the real directories with build output, and the changes in each.
+    /// Returns the real directories that contain build output, each with a count of its changes.
     pub(super) fn into_counts(self) -> impl Iterator<Item = (PathBuf, CountedEffects)> {
         let changes = self.changes;
         self.found.into_iter().map(move |(directory, counted)| (changes.old(&directory), counted))
@@ -64,7 +64,7 @@ impl<'a> BuildOutput<'a> {
         (qualifies && self.can_apply(change, reader, &directory)).then_some(directory)
     }
 
-    /// Returns whether an entry may be applied as build output.
+    /// Returns whether a change may be applied as build output.
     fn can_apply(&self, change: &Change, reader: Option<CodeReader>, directory: &Path) -> bool {
         if change.moved_from.as_ref().is_some_and(|from| !from.starts_with(directory)) {
             return false;
@@ -83,7 +83,7 @@ impl<'a> BuildOutput<'a> {
     }
 }
 
-/// Returns whether a symlink at `path` with this target points into the directory.
+/// Returns whether a symlink at `path` with the target `says` points into the directory.
 pub(super) fn is_target_inside(path: &Path, says: &Path, directory: &Path) -> bool {
     let mut at: Vec<_> = path.parent().map_or_else(Vec::new, |parent| parent.components().collect());
     for component in says.components() {

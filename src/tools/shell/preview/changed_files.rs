@@ -1,16 +1,16 @@
-//! Files that a previewed command changed, for the language servers.
+//! Files that a previewed command changed, for use by language servers.
 
 use super::run::PreviewedCommand;
 use crate::ports::ProposedText;
 use crate::sys::overlay::NodeKind;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of files.
+/// Maximum number of files to return.
 const MAX_FILES: usize = 20;
-/// Maximum size of a file, in bytes.
+/// Maximum file size in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A changed file: its path, and the path of its new content, if it still exists.
+/// A changed file: its path and, if it still exists, the path at which its new content is found.
 pub(in crate::tools) struct PreviewFile {
     path: PathBuf,
     is_known: bool,
@@ -18,7 +18,7 @@ pub(in crate::tools) struct PreviewFile {
 }
 
 impl PreviewedCommand {
-    /// Returns the changed files that meet a condition, without build output.
+    /// Returns the changed files that meet a condition, except build output.
     pub(in crate::tools) fn changed_files(&self, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PreviewFile> {
         let mut files = Vec::new();
         for changes in &self.changes {
@@ -42,7 +42,7 @@ impl PreviewedCommand {
 }
 
 impl PreviewFile {
-    /// Returns the text before and after; `None` if one of them is not a small text.
+    /// Returns the text before and after the change. Returns `None` if either side is not text or is too large.
     pub(in crate::tools) fn text(&self) -> Option<ProposedText> {
         let read = |path: &Path| String::from_utf8(crate::sys::file::read(path, MAX_BYTES).ok()?).ok();
         let before = if self.is_known { Some(read(&self.path)?) } else { None };

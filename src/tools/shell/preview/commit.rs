@@ -1,4 +1,4 @@
-//! Atomic application of approved effects. The command's output is returned to the model.
+//! Applies approved effects atomically and returns the command's output to the model.
 
 use super::effects::{ShownEffects, collect_effects, describe_applied, refusals};
 use super::kept_times::renew_times;
@@ -38,7 +38,7 @@ pub(in crate::tools) async fn commit(
     }
 }
 
-/// Outcome of a call on disk, needed until the session has recorded it.
+/// Outcome of a call that is kept on disk until the session has recorded it.
 #[derive(Debug)]
 pub(in crate::tools) struct CommittedRun(OverlayDir, bool);
 
@@ -101,15 +101,15 @@ fn commit_selected(
     }
 }
 
-/// Reason why changes were not applied.
+/// Why changes were not applied.
 enum ApplyError {
-    /// The result could not be stored, so no change was started.
+    /// The result could not be stored, so no changes were made.
     Store(io::Error),
     Commit(CommitError),
 }
 
-/// Applies the changes after the result of the call is stored. Returns that result and the outcome; `None` if there are
-/// no changes.
+/// Applies the changes once the result of the call has been stored. Returns that result, along with the outcome, which
+/// is `None` if there are no changes.
 fn apply(
     kept: &mut PreviewedCommand,
     settings: &ToolSettings,
@@ -135,7 +135,7 @@ fn apply(
     (result, outcome.map(Some).map_err(ApplyError::Commit))
 }
 
-/// Completes a call whose changes were applied.
+/// Completes a call whose changes have been applied.
 fn finish_applied(
     mut view: OverlayDir,
     result: ToolResult,
@@ -149,7 +149,7 @@ fn finish_applied(
     if outcome.is_over() { finish_call(view, result, settings) } else { (result, None) }
 }
 
-/// Completes a call whose changes were not applied.
+/// Completes a call whose changes have not been applied.
 fn finish_failed(
     view: OverlayDir,
     id: CallId,
@@ -176,8 +176,8 @@ fn finish_failed(
     finish_call(view, ToolResult::from_error(id, tool_name, error), settings)
 }
 
-/// Removes all build output from the changes if nothing else is in conflict: another build has written it in the
-/// meantime, and build output can be rebuilt. Returns whether anything was removed.
+/// Removes all build output from the changes if nothing else is in conflict. In that case, another build has written to
+/// it in the meantime, and build output can always be rebuilt. Returns whether anything was removed.
 fn discard_build_output(kept: &mut PreviewedCommand, conflicts: &[PathBuf], settings: &ToolSettings) -> bool {
     let is_output = |path: &Path| kept.build.iter().any(|directory| path.starts_with(directory));
     if conflicts.is_empty() || !conflicts.iter().all(|path| is_output(path)) {
@@ -202,7 +202,7 @@ fn discard_build_output(kept: &mut PreviewedCommand, conflicts: &[PathBuf], sett
     true
 }
 
-/// Updates the modification times of the files whose changes the user left out, because the command wrote build output
+/// Updates the modification times of the files whose changes the user discarded, because the command made build output
 /// from the discarded versions.
 fn touch_discarded(listed: &[Changes], kept: &[Changes]) {
     for (listed, kept) in listed.iter().zip(kept) {
@@ -213,7 +213,7 @@ fn touch_discarded(listed: &[Changes], kept: &[Changes]) {
     }
 }
 
-/// Completes the call. Only the outcome is stored, until the session has recorded it.
+/// Completes the call. Only the outcome remains on disk, until the session has recorded it.
 fn finish_call(mut view: OverlayDir, result: ToolResult, settings: &ToolSettings) -> (ToolResult, Option<CommittedRun>) {
     view.discard_direct();
     if settings.session.id.is_none() {
@@ -227,7 +227,7 @@ fn finish_call(mut view: OverlayDir, result: ToolResult, settings: &ToolSettings
     (result, Some(CommittedRun(view, false)))
 }
 
-/// Retries the application of the changes, as after a crash.
+/// Retries applying the changes, as is done after a crash.
 fn retry_commit(view: &OverlayDir, error: io::Error) -> Result<CommitOutcome, CommitError> {
     let path = view.path().to_owned();
     match overlay::recover(view.path()) {
@@ -236,7 +236,8 @@ fn retry_commit(view: &OverlayDir, error: io::Error) -> Result<CommitOutcome, Co
     }
 }
 
-/// Returns advice for a full disk, as the end of a sentence; empty for other errors.
+/// Returns advice for the case that the disk is full, phrased as the end of a sentence. Returns an empty string for
+/// other errors.
 fn advice(error: &io::Error) -> &'static str {
     if is_full(error) { ". Free some space on the disk, and run the command again" } else { "" }
 }

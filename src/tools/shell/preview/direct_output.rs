@@ -1,5 +1,5 @@
-//! Build output that a command in a layer writes directly (`build_output = "direct"`). It remains regardless of the
-//! decision about the other effects, so output built from discarded files must not be newer than the sources.
+//! Build output that a command running in a layer writes directly (`build_output = "direct"`). It remains whatever is
+//! decided about the other effects, so output that was built from discarded files must not be newer than the sources.
 
 use super::build_directories::{BuildDirectories, find_build_directories};
 use super::build_output::is_target_inside;
@@ -17,10 +17,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Maximum number of entries that are examined after the run.
+/// Maximum number of entries to examine after the run.
 const MAX_ENTRIES: usize = 500_000;
 
-/// Build directories that the command of a view writes directly, and the data needed to discard its other effects.
+/// Build directories to which a command running in a view writes directly, and what is needed to discard its other
+/// effects.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DirectOutput {
@@ -29,16 +30,16 @@ pub(super) struct DirectOutput {
     began: Time,
 }
 
-/// Build output that a command wrote directly.
+/// Build output that a command has written directly.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct DirectlyWritten {
     pub counted: Vec<CountedEffects>,
-    /// Entries that were removed again, with the reasons.
+    /// Entries that were removed again, each with the reason.
     pub refused: Vec<RefusedEffect>,
 }
 
 impl DirectOutput {
-    /// Finds the existing directories that meet all conditions; `None` if there are none.
+    /// Finds the existing directories that meet all conditions. Returns `None` if there are none.
     pub(super) fn find(
         layers: &[LayeredDirectory],
         began: Time,
@@ -69,7 +70,7 @@ impl DirectOutput {
         &self.directories
     }
 
-    /// Counts the entries that the command wrote, and removes entries that are not allowed in build output.
+    /// Counts the entries that the command has written, and removes those that are not allowed in build output.
     pub(super) fn scan_written(&self, settings: &ToolSettings) -> DirectlyWritten {
         let mut written = DirectlyWritten::default();
         let mut left = MAX_ENTRIES;
@@ -100,7 +101,8 @@ impl DirectOutput {
         written
     }
 
-    /// Calls `each` for every entry that changed since the run began. The flag is true for entries created since then.
+    /// Calls `each` for every entry that has changed since the run began. The flag says whether the entry was created
+    /// since then.
     fn for_each_recent_entry(&self, directory: &Path, left: &mut usize, mut each: impl FnMut(&Path, &Metadata, bool)) {
         let began = (self.began.0, self.began.1);
         let start = UNIX_EPOCH + Duration::new(began.0.unsigned_abs(), u32::try_from(began.1).unwrap_or_default());
@@ -133,7 +135,7 @@ impl DirectOutput {
     }
 }
 
-/// Returns the reason why an entry is not allowed in build output; `None` if it is.
+/// Returns the reason why an entry is not allowed in build output, or `None` if it is allowed.
 fn refusal_reason(path: &Path, data: &Metadata, directory: &Path, settings: &ToolSettings) -> Option<&'static str> {
     if data.is_dir() {
         return None;

@@ -1,4 +1,4 @@
-//! Eligibility of a command for a preview, with the reason if it is not eligible.
+//! Determines whether a command is eligible for a preview, and the reason if it is not.
 
 use crate::policy::{Attendance, GitWrites, attendance, git_writes};
 use crate::ports::LayerRun;
@@ -9,7 +9,7 @@ use crate::tools::sandbox::Writes;
 use crate::tools::settings::ToolSettings;
 use crate::tools::shell::command_run::PlannedCommand;
 
-/// Returns whether a planned line can be previewed.
+/// Returns whether a planned line can be previewed, with the reason if it cannot.
 pub(in crate::tools) fn offer(work: &PlannedCommand, settings: &ToolSettings) -> PreviewOffer {
     match obstacle(work, settings) {
         Some(reason) => PreviewOffer::Impossible { reason },
@@ -24,7 +24,7 @@ fn obstacle(work: &PlannedCommand, settings: &ToolSettings) -> Option<String> {
     layer_obstacle(work, settings)
 }
 
-/// Returns the reason why a command cannot run in a layer, regardless of its access.
+/// Returns the reason why a command cannot run in a layer, whatever its access.
 fn layer_obstacle(work: &PlannedCommand, settings: &ToolSettings) -> Option<String> {
     let sandbox = &settings.command.sandbox;
     if work.background {
@@ -52,7 +52,7 @@ fn layer_obstacle(work: &PlannedCommand, settings: &ToolSettings) -> Option<Stri
     stays.then(|| "the command keeps running in the background, but a preview ends with its command".to_owned())
 }
 
-/// Returns whether a planned line can run in a layer whose effects are approved. Performs blocking I/O.
+/// Returns whether a planned line can run in a layer and have its effects approved afterwards. Performs blocking I/O.
 pub(in crate::tools) fn layer(work: &PlannedCommand, settings: &ToolSettings) -> LayerRun {
     let impossible = |reason: String| LayerRun::Impossible { reason };
     // The author of the policy determined what named commands and custom tools run.

@@ -1,4 +1,4 @@
-//! End of a run in a view: its output and its effects, for display and for storage with the layer.
+//! The end of a run in a view: its output and effects, for display and for storage with the layer.
 
 use super::direct_output::DirectlyWritten;
 use super::effects::{ListedEffect, ShownEffects, collect_effects};
@@ -14,59 +14,60 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-/// Size in bytes above which a copy to another file system is announced.
+/// Size in bytes above which copying to another file system is announced.
 const ANNOUNCED_COPY_BYTES: u64 = 256 << 20;
 
-/// End of a run, without its changes.
+/// The end of a run, without the changes that it made.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RunEnd {
     pub ended: String,
-    /// Redacted output.
+    /// Output, with secrets redacted.
     pub output: String,
     /// Access that the sandbox blocked.
     pub denied: Vec<SandboxAccess>,
     pub notes: Vec<String>,
-    /// Whether the command was ended from outside.
+    /// Whether something other than the command itself, such as a limit or the user, ended it.
     pub stopped: bool,
     #[serde(default)]
     pub direct: DirectlyWritten,
 }
 
-/// Effects of a run, with all information needed for a decision.
+/// The effects of a run, with everything needed to decide on them.
 pub(super) struct RunEffects {
     pub effects: Effects,
     pub proposal: Proposal,
-    /// Parts that can be left out.
+    /// Parts of the effects that can be omitted.
     pub parts: Vec<EffectPart>,
     pub listed: Vec<ListedEffect>,
     /// Real directories whose changes are build output.
     pub build: Vec<PathBuf>,
-    /// Assessment of a run before approval.
+    /// Assessment of a run that preceded approval.
     pub end: Option<LayerEnd>,
 }
 
-/// A run before approval, stored in its layer until its effects are decided.
+/// A run that preceded approval. It is stored in its layer until a decision on its effects has been made.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct EndedRun<'a> {
     pub end: RunEnd,
-    /// Redacted result for the model.
+    /// Result for the model, with secrets redacted.
     pub result: ToolResult,
-    /// Effects in the form shown to the user. There may be many, so they are not copied to be stored.
+    /// Effects in the form in which they are shown to the user. They are borrowed for storing, because there may be
+    /// many.
     pub effects: Cow<'a, Effects>,
     pub layers: Vec<LayeredDirectory>,
     pub began: Time,
-    /// Time at which the run ended; `None` in layers of earlier versions.
+    /// Time at which the run ended, or `None` in layers written by earlier versions.
     #[serde(default)]
     pub ended_at: Option<Time>,
-    /// Whether the replaced entries were unchanged while the command ran.
+    /// Whether the replaced entries did not change while the command was running.
     #[serde(default)]
     pub is_settled: bool,
 }
 
 impl RunEnd {
-    /// Returns the effects and their details. Removes changes that are never applied from `changes`.
+    /// Returns the effects and their details. Changes that are never applied are removed from `changes`.
     pub(super) fn effects(self, changes: &mut [Changes], settings: &ToolSettings) -> RunEffects {
         let ShownEffects {
             files,
@@ -96,14 +97,15 @@ impl RunEnd {
     }
 }
 
-/// Returns a note about a large copy, which can take long; `None` if the changes can be moved to their paths.
+/// Returns a note on a large copy, which can take a long time. Returns `None` if the changes can simply be moved to
+/// their paths, or if the copy is small.
 fn copy_note(changes: &[Changes]) -> Option<String> {
     let copied = changes.iter().filter(|changes| !changes.is_empty() && changes.must_be_copied());
     let bytes: u64 = copied.flat_map(Changes::entries).map(written_bytes).sum();
     (bytes > ANNOUNCED_COPY_BYTES).then(|| format!("applying the changes copies {} to another file system", size(bytes)))
 }
 
-/// Returns the result of a run for the model.
+/// Returns the result of a run in the form that the model receives.
 pub(super) fn to_tool_result(output: CallResult, id: CallId, tool_name: &str) -> ToolResult {
     match output {
         Ok(told) => ToolResult {

@@ -1,5 +1,5 @@
-//! Layer for hooks after a call: it has the proposed files, or the effects of a command, so that hooks can check and
-//! format them before anything is written.
+//! Layer for hooks that follow a call. It contains the proposed files or a command's effects, so that hooks can check
+//! and format them before anything is written.
 
 use super::overlay_dir::Call;
 use super::run::{PreparedPreview, PreviewedCommand};
@@ -14,11 +14,11 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Mode of new files and directories, as most programs create them.
+/// Modes of new files and directories, as most programs create them.
 const FILE_MODE: u32 = 0o644;
 const DIRECTORY_MODE: u32 = 0o755;
 
-/// A layer over the workspace with proposed files, which is discarded when it is dropped, or that of a command.
+/// Either a layer over the workspace that contains proposed files and is removed on drop, or the layer of a command.
 pub(in crate::tools) struct HookLayer {
     prepared: PreparedPreview,
 }
@@ -27,22 +27,22 @@ impl HookLayer {
     /// Creates a layer. Nothing in it is ever applied.
     ///
     /// # Errors
-    /// Returns an error if this system or the policy does not provide layers.
+    /// Returns an error if layers are not available on this system or under this policy.
     pub(in crate::tools) fn make(settings: &ToolSettings) -> Result<Self, ToolError> {
         let mut settings = settings.clone();
         // A discarded change must not leave build output.
         settings.command.sandbox.build_output = BuildOutputMode::Layer;
-        // No call owns it, so there is nothing to recover after a crash.
+        // No call owns the layer, so there is nothing to recover after a crash.
         let call = Call { tool_call_id: CallId::new("hooks"), tool_name: "hooks".to_owned(), session_id: None };
         PreparedPreview::new(&call, Vec::new(), &settings).map(|prepared| Self { prepared })
     }
 
-    /// Returns the layer in which a command ran, for hooks that run after it. They do not get the command's access
-    /// beyond the workspace. The command must outlive the hooks.
+    /// Returns the layer in which a command ran, for hooks that follow the command. They do not receive the access that
+    /// the command had beyond the workspace. The command must outlive the hooks.
     ///
     /// # Errors
-    /// Returns an error if this system or the policy does not provide layers, or if the directories of the workspace
-    /// have changed.
+    /// Returns an error if layers are not available on this system or under this policy, or if the directories of the
+    /// workspace have changed.
     pub(in crate::tools) fn of_command(command: &PreviewedCommand, settings: &ToolSettings) -> Result<Self, ToolError> {
         let Self { mut prepared } = Self::make(settings)?;
         if !prepared.layers.iter().map(|layered| &layered.directory).eq(command.layers.iter().map(|layered| &layered.directory)) {
@@ -54,12 +54,13 @@ impl HookLayer {
         Ok(Self { prepared })
     }
 
-    /// Returns the confinement of a command in the layer.
+    /// Returns the confinement for a command that runs in the layer.
     pub(in crate::tools) fn confinement(&self) -> &Confinement {
         &self.prepared.confinement
     }
 
-    /// Returns the path in the layer for a real path; `None` outside the workspace.
+    /// Returns the location in the layer that corresponds to a real path, or `None` if the path is outside the
+    /// workspace.
     fn place(&self, real: &Path) -> Option<(PathBuf, PathBuf, &Path)> {
         let over = self.prepared.layers.iter().filter(|layered| real.starts_with(&layered.directory));
         let layered = over.max_by_key(|layered| layered.directory.components().count())?;
@@ -67,7 +68,8 @@ impl HookLayer {
         Some((layered.upper.clone(), below, &layered.directory))
     }
 
-    /// Writes a file into the layer before any hook has run in it. Returns whether the layer covers the path.
+    /// Writes a file to the layer, in which no hook may have run yet. Returns `Ok(false)` if the path is not below the
+    /// layer.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written, or if its path leads through anything other than directories.
@@ -81,19 +83,19 @@ impl HookLayer {
         Ok(true)
     }
 
-    /// Returns the text of a file in the layer while no hook runs; `None` if it is not a text file within the size
-    /// limit.
+    /// Returns the text of a file in the layer, in which no hook may be running at the time. Returns `None` if it is
+    /// not a text file within the size limit.
     pub(in crate::tools) fn read(&self, real: &Path, max_bytes: u64) -> Option<String> {
         let (upper, below, _) = self.place(real)?;
         String::from_utf8(read_below(&upper, &below, max_bytes).ok()?).ok()
     }
 
-    /// Returns the other paths that hooks changed, relative to the workspace.
+    /// Returns the paths, relative to the workspace, that hooks changed although they are not in `known`.
     pub(in crate::tools) fn other_changes(&self, known: &[PathBuf]) -> Vec<String> {
         let mut others = Vec::new();
         for layered in &self.prepared.layers {
             let Ok(changes) = overlay::changes(layered, self.prepared.began) else { continue };
-            // A directory on the way to a file is part of the layer, too.
+            // The parent directories of a proposed file are in the layer, too.
             let is_other = |path: &Path| {
                 let real = layered.directory.join(path);
                 !known.iter().any(|known| known.starts_with(&real))

@@ -1,5 +1,5 @@
-//! End of a run in a layer before any approval: determines whether approval is needed. Also sets the environment of the
-//! command.
+//! The end of a run in a layer that preceded any approval: determines whether the effects need approval. Also sets the
+//! environment for such commands.
 
 use super::written_bytes::written_bytes;
 use crate::policy::CodeReader;
@@ -14,17 +14,18 @@ use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-/// Number of changed paths above which approval is required, because they are not judged individually.
+/// Number of changed paths above which approval is required, because they are not checked against the policy
+/// individually.
 const MAX_ACTIONS: usize = 5_000;
-/// Size in bytes above which snapshots omit a file, so that its deletion cannot be undone.
+/// File size in bytes above which snapshots omit a file, so its deletion cannot be undone.
 const SNAPSHOT_BYTES: u64 = 64 << 20;
-/// Start of a digest, which changes with the data that it is computed from.
+/// Prefix of a digest, which identifies the version of the data from which it was computed.
 const DIGEST_VERSION: &str = "2:";
-/// Directories with programs and libraries, which every command can read and no ordinary user can change.
+/// Directories of programs and libraries that every command can read and no ordinary user can change.
 const SYSTEM_DIRECTORIES: &[&str] = &["/usr", "/bin", "/lib", "/lib64", "/opt", "/nix/store"];
 /// Signals that end a faulty program.
 const CRASHES: &[&str] = &["SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGPIPE"];
-/// Environment variables of unattended commands, which should not leave files in the workspace.
+/// Environment variables for unattended commands, which should not leave files behind in the workspace.
 const ALONE: &[(&str, &str)] = &[
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_OPTIONAL_LOCKS", "0"),
@@ -34,7 +35,7 @@ const ALONE: &[(&str, &str)] = &[
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
     ("PYTHONPYCACHEPREFIX", "/tmp/.pycache"),
-    // A command is not run to look for new versions or to report usage; doing so would ask for network access.
+    // A command should not look for new versions or report usage, which would need network access.
     ("CHECKPOINT_DISABLE", "1"),
     ("DENO_NO_UPDATE_CHECK", "1"),
     ("DO_NOT_TRACK", "1"),
@@ -45,23 +46,24 @@ const ALONE: &[(&str, &str)] = &[
     ("npm_config_update_notifier", "false"),
 ];
 
-/// Tells programs that they run unattended.
+/// Sets environment variables from which programs can tell that they are running unattended.
 pub(super) fn set_unattended(environment: &mut Vec<(OsString, OsString)>) {
     environment.retain(|(name, _)| !ALONE.iter().any(|(own, _)| name == own));
     environment.extend(ALONE.iter().map(|(name, value)| ((*name).into(), (*value).into())));
 }
 
-/// Returns whether the command was ended from outside.
+/// Returns whether something other than the command itself ended it.
 pub(super) fn is_stopped(end: End) -> bool {
     match end {
         End::Exited(_) => false,
-        // A crash counts as an exit of the program itself.
+        // A crash is treated as an exit of the program itself.
         End::Signalled(signal) => !signal_name(signal).is_some_and(|name| CRASHES.contains(&name)),
         End::TimedOut | End::Killed | End::Interrupted | End::DiskFull | End::LayerFull | End::MemoryFull => true,
     }
 }
 
-/// Returns the hidden secrets that a failed command names in its output. It most likely failed because they are hidden.
+/// Returns the hidden secrets to which a failed command's output refers. The command most likely failed because they
+/// are hidden.
 pub(super) fn hidden_secrets_named(
     finished: &FinishedRun,
     confinement: &Confinement,
@@ -78,14 +80,14 @@ pub(super) fn hidden_secrets_named(
     named.take(3).map(|place| SandboxAccess::Read { path: place.display().to_string() }).collect()
 }
 
-/// Formats the note `build output in target/: 12 files, 3.0 MB`.
+/// Formats a note such as `build output in target/: 12 files, 3.0 MB`.
 pub(super) fn build_note(build: &CountedEffects) -> String {
     let files = build.created + build.changed + build.deleted;
     let direct = if build.direct { ", written directly" } else { "" };
     format!("build output in {}/: {}, {}{direct}", build.path, format_count(files, "file", "files"), size(build.bytes))
 }
 
-/// Changes outside build output.
+/// Changes that are not build output.
 #[derive(Debug, Default)]
 pub(super) struct OtherChanges {
     actions: Vec<Action>,
@@ -142,8 +144,8 @@ impl OtherChanges {
     }
 }
 
-/// Returns whether a change creates a symlink whose target is outside its workspace directory. Symlinks to programs of
-/// the system or of a toolchain, as in a virtual environment, do not count.
+/// Returns whether a change creates a symlink whose target is outside its workspace directory. Symlinks to programs
+/// that belong to the system or a toolchain, as found in virtual environments, do not count.
 fn is_escaping_link(change: &Change, changes: &Changes, settings: &ToolSettings) -> bool {
     if change.after.is_none_or(|node| node.kind != NodeKind::Link) {
         return false;
@@ -163,13 +165,13 @@ fn is_escaping_link(change: &Change, changes: &Changes, settings: &ToolSettings)
     !place.starts_with(changes.directory()) && !programs.into_iter().any(|directory| place.starts_with(directory))
 }
 
-/// Returns whether a digest has the form that this version computes, so that it can be compared.
+/// Returns whether a digest has the form that this version computes, and can thus be compared.
 pub(super) fn is_current_digest(digest: &str) -> bool {
     digest.starts_with(DIGEST_VERSION)
 }
 
-/// Computes a digest of all effects with their new content, and of the output. Content that is too large is represented
-/// by its size and times.
+/// Computes a digest of all effects, including their new content, and of the output. Content that is too large is
+/// represented by its size and times.
 pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
     let mut hash = Sha256::new();
     hash.update(format!("{}\0{}\0", effects.ended, effects.output));
@@ -191,8 +193,8 @@ pub(super) fn digest(changes: &[Changes], effects: &Effects) -> String {
     format!("{DIGEST_VERSION}{}", crate::text::hex(&hash.finalize()))
 }
 
-/// Adds the entry that a change replaces. Recorded content is used instead of times, so that a touched file counts as
-/// unchanged.
+/// Adds the entry that a change replaces. If its content was recorded, that is used instead of its times, so a file
+/// that was merely touched counts as unchanged.
 fn add_state_before(record: &mut Vec<u8>, change: &Change) {
     add_optional(record, change.before.as_ref(), add_identity);
     add_optional(record, change.content.as_ref(), |record, content| record.extend_from_slice(content.as_bytes()));
@@ -201,7 +203,7 @@ fn add_state_before(record: &mut Vec<u8>, change: &Change) {
     add_optional(record, times.as_ref(), add_node);
 }
 
-/// Adds a value, or the fact that there is none.
+/// Adds a value, or a mark saying that there is none.
 fn add_optional<T>(record: &mut Vec<u8>, value: Option<&T>, add: impl FnOnce(&mut Vec<u8>, &T)) {
     record.push(u8::from(value.is_some()));
     if let Some(value) = value {
@@ -209,7 +211,7 @@ fn add_optional<T>(record: &mut Vec<u8>, value: Option<&T>, add: impl FnOnce(&mu
     }
 }
 
-/// Adds kind, mode and owners.
+/// Adds the kind, mode and owners of an entry.
 fn add_identity(record: &mut Vec<u8>, node: &Node) {
     record.push(match node.kind {
         NodeKind::File => b'f',
@@ -220,7 +222,7 @@ fn add_identity(record: &mut Vec<u8>, node: &Node) {
     record.extend([node.mode, node.owner, node.group].into_iter().flat_map(u32::to_le_bytes));
 }
 
-/// Adds the whole state.
+/// Adds a node's complete state.
 fn add_node(record: &mut Vec<u8>, node: &Node) {
     add_identity(record, node);
     record.extend([node.inode, node.bytes, node.links].into_iter().flat_map(u64::to_le_bytes));

@@ -1,4 +1,4 @@
-//! Previews: commands run in a private copy-on-write view, so that their effects are known before they are applied.
+//! Previews, in which commands run in a private copy-on-write view, so their effects are known before they are applied.
 
 mod build_directories;
 mod build_output;

@@ -1,4 +1,4 @@
-//! Directory of one preview. It is locked by this process, and removed on drop unless its effects are undecided.
+//! The directory of a preview. It is locked by this process, and removed on drop unless its effects are undecided.
 
 use super::direct_output::DirectOutput;
 use crate::protocol::{CallId, SessionId};
@@ -15,23 +15,24 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Directory name below the location for upper directories.
+/// Name of the directory, below the location for upper directories, that contains all previews.
 const PREVIEWS: &str = "previews";
 const LOCK: &str = "lock";
 const CALL: &str = "call.json";
-/// Result once all changes are applied, written before the first change.
+/// Result of the call if all changes are applied. Written before the first change is made.
 const RESULT: &str = "result.json";
-/// End of a run before approval, until its effects are decided.
+/// End of a run that preceded approval. Exists until a decision on the run's effects has been made.
 const ENDED: &str = "ended.json";
-/// Build directories that the command writes directly, until its other effects are applied or discarded.
+/// Build directories to which the command writes directly. Exists until the command's other effects are applied or
+/// discarded.
 const DIRECT: &str = "direct.json";
-/// Final result, a success or an error.
+/// Final result, which may be an error.
 const FINAL: &str = "final.json";
 
-/// Extension of a directory that is being removed.
+/// Extension given to a directory that is being removed.
 const GONE: &str = "gone";
 
-/// The call that owns the preview.
+/// The call to which the preview belongs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Call {
@@ -40,18 +41,18 @@ pub(super) struct Call {
     pub session_id: Option<SessionId>,
 }
 
-/// Directory of a preview, used exclusively. It is removed when this is dropped, unless marked otherwise.
+/// A preview's directory, which is used exclusively by this value. It is removed on drop unless marked otherwise.
 #[derive(Debug)]
 pub(super) struct OverlayDir {
     path: PathBuf,
-    /// Lock file. The lock of a dead process is released, which identifies leftovers.
+    /// Lock file. If its owner dies, the lock is released, which makes leftovers recognizable.
     held: File,
-    /// Whether the directory is kept after this value is dropped.
+    /// Whether the directory remains when this value is dropped.
     stays: bool,
-    /// Commands of the session. If they ended together with the session, the directory is also kept.
+    /// The session's commands. If they end together with the session, the directory remains as well.
     session: Option<Commands>,
     direct: Option<DirectOutput>,
-    /// Whether many changes are in memory until this value is dropped.
+    /// Whether there are many changes in memory until this value is dropped.
     is_large: bool,
 }
 
@@ -69,16 +70,16 @@ impl OverlayDir {
         let held = open_lock(&path)?;
         held.lock()?;
         let view = Self { path, held, stays: false, session: None, direct: None, is_large: false };
-        // Not durable: after a power failure, the command is gone too.
+        // No need for durability: after a power failure, the command is gone too.
         view.write(CALL, call, false)?;
         Ok(view)
     }
 
-    /// Opens the view of a dead process; `None` if its owner is alive.
+    /// Opens a view that was left behind by a process that has ended. Returns `Ok(None)` if its owner is still alive.
     ///
     /// # Errors
-    /// Returns an error if the path is not a private directory of this user: another user may have written its records, which
-    /// name the files that are read.
+    /// Returns an error if the path is not a private directory of this user. Another user could otherwise have forged
+    /// its records, which contain the paths of files that are read.
     pub(crate) fn open_abandoned(path: &Path) -> io::Result<Option<Self>> {
         overlay::check_private(path)?;
         if path.extension().is_some_and(|end| end == GONE) {
@@ -100,7 +101,8 @@ impl OverlayDir {
         &self.path
     }
 
-    /// Returns whether the directories of a layer are in this directory. A record that names another place is not followed.
+    /// Returns whether a layer's directories are directly inside this directory. A record that refers to any other
+    /// location is not followed.
     pub(crate) fn contains(&self, layer: &LayeredDirectory) -> bool {
         // A path that ends in `..` has no file name.
         let is_entry = |path: &Path| path.parent() == Some(&*self.path) && path.file_name().is_some();
@@ -108,7 +110,8 @@ impl OverlayDir {
         is_within(&layer.upper) && is_within(&layer.work)
     }
 
-    /// Creates layers over directories, with the same attributes. A missing directory gets no layer.
+    /// Creates layers over directories, giving them the same attributes. No layer is created for a directory that does
+    /// not exist.
     pub(crate) fn layers(&self, name: &str, directories: &[PathBuf]) -> io::Result<Vec<LayeredDirectory>> {
         let mut layers = Vec::new();
         for (number, directory) in directories.iter().enumerate() {
@@ -117,10 +120,10 @@ impl OverlayDir {
             let work = self.path.join(format!("{name}-work-{number}"));
             private().create(&upper)?;
             private().create(&work)?;
-            // The command sees the directory with the owner and mode of this one.
+            // The command sees the directory with the owner and mode of the upper directory.
             let own = fs::metadata(&upper)?;
             if (own.uid(), own.gid()) != (data.uid(), data.gid()) {
-                // Without permission to change the owner, the user owns it.
+                // Without permission to change the owner, the user remains the owner.
                 let _ = std::os::unix::fs::chown(&upper, Some(data.uid()), Some(data.gid()));
             }
             fs::set_permissions(&upper, fs::Permissions::from_mode(data.mode() & 0o7777))?;
@@ -133,7 +136,7 @@ impl OverlayDir {
         self.read(CALL)
     }
 
-    /// Stores the result durably, with the identity of its owner.
+    /// Stores the result durably, together with the record of its call.
     pub(crate) fn keep_result<T: Serialize>(&self, result: &T) -> io::Result<()> {
         self.write(RESULT, result, true)?;
         File::open(self.path.join(CALL))?.sync_all()
@@ -143,7 +146,7 @@ impl OverlayDir {
         self.read(RESULT)
     }
 
-    /// Durably stores the end of a run with undecided effects, because the journal refers to it.
+    /// Durably stores the end of a run whose effects are undecided, because the journal refers to it.
     pub(crate) fn keep_ended<T: Serialize>(&self, ended: &T) -> io::Result<()> {
         self.write(ENDED, ended, true)?;
         File::open(self.path.join(CALL))?.sync_all()
@@ -153,12 +156,13 @@ impl OverlayDir {
         self.read(ENDED)
     }
 
-    /// Returns whether the effects of the run are still undecided: the run ended, and no change is being applied.
+    /// Returns whether the effects are still undecided, that is, the run has ended and no change is being applied.
     pub(crate) fn is_undecided(&self) -> bool {
         is_undecided(&self.path)
     }
 
-    /// Returns the session of an undecided layer, and when its run ended. Works for layers in use, too.
+    /// Returns the session to which an undecided layer belongs, and when its run ended. Works even for a layer that is
+    /// in use.
     pub(crate) fn undecided_session(path: &Path) -> Option<(SessionId, SystemTime)> {
         if path.extension().is_some() || overlay::check_private(path).is_err() || !is_undecided(path) {
             return None;
@@ -168,17 +172,19 @@ impl OverlayDir {
         Some((call.session_id?, ended))
     }
 
-    /// Keeps the directory after the session, if these commands end with it before the effects are decided.
+    /// Keeps the directory after the session if these commands end together with it before the effects have been
+    /// decided on.
     pub(crate) fn outlives(&mut self, session: Commands) {
         self.session = Some(session);
     }
 
-    /// Returns freed memory to the system once the directory is removed, because there are many changes.
+    /// Arranges for freed memory to be returned to the system when the directory is removed, because there are many
+    /// changes.
     pub(crate) fn release_memory_on_drop(&mut self) {
         self.is_large = true;
     }
 
-    /// Stores which build directories the command will write directly.
+    /// Stores the build directories to which the command will write directly.
     pub(crate) fn keep_direct(&mut self, direct: DirectOutput) -> io::Result<()> {
         self.write(DIRECT, &direct, false)?;
         self.direct = Some(direct);
@@ -189,7 +195,7 @@ impl OverlayDir {
         self.direct.as_ref()
     }
 
-    /// Records that the command's effects are applied.
+    /// Records that the command's effects have been applied.
     pub(crate) fn end_direct(&mut self) {
         if self.direct.take().is_some()
             && let Err(error) = fs::remove_file(self.path.join(DIRECT))
@@ -198,8 +204,8 @@ impl OverlayDir {
         }
     }
 
-    /// Makes the files whose changes are discarded newer than the build output of the command. Must be called before
-    /// the copies are removed.
+    /// Makes the files whose changes are discarded newer than the build output that the command wrote. Must be called
+    /// before the copies are removed.
     pub(crate) fn discard_direct(&mut self) {
         if let Some(direct) = &self.direct {
             direct.discard();
@@ -207,7 +213,7 @@ impl OverlayDir {
         }
     }
 
-    /// Stores the final result of the call, which takes precedence over all other records in this directory.
+    /// Stores the call's final result, which takes precedence over every other record in this directory.
     pub(crate) fn keep_final<T: Serialize>(&self, result: &T) -> io::Result<()> {
         self.write(FINAL, result, true)
     }
@@ -216,12 +222,12 @@ impl OverlayDir {
         self.read(FINAL)
     }
 
-    /// Keeps the directory after this process exits.
+    /// Makes the directory remain after this process exits.
     pub(crate) fn keep_on_drop(&mut self) {
         self.stays = true;
     }
 
-    /// Removes the directory on drop.
+    /// Makes the directory be removed on drop.
     pub(crate) fn remove_on_drop(&mut self) {
         self.stays = false;
     }
@@ -267,7 +273,8 @@ fn is_undecided(directory: &Path) -> bool {
 impl Drop for OverlayDir {
     fn drop(&mut self) {
         if self.stays || self.session.as_ref().is_some_and(Commands::is_ended) {
-            // A process being started shares this file until it runs another program.
+            // A child process shares the lock file until it executes its program, so closing the file may not unlock
+            // it.
             if let Err(error) = self.held.unlock() {
                 tracing::debug!(%error, path = %self.path.display(), "cannot unlock a preview");
             }
@@ -275,13 +282,13 @@ impl Drop for OverlayDir {
         }
         self.discard_direct();
         let mut path = std::mem::take(&mut self.path);
-        // Renamed first, so that no process opens a partially removed view.
+        // Rename the directory first, so that no process opens a partially removed view.
         let gone = path.with_extension(GONE);
         if fs::rename(&path, &gone).is_ok() {
             path = gone;
         }
         let is_large = self.is_large;
-        // This can take long.
+        // Removal can take a long time.
         run_in_background(move || {
             if let Err(error) = overlay::discard(&path) {
                 tracing::warn!(%error, path = %path.display(), "cannot remove a preview");

@@ -1,4 +1,4 @@
-//! Cleanup after dead processes: commits that have started are completed, and all other data is removed.
+//! Cleans up after processes that have ended: commits that were started are completed, and all other data is removed.
 
 use super::commit::with_unapplied;
 use super::overlay_dir::{Call, OverlayDir, previews};
@@ -10,32 +10,33 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-/// Time after the start of a preview during which its owner may not be recorded yet.
+/// Time after the start of a preview during which its owner may not have been recorded yet.
 const OWNER_GRACE: Duration = Duration::from_secs(60);
 /// Time for which an outcome is kept for a session that is not resumed, and for which failed changes are retried.
 const WAITS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Session that is resumed at startup.
+/// A session that is resumed at startup.
 pub(crate) struct ResumedSession<'a> {
     pub session: &'a SessionId,
     /// Returns whether a call has started but has no result in the journal.
     pub awaits: &'a dyn Fn(&CallId) -> bool,
-    /// Returns whether a call ended in a layer and the journal has no decision about its effects.
+    /// Returns whether a call has ended in a layer and the journal contains no decision on its effects.
     pub undecided: &'a dyn Fn(&CallId) -> bool,
 }
 
-/// Results of the cleanup at startup.
+/// Outcome of the cleanup at startup.
 #[derive(Debug, Default)]
 pub(crate) struct RecoveryResult {
-    /// Results of calls that the session awaits. Every start finds them again until the journal has them.
+    /// Results of calls for which the session is waiting. They are returned at every start until the journal contains
+    /// them.
     pub settled: Vec<ToolResult>,
     /// Notices for the user.
     pub notices: Vec<String>,
-    /// Layers about whose effects the session has not decided.
+    /// Layers of the session whose effects are undecided.
     pub(in crate::tools) undecided: Vec<UndecidedLayer>,
 }
 
-/// Examines the previews below these directories. Keeps the outcomes of other sessions.
+/// Examines the previews below these directories. Outcomes that belong to other sessions are kept.
 pub(crate) fn recover(bases: &[PathBuf], resumed: Option<&ResumedSession<'_>>) -> RecoveryResult {
     let (mut kept, mut dropped, mut notices, mut undecided) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for entry in bases.iter().filter_map(|base| fs::read_dir(previews(base)).ok()).flatten().flatten() {
@@ -63,15 +64,16 @@ pub(crate) fn recover(bases: &[PathBuf], resumed: Option<&ResumedSession<'_>>) -
     RecoveryResult { settled: kept, notices, undecided }
 }
 
-/// The result of completing the commits below a directory.
+/// Outcome of completing the commits below a directory.
 pub(crate) struct FinishedCommits {
     /// Notices for the user.
     pub notices: Vec<String>,
-    /// Whether no unfinished commit is left, so that the directory can be removed.
+    /// Whether no unfinished commit remains, so that the directory can be removed.
     pub is_complete: bool,
 }
 
-/// Completes the commits that dead processes started below a directory, and then removes the directory.
+/// Completes the commits that processes which have since ended started below a directory, and then removes the
+/// directory.
 pub(crate) fn finish_commits(base: &Path) -> FinishedCommits {
     let RecoveryResult { notices, .. } = recover(&[base.to_owned()], None);
     let is_over = |path: &Path| {
@@ -83,10 +85,10 @@ pub(crate) fn finish_commits(base: &Path) -> FinishedCommits {
     FinishedCommits { notices, is_complete }
 }
 
-/// State of a dead process's view, for the resumed session.
+/// What was found in a view left behind by a process that has ended, from the point of view of the resumed session.
 enum RecoveredView {
     Nothing,
-    /// The result of a call that the session awaits, and whether applying its changes had started.
+    /// The result of a call for which the session is waiting, and whether applying its changes had started.
     Result(ToolResult, bool),
     Undecided(UndecidedLayer),
 }
@@ -101,7 +103,7 @@ fn recover_one(path: &Path, resumed: Option<&ResumedSession<'_>>, notices: &mut 
         return Ok(recover_undecided(view, call, age, resumed));
     }
     let final_result = view.final_result::<ToolResult>();
-    // On an error, nothing that was begun is removed.
+    // On an error, no commit that has begun is removed.
     let outcome = if final_result.is_some() { None } else { overlay::recover(view.path())? };
     let waits = outcome.as_ref().is_some_and(|outcome| !outcome.is_over());
     if outcome.is_some() {
@@ -151,8 +153,8 @@ fn recover_one(path: &Path, resumed: Option<&ResumedSession<'_>>, notices: &mut 
     Ok(mine.filter(|_| awaited).map_or(RecoveredView::Nothing, |_| RecoveredView::Result(result, known)))
 }
 
-/// Returns whether the journal has a decision to apply the effects but no result, so that no change has been applied
-/// yet.
+/// Returns whether the journal contains the decision to apply the effects but no result, in which case no change has
+/// been applied yet.
 fn is_started(call: &Call, resumed: Option<&ResumedSession<'_>>) -> bool {
     resumed.is_some_and(|resumed| {
         let (id, is_mine) = (&call.tool_call_id, call.session_id.as_ref() == Some(resumed.session));
@@ -160,8 +162,8 @@ fn is_started(call: &Call, resumed: Option<&ResumedSession<'_>>) -> bool {
     })
 }
 
-/// Returns an undecided layer if it belongs to the resumed session. Layers of other sessions are kept for them; all
-/// others are removed.
+/// Returns an undecided layer if it belongs to the resumed session. Layers of other sessions are kept for them, and any
+/// other layer is removed.
 fn recover_undecided(mut view: OverlayDir, call: Call, age: Duration, resumed: Option<&ResumedSession<'_>>) -> RecoveredView {
     let Call { tool_call_id, session_id, .. } = call;
     let is_mine = resumed.is_some_and(|resumed| session_id.as_ref() == Some(resumed.session));
@@ -175,7 +177,7 @@ fn recover_undecided(mut view: OverlayDir, call: Call, age: Duration, resumed: O
     RecoveredView::Nothing
 }
 
-/// Describes a commit that was just completed, for the user.
+/// Describes a commit that has just been completed, for the user.
 fn describe_outcome(outcome: &CommitOutcome) -> String {
     let said = "aye exited while applying a command's changes";
     if outcome.is_whole() {

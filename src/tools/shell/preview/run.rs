@@ -1,4 +1,4 @@
-//! Execution of a command in its view, and its effects.
+//! Runs a command in a view and determines its effects.
 
 use super::direct_output::{DirectOutput, DirectlyWritten};
 use super::effects::ListedEffect;
@@ -27,7 +27,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Error messages of programs that hit a limit of the view, and their explanations.
+/// Error messages of programs that have hit a limitation of the view, with explanations.
 const LIMITS: &[(&[&str], &str)] = &[
     (
         &["invalid cross-device link", "cross-device link not permitted", "exdev", "os error 18", "errno 18"],
@@ -40,51 +40,51 @@ const LIMITS: &[(&[&str], &str)] = &[
     (&["stale file handle", "estale"], "another program changed a file while the preview ran; run it again"),
 ];
 
-/// Number of changes above which their memory is returned to the system after the decision.
+/// Number of changes above which the memory that they use is returned to the system once a decision has been made.
 const MANY_CHANGES: usize = 10_000;
 
-/// Returns whether the changes take so much memory that it is returned to the system after the decision.
+/// Returns whether the changes take up so much memory that it should be returned to the system after the decision.
 pub(super) fn are_many(changes: &[Changes]) -> bool {
     changes.iter().map(|changes| changes.entries().len()).sum::<usize>() > MANY_CHANGES
 }
 
-/// Command that ran in its view, until its effects are applied or discarded.
+/// A command that has run in its view and whose effects have yet to be applied or discarded.
 pub(in crate::tools) struct PreviewedCommand {
     pub(super) changes: Vec<Changes>,
     /// The redacted result for the model, without the changes.
     pub(super) result: ToolResult,
-    /// Reason why no change can be applied: the list of changes is incomplete.
+    /// Reason why no change can be applied, which is that the list of changes is incomplete.
     pub(super) unlisted: Option<String>,
-    /// Changes of each listed path.
+    /// Changes to each listed path.
     pub(super) listed: Vec<ListedEffect>,
     /// Real directories whose changes are build output.
     pub(super) build: Vec<PathBuf>,
-    /// Time at which the run ended, by the clock of file times.
+    /// Time at which the run ended, according to the clock used for file times.
     pub(super) ended_at: overlay::Time,
     /// End of the run, with the data from which its effects are computed.
     pub(super) run_end: RunEnd,
     pub(super) layers: Vec<LayeredDirectory>,
     pub(super) began: overlay::Time,
     pub(super) settings: Arc<ToolSettings>,
-    /// Notes of the plan from before the run.
+    /// The plan's notes from before the run.
     pub(in crate::tools) plan_notes: Vec<String>,
-    /// Dropped last, because dropping it returns the memory of the other fields to the system.
+    /// Dropped last, because dropping it returns the memory used by the other fields to the system.
     pub(super) view: OverlayDir,
 }
 
-/// Result of a run in the view.
+/// Result of a run in a view.
 pub(in crate::tools) struct PreviewRunResult {
     pub kept: PreviewedCommand,
     pub effects: Effects,
-    /// Details for display: diff, paths, sizes, notes.
+    /// Details to display: diff, paths, sizes and notes.
     pub proposal: Proposal,
-    /// Parts that can be left out.
+    /// Parts of the effects that can be omitted.
     pub parts: Vec<EffectPart>,
-    /// Assessment of a run before approval.
+    /// Assessment of a run that preceded approval.
     pub end: Option<LayerEnd>,
 }
 
-/// Runs a line in its own view, with only the approved access.
+/// Runs a line in a view of its own, with only the access that was approved.
 pub(in crate::tools) async fn run(
     mut work: PlannedCommand,
     tool_call_id: CallId,
@@ -158,7 +158,7 @@ pub(in crate::tools) async fn run(
 }
 
 impl PreviewedCommand {
-    /// Adds the error of a command that was ended from outside to the assessment of its run.
+    /// If the command did not end on its own, adds its error to the assessment of the run.
     fn with_error(&self, end: LayerEnd) -> LayerEnd {
         LayerEnd { error: self.result.error.clone().filter(|_| self.run_end.stopped), ..end }
     }
@@ -184,7 +184,7 @@ impl PreviewedCommand {
         }
     }
 
-    /// Returns the error of the command, if it failed.
+    /// Returns the command's error, if it failed.
     pub(in crate::tools) fn error(&self) -> Option<&ToolError> {
         self.result.error.as_ref()
     }
@@ -204,7 +204,7 @@ impl PreviewedCommand {
         self.build.iter().any(|directory| path.starts_with(directory))
     }
 
-    /// Reads the changes in the layer as they are now. Performs blocking I/O.
+    /// Reads the changes that the layer contains at this moment. Performs blocking I/O.
     ///
     /// # Errors
     /// Returns an error if the layer cannot be read.
@@ -217,7 +217,7 @@ impl PreviewedCommand {
         Ok(found)
     }
 
-    /// Reads the effects again, after hooks have run in the layer. Performs blocking I/O.
+    /// Reads the effects again once hooks have run in the layer. Performs blocking I/O.
     ///
     /// # Errors
     /// Returns an error if the layer cannot be read.
@@ -233,18 +233,18 @@ impl PreviewedCommand {
     }
 }
 
-/// Paths outside the workspace that a command in a layer can write, without any effect.
+/// Paths outside the workspace to which a command running in a layer can write. What it writes there is discarded.
 #[derive(Debug, Default)]
 struct OutsideWrites {
     home: Option<ThrowawayHome>,
-    /// Layers over the directories that the policy makes writable.
+    /// Layers over the directories outside the workspace that the policy makes writable.
     layers: Vec<LayeredDirectory>,
 }
 
 impl OutsideWrites {
-    /// Returns the access that the command tried to use, and a note about its writes to discarded copies. Files with a
-    /// leading dot in the home directory are settings and logs that commands write incidentally; they are only
-    /// mentioned.
+    /// Returns the access that the command tried to use, and a note on what it wrote to copies that are discarded.
+    /// Files in the home directory whose names start with a dot are settings and logs that commands write incidentally,
+    /// so they are merely mentioned.
     fn wanted_access(&self, began: overlay::Time, settings: &ToolSettings) -> (Vec<SandboxAccess>, Option<String>) {
         let written = self.home.iter().flat_map(ThrowawayHome::written_paths).collect::<Vec<_>>();
         let changed =
@@ -265,7 +265,7 @@ impl OutsideWrites {
     }
 }
 
-/// The directories of a preview.
+/// The directories used by a preview.
 struct PreviewDirs {
     view: OverlayDir,
     layers: Vec<LayeredDirectory>,
@@ -279,13 +279,13 @@ pub(super) struct PreparedPreview {
     pub(super) confinement: Confinement,
     pub(super) layers: Vec<LayeredDirectory>,
     pub(super) began: overlay::Time,
-    /// Missing paths that the command may write.
+    /// Paths that the command may write to and that did not exist.
     opened: CreatedPaths,
     outside: OutsideWrites,
 }
 
 impl PreparedPreview {
-    /// Prepares the run of a command with this access.
+    /// Prepares to run a command with this access.
     pub(super) fn new(call: &Call, opens: Vec<SandboxAccess>, settings: &ToolSettings) -> Result<Self, ToolError> {
         let impossible = |why: &str| ToolError::new(ErrorCode::InvalidRequest, format!("cannot preview this call: {why}"));
         let base = settings.command.sandbox.previews.as_ref().map_err(|why| impossible(why))?;
@@ -311,7 +311,7 @@ impl PreparedPreview {
             let is_shown = |secret: &PathBuf| held.shown.contains(secret);
             let secrets = settings.command.sandbox.secrets().map_err(|why| impossible(&why))?;
             hidden.extend(secrets.into_iter().filter(|secret| !is_shown(secret)));
-            // The same as in a real run; missing paths must not appear to exist.
+            // The same paths as in a real run, except missing paths, which must not appear to exist.
             read_only.extend(held.read_only.iter().filter(|place| place.symlink_metadata().is_ok()).cloned());
         }
         let mut outside = OutsideWrites::default();
@@ -323,8 +323,7 @@ impl PreparedPreview {
         }
         let mut confinement = Confinement {
             view: Seen::CopyOnWrite(layers.clone()),
-            // Everything else that can be written is real. These files contain only locks, or the user allowed writing
-            // there.
+            // Writes to these paths are real: they contain only locks, or the user allowed writing there.
             writable: settings.command.sandbox.caches.locks.iter().cloned().chain(wanted.writable_paths()).collect(),
             // In a requested preview, changes to protected paths are reported but not applied.
             read_only,
@@ -364,7 +363,7 @@ fn io_error(what: &str, error: &io::Error) -> ToolError {
     ToolError::new(ErrorCode::ToolExecutionFailed, format!("{what}: {error}; nothing was changed"))
 }
 
-/// Describes how the run ended, and the blocked access.
+/// Describes how the run ended and which access was blocked.
 fn inspect_end(
     finished: &FinishedRun,
     work: &PlannedCommand,

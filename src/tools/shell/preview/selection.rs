@@ -1,4 +1,4 @@
-//! Selected effects of a command. Effects that the user left out are discarded with the layer, as is all build output,
+//! Selection among a command's effects. Those that the user omits are discarded with the layer, as is all build output,
 //! which may depend on them.
 
 use super::effects::ListedEffect;
@@ -13,11 +13,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::path::PathBuf;
 
-/// Maximum number of paths listed for the model, separately for applied and discarded ones.
+/// Maximum number of paths to list for the model. The limit applies separately to applied and discarded paths.
 const MAX_NAMED: usize = 100;
 
-/// Removes the parts that were left out from the changes. Returns a note for the model. For a text file without some of
-/// its hunks, the new content is written to the layer.
+/// Removes the parts that the user omitted from the changes. If some hunks of a text file were omitted, writes the
+/// resulting content to the layer. Returns a note for the model.
 pub(super) fn select(
     changes: &mut [Changes],
     effects: &[ListedEffect],
@@ -43,7 +43,7 @@ pub(super) fn select(
             nodes.into_iter().flatten().flatten().any(|node| node.kind == NodeKind::Directory)
         };
         has_build_output |= left.iter().any(|path| !choices.contains_key(path) && !is_directory(path));
-        // Changes that depend on others are left out with them.
+        // Changes that depend on discarded changes are left out too.
         changes.without(&left);
     }
     Ok(selection_note(changes, effects, hunks, has_build_output))
@@ -54,7 +54,7 @@ fn is_discarded(effect: &ListedEffect, discarded: &[DiscardedEffect]) -> bool {
     discarded.iter().any(|left| left.path == effect.name && all(left))
 }
 
-/// Returns whether each changed path that a listed effect covers is applied.
+/// Returns whether each changed path that belongs to a listed effect is applied.
 fn choices(changes: &Changes, effects: &[&ListedEffect], discarded: &[DiscardedEffect]) -> BTreeMap<PathBuf, bool> {
     let moved = changes.moved_directories();
     let sources: BTreeSet<&PathBuf> = changes.entries().iter().filter_map(|change| change.moved_from.as_ref()).collect();
@@ -75,7 +75,7 @@ fn choices(changes: &Changes, effects: &[&ListedEffect], discarded: &[DiscardedE
             } else if change.before.is_some_and(|node| node.kind == NodeKind::Directory) && change.kind().is_none()
                 || change.after.is_none()
             {
-                // Its entries are deleted with it, except those that are moved away.
+                // The entries of a deleted directory are deleted with it, except those that are moved away.
                 let deleted = changes.below(path).iter().filter(|below| below.after.is_none() && !sources.contains(&below.path));
                 deleted.for_each(|below| cover(&below.path));
             }
@@ -86,8 +86,7 @@ fn choices(changes: &Changes, effects: &[&ListedEffect], discarded: &[DiscardedE
     choices
 }
 
-/// Returns the paths whose changes are applied. A new directory that is not listed is created if an entry in it is
-/// created.
+/// Returns the paths whose changes are applied. A new directory that is not listed is created if an entry inside it is.
 fn applied_paths(changes: &Changes, choices: &BTreeMap<PathBuf, bool>) -> BTreeSet<PathBuf> {
     let mut kept: BTreeSet<PathBuf> = choices.iter().filter(|(_, applies)| **applies).map(|(path, _)| path.clone()).collect();
     let is_made = |path: &&std::path::Path| {
@@ -128,12 +127,12 @@ fn is_kept(changes: &[Changes], effect: &ListedEffect) -> bool {
     effect.paths.iter().any(|path| find(&changes[effect.root], path).is_some())
 }
 
-/// Returns the number of listed effects that are applied.
+/// Returns how many of the listed effects are applied.
 pub(super) fn applied_count(changes: &[Changes], effects: &[ListedEffect]) -> usize {
     effects.iter().filter(|effect| is_kept(changes, effect)).count()
 }
 
-/// Describes the applied and the discarded effects for the model.
+/// Describes the applied and the discarded effects, for the model.
 fn selection_note(changes: &[Changes], effects: &[ListedEffect], hunks: Vec<String>, has_build_output: bool) -> String {
     let (kept, left): (Vec<_>, Vec<_>) = effects.iter().partition(|effect| is_kept(changes, effect));
     let names = |effects: Vec<&ListedEffect>| effects.iter().map(|effect| format!("`{}`", effect.name)).collect::<Vec<_>>();
@@ -144,7 +143,7 @@ fn selection_note(changes: &[Changes], effects: &[ListedEffect], hunks: Vec<Stri
     format!("[The user applied only part of the changes. Applied: {kept}; discarded, so unchanged: {}{build}]", list_names(&left))
 }
 
-/// Lists names, and the number of names beyond the limit.
+/// Lists names, followed by the number of those beyond the limit.
 fn list_names(names: &[String]) -> String {
     let shown = names[..names.len().min(MAX_NAMED)].join(", ");
     match names.len().saturating_sub(MAX_NAMED) {

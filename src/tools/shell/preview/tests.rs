@@ -24,7 +24,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Creates a bench with a sandbox and previews; `None` with a message if the kernel does not support them.
+/// Creates a bench with a sandbox and previews. If the kernel does not support them, prints a message and returns
+/// `None`.
 fn bench() -> Option<Bench> {
     let mut bench = Bench::new();
     let base = bench.root.join("base");
@@ -62,7 +63,7 @@ fn effects(plan: &Plan) -> &Effects {
     plan.effects.as_ref().unwrap()
 }
 
-/// Lists every path in a directory with its content.
+/// Lists every path in a directory with its mode and content.
 fn tree(directory: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
     let mut all = Vec::new();
     let mut pending = vec![directory.to_owned()];
@@ -309,7 +310,8 @@ fn held_call(session: Option<&str>) -> Call {
     Call { tool_call_id: CallId::new("c"), tool_name: "RunCommand".into(), session_id: session.map(SessionId::new) }
 }
 
-/// Returns the results found for this session, which awaits its calls or already has their results.
+/// Returns the results found for this session. `awaits` says whether the session is still waiting for its calls, rather
+/// than having their results already.
 fn found(base: &Path, session: &str, awaits: bool) -> Vec<ToolResult> {
     recover(
         &[base.to_owned()],
@@ -427,7 +429,7 @@ fn the_outcome_of_a_call_is_on_disk_until_its_session_records_the_outcome() {
     }
 }
 
-/// Environment variable that contains the path of the bench, for the child process of the test below.
+/// Environment variable through which the test below passes the path of the bench to its child process.
 const CRASHES: &str = "AYE_TEST_CRASHES";
 const FILES: usize = 400;
 

@@ -1,5 +1,6 @@
-//! Home directory of a command in a layer: private, empty except for visible paths, and discarded with the layer. After
-//! the run, it contains everything that the command tried to write outside the workspace.
+//! Home directory for a command that runs in a layer. It is private, contains nothing but the visible paths, and is
+//! discarded with the layer. After the run, it contains everything that the command tried to write to the home
+//! directory.
 
 use crate::sys::overlay::LayeredDirectory;
 use crate::sys::sandbox::{Confinement, Substitute};
@@ -9,12 +10,12 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of entries that are examined after the run.
+/// Maximum number of entries to examine after the run.
 const MAX_ENTRIES: usize = 10_000;
-/// Maximum number of paths that are reported.
+/// Maximum number of paths to report.
 const MAX_PATHS: usize = 8;
 
-/// Caches, locks and histories that programs write to the home directory as a side effect; these are not reported.
+/// Caches, locks and histories that programs write to the home directory as a side effect. They are not reported.
 const INCIDENTAL: &[&str] = &[
     ".bash_history",
     ".cache",
@@ -35,18 +36,18 @@ const INCIDENTAL: &[&str] = &[
     "go/pkg",
 ];
 
-/// The private home directory of one run.
+/// A run's private home directory.
 #[derive(Debug)]
 pub(super) struct ThrowawayHome {
     home: PathBuf,
     content: PathBuf,
-    /// Mount points and symlinks in the private home directory, relative to it.
+    /// Mount points and symlinks that were created in the private home directory, as relative paths.
     made: BTreeSet<PathBuf>,
 }
 
 impl ThrowawayHome {
-    /// Replaces the hidden home directory of a confinement with a private one in `content`; `None` if the whole home
-    /// directory is visible.
+    /// Replaces the hidden home directory in a confinement with a private one whose content is in `content`. Returns
+    /// `Ok(None)` if the whole home directory is visible.
     pub(super) fn make(home: &Path, content: PathBuf, confinement: &mut Confinement) -> io::Result<Option<Self>> {
         let Confinement { roots, shown, caches, substitutes, writable, hidden, links, .. } = confinement;
         let visible = roots.iter().chain(shown.iter()).chain(writable.iter());
@@ -103,8 +104,8 @@ impl ThrowawayHome {
         }
     }
 
-    /// Returns the real paths that the command wrote. Of a new directory, returns only its topmost path, with a slash
-    /// at the end.
+    /// Returns the real paths to which the command has written. For a new directory, returns only the topmost path,
+    /// with a trailing slash.
     pub(super) fn written_paths(&self) -> Vec<PathBuf> {
         let (mut found, mut left, mut open) = (Vec::new(), MAX_ENTRIES, vec![PathBuf::new()]);
         while let Some(directory) = open.pop() {

@@ -1,4 +1,5 @@
-//! Layers with undecided effects: they are kept after their process, shown again, and subject to a size limit.
+//! Layers whose effects are undecided. They outlive the process that created them, are shown again, and are limited in
+//! size.
 
 use super::ended_run::{EndedRun, RunEffects};
 use super::layer_end::is_current_digest;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use std::{fs, io};
 
-/// Layer of an earlier process about whose effects the resumed session has not decided.
+/// A layer that an earlier process created and whose effects, which belong to the resumed session, are undecided.
 #[derive(Debug)]
 pub(in crate::tools) struct UndecidedLayer {
     pub(super) tool_call_id: CallId,
@@ -25,7 +26,7 @@ impl UndecidedLayer {
         self.tool_call_id == *call
     }
 
-    /// Removes the layer on drop.
+    /// Makes the layer be removed on drop.
     pub(in crate::tools) fn remove_on_drop(&mut self) {
         self.view.remove_on_drop();
     }
@@ -40,7 +41,7 @@ pub(crate) struct UndecidedUse {
     path: PathBuf,
 }
 
-/// Reads the effects of a layer again. If they do not have this digest, the layer is removed.
+/// Reads the effects of a layer again. If their digest is no longer `was`, removes the layer and returns an error.
 pub(in crate::tools) fn reopen(
     layer: UndecidedLayer,
     was: &str,
@@ -90,7 +91,7 @@ pub(in crate::tools) fn reopen(
     Ok(PreviewRunResult { kept, effects, proposal, parts, end })
 }
 
-/// Measures the undecided layers of all sessions below these directories.
+/// Measures the undecided layers of all sessions that are below these directories.
 pub(crate) fn undecided_use(bases: &[PathBuf]) -> Vec<UndecidedUse> {
     let entries = bases.iter().filter_map(|base| fs::read_dir(previews(base)).ok()).flatten().flatten();
     let measured = entries.filter_map(|entry| {
@@ -101,8 +102,8 @@ pub(crate) fn undecided_use(bases: &[PathBuf]) -> Vec<UndecidedUse> {
     measured.collect()
 }
 
-/// Removes undecided layers that are not in use, starting with those that ended first, until the rest fits the budget.
-/// With `dry_run`, removes nothing. Returns the number of freed bytes.
+/// Removes undecided layers that are not in use, those whose runs ended first before the others, until the remaining
+/// ones fit the budget. With `dry_run`, nothing is removed. Returns the number of bytes freed.
 pub(crate) fn prune_undecided(bases: &[PathBuf], budget_bytes: u64, dry_run: bool) -> u64 {
     let mut all = undecided_use(bases);
     all.sort_by_key(|one| one.ended);
@@ -120,14 +121,14 @@ pub(crate) fn prune_undecided(bases: &[PathBuf], budget_bytes: u64, dry_run: boo
     freed
 }
 
-/// Removes the undecided layers of a deleted session.
+/// Removes the undecided layers of a session that has been deleted.
 pub(crate) fn forget_undecided(bases: &[PathBuf], session: &SessionId) {
     undecided_use(bases).iter().filter(|one| one.session == *session).for_each(|one| {
         remove(one);
     });
 }
 
-/// Removes a layer unless a process uses it. Returns whether it was removed.
+/// Removes a layer unless a process is using it. Returns whether it was removed.
 fn remove(one: &UndecidedUse) -> bool {
     match OverlayDir::open_abandoned(&one.path) {
         Ok(Some(mut view)) => {

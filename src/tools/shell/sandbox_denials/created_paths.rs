@@ -1,4 +1,5 @@
-//! Missing paths that one run may write. They are created before the run, and removed after it if unused.
+//! Paths that do not exist but that a single run may write to. They are created before the run, and removed after it if
+//! they were not used.
 
 use crate::protocol::SandboxAccess;
 use crate::sys::file::FileStamp;
@@ -6,16 +7,16 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Paths created for a run.
+/// Paths that were created for a run.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct CreatedPaths {
-    /// Each with its stamp, which changes whenever the path is used.
+    /// Each path with its stamp, which changes as soon as the path is used.
     made: Vec<(PathBuf, FileStamp)>,
 }
 
 impl CreatedPaths {
-    /// Creates the missing writable paths of a run. Paths that cannot be created stay unavailable, and the command
-    /// reports the error.
+    /// Creates the paths that a run may write to and that do not exist. If a path cannot be created, it remains
+    /// unavailable, and the command reports the error.
     pub(in crate::tools) fn make(opens: &[SandboxAccess]) -> Self {
         let mut made = Vec::new();
         for opened in opens {
@@ -42,7 +43,7 @@ impl Drop for CreatedPaths {
         for (path, state) in &self.made {
             let Ok(data) = path.symlink_metadata() else { continue };
             if FileStamp::from_metadata(&data) == *state {
-                // A non-empty directory is kept anyway.
+                // A non-empty directory is not removed.
                 let _ = if data.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
             }
         }

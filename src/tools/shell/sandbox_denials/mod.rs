@@ -1,4 +1,4 @@
-//! Access that the sandbox blocked for a command, determined from aye's proxy and from the command's output.
+//! Determines which access the sandbox blocked for a command, from aye's proxy and from the command's output.
 
 mod created_paths;
 mod output_parser;
@@ -17,28 +17,28 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of paths in one approval.
 const MAX: usize = 8;
-/// Directories in the home directory that are not made visible for the sake of one file.
+/// Directories in the home directory that are too widely shared to be made visible for the sake of a single file.
 const SHARED: &[&str] =
     &[".config", ".local", ".local/share", ".local/state", ".cache", "Library", "Library/Application Support"];
-/// Directories that are private to each command, or not available to any.
+/// Directories that are private to each command or not available to any, so access to them is never offered.
 const NEVER_OPENED: &[&str] = &["/tmp", "/var/tmp", "/dev", "/proc", "/sys", "/run", "/var/run"];
 
-/// Access that was blocked for a failed command.
+/// Access that was blocked for a command, which therefore failed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::tools) struct BlockedAccess {
-    /// Access that an approval can allow.
+    /// Access that can be allowed by an approval.
     pub outside: Vec<SandboxAccess>,
-    /// Blocked hosts with the reasons; some cannot be allowed.
+    /// Hosts that were blocked, with the reasons. Not all of them can be allowed.
     servers: Vec<String>,
-    /// Paths in the workspace that were read-only.
+    /// Paths in the workspace that the command could only read.
     pub only_read: Vec<PathBuf>,
-    /// Whether the command ran read-only because a rule allowed it only as a read-only command.
+    /// Whether the command ran read-only because a rule allowed it merely as a read-only command.
     narrowed: bool,
 }
 
 impl BlockedAccess {
-    /// Determines the blocked access. `hosts`: the hosts that the proxy denied; `printed`: the output of the command in
-    /// `cwd`.
+    /// Determines the blocked access. `hosts` are the hosts that the proxy denied, and `printed` is the output of the
+    /// command, which ran in `cwd`.
     pub(in crate::tools) fn detect(
         printed: &[&str],
         cwd: &Path,
@@ -83,13 +83,13 @@ impl BlockedAccess {
         Self { outside, servers, only_read, narrowed: false }
     }
 
-    /// Determines blocked writes of a line that was allowed as read-only. Uses only `stderr`, because stdout may be the
-    /// content of any file.
+    /// Determines which writes were blocked for a line that was allowed as read-only. Uses only `stderr`, because
+    /// stdout may be the content of any file.
     pub(in crate::tools) fn detect_read_only(mut self, stderr: &str, cwd: &Path, confinement: &Confinement) -> Self {
         if !output_parser::reports_read_only(stderr) {
             return self;
         }
-        // Other paths are guesses; most likely it tried to write in the workspace.
+        // Other paths are guesses; most likely the command tried to write in the workspace.
         self.outside.retain(|place| !matches!(place, SandboxAccess::Write { .. }));
         let root = confinement.roots.iter().find(|root| cwd.starts_with(root)).and_then(|root| root.to_str());
         self.outside.extend(root.map(|root| SandboxAccess::Write { path: root.to_owned() }));
@@ -97,7 +97,7 @@ impl BlockedAccess {
         self
     }
 
-    /// Formats the note for the model; `None` if no access was blocked.
+    /// Formats the note for the model. Returns `None` if no access was blocked.
     pub(in crate::tools) fn note(&self) -> Option<String> {
         let mut lines = Vec::new();
         if self.narrowed {
@@ -126,17 +126,17 @@ impl BlockedAccess {
     }
 }
 
-/// Way of allowing access to a path.
+/// How access to a path can be allowed.
 enum AccessMethod {
-    /// The path can be made writable.
+    /// This path can be made writable.
     Opens(PathBuf),
-    /// The path is hidden by default, and can be made visible.
+    /// This path is hidden by default and can be made visible.
     Shows(PathBuf),
     OnlyRead(PathBuf),
     Nothing,
 }
 
-/// The sandbox and directory of the command.
+/// A command's sandbox and working directory.
 struct SandboxedCommand<'a> {
     confinement: &'a Confinement,
     settings: &'a ToolSettings,
@@ -193,8 +193,8 @@ impl SandboxedCommand<'_> {
         }
     }
 
-    /// Returns the access to an existing hidden path: its directory, or only the file if the directory is too broad. To
-    /// create a path, its directory must be writable.
+    /// Returns the access needed for an existing hidden path: to its directory, or only to the file itself if the
+    /// directory is too broad. If a path is to be created, its directory must be writable.
     fn access_to_hidden(&self, real: &Path, kind: PathKind, written: bool) -> AccessMethod {
         let is_wide = |directory: &Path| self.is_too_wide(directory) || self.is_shared(directory);
         let parent = real.parent().filter(|parent| !is_wide(parent));
@@ -211,7 +211,7 @@ impl SandboxedCommand<'_> {
         if may_be_shown { AccessMethod::Shows(path.to_owned()) } else { AccessMethod::Nothing }
     }
 
-    /// Returns whether many programs store files in this directory.
+    /// Returns whether this is a directory in which many programs store files.
     fn is_shared(&self, directory: &Path) -> bool {
         self.settings
             .home
@@ -220,12 +220,12 @@ impl SandboxedCommand<'_> {
             .is_some_and(|below| SHARED.iter().any(|shared| below == Path::new(shared)))
     }
 
-    /// Returns whether the policy allows the path to be visible and the user can read it.
+    /// Returns whether the policy allows the path to be made visible and the user can read it.
     fn can_show(&self, path: &Path) -> bool {
         (self.settings.paths.may_show)(path) && crate::sys::path::may_read(path)
     }
 
-    /// Returns the smallest path that must be writable.
+    /// Returns the smallest path that must be made writable.
     fn opens(&self, real: &Path, kind: PathKind, wanted: WantedAccess) -> Option<PathBuf> {
         let parent = existing(real.parent()?);
         let too_wide = self.is_too_wide(&parent);
@@ -245,7 +245,7 @@ impl SandboxedCommand<'_> {
         }
     }
 
-    /// Returns whether the directory is too broad to allow, such as the home directory or a parent of the workspace.
+    /// Returns whether the directory is too broad to be allowed, like the home directory or a parent of the workspace.
     fn is_too_wide(&self, directory: &Path) -> bool {
         let above = |place: &Path| place.starts_with(directory);
         let is_top = directory.components().count() <= 2;
@@ -253,12 +253,12 @@ impl SandboxedCommand<'_> {
     }
 }
 
-/// Returns the deepest existing directory of a path.
+/// Returns the deepest ancestor of a path, including the path itself, that exists.
 fn existing(path: &Path) -> PathBuf {
     path.ancestors().find(|level| level.symlink_metadata().is_ok()).unwrap_or(path).to_owned()
 }
 
-/// Returns whether the user can write to this path. An approval cannot allow paths of other users.
+/// Returns whether the user can write to this path. An approval cannot grant access to other users' paths.
 fn could_write(path: &Path) -> bool {
     crate::sys::path::may_write(&existing(path))
 }

@@ -1,8 +1,8 @@
-//! Parser of program output, which finds paths and network access that the sandbox blocked.
+//! Parses program output to find paths and network access that the sandbox blocked.
 
 use crate::protocol::cut_position_after;
 
-/// Messages for writing to a read-only file system.
+/// Messages printed when a write fails because the file system is read-only.
 const READ_ONLY: &[&str] = &[
     "read-only file system",
     "read only file system",
@@ -12,7 +12,7 @@ const READ_ONLY: &[&str] = &[
     "os error 30",
     "errno 30",
 ];
-/// Messages for missing permissions.
+/// Messages printed when permission is denied.
 const NO_ACCESS: &[&str] = &[
     "permission denied",
     "eacces",
@@ -26,7 +26,7 @@ const NO_ACCESS: &[&str] = &[
     "no write permission",
     "is denied",
 ];
-/// Messages for missing paths. To a command, hidden paths look like missing ones.
+/// Messages printed when a path does not exist, which is how hidden paths appear to a command.
 const MISSING: &[&str] = &[
     "no such file or directory",
     "enoent",
@@ -43,9 +43,9 @@ const MISSING: &[&str] = &[
 ];
 /// Words that indicate a write.
 const WRITES: &[&str] = &["creat", "touch", "mkdir", "write", "writing", "directory nonexistent"];
-/// Prefix of shell messages about a redirection, which is nearly always a write.
+/// Prefix of the shell's messages about redirections, which are nearly always writes.
 const SHELL_LINE: &str = "bash: line ";
-/// Messages for a missing network.
+/// Messages printed when the network is unavailable.
 const NO_NETWORK: &[&str] = &[
     "could not resolve host",
     "couldn't resolve host",
@@ -64,22 +64,22 @@ const NO_NETWORK: &[&str] = &[
     "no such host",
     "server misbehaving",
 ];
-/// Words for the removal of a path, which requires write access to its directory.
+/// Words that indicate the removal of a path, for which its directory must be writable.
 const TAKES_AWAY: &[&str] = &["remove", "unlink", "rename", "move", "delete", "rmdir", "replace"];
 const MAKES_DIRECTORY: &[&str] = &["mkdir", "directory", "folder"];
-/// Prefixes of preceding lines that name the failed operation.
+/// Prefixes of earlier lines that say which operation failed.
 const WHAT_FAILED: &[&str] = &["error", "failed", "fail", "could not", "couldn't", "cannot", "can't", "unable"];
-/// Number of preceding lines examined.
+/// Number of earlier lines to examine.
 const LINES_BACK: usize = 6;
 const QUOTES: [(char, char); 6] = [('\'', '\''), ('"', '"'), ('`', '`'), ('‘', '’'), ('“', '”'), ('`', '\'')];
-/// Number of bytes examined at the end of an output.
+/// Number of bytes to examine at the end of an output.
 const MAX_BYTES: usize = 64 * 1024;
 const MAX_PLACES: usize = 64;
 
-/// A path that a program could not access.
+/// A path to which a program was denied access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DeniedPath {
-    /// Path as printed: absolute, below `~`, or relative to the program's directory.
+    /// Path as it was printed: absolute, below `~`, or relative to the program's working directory.
     pub given: String,
     pub why: DenialReason,
     pub wanted: WantedAccess,
@@ -89,7 +89,7 @@ pub(super) struct DeniedPath {
 pub(super) enum DenialReason {
     ReadOnly,
     NoAccess,
-    /// The path is missing from the view of the command. The flag is true for write access.
+    /// The path does not exist in the command's view. `written` says whether the command tried to write to it.
     Missing {
         written: bool,
     },
@@ -97,15 +97,15 @@ pub(super) enum DenialReason {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WantedAccess {
-    /// Write a file.
+    /// Writing a file.
     Write,
-    /// Create a directory.
+    /// Creating a directory.
     Directory,
-    /// Remove the path.
+    /// Removing the path.
     Away,
 }
 
-/// Returns the paths in order.
+/// Returns the paths to which programs were denied access, in the order in which they were printed.
 pub(super) fn denied_paths(text: &str) -> Vec<DeniedPath> {
     let lines: Vec<&str> = output_tail(text).lines().collect();
     let mut places: Vec<DeniedPath> = Vec::new();
@@ -133,7 +133,7 @@ pub(super) fn denied_paths(text: &str) -> Vec<DeniedPath> {
     places
 }
 
-/// Returns whether the output reports a read-only file system.
+/// Returns whether the output reports that a file system is read-only.
 pub(super) fn reports_read_only(text: &str) -> bool {
     let text = output_tail(text).to_lowercase();
     READ_ONLY.iter().any(|mark| text.contains(mark))
@@ -171,7 +171,7 @@ fn wanted_access(small: &str) -> WantedAccess {
     }
 }
 
-/// Returns the paths named in a line. `mark`: the error message in lower case.
+/// Returns the paths that occur in a line. `mark` is the error message in lower case.
 fn paths_in_line(line: &str, small: &str, mark: Option<&str>) -> Vec<String> {
     let quoted: Vec<String> = quoted_strings(line).into_iter().filter(|text| looks_like_path(text, mark)).collect();
     if !quoted.is_empty() {
@@ -191,7 +191,7 @@ fn paths_in_line(line: &str, small: &str, mark: Option<&str>) -> Vec<String> {
         words.retain(|word| !field.contains(word.as_str()));
         words.push(field);
     }
-    // The name of the reporting program, as in `/usr/bin/ld: cannot open …`.
+    // Drop the name of the reporting program, as in `/usr/bin/ld: cannot open …`.
     if words.len() > 1 && line.trim_start().strip_prefix(words[0].as_str()).is_some_and(|rest| rest.starts_with(':')) {
         words.remove(0);
     }
@@ -207,7 +207,7 @@ fn looks_like_path(text: &str, mark: Option<&str>) -> bool {
         && mark.is_none_or(|mark| !small.contains(mark))
 }
 
-/// Returns the quoted strings for each kind of quotes. An apostrophe inside a word is not a quote.
+/// Returns the strings in quotation marks of every kind. An apostrophe inside a word is not a quotation mark.
 fn quoted_strings(line: &str) -> Vec<String> {
     let mut found: Vec<(usize, String)> = Vec::new();
     for (open, close) in QUOTES {
@@ -229,10 +229,10 @@ fn quoted_strings(line: &str) -> Vec<String> {
     found.into_iter().map(|(_, text)| text).collect()
 }
 
-/// Returns the last field before the error, as in `bash: line 1: some place: Read-only file system`; `None` if it is a
-/// sentence.
+/// Returns the last field before the error, such as `some place` in `bash: line 1: some place: Read-only file system`.
+/// Returns `None` if the field is a sentence.
 fn field_before(line: &str, small: &str, mark: &str) -> Option<String> {
-    // The length may change with the case; then nothing is cut.
+    // Conversion to lower case may change the length, and then the position is wrong.
     let at = small.find(mark).filter(|_| small.len() == line.len())?;
     let before = line.get(..at)?.strip_suffix(": ")?;
     let field = before.rsplit(": ").next()?.trim();

@@ -3,7 +3,7 @@ use super::*;
 use crate::tools::tests::settings;
 use std::fs;
 
-/// Program output, the paths that it mentions, and the access to them.
+/// Program output, with the paths that occur in it and the access that was attempted.
 const PRINTED: &[(&str, &[(&str, WantedAccess)])] = &[
     ("bash: line 1: /opt/x: Read-only file system", &[("/opt/x", WantedAccess::Write)]),
     ("bash: line 1: ../some notes.txt: Read-only file system", &[("../some notes.txt", WantedAccess::Write)]),
@@ -94,7 +94,7 @@ fn only_network_errors_are_recognized_as_a_need_for_the_network() {
     assert!(!no.iter().any(|text| reports_network_failure(text)));
 }
 
-/// A system with a home directory, a workspace in it, other directories, and a sandbox.
+/// A system that has a home directory with a workspace in it, other directories, and a sandbox.
 struct Machine {
     _directory: tempfile::TempDir,
     root: PathBuf,
@@ -120,7 +120,8 @@ impl Machine {
         Self { _directory: directory, root, settings, confinement }
     }
 
-    /// Examines the output. The root of the test is removed from it, because the root is in a hidden directory.
+    /// Examines the output. The test's root directory is removed from it first, because the root is inside a hidden
+    /// directory.
     fn look(&self, line: &str, cwd: &Path, hosts: BlockedHosts) -> BlockedAccess {
         let (confinement, settings) = (&self.confinement, &self.settings);
         BlockedAccess::from_outputs(
@@ -130,7 +131,7 @@ impl Machine {
         )
     }
 
-    /// Returns the access that a line of output leads to. `@`: the root.
+    /// Returns the access that is offered for a line of output. `@` stands for the test's root directory.
     fn opens(&self, line: &str) -> Vec<String> {
         let root = self.root.to_str().unwrap();
         let line = line.replace('@', root);
@@ -158,12 +159,12 @@ fn the_smallest_sufficient_access_is_offered() {
         ("mkdir: cannot create directory '@/home/.cache': Read-only file system", &["@/home/.cache/"]),
         ("open @/home/.cache/go/00: read-only file system", &["@/home/.cache/"]),
         ("rm: cannot remove '@/home/more': Read-only file system", &[]),
-        // The sandbox does not block these.
+        // The sandbox does not block these paths.
         ("bash: line 1: sub/x: Permission denied", &[]),
         ("bash: line 1: @/free/x: Permission denied", &[]),
         ("bash: line 1: /nobody/x: Permission denied", &[]),
         ("bash: line 1: /proc/sysrq-trigger: Read-only file system", &[]),
-        // No approval allows these.
+        // No approval allows these paths.
         ("cat: @/home/.hidden/key: Permission denied", &[]),
         ("bash: line 1: @/home/.hidden/key: Read-only file system", &[]),
         // Not executable, which the sandbox cannot change.

@@ -1,4 +1,4 @@
-//! Patches edited by the user: hunks left out or edited.
+//! Patches in which the user has omitted or edited hunks.
 
 use super::tree::{FinalPathState, PatchPath, PathBefore};
 use super::{PatchChanges, PlannedPatch, changes};
@@ -11,7 +11,8 @@ use crate::tools::write::amendment::{EditableFile, amendable_parts, texts};
 use crate::tools::write::file_change::CurrentFile;
 
 impl PatchChanges {
-    /// Returns the editable sides of a shown part: the text of a file that is not moved.
+    /// Returns the two sides of a part that is shown, if they can be edited, which requires that it is a text file that
+    /// is not moved.
     fn sides(&self, part: usize) -> Option<EditableFile<'_>> {
         let (at, cuts) = self.cuts.get(part)?;
         let file = self.files.get(*at)?;
@@ -30,7 +31,7 @@ impl PatchChanges {
     }
 }
 
-/// Returns the reason why the hunks of a file cannot be chosen separately.
+/// Returns the reason why a file's hunks cannot be chosen separately.
 fn indivisible_reason(file: &PatchPath) -> &'static str {
     match (&file.now, &file.moved_from) {
         (FinalPathState::Absent, _) => "a file can only be deleted as a whole",
@@ -83,7 +84,7 @@ pub(super) fn amend(
     Ok((CallDraft::changes(changes.actions.clone(), proposal, PlannedPatch::Apply(changes)), told))
 }
 
-/// Returns the choices for the hunks of text files. All other hunks must be applied.
+/// Returns the choices for the hunks of text files. Fails unless all other hunks are applied.
 fn own_choices(changes: &PatchChanges, choices: &[HunkChoice]) -> Result<Vec<HunkChoice>, ToolError> {
     let mut own = Vec::new();
     let mut rest = choices.iter();

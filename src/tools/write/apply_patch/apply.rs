@@ -1,4 +1,5 @@
-//! Application of hunks to text. Unchanged lines are preserved; new lines get the line endings around them.
+//! Applies hunks to a text. Lines that do not change are preserved, and new lines receive the line endings of the lines
+//! around them.
 
 use super::choose::{AmbiguousHunks, choose, span};
 use super::find::{HunkNotFound, HunkPositions, Lines};
@@ -6,27 +7,27 @@ use super::parse::{PatchHunk, PatchLine, PatchLineKind};
 use crate::tools::document::line_breaks::{Breaks, has_lone_cr};
 use std::ops::Range;
 
-/// Text after the hunks, with the matched position of each hunk.
+/// The text with the hunks applied, and the positions at which each hunk matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AppliedHunks {
     pub text: String,
     pub places: Vec<HunkPositions>,
 }
 
-/// Reason why hunks do not match.
+/// Why hunks do not match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HunkMismatch {
     Lost { hunk: usize, why: HunkNotFound },
     Unclear(AmbiguousHunks),
 }
 
-/// Maximum number of compared positions for all hunks.
+/// Maximum number of positions to compare for all hunks together.
 const MAX_PLACES: usize = 2_000_000;
 
-/// Applies `hunks` to `text`. Positions that touch one of the `hidden` ranges (in the text with LF endings) are
-/// ignored.
+/// Applies `hunks` to `text`. Positions that overlap with one of the `hidden` ranges, which refer to the text with LF
+/// endings, are ignored.
 ///
-/// A lone CR ends a line if the hunks match that way; otherwise it is an ordinary character.
+/// A lone CR ends a line if the hunks match that way, and is otherwise an ordinary character.
 pub(crate) fn apply(text: &str, hunks: &[PatchHunk], hidden: &[Range<usize>]) -> Result<AppliedHunks, HunkMismatch> {
     if !has_lone_cr(text) {
         return apply_with_breaks(Breaks::Lf, text, hunks, hidden);
@@ -42,7 +43,7 @@ pub(crate) fn apply(text: &str, hunks: &[PatchHunk], hidden: &[Range<usize>]) ->
     })
 }
 
-/// Splits the searched lines at lone CRs, like the lines of the file.
+/// Splits the lines to search for at lone CRs, as the file's lines are split.
 fn at_cr(hunk: &PatchHunk) -> PatchHunk {
     let parted = |line: &PatchLine| -> Vec<PatchLine> {
         if line.kind == PatchLineKind::Added || !line.text.contains('\r') {
@@ -86,7 +87,7 @@ fn apply_with_breaks(
     Ok(AppliedHunks { text: join_blocks(&whole, hunks, &places, &starts), places })
 }
 
-/// Returns the start of each line in the text with LF endings, and the end of the last one.
+/// Returns the position at which each line starts in the text with LF endings, followed by the end of the last line.
 fn offsets(lines: &Lines<'_>) -> Vec<usize> {
     let mut at = 0;
     let ends = lines.bodies.iter().map(|body| {
@@ -96,10 +97,10 @@ fn offsets(lines: &Lines<'_>) -> Vec<usize> {
     std::iter::once(0).chain(ends).collect()
 }
 
-/// A line and its ending.
+/// A line, followed by its ending.
 type LineWithEnding<'a> = (&'a str, &'static str);
 
-/// Lines to remove, and their replacement.
+/// Lines to remove, and the lines that replace them.
 struct LineReplacement<'a> {
     at: usize,
     removed: usize,
@@ -167,14 +168,14 @@ fn blocks<'a>(hunk: &'a PatchHunk, places: &HunkPositions, start: usize) -> Vec<
             at += 1;
         }
     }
-    // Lines after phantom lines belong to the end.
+    // Lines added after phantom lines go to the end of the file.
     for block in &mut blocks {
         block.at = block.at.min(end);
     }
     blocks
 }
 
-/// Ends every line but the last one, which keeps its ending or gets the one in the patch.
+/// Adds endings to all lines but the last one, which keeps its original ending or receives the one in the patch.
 fn close(
     result: &mut [LineWithEnding<'_>],
     whole: &[LineWithEnding<'_>],

@@ -1,25 +1,26 @@
-//! Assignment of hunks to positions, so that all of them fit. There must be exactly one solution.
+//! Assigns hunks to positions in such a way that all of them fit. There must be exactly one way to do so.
 
 use super::find::HunkPositions;
 use super::parse::{PatchHunk, PatchLineKind};
 use std::ops::Range;
 
-/// Maximum number of compared solutions. If there are more, the position is treated as ambiguous.
+/// Maximum number of solutions to compare. If there are more, the position is considered ambiguous.
 const COMPARED_READINGS: usize = 64;
-/// Maximum number of steps in the search for orders other than that of the patch.
+/// Maximum number of steps in the search for solutions in which the hunks are in another order than in the patch.
 const SEARCHED: usize = 10_000;
-/// Maximum number of hunks examined for an overlap.
+/// Maximum number of hunks to examine for overlaps.
 const COMPARED_HUNKS: usize = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AmbiguousHunks {
-    /// The hunk matches several positions.
+    /// The hunk matches at several positions.
     Several { hunk: usize, starts: Vec<usize> },
-    /// The hunks change the same lines.
+    /// The two hunks change the same lines.
     Overlap { first: usize, second: usize },
 }
 
-/// Returns the lines that a hunk covers. `core`: only the lines from its first to its last change.
+/// Returns the range of lines that a hunk spans. With `core`, includes only the lines from the hunk's first change to
+/// its last.
 pub(crate) fn span(hunk: &PatchHunk, places: &HunkPositions, start: usize, core: bool) -> Range<usize> {
     let mut at = start;
     let (mut first, mut last) = (None, start);
@@ -39,7 +40,7 @@ pub(crate) fn span(hunk: &PatchHunk, places: &HunkPositions, start: usize, core:
     }
 }
 
-/// Chooses one position per hunk. `same`: compares the results of two choices.
+/// Chooses a position for each hunk. `same` returns whether two choices lead to the same result.
 pub(crate) fn choose(
     hunks: &[PatchHunk],
     places: &[HunkPositions],
@@ -57,7 +58,7 @@ pub(crate) fn choose(
         extent.start + start..extent.end + start
     };
     let mut unclear = None;
-    // Hunks may share unchanged lines only if there is no other reading.
+    // Hunks may share unchanged lines only if there is no other solution.
     for core in [false, true] {
         let spans = |hunk: usize, start| extent(hunk, start, core);
         for starts in [&all, &in_blocks] {
@@ -90,7 +91,7 @@ pub(crate) fn choose(
 
 type Spans<'a> = &'a dyn Fn(usize, usize) -> Range<usize>;
 
-/// Returns the first and the last solution with the hunks in order.
+/// Returns the first and the last solution in which the hunks are in order. Returns `None` if there is none.
 fn bounds(starts: &[&[usize]], spans: Spans<'_>) -> Option<(Vec<usize>, Vec<usize>)> {
     let mut free = 0;
     let mut earliest = Vec::new();
@@ -110,7 +111,7 @@ fn bounds(starts: &[&[usize]], spans: Spans<'_>) -> Option<(Vec<usize>, Vec<usiz
     Some((earliest, latest))
 }
 
-/// Returns whether all solutions in order give the same text as this solution.
+/// Returns whether every solution in which the hunks are in order produces the same text as this one.
 fn all_same(starts: &[&[usize]], spans: Spans<'_>, same: &dyn Fn(&[usize], &[usize]) -> bool, one: &[usize]) -> bool {
     let mut readings: Vec<Vec<usize>> = vec![Vec::new()];
     for (hunk, starts) in starts.iter().enumerate() {
@@ -129,7 +130,7 @@ fn all_same(starts: &[&[usize]], spans: Spans<'_>, same: &dyn Fn(&[usize], &[usi
     readings.iter().all(|other| same(one, other))
 }
 
-/// Returns the solutions without overlaps, and whether the list is complete.
+/// Returns the solutions without overlaps, whatever the order of the hunks, and whether the list is complete.
 fn unordered_readings(starts: &[&[usize]], spans: Spans<'_>) -> (Vec<Vec<usize>>, bool) {
     if starts.iter().all(|starts| starts.len() == 1) {
         let only: Vec<usize> = starts.iter().map(|starts| starts[0]).collect();

@@ -1,4 +1,4 @@
-//! Explanation of hunks that do not match, so that the model can correct them.
+//! Explains why hunks do not match, so that the model can correct them.
 
 use super::apply::HunkMismatch;
 use super::choose::AmbiguousHunks;
@@ -11,15 +11,16 @@ use crate::tools::document::replacement::with_lf;
 use crate::tools::error::invalid;
 use std::fmt::Write as _;
 
-/// Maximum number of listed positions.
+/// Maximum number of positions to list.
 const MAX_NAMED: usize = 10;
-/// Maximum number of shown lines, and characters of each.
+/// Maximum numbers of lines to show, and of characters to show of each line.
 const MAX_SHOWN_LINES: usize = 8;
 const MAX_SHOWN_CHARACTERS: usize = 200;
-/// Maximum number of comparisons in the search for the closest position.
+/// Maximum number of comparisons to make in search of the closest position.
 const COMPARED: usize = 4_000_000;
 
-/// Builds the error. `hunks`: as the model wrote them, so that no secret is revealed.
+/// Builds the error for hunks that do not match. The lines in `hunks` are as the model wrote them, so no secret is
+/// revealed.
 pub(super) fn misfit(
     misfit: &HunkMismatch,
     hunks: &[PatchHunk],
@@ -64,7 +65,7 @@ pub(super) fn misfit(
     invalid(message)
 }
 
-/// Returns the text with LF endings, as it is compared with the hunks.
+/// Returns the text with LF endings, which is the form in which it is compared with the hunks.
 fn comparable_text(text: &str) -> String {
     if has_lone_cr(text) {
         return Breaks::Cr.lines(text).into_iter().flat_map(|line| [Breaks::Cr.body(line), "\n"]).collect();
@@ -72,14 +73,14 @@ fn comparable_text(text: &str) -> String {
     with_lf(text)
 }
 
-/// Formats line numbers, counted from 1.
+/// Formats line numbers (1-based).
 fn format_line_numbers(starts: &[usize]) -> String {
     let named: Vec<_> = starts.iter().take(MAX_NAMED).map(|start| (start + 1).to_string()).collect();
     let rest = if starts.len() > MAX_NAMED { " and more" } else { "" };
     format!("{}{rest}", named.join(", "))
 }
 
-/// Finds the position at which most lines match, and the first difference.
+/// Describes the position at which the largest number of lines match, and the first difference there.
 fn closest(text: &str, hunk: &PatchHunk) -> String {
     let of = |line: &str| MatchLevel::Typography.normalize(line).into_owned();
     let lines: Vec<&str> = text.lines().collect();

@@ -1,4 +1,4 @@
-//! Search for the lines of a hunk in a file, as exactly as possible.
+//! Searches a file for the lines of a hunk, matching them as exactly as possible.
 
 use super::parse::{PatchHunk, PatchLineKind};
 use crate::tools::document::line_breaks::Breaks;
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-/// Exactness of a comparison.
+/// How exactly lines are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MatchLevel {
     Exact,
@@ -19,51 +19,51 @@ pub(crate) enum MatchLevel {
 
 const LEVELS: [MatchLevel; 4] = [MatchLevel::Exact, MatchLevel::TrailingSpace, MatchLevel::OuterSpace, MatchLevel::Typography];
 
-/// Minimum length in characters of a header that git may have truncated.
+/// Minimum number of characters in a header for it to be one that git may have truncated.
 const CUT_HEADER_CHARACTERS: usize = 40;
-/// Maximum number of empty lines at the end of a hunk that may be ignored.
+/// Maximum number of empty lines that may be ignored at the end of a hunk.
 const MAX_BLANK: usize = 32;
 
-/// The lines of a file without their endings.
+/// The lines of a file, without their endings.
 pub(crate) struct Lines<'a> {
     pub bodies: Vec<&'a str>,
-    /// Normalized lines per level, created on demand.
+    /// Normalized lines for each level, created on demand.
     levels: [OnceCell<LineNumbers<'a>>; LEVELS.len()],
-    /// First line after the block that each line opens.
+    /// For each line, the first line after the block that it opens.
     block_ends: OnceCell<Vec<usize>>,
 }
 
-/// A number per line; equal lines have equal numbers.
+/// A number for each line. Equal lines have equal numbers.
 struct LineNumbers<'a> {
     numbers: Vec<usize>,
     known: HashMap<Cow<'a, str>, usize>,
-    /// Lines that have each number.
+    /// The lines that have each number.
     lines: Vec<Vec<usize>>,
 }
 
-/// Positions of one hunk, and the differences that were ignored to find them.
+/// Positions at which a hunk matches, and the differences that had to be ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HunkPositions {
     pub level: MatchLevel,
-    /// First lines in ascending order.
+    /// First line of each match, in ascending order.
     pub starts: Vec<usize>,
-    /// First lines that are inside the block opened by the header.
+    /// First line of each match that is inside the block opened by the header.
     pub in_block: Vec<usize>,
-    /// Number of ignored lines at the end of the hunk.
+    /// Number of lines at the end of the hunk that were ignored.
     pub dropped: usize,
-    /// Header that matches no line of the file.
+    /// A header of the hunk that matches no line in the file.
     pub unknown_header: Option<String>,
-    /// Whether the hunk claims `*** End of File` but does not match there.
+    /// Whether the hunk contains `*** End of File` but does not match at the end of the file.
     pub not_at_end: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HunkNotFound {
-    /// The lines are not in the file.
+    /// The lines do not occur in the file.
     Nowhere,
-    /// The lines occur only before the header.
+    /// The lines occur only before the line to which the header refers.
     OnlyBefore { header: String, starts: Vec<usize> },
-    /// The hunk has only added lines, in a non-empty file.
+    /// The hunk consists only of added lines, but the file is not empty.
     NothingToFind,
 }
 
@@ -77,7 +77,8 @@ impl<'a> Lines<'a> {
         self.levels[level as usize].get_or_init(|| LineNumbers::normalize(&self.bodies, level))
     }
 
-    /// Finds the positions of a hunk at the most exact level. Positions that `refused` rejects are left out.
+    /// Finds the positions of a hunk at the most exact level at which there are any. Positions that `refused` rejects
+    /// are omitted.
     pub(crate) fn find(
         &self,
         hunk: &PatchHunk,
@@ -116,7 +117,8 @@ impl<'a> Lines<'a> {
         Err(lost)
     }
 
-    /// Returns the position of added lines without context: the end, if the hunk states it or the file is empty.
+    /// Returns the end of the file as the position for lines that are added without context. Fails unless the hunk says
+    /// so, the file is empty, or the hunk is the last one and has no header.
     fn end_for(&self, hunk: &PatchHunk, is_last: bool) -> Result<HunkPositions, HunkNotFound> {
         let end = self.bodies.len();
         if end > 0 && !hunk.at_end && !(is_last && hunk.headers.is_empty()) {
@@ -139,7 +141,8 @@ impl<'a> Lines<'a> {
         wanted.map_or_else(Vec::new, |wanted| numbered.find(&wanted))
     }
 
-    /// Returns those of `starts` that follow the headers in their order, and the first unknown header.
+    /// Returns those of `starts` that come after all headers, which must occur in the given order, and the first header
+    /// that matches no line, if any. Headers that match no line are otherwise ignored.
     fn below_headers(&self, headers: &[String], starts: &[usize], length: usize) -> (Vec<usize>, Option<String>) {
         let mut unknown = None;
         // The earliest line that can be the last header.
@@ -166,8 +169,8 @@ impl<'a> Lines<'a> {
         openers.map_or_else(Vec::new, |openers| self.inside_blocks(&openers, starts))
     }
 
-    /// Returns those of `lines` that are inside a block opened by one of `openers`: no line in between is less indented
-    /// than the first line of the block. Both are ascending.
+    /// Returns those of `lines` that are inside a block opened by one of `openers`, that is, no line in between is
+    /// indented less than the block's first line. Both lists are in ascending order.
     fn inside_blocks(&self, openers: &[usize], lines: &[usize]) -> Vec<usize> {
         let ends = self.block_ends.get_or_init(|| block_ends(&self.bodies));
         let mut openers = openers.iter().copied().peekable();
@@ -181,8 +184,8 @@ impl<'a> Lines<'a> {
         lines.iter().copied().filter(|line| inside(line)).collect()
     }
 
-    /// Returns the lines that a header can refer to: equal lines at the most exact level, or lines that start with it,
-    /// because git truncates long headers.
+    /// Returns the lines to which a header may refer: lines that equal it at the most exact level possible or, because
+    /// git truncates long headers, lines that start with it.
     fn header_lines(&self, header: &str) -> Vec<usize> {
         for level in LEVELS {
             let found = self.find_starts(&[header], level);
@@ -214,7 +217,7 @@ impl<'a> LineNumbers<'a> {
         Self { numbers, known, lines }
     }
 
-    /// Returns the positions at which these numbers occur in sequence, in linear time.
+    /// Returns the positions at which these numbers occur one after the other. Takes linear time.
     fn find(&self, wanted: &[usize]) -> Vec<usize> {
         let rarest = wanted.iter().enumerate().min_by_key(|(_, number)| self.lines[**number].len());
         let Some((offset, number)) = rarest else { return Vec::new() };
@@ -227,7 +230,7 @@ impl<'a> LineNumbers<'a> {
     }
 }
 
-/// Returns, for each line, the next line that is not indented deeper. Ignores empty lines and brackets.
+/// Returns, for each line, the next line that is not indented more deeply, ignoring empty lines and brackets.
 fn block_ends(bodies: &[&str]) -> Vec<usize> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut ends = vec![bodies.len(); bodies.len()];
@@ -245,8 +248,8 @@ fn block_ends(bodies: &[&str]) -> Vec<usize> {
     ends
 }
 
-/// Returns the variants to search for: first the whole hunk at the end, if it states that; last the hunk without
-/// phantom lines.
+/// Returns the variants of a hunk to search for. The first is the whole hunk at the end of the file, if the hunk says
+/// so, and the last is the hunk without phantom lines.
 fn attempts(hunk: &PatchHunk, old: &[&str]) -> Vec<(usize, bool)> {
     let blank =
         hunk.lines.iter().rev().take_while(|line| line.kind == PatchLineKind::Context && line.bare).take(MAX_BLANK).count();
@@ -275,7 +278,7 @@ impl MatchLevel {
     }
 }
 
-/// Replaces typographic characters with their keyboard equivalents.
+/// Replaces typographic characters with the ones found on a keyboard.
 fn to_ascii_punctuation(line: &str) -> Cow<'_, str> {
     if line.is_ascii() {
         return Cow::Borrowed(line.trim());

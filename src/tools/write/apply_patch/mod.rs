@@ -1,4 +1,4 @@
-//! ApplyPatch: changes several files with one patch, all or nothing.
+//! The `ApplyPatch` tool, which changes several files with one patch: either all of them or none.
 
 mod amendment;
 mod apply;
@@ -35,7 +35,7 @@ use serde::Deserialize;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum number of sections. Each file needs open directories while all of them change at once.
+/// Maximum number of sections, limited because all files are changed at once and each one needs open directories.
 const MAX_SECTIONS: usize = 200;
 
 pub(in crate::tools) struct ApplyPatch;
@@ -48,7 +48,8 @@ pub(in crate::tools) struct Arguments {
 
 pub(in crate::tools) enum PlannedPatch {
     Apply(PatchChanges),
-    /// The patch does not match. The reason reveals file content, so showing it requires permission to read.
+    /// The patch does not match. The error reveals file content, so it may be shown only if the policy permits reading
+    /// the file.
     Explain(ToolError),
 }
 
@@ -56,7 +57,7 @@ pub(in crate::tools) struct PatchChanges {
     files: Vec<PatchPath>,
     steps: PatchSteps,
     done: String,
-    /// For each shown part: the index of its file, and its hunks.
+    /// For each part that is shown, the index of its file and its hunks.
     cuts: Vec<(usize, Vec<HunkLines>)>,
     actions: Vec<Action>,
 }
@@ -190,7 +191,7 @@ fn actions(sections: &[PatchSection], paths: &Paths<'_>) -> Result<Vec<Action>, 
     Ok(actions)
 }
 
-/// Returns the text after each update section of a patch.
+/// Returns the text that results from each update section of a patch.
 #[cfg(feature = "fuzzing")]
 pub fn apply_to_text(text: &str, patch: &str) -> Result<Vec<String>, String> {
     let mut results = Vec::new();

@@ -1,12 +1,12 @@
-//! Parser for patches. Additions and omissions by models are accepted if their meaning is unambiguous.
+//! Parses patches. What models add or omit is tolerated as long as the meaning is unambiguous.
 
 use crate::tools::document::line_breaks::only_cr;
 
-/// The change of one file.
+/// The change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PatchSection {
     pub path: String,
-    /// Line of the patch at which the section starts, from 1.
+    /// Line of the patch (1-based) at which the section starts.
     pub line: usize,
     pub what: FileOperation,
 }
@@ -20,14 +20,15 @@ pub(crate) enum FileOperation {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct PatchHunk {
-    /// Line of the patch at which the hunk starts, from 1.
+    /// Line of the patch (1-based) at which the hunk starts.
     pub line: usize,
-    /// Lines above the hunk in the file, outermost first.
+    /// Lines of the file above the hunk that locate it, outermost first.
     pub headers: Vec<String>,
     pub lines: Vec<PatchLine>,
-    /// Whether the hunk ends at the end of the file.
+    /// Whether the hunk's last line is the last one in the file.
     pub at_end: bool,
-    /// Whether the new side has a final newline, according to `\ No newline at end of file`; `None` if not stated.
+    /// Whether the new side has a final newline, judging by `\ No newline at end of file`. `None` if the patch does not
+    /// say.
     pub final_newline: Option<bool>,
 }
 
@@ -45,7 +46,8 @@ impl PatchHunk {
 pub(crate) struct PatchLine {
     pub kind: PatchLineKind,
     pub text: String,
-    /// Whether this is an empty line without the leading space, which may only separate two hunks.
+    /// Whether this is an empty line without the leading space, which may be no more than a separator between two
+    /// hunks.
     pub bare: bool,
 }
 
@@ -56,7 +58,7 @@ pub(crate) enum PatchLineKind {
     Added,
 }
 
-/// An error in a patch, with its line.
+/// An error in a patch, with the line at which it occurs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the patch: {message}")]
 pub(crate) struct ParseError {
@@ -69,10 +71,10 @@ const END: &str = "*** End Patch";
 const END_OF_FILE: &str = "*** End of File";
 const MOVE: &str = "*** Move to:";
 const HEADERS: [&str; 3] = ["*** Add File:", "*** Delete File:", "*** Update File:"];
-/// Maximum number of characters of a line repeated in an error.
+/// Maximum number of characters of a line to quote in an error.
 const MAX_SHOWN_CHARACTERS: usize = 80;
 
-/// Parses a patch into its sections, at least one.
+/// Parses a patch into its sections. Fails if there are none.
 pub(crate) fn parse(patch: &str) -> Result<Vec<PatchSection>, ParseError> {
     let mut parser = PatchParser::new(patch);
     parser.skip_to_begin()?;
@@ -91,11 +93,11 @@ pub(crate) fn parse(patch: &str) -> Result<Vec<PatchSection>, ParseError> {
 struct PatchParser<'a> {
     lines: Vec<&'a str>,
     at: usize,
-    /// Whether the whole patch has CRLF endings, which are then ignored.
+    /// Whether all lines of the patch end with CRLF, in which case the CRs are ignored.
     crlf: bool,
-    /// Whether the last line is complete, so that no text is missing.
+    /// Whether the last line is complete, which shows that no text is missing.
     ended: bool,
-    /// Line before the patch, which may open a code fence or a heredoc.
+    /// Line that precedes the patch, which may open a code fence or a heredoc.
     opener: &'a str,
 }
 
@@ -125,12 +127,12 @@ impl<'a> PatchParser<'a> {
         ParseError { line, message: message.into() }
     }
 
-    /// Builds an error for the current line.
+    /// Builds an error that refers to the current line.
     fn error_here(&self, message: impl Into<String>) -> ParseError {
         Self::error((self.at + 1).min(self.lines.len().max(1)), message)
     }
 
-    /// Moves to the first line of the patch, past a code fence or the start of a heredoc.
+    /// Moves to the first line of the patch, skipping a code fence or the start of a heredoc.
     fn skip_to_begin(&mut self) -> Result<(), ParseError> {
         for (index, line) in self.lines.iter().enumerate() {
             if line.trim().eq_ignore_ascii_case(BEGIN) {
@@ -181,7 +183,7 @@ impl<'a> PatchParser<'a> {
         }
     }
 
-    /// Accepts the end of the input. Without an end marker, the last line must be complete.
+    /// Accepts the end of the input. If there is no end marker, the last line must be complete.
     fn check_end(&self) -> Result<(), ParseError> {
         if self.ended {
             return Ok(());
@@ -189,7 +191,7 @@ impl<'a> PatchParser<'a> {
         Err(self.error_here(format!("the patch ends in the middle of a line, without `{END}`; send the whole patch")))
     }
 
-    /// Returns whether the line closes a code fence or heredoc opened before the patch, and no text follows.
+    /// Returns whether the line closes a code fence or heredoc that was opened before the patch, with no text after it.
     fn closes_wrapper(&self) -> bool {
         let opener = self.opener;
         let closer = self.peek().unwrap_or_default().trim();
@@ -198,7 +200,7 @@ impl<'a> PatchParser<'a> {
         closes && self.lines[self.at + 1..].iter().all(|line| line.trim().is_empty())
     }
 
-    /// Checks that no text after the end looks like part of a patch.
+    /// Checks that the text after the end contains nothing that looks like part of a patch.
     fn after_end(&mut self) -> Result<(), ParseError> {
         while let Some(line) = self.peek() {
             if line.starts_with(['+', '-', '@']) || line.trim_start().starts_with("*** ") {
@@ -217,7 +219,7 @@ impl<'a> PatchParser<'a> {
                 break;
             }
             if let Some(text) = line.strip_prefix('+') {
-                // Empty lines that lost their `+` count if more lines follow.
+                // Empty lines without `+` are part of the content if more lines follow.
                 content.extend(std::iter::repeat_n('\n', std::mem::take(&mut blank)));
                 content.push_str(text);
                 content.push('\n');
@@ -279,7 +281,7 @@ impl<'a> PatchParser<'a> {
         if line.starts_with("@@") || padded_start {
             let header = hunk_header(line.trim());
             match hunks.last_mut() {
-                // Several headers in a row go from outermost to innermost.
+                // Several headers in a row are ordered from outermost to innermost.
                 Some(hunk) if hunk.lines.is_empty() => hunk.headers.extend(header),
                 _ => hunks.push(PatchHunk { line: self.at + 1, headers: header.into_iter().collect(), ..PatchHunk::default() }),
             }
@@ -321,7 +323,8 @@ impl<'a> PatchParser<'a> {
         Ok(())
     }
 
-    /// Returns whether the section ends before this line. An indented marker could be context; the next line decides.
+    /// Returns whether the section ends before this line. If the line is an indented marker, it may be context, so the
+    /// next line decides.
     fn ends_body(&self, line: &str) -> bool {
         let trimmed = line.trim();
         let rest = || self.lines[self.at + 1..].iter();
@@ -342,7 +345,7 @@ impl<'a> PatchParser<'a> {
     }
 }
 
-/// Parses a file header: its kind and path.
+/// Parses a file header. Returns the kind of header and the path.
 fn header(line: &str) -> Option<(usize, &str)> {
     HEADERS.iter().enumerate().find_map(|(which, prefix)| Some((which, after_prefix(line.trim(), prefix)?)))
 }
@@ -352,7 +355,7 @@ fn after_prefix<'a>(line: &'a str, prefix: &str) -> Option<&'a str> {
     start.eq_ignore_ascii_case(prefix).then(|| line[prefix.len()..].trim())
 }
 
-/// Returns the text after `@@` without the line numbers of a unified diff, which models invent.
+/// Returns the text after `@@`, without a unified diff's line numbers, which models tend to invent.
 fn hunk_header(line: &str) -> Option<String> {
     let text = line.trim_start_matches('@').trim();
     let ranges = text.strip_prefix('-').and_then(|rest| rest.split_once("@@"));

@@ -1,4 +1,4 @@
-//! A patch in the form shown for approval, and its result.
+//! Builds what is shown when a patch is to be approved, and the result of applying it.
 
 use super::tree::{FinalPathState, PatchPath, PathBefore};
 use crate::protocol::{FileDiff, Proposal};
@@ -12,13 +12,13 @@ use std::fmt::Write as _;
 
 pub(super) struct PatchProposal {
     pub proposal: Proposal,
-    /// Result for the model.
+    /// Result that the model receives.
     pub done: String,
-    /// For each shown part: the index of its file, and its hunks.
+    /// For each part that is shown, the index of its file and its hunks.
     pub cuts: Vec<(usize, Vec<HunkLines>)>,
 }
 
-/// Change of one file: a summary line and its diff.
+/// The change to one file: a summary line and the diff.
 struct Part {
     verb: &'static str,
     past: &'static str,
@@ -80,7 +80,8 @@ pub(super) fn build_proposal(files: &[PatchPath], settings: &ToolSettings) -> Pa
     PatchProposal { proposal, done: done.trim_end().to_owned(), cuts }
 }
 
-/// Returns the part of a file; `None` if it is unchanged, or if it was moved and its destination reports that.
+/// Returns the part to show for a file. Returns `None` if the file is unchanged, or if it was moved, which is shown
+/// with its destination.
 fn file_part(at: usize, files: &[PatchPath], settings: &ToolSettings) -> Option<Part> {
     let file = &files[at];
     let name = display_path_one_line(&file.target.real, settings);

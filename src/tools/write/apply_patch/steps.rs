@@ -1,4 +1,4 @@
-//! Changes of several files as one step: their outcome after a crash, and their errors.
+//! Changes to several files that are made as a single step, their outcome after a crash, and their errors.
 
 use crate::protocol::{PathState, PlaceChange, ToolError};
 use crate::sys::file::PreImage;
@@ -10,19 +10,20 @@ use crate::tools::write::git_guard::{Written, with_guard};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// All steps, with the path as written in the patch.
+/// All steps and, for each of them, the path as written in the patch along with the content before the patch.
 pub(in crate::tools::write) struct PatchSteps {
     pub steps: Vec<Step>,
     pub given: Vec<(String, PreImage)>,
 }
 
 impl PatchSteps {
-    /// Returns the state of each path before and after the steps.
+    /// Returns the state of every path before and after the steps.
     pub(in crate::tools::write) fn planned_changes(&self) -> Vec<PlaceChange> {
         self.steps.iter().map(planned_change).collect()
     }
 
-    /// Performs all steps or none. Fails if the files are no longer as planned.
+    /// Performs all steps or none of them. Fails if the files are no longer in the state for which the steps were
+    /// planned.
     pub(in crate::tools::write) fn commit(&self, settings: &ToolSettings) -> Result<(), ToolError> {
         let reals: Vec<&Path> = self.steps.iter().map(|step| step.real.as_path()).collect();
         let places: Vec<Written<'_>> = reals.iter().copied().zip(self.given.iter().map(|(given, _)| given.as_str())).collect();
@@ -50,7 +51,7 @@ impl PatchSteps {
     }
 }
 
-/// Returns the state of a step's path before and after the step.
+/// Returns the state of the step's path before and after the step.
 fn planned_change(step: &Step) -> PlaceChange {
     let (before, after) = match &step.what {
         PathOperation::Write { content, before, .. } => {

@@ -14,7 +14,7 @@ fn text() -> impl Strategy<Value = String> {
     })
 }
 
-/// Returns the patch of one file, with this many context lines.
+/// Returns the patch for one file, with this many lines of context.
 fn made(old: &str, new: &str, radius: usize) -> String {
     let mut patch = "*** Begin Patch\n*** Update File: f\n".to_owned();
     let (old, new): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
@@ -175,7 +175,7 @@ fn an_indented_marker_followed_by_patch_lines_is_a_context_line() {
     assert_eq!(found[0].old().collect::<Vec<_>>(), ["*** Update File: example", "one", "*** End Patch", "three"]);
 }
 
-/// Bounded work finishes immediately; unbounded work would take hours.
+/// Bounded work finishes immediately, while unbounded work would take hours.
 #[test]
 fn pathological_patches_are_handled_in_bounded_time() {
     let update = |body: &str| format!("*** Begin Patch\n*** Update File: f\n{body}*** End Patch\n");
@@ -207,7 +207,7 @@ fn the_block_of_a_hunk_header_is_determined_by_indentation() {
     assert!(apply(text, &hunks(patch), &[]).unwrap().text.contains("    x\nz\n}"));
 }
 
-/// Generates text with individual line endings from the list; the last line may have none.
+/// Generates text in which each line has one of these endings. The last line may have none.
 fn with_endings(endings: &'static [&'static str]) -> impl Strategy<Value = Vec<(String, &'static str)>> {
     let line = prop::sample::select(&["a", "b", " a", "", "}", "fn f() {", "\tx", "ü"][..]);
     let ended = (line.prop_map(str::to_owned), prop::sample::select(endings));
@@ -255,7 +255,7 @@ proptest! {
         if end < lines.len() {
             prop_assert!(applied.text.ends_with(&joined(&lines[end..])), "{:?} {:?}\n{}", text, applied.text, patch);
         }
-        // New lines end like those of the file.
+        // New lines have a line ending of the file.
         let own = |ending: &str| lines.iter().any(|line| line.1 == ending);
         let breaks = Breaks::Cr;
         for line in breaks.lines(&applied.text) {

@@ -1,4 +1,4 @@
-//! Files of a patch as they change section by section, before any write.
+//! The files of a patch as they change from section to section, before anything is written.
 
 use super::apply::apply;
 use super::explain;
@@ -27,19 +27,19 @@ pub(super) struct Tree<'a> {
     pub files: Vec<PatchPath>,
 }
 
-/// One path of the patch.
+/// One of the paths in a patch.
 pub(super) struct PatchPath {
     pub target: Target,
     pub was: PathBefore,
     pub now: FinalPathState,
-    /// Original path of moved content.
+    /// Path from which the content was moved.
     pub moved_from: Option<PathBuf>,
-    /// Notes on how hunks were matched.
+    /// Notes on how the hunks were matched.
     pub notes: Vec<String>,
 }
 
 impl PatchPath {
-    /// Returns the text before and after the patch, if both are known.
+    /// Returns the text before and after the patch, provided that both are known.
     pub(super) fn proposed_text(&self) -> Option<ProposedText> {
         let PathBefore::File(before) = &self.was else { return None };
         let after = match &self.now {
@@ -55,20 +55,20 @@ impl PatchPath {
 /// State of the path before the patch.
 pub(super) enum PathBefore {
     File(CurrentFile),
-    /// Path to be deleted; its content is not needed.
+    /// A path that is to be deleted, so its content is not needed.
     Entry(Box<Survey>),
 }
 
 pub(super) enum FinalPathState {
     Absent,
     Text(Document),
-    /// Content that is not text; only its path changes.
+    /// Content that is not text, of which only the path changes.
     Bytes(Vec<u8>),
 }
 
 pub(super) enum PatchFault {
     Plain(ToolError),
-    /// The error reveals content of this file.
+    /// An error that reveals content of the file `target`.
     Told {
         target: Target,
         error: ToolError,
@@ -94,7 +94,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Returns the file of a section, and reads it at first use.
+    /// Returns the index of a section's file. The file is read when it is first used.
     fn file(&mut self, path: &str) -> Result<usize, ToolError> {
         let target = self.paths.target("patch", path, ExpectedKind::File)?;
         if let Some(known) = self.files.iter().position(|file| file.target.real == target.real) {
@@ -206,7 +206,7 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Returns the file that the content comes from. The model saw the markers of that file.
+    /// Returns the file that originally held the content. Any redaction markers that the model saw are from that file.
     fn origin(&self, index: usize) -> &PatchPath {
         let file = &self.files[index];
         let from = file.moved_from.as_ref().and_then(|from| self.files.iter().find(|other| other.is_at(from)));
@@ -220,7 +220,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Applies hunks to the text of a file.
+    /// Applies hunks to a file's text.
     fn change(&mut self, index: usize, section: &PatchSection, hunks: &[PatchHunk]) -> Result<(), PatchFault> {
         let settings = self.paths.settings;
         let file = &self.files[index];
@@ -272,14 +272,14 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Returns the paths that exist afterwards.
+    /// Returns the paths that exist once the patch has been applied.
     pub(crate) fn written_paths(&self) -> Vec<Written<'_>> {
         let there = self.files.iter().filter(|file| !matches!(file.now, FinalPathState::Absent));
         there.map(|file| (file.target.real.as_path(), file.target.given.as_str())).collect()
     }
 }
 
-/// Returns the steps, including removal of moved files. Paths are as written in the patch.
+/// Returns the steps, including those that remove the sources of moves, along with the paths as written in the patch.
 pub(super) fn steps(files: &[PatchPath]) -> PatchSteps {
     let mut steps = Vec::new();
     let mut given = Vec::new();
@@ -321,7 +321,7 @@ impl PatchPath {
         restorer(self.text_before(), settings)
     }
 
-    /// Returns the original text and its encoding, if it is text.
+    /// Returns the original text with its encoding, if the file is text.
     pub(crate) fn text_before(&self) -> Option<&Document> {
         match &self.was {
             PathBefore::File(before) => before.document(),
@@ -338,7 +338,7 @@ impl PatchPath {
     }
 }
 
-/// Restores the markers of a hunk; a secret may have several lines.
+/// Restores the markers in a hunk. This may turn one line into several, because a secret may span several lines.
 fn restore_hunk(hunk: &PatchHunk, restorer: &Restorer, target: &Target) -> Result<PatchHunk, ToolError> {
     let mut lines = Vec::with_capacity(hunk.lines.len());
     for line in &hunk.lines {

@@ -1,4 +1,4 @@
-//! Edits of a large file: matches are found chunk by chunk, and unchanged ranges are copied.
+//! Edits large files. Matches are found chunk by chunk, and unchanged ranges are copied.
 
 use super::Large;
 use super::pieces::{Part, SplicedFile};
@@ -23,14 +23,14 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of matches that one edit can replace.
+/// Maximum number of matches that a single edit can replace.
 const MAX_PLACES: usize = 1_000;
-/// Number of bytes copied between checks for cancellation.
+/// Number of bytes to copy between two cancellation checks.
 const STRETCH_BYTES: u64 = 64 << 20;
-/// Number of bytes around a match in which secrets are searched for.
+/// Number of bytes around a match that are searched for secrets.
 const AROUND_BYTES: u64 = 32 << 10;
 
-/// A prepared change of a large file.
+/// A change to a large file that is ready to be made.
 pub(in crate::tools) struct Splice {
     pub target: Target,
     parts: Vec<Part>,
@@ -39,13 +39,14 @@ pub(in crate::tools) struct Splice {
 }
 
 impl Splice {
-    /// Returns the state of the path before the change. The result is unknown until all data is written.
+    /// Returns the state of the path before the change. The state afterwards is not known until all data has been
+    /// written.
     pub(in crate::tools::write) fn planned_changes(&self) -> Vec<PlaceChange> {
         vec![PlaceChange { path: self.target.real.clone(), before: crash_outcome::content(&self.before), after: None }]
     }
 }
 
-/// Prepares the change and its proposal.
+/// Prepares the change along with its proposal.
 pub(in crate::tools::write) fn plan_edits(
     large: &Large,
     arguments: &EditArguments,
@@ -128,7 +129,7 @@ impl Edits<'_> {
         open_error(self.target, error)
     }
 
-    /// Finds the visible matches of the text, with either line ending.
+    /// Finds the matches of the text, with either line ending, that are visible to the model.
     fn find_places(&mut self, edit: &Edit) -> Result<Vec<Range<u64>>, ToolError> {
         let old = with_lf(&edit.old_text);
         let mut texts = vec![old.clone()];
@@ -151,7 +152,7 @@ impl Edits<'_> {
         Ok(seen)
     }
 
-    /// Returns the text around a match, and the position of the match in this text.
+    /// Returns the text around a match, and the position of the match within that text.
     fn context_of(&mut self, range: &Range<u64>) -> Result<(String, Range<usize>), ToolError> {
         let (from, upto) = (range.start.saturating_sub(AROUND_BYTES), range.end + AROUND_BYTES);
         let bytes = self.pieces.read(from..upto.min(self.pieces.len())).map_err(|error| self.read_error(&error))?;
@@ -179,8 +180,8 @@ impl Edits<'_> {
         Ok(())
     }
 
-    /// Returns whether the line before the match ends with CRLF; without such a line, checks the first line in or after
-    /// the match.
+    /// Returns whether the line before the match ends with CRLF. If there is no such line, goes by the first line in or
+    /// after the match.
     fn ends_with_crlf(&mut self, range: &Range<u64>) -> Result<bool, ToolError> {
         let from = range.start.saturating_sub(AROUND_BYTES);
         let upto = (range.end + AROUND_BYTES).min(self.pieces.len());
@@ -209,13 +210,13 @@ impl Edits<'_> {
     }
 }
 
-/// Encodes text for the middle of a file.
+/// Encodes text that is inserted in the middle of a file.
 fn body(form: Form, text: &str) -> Option<Vec<u8>> {
     let form = if form == Form::Utf8Bom { Form::Utf8 } else { form };
     form.encode(text)
 }
 
-/// Returns the matches that do not overlap an earlier one.
+/// Returns the matches, except those that overlap an earlier one.
 fn without_overlaps(places: Vec<Range<u64>>) -> Vec<Range<u64>> {
     let mut end = 0;
     places
@@ -229,7 +230,7 @@ fn without_overlaps(places: Vec<Range<u64>>) -> Vec<Range<u64>> {
 }
 
 impl Splice {
-    /// Writes the change if the file is unchanged since it was shown. If stopped, the file is unchanged.
+    /// Writes the change if the file has not changed since the change was shown. If stopped, the file is unchanged.
     pub(in crate::tools) fn commit(&self, seen: &ReadState, kill: &CancellationToken) -> Result<String, ToolFailure> {
         let real = &self.target.real;
         let stood = seen.is_current(real);
@@ -248,7 +249,7 @@ impl Splice {
                                 if kill.is_cancelled() {
                                     return Err(io::Error::new(io::ErrorKind::Interrupted, "stopped").into());
                                 }
-                                // In the kernel and with shared blocks, where supported.
+                                // Copies in the kernel, with shared blocks where supported.
                                 let copied = io::copy(&mut (&file).take(left.min(STRETCH_BYTES)), copy)?;
                                 if copied == 0 {
                                     return Err(WriteError::Changed);

@@ -1,7 +1,7 @@
 //! Files that are too large for memory. They are searched, compared and replaced in parts.
 //!
-//! They are treated like smaller files, except where the whole text would be needed: edits must match exactly, markers
-//! are not restored, and the diff shows only the surroundings of each change.
+//! They are treated like smaller files except where the whole text would be needed: edits must match exactly, markers
+//! are not restored, and the diff shows only the text around each change.
 
 mod edit;
 mod pieces;
@@ -23,17 +23,17 @@ use crate::tools::settings::ToolSettings;
 /// Size in bytes above which a file is not loaded into memory.
 pub(super) const HELD_BYTES: u64 = 16 << 20;
 
-/// A large file and its properties.
+/// What is known about a large file.
 pub(super) struct Large {
     pub bytes: u64,
     pub form: Result<Form, NotText>,
     pub before: PreImage,
-    /// Whether the last line ending of the file is CRLF.
+    /// Whether the last line ending in the file is CRLF.
     pub crlf: bool,
 }
 
 impl Large {
-    /// Examines a file; `None` if the file is small enough for memory or must not be changed.
+    /// Examines a file. Returns `Ok(None)` if the file is small enough for memory or larger than the policy allows.
     pub(super) fn inspect(target: &Target, settings: &ToolSettings) -> Result<Option<Self>, ToolError> {
         let Place::File { bytes } = target.place else { return Ok(None) };
         if bytes <= HELD_BYTES || bytes > settings.max_file_size_bytes {

@@ -1,11 +1,11 @@
-//! A large file with replaced ranges, represented as a sequence of file ranges and new text.
+//! A large file in which ranges have been replaced, represented as a sequence of file ranges and new texts.
 
 use memchr::memmem::Finder;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
-/// Number of bytes searched at once.
+/// Number of bytes to search at a time.
 const CHUNK_BYTES: usize = 1 << 20;
 
 pub(super) struct SplicedFile {
@@ -15,7 +15,7 @@ pub(super) struct SplicedFile {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
-    /// A range of the file.
+    /// A range of the original file.
     Old(Range<u64>),
     New(Vec<u8>),
 }
@@ -56,7 +56,7 @@ impl SplicedFile {
         self.parts.iter().map(Part::len).sum()
     }
 
-    /// Replaces these ranges, which are in order.
+    /// Replaces these ranges, which must be in ascending order.
     pub(super) fn replace(&mut self, ranges: &[(Range<u64>, Vec<u8>)]) {
         let mut rest = std::mem::take(&mut self.parts).into_iter();
         let mut current = rest.next();
@@ -85,7 +85,7 @@ impl SplicedFile {
         self.parts = parts;
     }
 
-    /// Finds all needles in order. Stops after more than `most` matches.
+    /// Finds the matches of all needles, in order. Stops once there are more than `most` matches.
     pub(super) fn find(&mut self, needles: &[Vec<u8>], most: usize) -> io::Result<Vec<Range<u64>>> {
         let finders: Vec<_> = needles.iter().map(|needle| Finder::new(needle.as_slice())).collect();
         let longest = needles.iter().map(Vec::len).max().unwrap_or(0);
@@ -101,7 +101,7 @@ impl SplicedFile {
             from += count as u64;
             for finder in &finders {
                 let length = finder.needle().len();
-                // Matches inside the kept part were found before.
+                // Matches that end before the new chunk were found earlier.
                 let mut at = had.saturating_sub(length - 1);
                 while let Some(more) = window.get(at..).and_then(|rest| finder.find(rest)) {
                     let begin = start + (at + more) as u64;
@@ -123,7 +123,7 @@ impl SplicedFile {
         }
     }
 
-    /// Counts the line ends before each of these ordered positions.
+    /// Counts the line endings before each of these positions, which must be in ascending order.
     pub(super) fn lines_before(&mut self, places: &[u64]) -> io::Result<Vec<u64>> {
         let mut buffer = vec![0; CHUNK_BYTES];
         let (mut at, mut lines) = (0, 0);
@@ -150,7 +150,7 @@ impl SplicedFile {
         Ok(bytes)
     }
 
-    /// Fills the buffer, except at the end of the last piece.
+    /// Fills the buffer, unless the end of the last part is reached. Returns the number of bytes read.
     fn read_at(&mut self, from: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let (mut filled, mut at) = (0, 0);
         for part in &self.parts {

@@ -1,4 +1,4 @@
-//! Diff of a large file: each change with its surroundings.
+//! The diff of a large file, which shows each change with the text around it.
 
 use super::Large;
 use super::pieces::{Part, SplicedFile};
@@ -12,12 +12,12 @@ use std::ops::Range;
 
 /// Maximum number of groups of changes to show.
 const MAX_GROUPS: usize = 20;
-/// Number of bytes examined around a change; closer changes are shown together.
+/// Number of bytes to examine around a change. Changes that are closer to each other are shown together.
 const CONTEXT_BYTES: u64 = 32 << 10;
-/// Size in bytes above which a replaced text is not shown.
+/// Maximum size, in bytes, of a group's old or new text, including its context. Larger groups are not shown.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Adjacent changes: a range of the file, and its replacement.
+/// Adjacent changes, as the range in the old file and the range that replaces it in the new one.
 struct Group {
     old: Range<u64>,
     new: Range<u64>,
@@ -63,7 +63,7 @@ pub(super) fn proposal(
     Ok(Proposal { summary, diff, paths: vec![target.real.clone()], bytes: pieces.len(), notes, ..Proposal::default() })
 }
 
-/// Groups the new text with the ranges it replaces.
+/// Groups new text with the ranges that it replaces.
 fn groups(parts: &[Part], bytes: u64) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let (mut old, mut new) = (0, 0);
@@ -92,7 +92,7 @@ fn groups(parts: &[Part], bytes: u64) -> Vec<Group> {
     groups
 }
 
-/// Returns the ranges with the same context on both sides.
+/// Extends both ranges of a group by the same context.
 fn window(group: &Group, bytes: u64) -> (Range<u64>, Range<u64>) {
     let before = group.old.start.min(CONTEXT_BYTES);
     let after = (bytes - group.old.end).min(CONTEXT_BYTES);

@@ -1,10 +1,10 @@
-//! Edits with lines of dots that represent unchanged lines.
+//! Edits in which lines of dots stand for unchanged lines.
 
 use super::{Match, MatchFailure, Passage, Place};
 use crate::tools::document::replacement::Occurrences;
 
-/// Finds each piece between dots. The pieces must each occur once, in order. `None` without dots in the old text, or if
-/// the dots may be literal.
+/// Finds the text before, between and after the dots. Each of these passages must occur exactly once, in this order.
+/// Returns `None` if the old text contains no dots, or if the dots may be literal.
 pub(super) fn find(wanted: &Passage<'_>, old: &str, new: &str) -> Option<Result<Match, MatchFailure>> {
     let (old, old_dots) = pieces(old);
     if old_dots.is_empty() || wanted.which == Occurrences::All {
@@ -43,7 +43,7 @@ pub(super) fn find(wanted: &Passage<'_>, old: &str, new: &str) -> Option<Result<
     (!places.is_empty()).then_some(Ok(Match { places, how }))
 }
 
-/// Splits text at lines of dots. Also returns these lines.
+/// Splits text at lines of dots. Also returns those lines.
 fn pieces(text: &str) -> (Vec<String>, Vec<&str>) {
     let mut pieces = vec![String::new()];
     let mut dots = Vec::new();
@@ -58,7 +58,8 @@ fn pieces(text: &str) -> (Vec<String>, Vec<&str>) {
     (pieces, dots)
 }
 
-/// Returns whether a line is `...`, alone or in a comment, optionally with text: `// ... existing code ...`.
+/// Returns whether a line consists of `...`, possibly in a comment and with other text, as in `// ... existing code
+/// ...`.
 fn is_dots(line: &str) -> bool {
     let bare = line.trim_start_matches(['#', '/', '-', '*', ';', '%', '<', '!', '(', '{']).trim();
     let bare = bare.trim_end_matches(['*', '/', '-', '>', ')', '}']).trim();

@@ -1,16 +1,16 @@
-//! Normalization of text for comparison, with a mapping back to the original.
+//! Normalizes text for comparison, and maps positions in it back to the original text.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 use icu_normalizer::properties::CanonicalCombiningClassMapBorrowed;
 use std::ops::Range;
 
-/// Ignored differences; each level includes the previous ones.
+/// Which differences are ignored. Each level includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FoldLevel {
     Exact,
     /// Spaces and tabs at the ends of lines.
     Trailing,
-    /// Typographic quotes, dashes and spaces, and the composition of accents.
+    /// Typographic quotes, dashes and spaces, and different compositions of accented characters.
     Characters,
     /// The number of spaces within a line, and spaces next to punctuation.
     Spaces,
@@ -19,7 +19,7 @@ pub(super) enum FoldLevel {
 /// A normalized text.
 pub(super) struct FoldedText {
     pub(super) text: String,
-    /// Differences from the original, in order.
+    /// Ranges in which the text differs from the original, in order.
     pieces: Vec<FoldedRange>,
 }
 
@@ -29,7 +29,7 @@ struct FoldedRange {
 }
 
 impl FoldedText {
-    /// Normalizes text. Line breaks are preserved, so that line numbers do not change.
+    /// Normalizes text. Line breaks are preserved, so line numbers do not change.
     pub(super) fn fold(text: &str, level: FoldLevel) -> Self {
         let mut folded = Self { text: String::with_capacity(text.len()), pieces: Vec::new() };
         let mut at = 0;
@@ -99,15 +99,16 @@ impl FoldedText {
         self.pieces.push(FoldedRange { folded: start..self.text.len(), original });
     }
 
-    /// Maps a range back to the original, with or without the text dropped at its end. `None` if an end is inside a
-    /// replacement.
+    /// Maps a range back to the original text. `with_rest` says whether to include text that was dropped at the end of
+    /// the range. Returns `None` if either end is inside a replacement.
     pub(super) fn original(&self, range: Range<usize>, with_rest: bool) -> Option<Range<usize>> {
         let (_, start) = self.dropped_span(range.start)?;
         let (near, far) = self.dropped_span(range.end)?;
         Some(start..if with_rest { far } else { near }.max(start))
     }
 
-    /// Returns the original positions before and after the dropped text.
+    /// Returns the positions in the original text before and after the text that was dropped at this position. Returns
+    /// `None` if the position is inside a replacement.
     fn dropped_span(&self, at: usize) -> Option<(usize, usize)> {
         let index = self.pieces.partition_point(|piece| piece.folded.end < at);
         let shift = |index: usize| match index.checked_sub(1).map(|before| &self.pieces[before]) {
@@ -135,7 +136,7 @@ fn blank(letter: char) -> bool {
     matches!(letter, ' ' | '\t') || typed_equivalent(letter).is_some_and(|plain| plain.trim().is_empty())
 }
 
-/// Returns the keyboard equivalent of a typographic character; an empty string for a zero-width character.
+/// Returns the keyboard equivalent of a typographic character, which is an empty string for a zero-width character.
 pub(in crate::tools::write) fn typed_equivalent(letter: char) -> Option<&'static str> {
     Some(match letter {
         '\u{2018}'..='\u{201B}' | '\u{2032}' | '\u{FF07}' => "'",
@@ -148,7 +149,7 @@ pub(in crate::tools::write) fn typed_equivalent(letter: char) -> Option<&'static
     })
 }
 
-/// Returns whether a space between two characters is significant: between words, and between symbols that would
+/// Returns whether a space between two characters is significant, because it separates words or symbols that would
 /// otherwise merge.
 fn is_space_significant(left: char, right: char) -> bool {
     let word = |letter: char| letter.is_alphanumeric() || letter == '_';

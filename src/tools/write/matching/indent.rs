@@ -1,11 +1,12 @@
-//! Indentation of text at its position in the file, derived from lines that occur in both. It is never guessed.
+//! Adjusts the indentation of text to its position in the file. The indentation is derived from lines that occur in
+//! both and is never guessed.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// Mapping from each given indentation to that in the file.
+/// Maps each indentation that was given to the one used in the file.
 pub(super) struct Indents {
     pairs: Vec<(String, String)>,
-    /// Indentation width of the file in spaces; 0 if unknown.
+    /// Number of spaces by which the file indents each level, or 0 if unknown.
     unit: usize,
 }
 
@@ -15,7 +16,8 @@ pub(super) fn indent(line: &str) -> &str {
 }
 
 impl Indents {
-    /// Derives the mapping from lines that differ only in indentation; `None` if it is ambiguous.
+    /// Derives the mapping from pairs of lines that differ only in their indentation. Returns `None` if it is
+    /// ambiguous.
     pub(super) fn derive<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>, unit: usize) -> Option<Self> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for (given, there) in lines.filter(|(given, _)| !given.trim().is_empty()) {
@@ -29,7 +31,7 @@ impl Indents {
         Some(Self { pairs, unit })
     }
 
-    /// Indents a new line; `None` if its indentation is unknown.
+    /// Indents a new line. Returns `None` if the indentation that it should have is not known.
     pub(super) fn line(&self, line: &str) -> Option<String> {
         if line.trim().is_empty() {
             return Some(line.trim_start_matches([' ', '\t']).to_owned());
@@ -44,7 +46,7 @@ impl Indents {
         }
         match (self.shift(given), self.scale(given)) {
             (Some(shifted), Some(scaled)) if shifted != scaled => {
-                // Both are possible: the step must fit the file in exactly one of them.
+                // Both a shift and a ratio are possible: the result must fit the file in exactly one case.
                 let fits = |text: &str| self.unit > 0 && text.chars().count().is_multiple_of(self.unit);
                 match (fits(&shifted), fits(&scaled)) {
                     (true, false) => Some(shifted),
@@ -59,7 +61,7 @@ impl Indents {
         }
     }
 
-    /// Applies a constant shift of all indentation.
+    /// Determines an indentation on the assumption that all indentation is shifted by the same amount.
     fn shift(&self, given: &str) -> Option<String> {
         let (first_given, first_there) = self.pairs.first()?;
         if let Some(more) = first_there.strip_suffix(first_given.as_str()) {
@@ -71,7 +73,8 @@ impl Indents {
         all.then(|| given.strip_prefix(less).map(str::to_owned)).flatten()
     }
 
-    /// Applies a constant ratio of steps, or replaces spaces with tabs.
+    /// Determines an indentation on the assumption that the widths of the steps have a constant ratio, or that tabs
+    /// replace spaces.
     fn scale(&self, given: &str) -> Option<String> {
         let known: Vec<_> = self.pairs.iter().filter(|(given, there)| !(given.is_empty() && there.is_empty())).collect();
         let only = |text: &str| text.chars().next().filter(|first| text.chars().all(|letter| letter == *first));
@@ -93,8 +96,8 @@ impl Indents {
     }
 }
 
-/// Returns the new text unchanged if its lines already have the indentation of the file and not of the old text, judged
-/// by every kept line and the least indentation.
+/// Returns the new text as it is if its lines already have the indentation used in the file rather than that of the old
+/// text, judging by every line that is kept and by the smallest indentation. Returns `None` otherwise.
 pub(super) fn as_there(there: &str, old: &str, new: &str) -> Option<String> {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
     let (there_lines, old, new_lines) = (lines(there), lines(old), lines(new));
@@ -123,7 +126,7 @@ pub(super) fn as_there(there: &str, old: &str, new: &str) -> Option<String> {
     (says && result != there).then_some(result)
 }
 
-/// Returns the common indentation of all lines.
+/// Returns the indentation that all lines have in common.
 pub(super) fn margin(text: &str) -> &str {
     let mut indents = text.lines().filter(|line| !line.trim().is_empty()).map(indent);
     let first = indents.next().unwrap_or_default();
@@ -133,7 +136,7 @@ pub(super) fn margin(text: &str) -> &str {
     })
 }
 
-/// Returns the indentation width of the text in spaces: the most frequent step between lines.
+/// Returns the number of spaces by which the text indents each level, judging by the most frequent step between lines.
 pub(super) fn unit(text: &str) -> usize {
     const MAX_EXAMINED: usize = 5_000;
     const WIDEST: usize = 8;

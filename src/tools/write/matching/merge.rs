@@ -1,13 +1,13 @@
-//! Merge of new text into the file: unchanged lines of the file are preserved.
+//! Merges new text into the file, so that lines of the file that do not change are preserved.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::time::{Duration, Instant};
 
-/// Time limit for the line comparison. Beyond it, the diff is coarser and reports more lines as new.
+/// Time limit for comparing lines. Once it is exceeded, the diff becomes coarser and reports more lines as new.
 const COMPARISON_LIMIT: Duration = Duration::from_secs(1);
 
-/// Merges `new` into `there`, which matches `old` line by line. Lines in both `old` and `new` are copied from the file;
-/// others are converted by `changed`. `None` if `changed` fails for a line.
+/// Merges `new` into `there`, which matches `old` line by line. Lines that occur in both `old` and `new` are copied
+/// from the file, and all others are converted by `changed`. Returns `None` if `changed` fails for any line.
 pub(super) fn merge(there: &str, old: &str, new: &str, changed: impl Fn(&str) -> Option<String>) -> Option<String> {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
     let (there, old, new) = (lines(there), lines(old), lines(new));

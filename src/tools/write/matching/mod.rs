@@ -1,7 +1,8 @@
-//! Search for a passage that a model quotes: exact, or with looser comparisons that must match exactly one position.
+//! Searches for a passage that a model quotes, either exactly or with looser comparisons, which must match at exactly
+//! one position.
 //!
-//! Looser levels are tried in a fixed order. The first level with a result decides: a single match is used, several are
-//! an error. All text has LF line endings.
+//! Looser levels are tried in a fixed order, until one of them has a result. A single match is used, while several
+//! matches are an error. All text has LF line endings.
 
 mod elision;
 mod fold;
@@ -20,12 +21,12 @@ use merge::merge;
 use std::ops::Range;
 use variants::{Variant, variants};
 
-/// Maximum number of counted matches.
+/// Maximum number of matches to count.
 const MAX_PLACES: usize = 1_000;
-/// Size in bytes above which a string is only searched exactly.
+/// Text size in bytes above which only exact matches are searched for.
 const MAX_LOOSE_BYTES: usize = 16 << 20;
 
-/// A match, and its replacement.
+/// A match, and the text that replaces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct Place {
     pub range: Range<usize>,
@@ -34,9 +35,9 @@ pub(in crate::tools) struct Place {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::tools) struct Match {
-    /// Matches in order, without overlaps.
+    /// Matches in order. They do not overlap.
     pub places: Vec<Place>,
-    /// Ignored differences; `None` for an exact match.
+    /// The differences that were ignored, or `None` if the match is exact.
     pub how: Option<String>,
 }
 
@@ -47,21 +48,21 @@ pub(in crate::tools) enum MatchFailure {
         places: Vec<Range<usize>>,
         how: Option<String>,
     },
-    /// The passage matches except for indentation, and the indentation of the new text is ambiguous.
+    /// The passage matches except for its indentation, and how to indent the new text is ambiguous.
     Indentation(Range<usize>),
-    /// The new text omits lines that the old one has.
+    /// The new text omits lines that the old text contains.
     Elided,
 }
 
-/// A passage to find.
+/// The passage to find.
 pub(super) struct Passage<'a> {
     pub text: &'a str,
     pub which: Occurrences,
-    /// Ranges that were not shown to the model. A match that touches one is ignored.
+    /// Ranges that were not shown to the model. A match that overlaps with one of them is ignored.
     pub hidden: &'a [Range<usize>],
 }
 
-/// Finds the matches of `old`, and their replacements for `new`.
+/// Finds the matches of `old`, along with what each becomes when it is replaced with `new`.
 pub(in crate::tools) fn find(
     text: &str,
     old: &str,
@@ -92,7 +93,7 @@ impl Passage<'_> {
         all.into_iter().map(|at| at..at + old.len()).filter(|place| self.is_visible(place)).collect()
     }
 
-    /// Accepts a single match, or all matches if all are requested.
+    /// Accepts a single match, or all of them if all are to be replaced.
     fn accept(&self, places: Vec<(Range<usize>, String)>, how: Option<String>) -> Result<Match, MatchFailure> {
         let places: Vec<Place> = places.into_iter().map(|(range, new)| Place { range, new }).collect();
         if places.len() == 1 || self.which == Occurrences::All || self.has_same_result(&places) {
@@ -102,7 +103,7 @@ impl Passage<'_> {
         Err(MatchFailure::Several { places: places.into_iter().map(|place| place.range).collect(), how })
     }
 
-    /// Returns whether overlapping matches give the same result, as with two of three empty lines.
+    /// Returns whether overlapping matches all have the same result, as for two of three empty lines.
     fn has_same_result(&self, places: &[Place]) -> bool {
         const COMPARED: usize = 8;
         let overlap = places.windows(2).all(|pair| pair[1].range.start < pair[0].range.end);
@@ -114,7 +115,7 @@ impl Passage<'_> {
     }
 }
 
-/// Finds `needle`. Overlapping matches are included unless all matches are requested.
+/// Finds `needle`. Overlapping matches are included, unless all matches are to be replaced.
 fn occurrences(text: &str, needle: &str, which: Occurrences) -> Vec<usize> {
     if which == Occurrences::All {
         return text.match_indices(needle).map(|(at, _)| at).collect();
@@ -132,10 +133,10 @@ fn occurrences(text: &str, needle: &str, which: Occurrences) -> Vec<usize> {
     found
 }
 
-/// Search that ignores some differences.
+/// A search that ignores certain differences.
 struct FuzzySearch<'a> {
     wanted: Passage<'a>,
-    /// Text normalized per level, created on demand.
+    /// The text normalized for each level, created on demand.
     folded: Vec<(FoldLevel, FoldedText)>,
 }
 
@@ -174,7 +175,8 @@ impl FuzzySearch<'_> {
         elision::find(&self.wanted, old, new).unwrap_or(Err(MatchFailure::Nowhere))
     }
 
-    /// Searches at one level, first with the given indentation, then with any; `None` without a match.
+    /// Searches at one level, first with the indentation as given and then with any indentation. Returns `None` if
+    /// nothing matches.
     fn find_at_level(&mut self, level: FoldLevel, reading: &Variant) -> Option<Result<Match, MatchFailure>> {
         let words = match level {
             FoldLevel::Exact => "",
@@ -223,7 +225,7 @@ impl FuzzySearch<'_> {
         self.wanted.accept(made, Some(how))
     }
 
-    /// Finds passages that match after normalization, starting anywhere in a line.
+    /// Finds passages that match after normalization and may start anywhere in a line.
     fn passages(&self, level: FoldLevel, index: usize, reading: &Variant) -> Places {
         let folded = &self.folded[index].1;
         let needle = needle(&reading.old, level);
@@ -256,7 +258,7 @@ impl FuzzySearch<'_> {
         })
     }
 
-    /// Finds whole lines that match after normalization, with any indentation.
+    /// Finds whole lines that match after normalization, whatever their indentation.
     fn windows(&self, level: FoldLevel, index: usize, reading: &Variant) -> Places {
         let text = self.wanted.text;
         let needle = needle(&reading.old, level);
@@ -267,7 +269,8 @@ impl FuzzySearch<'_> {
         self.build_places(found.collect(), reading, |range| indented(&text[range.clone()], reading, unit))
     }
 
-    /// Computes the replacement of each match. Fails if there are several matches and one is requested.
+    /// Computes the replacement for each match. If there are several matches although only one is allowed, the
+    /// replacements are `None`.
     fn build_places(
         &self,
         places: Vec<Range<usize>>,
@@ -282,8 +285,8 @@ impl FuzzySearch<'_> {
         places.into_iter().map(one).collect()
     }
 
-    /// Extends a range that removes the last lines of a file without a final newline to the line break before them, so
-    /// that the file still has no final newline.
+    /// If a range removes the last lines of a file that has no final newline, extends it to include the line break
+    /// before them, so that the file still has no final newline.
     fn to_end(&self, range: Range<usize>, reading: &Variant) -> Range<usize> {
         let goes = reading.at_eof && reading.new.is_empty() && self.wanted.text[..range.start].ends_with('\n');
         if goes { range.start - 1..range.end } else { range }
@@ -296,7 +299,7 @@ impl FuzzySearch<'_> {
     }
 }
 
-/// Indents the new text for its position; `None` if this is ambiguous.
+/// Indents the new text for its position. Returns `None` if the indentation is ambiguous.
 fn indented(there: &str, reading: &Variant, unit: usize) -> Option<String> {
     let (old, new) = (&reading.old, &reading.new);
     let like_old = Indents::derive(old.lines().zip(there.lines()), unit)
@@ -312,14 +315,14 @@ fn indented(there: &str, reading: &Variant, unit: usize) -> Option<String> {
     }
 }
 
-/// Normalizes the old text. Whitespace after its last line break starts a partial line and is preserved.
+/// Normalizes the old text. Whitespace after its last line break is the start of a partial line and is preserved.
 fn needle(old: &str, level: FoldLevel) -> String {
     let begun = old.rfind('\n').map_or("", |at| &old[at + 1..]);
     let kept = if begun.trim().is_empty() { begun } else { "" };
     FoldedText::fold(old, level).text + kept
 }
 
-/// Returns whether the lines differ only in surrounding whitespace.
+/// Returns whether the lines differ only in the whitespace around them.
 fn alike(left: &str, right: &str) -> bool {
     left == right || left.lines().map(str::trim).eq(right.lines().map(str::trim))
 }

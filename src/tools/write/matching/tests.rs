@@ -1,6 +1,6 @@
 use super::*;
 
-/// Checks an edit: `expected` is the resulting text, or `several`, `nowhere` or `indentation`.
+/// Checks an edit. `expected` is the resulting text, or one of `several`, `nowhere` and `indentation`.
 #[track_caller]
 fn check(text: &str, old: &str, new: &str, expected: &str) {
     check_all(text, old, new, Occurrences::TheOnly, expected);
@@ -49,7 +49,7 @@ fn trailing_whitespace_is_ignored() {
     check("f(  \n  1)\n", "f(\n  1", "f(\n  2", "f(  \n  2)\n");
     check("let x = 1;\n", "let x = 1;  \n", "let x = 2;\n", "let x = 2;\n");
     check("let x = 1;\n", "let x = 1;  ", "let x = 2;", "let x = 2;\n");
-    // It states that the line ends there.
+    // The trailing spaces state that the line ends there.
     check("let x = 10;\n", "let x = 1  ", "let x = 2", "nowhere");
     check("a \nb\na  \nb\n", "a\nb\n", "c\n", "several");
     // The start of the next line is not dropped.
@@ -71,7 +71,7 @@ fn omitted_indentation_is_restored() {
         "\tif a {\n\t\tb\n\t\t\tc\n\t}\n",
     );
     check("    a\n        b\n", "\ta\n\t\tb\n", "\ta\n\t\tc\n\t\t\td\n", "    a\n        c\n            d\n");
-    // Only the first line lacks it, as if copied from the middle of the line.
+    // Only the first line lacks the indentation, as if copied from the middle of the line.
     check("    a  \n    b\n", "a\n    b\n", "a\n    c\n", "    a  \n    c\n");
 }
 

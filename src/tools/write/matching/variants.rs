@@ -1,25 +1,26 @@
-//! Likely intended text, in case a model copied from a view of the file or escaped characters once too often.
+//! Finds the text that was probably intended, in case the model copied it from a view of the file or escaped characters
+//! once too often.
 
 use std::collections::HashSet;
 
-/// Variant of an edit, and a description of what it omits.
+/// A variant of an edit, with conditions that its matches must meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Variant {
     pub old: String,
     pub new: String,
-    /// Description of the variant, for the message.
+    /// How the variant differs, as described in the message.
     pub how: &'static str,
-    /// Whether a match must start at the start of a line.
+    /// Whether a match must begin at the start of a line.
     pub at_start: bool,
     /// Whether a match must end at the end of a line.
     pub at_end: bool,
     /// Whether a match must end at the end of the file.
     pub at_eof: bool,
-    /// Whether a match must be outside code fences. Inside one, the fence was intended.
+    /// Whether a match must be outside code fences. If it were inside one, the fence in the edit would be intentional.
     pub unfenced: bool,
 }
 
-/// Returns the variants in the order in which they are tried.
+/// Returns the variants in the order in which to try them.
 pub(super) fn variants(text: &str, old: &str, new: &str) -> Vec<Variant> {
     let readings =
         [strip_line_numbers(text, old, new), strip_fence(old, new), escaped(old, new), quoted(old, new), entities(old, new)];
@@ -42,7 +43,8 @@ fn unchanged(old: &str, new: &str) -> Variant {
     Variant { old: old.to_owned(), new: new.to_owned(), how: "", at_start: false, at_end: false, at_eof: false, unfenced: false }
 }
 
-/// Creates a variant of whole lines. If only one of the two strings has a final line break, it is removed.
+/// Creates a variant that matches whole lines. If only one of the two texts has a final line break, that line break is
+/// removed.
 fn lines(old: &str, new: &str, how: &'static str) -> Variant {
     let old = if old.ends_with('\n') && !new.ends_with('\n') && !new.is_empty() { &old[..old.len() - 1] } else { old };
     let new = if new.ends_with('\n') && !old.ends_with('\n') { &new[..new.len() - 1] } else { new };
@@ -85,7 +87,7 @@ fn without_last_break(variant: &Variant) -> Option<Variant> {
     Some(Variant { old: old.to_owned(), new: new.to_owned(), how, at_eof: true, ..variant.clone() })
 }
 
-/// Creates a variant for a file whose lines end with a lone CR.
+/// Creates a variant for a file whose lines end with lone CRs.
 fn carriage_returns(text: &str, old: &str, new: &str) -> Option<Variant> {
     if !old.contains('\n') || text.contains('\n') || !text.contains('\r') {
         return None;
@@ -94,7 +96,7 @@ fn carriage_returns(text: &str, old: &str, new: &str) -> Option<Variant> {
     Some(Variant { how, ..unchanged(&old.replace('\n', "\r"), &new.replace('\n', "\r")) })
 }
 
-/// Removes the line numbers of a file view.
+/// Removes line numbers that come from a view of the file.
 fn strip_line_numbers(text: &str, old: &str, new: &str) -> Option<Variant> {
     let mut kind = None;
     let mut last = None;
@@ -128,7 +130,7 @@ fn strip_line_numbers(text: &str, old: &str, new: &str) -> Option<Variant> {
     (!is_blank(&old)).then(|| lines(&old, &new, how))
 }
 
-/// Returns whether all lines start with a space, and occur in the text only without it.
+/// Returns whether all lines start with a space but occur in the text only without it.
 fn occurs_only_unindented(text: &str, lines: &str) -> bool {
     let known: HashSet<&str> = text.lines().map(str::trim_end).collect();
     lines
@@ -137,8 +139,8 @@ fn occurs_only_unindented(text: &str, lines: &str) -> bool {
         .all(|line| line.strip_prefix(' ').is_some_and(|rest| known.contains(rest.trim_end())))
 }
 
-/// Parses the number of a line, the separator, and the remaining text. A line with only a number has no separator; it
-/// was empty.
+/// Parses a line number, the separator, and the text that follows. If there is only a number, the line was empty and
+/// has no separator.
 fn number(line: &str) -> Option<(u64, Option<char>, &str)> {
     const DIGITS: usize = 7;
     let text = line.trim_start_matches([' ', '\t']);
@@ -175,7 +177,7 @@ fn unfence(text: &str) -> Option<String> {
     (first < last && closed).then(|| lines[first + 1..last].concat())
 }
 
-/// Returns the marker of a line that opens or closes a code block.
+/// Returns the marker if the line opens or closes a code block.
 pub(super) fn fence(line: &str) -> Option<&'static str> {
     ["```", "~~~"].into_iter().find(|fence| line.trim_start().starts_with(fence))
 }
@@ -206,7 +208,7 @@ fn quoted(old: &str, new: &str) -> Option<Variant> {
     Some(Variant { how: "with its quotes unescaped", ..unchanged(&meant, &new) })
 }
 
-/// Unescapes the text; `None` if there are no escapes.
+/// Unescapes the text. Returns `None` if it contains no escapes.
 fn unescape(text: &str, signs: &[(char, char)]) -> Option<String> {
     let mut result = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -230,7 +232,7 @@ fn entities(old: &str, new: &str) -> Option<Variant> {
     (meant != old).then(|| Variant { how: "with its HTML entities decoded", ..unchanged(&meant, &decode_entities(new)) })
 }
 
-/// Decodes HTML entities; `&amp;` last, so that no entity is decoded twice.
+/// Decodes HTML entities. `&amp;` is decoded last, so no entity is decoded twice.
 fn decode_entities(text: &str) -> String {
     const ENTITIES: &[(&str, &str)] =
         &[("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&#x27;", "'"), ("&apos;", "'"), ("&amp;", "&")];

@@ -1,10 +1,10 @@
-//! Matching of whole lines, ignoring the whitespace around each line.
+//! Matches whole lines, ignoring the whitespace around each of them.
 
 use crate::tools::write::find_lines::occurrences;
 use std::ops::Range;
 
-/// Returns the ranges of `text` whose normalized lines equal `needle`. Whitespace at the end of the last line is
-/// excluded if the needle does not end its line.
+/// Returns the ranges of `text` whose normalized lines equal those of `needle`. If the needle does not end with a line
+/// break, whitespace at the end of the last line is excluded.
 pub(super) fn find(text: &str, folded: &str, needle: &str) -> Vec<Range<usize>> {
     let wanted: Vec<&str> = needle.lines().map(str::trim).collect();
     if wanted.iter().all(|line| line.is_empty()) {

@@ -6,7 +6,7 @@ fn utf16(text: &str, big_endian: bool) -> Vec<u8> {
     Units::Utf16 { big_endian }.bytes(text)
 }
 
-/// A reference implementation that works line by line.
+/// Reference implementation, which works line by line.
 fn slow(text: &str, first: u64) -> (u64, bool, String) {
     let mut in_key = false;
     let mut rest = text;

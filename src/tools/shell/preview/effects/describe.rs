@@ -1,5 +1,5 @@
-//! Descriptions of effects: details that a diff cannot show, reasons for changes that are not applied, and the result
-//! for the model.
+//! Describes effects: details that a diff cannot show, the reasons why changes are not applied, and the result for the
+//! model.
 
 use super::is_gone;
 use crate::protocol::{RefusedEffect, UNCHANGED_NOTE};
@@ -10,10 +10,10 @@ use crate::tools::settings::ToolSettings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Number of refused changes in one directory above which they are combined.
+/// Number of refused changes in a directory above which they are listed as one.
 const TOGETHER: usize = 8;
 
-/// Returns the target of a symlink that the command created.
+/// Returns the target of a symlink that the command has created.
 pub(super) fn link(changes: &Changes, path: &Path) -> String {
     let says = read_link(&changes.new_content(path)).map_or_else(|_| "?".to_owned(), |says| says.to_string_lossy().into_owned());
     says.replace('\n', "\\n").replace('\r', "\\r")
@@ -58,7 +58,7 @@ pub(super) fn notes(change: &Change, changes: &Changes, settings: &ToolSettings)
     notes
 }
 
-/// Lists the changes that are not applied. Many changes in one directory are combined.
+/// Lists the changes that are not applied. If there are many in one directory, they are listed as one.
 pub(super) fn list_refused(changes: &Changes, settings: &ToolSettings) -> Vec<RefusedEffect> {
     let name = |path: &Path| display_path_one_line(&changes.old(path), settings);
     let mut together: BTreeMap<(PathBuf, String), Vec<&RefusedChange>> = BTreeMap::new();
@@ -77,7 +77,8 @@ pub(super) fn list_refused(changes: &Changes, settings: &ToolSettings) -> Vec<Re
     refused
 }
 
-/// Returns the directory for combining changes: the repository, or the parent.
+/// Returns the directory by which changes are combined: the repository's `.git` or, outside of one, the parent
+/// directory.
 fn group_directory(path: &Path) -> PathBuf {
     let own = path.ancestors().find(|above| above.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git")));
     own.or(path.parent()).unwrap_or(path).to_owned()
@@ -99,7 +100,7 @@ fn refusal_reason(unkept: &RefusedChange, changes: &Changes, settings: &ToolSett
     }
 }
 
-/// Describes the applied changes for the model.
+/// Describes the changes that were applied, for the model.
 pub(in crate::tools::shell::preview) fn describe_applied(changes: &[Changes]) -> String {
     let mut counts: [(u64, &str); 5] = [(0, "created"), (0, "changed"), (0, "deleted"), (0, "moved"), (0, "with a changed mode")];
     let (mut not, mut touched) = (Vec::new(), 0_u64);
@@ -128,7 +129,7 @@ pub(in crate::tools::shell::preview) fn describe_applied(changes: &[Changes]) ->
     not.dedup();
     let mut parts: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
-    // Most commands that change files also set times.
+    // Most commands that change files also set times, so times are mentioned only if nothing else has changed.
     if parts.is_empty() && touched > 0 {
         parts.push(format!("{touched} with a changed time"));
     }

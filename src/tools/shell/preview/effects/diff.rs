@@ -1,4 +1,4 @@
-//! The effects of a preview as a unified diff with git headers.
+//! Shows the effects of a preview as a unified diff with git headers.
 
 use crate::protocol::{EffectKind, FileDiff, FileDiffs};
 use crate::sys::file;
@@ -12,22 +12,22 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 
-/// Size in bytes above which a file is shown without content.
+/// File size in bytes above which no content is shown.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
 /// Size limit in bytes for all diffs together.
 const MAX_BYTES: usize = 512 * 1024;
 const MAX_FILES: usize = 500;
-/// Number of bytes that determine whether a large file is text.
+/// Number of bytes by which a large file is recognized as text.
 const SNIFFED_BYTES: u64 = 8 * 1024;
 
 pub(super) struct EffectsDiff<'a> {
     settings: &'a ToolSettings,
     files: FileDiffs,
-    /// Total number of hunks.
+    /// Number of hunks so far.
     hunks: usize,
-    /// Hunks of the last file that can be left out separately.
+    /// Those hunks of the last file that can be omitted separately.
     cuts: Vec<HunkLines>,
-    /// Total size of the diffs as text, in bytes.
+    /// Total size in bytes of the diffs as text.
     bytes: usize,
     without: u64,
 }
@@ -35,7 +35,7 @@ pub(super) struct EffectsDiff<'a> {
 /// One side of a change.
 enum Side {
     Nothing,
-    /// The text, original and redacted.
+    /// The text in its original and its redacted form.
     Text(String, String),
     Link(String),
     Large,
@@ -61,7 +61,7 @@ impl<'a> EffectsDiff<'a> {
         Self { settings, files: FileDiffs::default(), hunks: 0, cuts: Vec::new(), bytes: 0, without: 0 }
     }
 
-    /// Returns the diff and the number of omitted files.
+    /// Returns the diff along with the number of files that it omits.
     pub(crate) fn finish(self) -> (FileDiffs, u64) {
         (self.files, self.without)
     }
@@ -70,8 +70,8 @@ impl<'a> EffectsDiff<'a> {
         self.add(FileDiff::with_title(from, to).with_similarity(similarity).renamed(from, to));
     }
 
-    /// Adds the change of one file. Returns its effect with details of its content, the position of its hunks, and the
-    /// hunks that can be left out separately.
+    /// Adds the change to one file. Returns its effect with details of the content, the position of its hunks, and the
+    /// hunks that can be omitted separately.
     pub(crate) fn file(
         &mut self,
         change: &Change,
@@ -120,7 +120,7 @@ impl<'a> EffectsDiff<'a> {
         }
     }
 
-    /// Adds the changed lines. Returns whether one side is binary.
+    /// Adds the lines that changed. Returns whether either side is binary.
     fn content(&mut self, change: &Change, changes: &Changes, name: &str) -> bool {
         let plain = |node: Option<Node>| node.filter(|node| matches!(node.kind, NodeKind::File | NodeKind::Link));
         let (before, after) = (plain(change.before), plain(change.after));
@@ -172,7 +172,7 @@ impl<'a> EffectsDiff<'a> {
         }
     }
 
-    /// Returns whether the hunks of a file can be separated.
+    /// Returns whether a file's hunks can be applied separately.
     fn can_be_split(&self, (old, new): &(&Side, &Side)) -> bool {
         match (old, new) {
             (Side::Text(old, _), Side::Text(new, _)) => indivisible_reason(old, new, self.settings).is_none(),
@@ -184,7 +184,7 @@ impl<'a> EffectsDiff<'a> {
         self.files.len() < MAX_FILES && self.bytes < MAX_BYTES
     }
 
-    /// Adds the diff of a file, or only counts it if the limit is reached. Returns whether it was added.
+    /// Adds a file's diff, or merely counts it if the limit has been reached. Returns whether it was added.
     fn add(&mut self, file: FileDiff) -> bool {
         let bytes = file.text_bytes();
         if !self.has_room() || self.bytes + bytes > MAX_BYTES {
@@ -218,20 +218,20 @@ impl<'a> EffectsDiff<'a> {
     }
 }
 
-/// Returns whether the first bytes of a file are not text.
+/// Returns whether a file, judging by its first bytes, is not text.
 fn is_binary(path: &Path) -> bool {
     let Ok(file) = crate::sys::path::open_file(path) else { return false };
     let mut start = Vec::new();
     let read = file.take(SNIFFED_BYTES).read_to_end(&mut start);
     let start = match std::str::from_utf8(&start) {
-        // The last character may be cut.
+        // The last character may be incomplete.
         Err(error) if error.error_len().is_none() => &start[..error.valid_up_to()],
         _ => &start[..],
     };
     read.is_ok() && Form::detect(start).is_err()
 }
 
-/// Formats a mode in the same way as git, including bits that git does not store.
+/// Formats a mode as git does, but including the bits that git does not store.
 fn git_mode(node: &Node, mode: u32) -> String {
     match node.kind {
         NodeKind::Link => "120000".to_owned(),

@@ -1,4 +1,4 @@
-//! Effects of a command in its preview, as shown to the user before they are applied.
+//! The effects of a command that ran in a preview, as shown to the user before they are applied.
 
 mod describe;
 mod diff;
@@ -25,22 +25,22 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of listed paths. If there are more, the effects cannot be approved.
+/// Maximum number of paths to list. If there are more, the effects cannot be approved.
 const MAX_FILES: usize = 5_000;
-/// Maximum number of new files listed in groups, over all folders.
+/// Maximum number of new files to list in groups, for all folders together.
 const MAX_GROUPED: usize = 50_000;
-/// Maximum number of new files that are listed individually. If there are more, the files of one folder form a group.
+/// Maximum number of new files to list individually. If there are more, those in the same folder form a group.
 const FEW_CREATED: usize = 100;
-/// Minimum number of new files in a group, unless git ignores the folder.
+/// Minimum number of new files that form a group. Does not apply to folders that git ignores.
 const SMALLEST_GROUP: usize = 4;
 
-/// The effects and other details to show.
+/// The effects, and other details to show with them.
 #[derive(Debug, Default)]
 pub(super) struct ShownEffects {
     pub files: Vec<FileEffect>,
-    /// Parts that can be left out.
+    /// Parts of the effects that the user can omit.
     pub parts: Vec<EffectPart>,
-    /// Changes of each listed path: those in `files` first, then those in `groups`.
+    /// Changes to each listed path, first those in `files`, then those in `groups`.
     pub listed: Vec<ListedEffect>,
     pub more_files: u64,
     pub groups: Vec<CreatedFiles>,
@@ -50,24 +50,24 @@ pub(super) struct ShownEffects {
     pub bytes: u64,
     pub notes: Vec<String>,
     pub runs_code: Vec<RunsCode>,
-    /// Build output by real directory, for a command that ran before any approval.
+    /// Build output by real directory, if the command ran before any approval.
     pub build: Vec<(PathBuf, CountedEffects)>,
     pub rest: OtherChanges,
 }
 
-/// Changes of one listed path, which are applied or left out together.
+/// Changes to one listed path, all of which are either applied or omitted.
 #[derive(Debug, Clone)]
 pub(super) struct ListedEffect {
-    /// Path as listed.
+    /// Path as it appears in the list.
     pub name: String,
-    /// Index of the root directory among all changes.
+    /// Index of the root directory to which the path belongs.
     pub root: usize,
     pub paths: Vec<PathBuf>,
-    /// Hunks that can be left out separately.
+    /// Hunks that can be omitted separately.
     pub cuts: Vec<HunkLines>,
 }
 
-/// Returns the effects to apply in all directories. Removes changes that are never applied from `changes`.
+/// Returns the effects to apply in all directories. Changes that are never applied are removed from `changes`.
 pub(super) fn collect_effects(changes: &mut [Changes], settings: &ToolSettings) -> ShownEffects {
     let mut shown = ShownEffects::default();
     let mut diff = EffectsDiff::new(settings);
@@ -87,7 +87,7 @@ pub(super) fn collect_effects(changes: &mut [Changes], settings: &ToolSettings) 
     hide(shown, settings)
 }
 
-/// Redacts all secrets in the result.
+/// Redacts every secret in the result.
 fn hide(mut shown: ShownEffects, settings: &ToolSettings) -> ShownEffects {
     let hidden = |text: &mut String| {
         if settings.redactor.holds_secret(text) {
@@ -118,9 +118,9 @@ fn hide(mut shown: ShownEffects, settings: &ToolSettings) -> ShownEffects {
     shown
 }
 
-/// A changed path before it is listed.
+/// A changed path that has not been listed yet.
 struct ChangedPath<'a> {
-    /// Index of the root directory among all changes.
+    /// Index of the root directory to which the folder belongs.
     root: usize,
     changes: &'a Changes,
     change: &'a Change,
@@ -128,31 +128,32 @@ struct ChangedPath<'a> {
     notes: Vec<String>,
 }
 
-/// A new file without notes, which may be listed in a group.
+/// A new file for which there are no notes, so it may be listed in a group.
 struct NewFile<'a> {
     change: &'a Change,
-    /// Index of its folder.
+    /// Index of the folder that contains the file.
     folder: u32,
 }
 
-/// A folder whose new files may form a group.
+/// A folder whose new files may be listed as a group.
 struct Folder<'a> {
-    /// Index of the root directory among all changes.
+    /// Index of the root directory to which the folder belongs.
     root: usize,
     changes: &'a Changes,
     path: PathBuf,
-    /// Whether git ignores it.
+    /// Whether git ignores the folder.
     ignored: bool,
-    /// Number of its new files.
+    /// Number of new files in the folder.
     files: usize,
 }
 
-/// All changed paths before they are listed. Most of many changed paths are new files, so these take little memory.
+/// All changed paths before they are listed. If there are many of them, most are new files, so the record for a new
+/// file is kept small.
 #[derive(Default)]
 struct FoundPaths<'a> {
-    /// Index of the current root directory among all changes.
+    /// Index of the root directory that is being examined.
     root: usize,
-    /// Paths that exist or existed, up to the listing limit, and the number of others.
+    /// Paths that are not new, up to the limit on listed paths, followed by the number of any others.
     changed: Vec<ChangedPath<'a>>,
     more_changed: u64,
     /// New paths that are always listed individually.
@@ -162,12 +163,12 @@ struct FoundPaths<'a> {
     folder_indexes: HashMap<(usize, PathBuf), u32>,
     /// Folder and parent of the last new file, and the number of new directories at that time.
     last: Option<(u32, &'a Path, usize)>,
-    /// Number of created files of all kinds.
+    /// Number of new files, whether or not they can be grouped.
     files_created: usize,
 }
 
 impl<'a> FoundPaths<'a> {
-    /// Begins with the next root directory.
+    /// Starts examining the next root directory.
     fn begin(&mut self, root: usize) {
         self.root = root;
         self.last = None;
@@ -185,7 +186,7 @@ impl<'a> FoundPaths<'a> {
         }
     }
 
-    /// Adds a new file to its folder. `made`: new directories so far.
+    /// Adds a new file to its folder. `made` contains the new directories found so far.
     fn add_new_file(&mut self, changes: &'a Changes, change: &'a Change, made: &[&Path], ignored: &mut IgnoreRules<'_>) {
         let parent = change.path.parent().unwrap_or(Path::new(""));
         let folder = match self.last {
@@ -211,8 +212,8 @@ impl<'a> FoundPaths<'a> {
         index
     }
 
-    /// Returns the folders that are listed as groups, ordered by path, with their files. New files of other folders are
-    /// moved to `created`.
+    /// Returns the folders to list as groups, ordered by path, along with their files. New files in any other folder
+    /// are moved to `created`.
     fn take_groups(&mut self) -> Vec<(Folder<'a>, Vec<&'a Change>)> {
         let few = self.files_created <= FEW_CREATED;
         let is_group = |folder: &Folder<'_>| folder.ignored || !few && folder.files >= SMALLEST_GROUP;
@@ -234,7 +235,7 @@ impl<'a> FoundPaths<'a> {
     }
 }
 
-/// Collects all changed paths. A removed or moved directory covers the entries below it.
+/// Collects all changed paths. Entries below a directory that was removed or moved are not collected separately.
 fn collect_changed<'a>(changes: &'a Changes, settings: &ToolSettings, shown: &mut ShownEffects, found: &mut FoundPaths<'a>) {
     let mut ignored = IgnoreRules::new(changes.directory(), &*settings.paths.may_read);
     let mut build = settings.command.sandbox.layered.then(|| BuildOutput::new(changes, settings));
@@ -266,7 +267,7 @@ fn collect_changed<'a>(changes: &'a Changes, settings: &ToolSettings, shown: &mu
         if !below {
             shown.paths.push(real);
         }
-        // Reported by the other end of the rename.
+        // The other end of the rename reports this path.
         if below || sources.contains(change.path.as_path()) {
             continue;
         }
@@ -300,7 +301,8 @@ fn collect_changed<'a>(changes: &'a Changes, settings: &ToolSettings, shown: &mu
     shown.paths.dedup();
 }
 
-/// Adds a path of a moved directory: the directory itself, and each of its files that other programs run.
+/// Adds a path of a moved directory if it has to be listed, which is the case for the directory itself and for those of
+/// its files that other programs run.
 fn add_moved<'a>(
     (changes, change): (&'a Changes, &'a Change),
     reader: Option<CodeReader>,
@@ -322,8 +324,8 @@ fn add_moved<'a>(
     }
 }
 
-/// Returns the effect of the entry at this index; `None` if there is no effect, or if other entries cover it. Adds new
-/// directories to `made`.
+/// Returns the effect of the entry at index `at`. Returns `None` if it has no effect, or if its effect is listed with
+/// another entry. Adds new directories to `made`.
 fn effect_kind<'a>(
     changes: &'a Changes,
     at: usize,
@@ -357,7 +359,7 @@ fn effect_kind<'a>(
     }
 }
 
-/// Returns the folder whose new entries may be grouped, and whether git ignores it.
+/// Returns the folder with which a new entry may be grouped, and whether git ignores that folder.
 fn group_folder(change: &Change, made: &[&Path], ignored: &mut IgnoreRules<'_>) -> (PathBuf, bool) {
     if let Some(directory) = ignored.ignored_directory(change) {
         return (directory, true);
@@ -366,8 +368,8 @@ fn group_folder(change: &Change, made: &[&Path], ignored: &mut IgnoreRules<'_>) 
     (new.copied().or_else(|| change.path.parent()).unwrap_or(Path::new("")).to_owned(), false)
 }
 
-/// Lists the changes: modified, mode-changed, renamed and deleted paths first, then created ones. Many new files in one
-/// folder form a group.
+/// Lists the changes. Paths that were modified, renamed or deleted, or whose mode changed, come first, followed by
+/// created ones. If there are many new files in a folder, they form a group.
 fn list(mut found: FoundPaths<'_>, shown: &mut ShownEffects, diff: &mut EffectsDiff<'_>, settings: &ToolSettings) {
     let groups = found.take_groups();
     let FoundPaths { changed, more_changed, mut created, .. } = found;
@@ -396,7 +398,7 @@ fn list(mut found: FoundPaths<'_>, shown: &mut ShownEffects, diff: &mut EffectsD
     }
 }
 
-/// Lists the new files of one folder as a group, at most `room` of them by name.
+/// Lists the new files in a folder as a group, with at most `room` of them by name.
 fn list_group(folder: &Folder<'_>, files: &[&Change], room: usize, shown: &mut ShownEffects, settings: &ToolSettings) {
     let bytes = files.iter().map(|change| written_bytes(change)).sum();
     let listed = &files[..files.len().min(room)];
@@ -414,7 +416,7 @@ fn list_group(folder: &Folder<'_>, files: &[&Change], room: usize, shown: &mut S
     shown.groups.push(CreatedFiles { folder: path, files: names, bytes, ignored: folder.ignored });
 }
 
-/// Returns the parts of a listed path that can be left out: its hunks if they can be separated, otherwise the whole
+/// Returns the parts of a listed path that can be omitted: its hunks if they can be separated, and otherwise the whole
 /// path.
 fn parts(path: &str, hunks: Range<usize>, cuts: &[HunkLines]) -> Vec<EffectPart> {
     let part = |hunk, name, first, end| EffectPart { path: path.to_owned(), hunk, name, first, end };
@@ -429,18 +431,18 @@ fn code_mark(path: String, reader: CodeReader) -> RunsCode {
     RunsCode { path, when: reader.when, readers: reader.readers.to_owned() }
 }
 
-/// Returns whether the change affects no existing path.
+/// Returns whether there was no entry at the path before the change.
 fn is_new(found: &ChangedPath<'_>) -> bool {
     matches!(found.kind, EffectKind::Created { .. } | EffectKind::DirectoryCreated) && found.change.before.is_none()
 }
 
-/// Returns whether a directory was removed, or replaced by an entry of another kind.
+/// Returns whether a directory was removed, or replaced with an entry of another kind.
 fn is_gone(change: &Change) -> bool {
     let is_directory = |node: Option<Node>| node.is_some_and(|node| node.kind == NodeKind::Directory);
     is_directory(change.before) && !is_directory(change.after)
 }
 
-/// Returns the effect, without details that require reading the content.
+/// Returns the effect of a change, without details for which the content would have to be read.
 fn effect(change: &Change, changes: &Changes) -> Option<EffectKind> {
     let binary = false;
     let same_kind = change.kind().is_some();

@@ -1,5 +1,5 @@
-//! Changes that a command must not apply under the policy: paths that must not be written or deleted, and files that
-//! would make git run a program.
+//! Changes that are never applied under the policy: changes to paths that the command must not write or delete, and to
+//! files that would make git run a program.
 
 use crate::sys::overlay::{Change, Changes};
 use crate::sys::parallel::{self, CHUNK_ITEMS};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Returns the paths of changes that are never applied.
+/// Returns the paths whose changes are never applied.
 pub(in crate::tools::shell::preview) fn refusals(changes: &Changes, settings: &ToolSettings) -> BTreeSet<PathBuf> {
     let judged = parallel::map(changes.entries().chunks(CHUNK_ITEMS), |entries| {
         let refused = entries.iter().filter(|change| !can_apply_change(change, changes, settings));
@@ -27,7 +27,7 @@ fn can_apply_change(change: &Change, changes: &Changes, settings: &ToolSettings)
     (!writes || (settings.paths.may_write)(&real)) && (!deletes || (settings.paths.may_delete)(&real))
 }
 
-/// Returns the changes to protected files in a directory that is, or becomes, a git repository.
+/// Returns the changes to protected files in any directory that is, or becomes, a git repository.
 fn repository_changes(changes: &Changes) -> Vec<PathBuf> {
     let mut looked: BTreeMap<PathBuf, Option<PriorState>> = BTreeMap::new();
     let mut refused = Vec::new();
@@ -57,7 +57,8 @@ enum PriorState {
     Made,
 }
 
-/// Returns whether git treats the directory as a repository after the changes, and whether it did before.
+/// Returns the prior state of a directory that git considers a repository after the changes: whether it was one before.
+/// Returns `None` if it is not a repository.
 fn repository(changes: &Changes, directory: &Path) -> Option<PriorState> {
     let at = |mark: &str| {
         let path = directory.join(mark);

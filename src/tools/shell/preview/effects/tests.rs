@@ -9,14 +9,14 @@ use std::process::Command;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// A workspace, and the effects of a line in a preview.
+/// A workspace, along with the effects of a line that ran in a preview.
 struct Tried {
     _directory: TempDir,
     settings: ToolSettings,
     changes: Vec<Changes>,
 }
 
-/// Previews a line; `None` if previews are not supported.
+/// Runs a line in a preview. Returns `None` if previews are not supported.
 fn tried(line: &str) -> Option<Tried> {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();

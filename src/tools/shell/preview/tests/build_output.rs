@@ -1,5 +1,5 @@
-//! Build output and its sources: conflicts with other builds, modification times, and directories that are written
-//! directly.
+//! Tests of build output and its sources: conflicts with other builds, modification times, and directories that
+//! commands write to directly.
 
 use super::unasked::{kept, project, ran};
 use super::undecided::ended_with_it;
@@ -15,7 +15,7 @@ fn text(bench: &Bench, name: &str) -> String {
     String::from_utf8(bench.read(name)).unwrap()
 }
 
-/// Creates a project whose commands write build directories directly.
+/// Creates a project in which commands write to build directories directly.
 fn direct() -> Option<Bench> {
     let mut bench = project("target/\n")?;
     bench.settings.command.sandbox.build_output = BuildOutputMode::Direct;

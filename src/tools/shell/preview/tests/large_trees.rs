@@ -1,9 +1,9 @@
-//! Effects on many files, of several sessions, and on a disk without space.
+//! Tests of effects on many files, in several sessions, and on a disk that is full.
 
 use super::*;
 use std::collections::BTreeSet;
 
-/// Changes to a tree of 60 directories with 50 files each, of every kind.
+/// Changes of every kind to a tree of 60 directories that contain 50 files each.
 const LINE: &str = "rm -r d1 d2/below; rm d3/*; for file in d4/f*; do echo more > $file; done; mv d5 moved; chmod 700 d6/f1; \
                     ln -s d7 link; rm -r d8; echo file > d8; rm -r d9; mkdir d9; echo x > d9/only; mv d10/f1 d11/g1; rm -r d12/below/*; \
                     mkdir -p new/below empty; cd new/below; seq 1000 | split -l 1 -a 3 - f";
@@ -17,7 +17,7 @@ fn fill_tree(bench: &Bench) {
     }
 }
 
-/// Returns all paths in the workspace; those of directories end with a slash.
+/// Returns all paths in the workspace. Those of directories end with a slash.
 fn paths(bench: &Bench) -> BTreeSet<String> {
     let name = |(path, _, _): (PathBuf, u32, Vec<u8>)| {
         let slash = if path.symlink_metadata().unwrap().is_dir() { "/" } else { "" };
@@ -26,13 +26,13 @@ fn paths(bench: &Bench) -> BTreeSet<String> {
     tree(&bench.settings.workspace).into_iter().map(name).collect()
 }
 
-/// Adds a path and its parents.
+/// Adds a path along with its parents.
 fn add(paths: &mut BTreeSet<String>, path: &str) {
     let parents = path.trim_end_matches('/').match_indices('/').map(|(at, _)| path[..=at].to_owned());
     paths.extend(parents.chain([path.to_owned()]));
 }
 
-/// Removes a path and everything below it. Returns the removed paths.
+/// Removes a path along with everything below it. Returns the paths that were removed.
 fn remove(paths: &mut BTreeSet<String>, path: &str) -> Vec<String> {
     let inside = format!("{}/", path.trim_end_matches('/'));
     let removed: Vec<String> = paths.iter().filter(|one| *one == path || one.starts_with(&inside)).cloned().collect();
@@ -131,10 +131,10 @@ fn sessions_in_one_workspace_do_not_overwrite_each_other() {
     assert_eq!((fs::read_dir(bench.path("500")).unwrap().count(), left(&bench)), (500, 0));
 }
 
-/// Environment variable with the path of the small disk, for the child process of the test below.
+/// Environment variable through which the test below passes the path of the small disk to its child process.
 const SMALL_LAYER: &str = "AYE_TEST_SMALL_LAYER";
 
-/// Runs with a small disk for the layers.
+/// Must run with a small disk for the layers.
 #[test]
 #[ignore = "a part of another test"]
 fn runs_commands_with_a_small_disk_for_layers() {

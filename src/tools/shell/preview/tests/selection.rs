@@ -1,4 +1,4 @@
-//! Effects of a command that the user applies only partly.
+//! Tests of effects of which the user applies only some.
 
 use super::unasked::{kept, project, ran};
 use super::*;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 const LINE: &str = "echo new > made.txt; echo more >> changed.txt; rm gone.txt; mv old.txt moved.txt; chmod 755 mode.txt; \
                     ln -s changed.txt link; mkdir -p deep/er; echo x > deep/er/file; echo y > deep/other; rm -r tree; mkdir empty; \
                     mv from to; echo file > replaced; echo said";
-/// Listed effects of the line, each with the paths that it covers.
+/// Effects of the line as they are listed, each with the paths that belong to it.
 const EFFECTS: &[(&str, &[&str])] = &[
     ("made.txt", &["made.txt"]),
     ("changed.txt", &["changed.txt"]),
@@ -45,14 +45,14 @@ fn without(paths: &[&str]) -> Vec<DiscardedEffect> {
     paths.iter().map(|path| DiscardedEffect { path: (*path).to_owned(), hunks: Vec::new() }).collect()
 }
 
-/// Runs the line in a preview, and applies its effects except these.
+/// Runs the line in a preview and applies its effects, except for these.
 fn applied(bench: &Bench, discarded: &[&str]) -> ToolResult {
     let mut plan = previewed(bench, LINE).unwrap();
     plan.amends.discarded = without(discarded);
     bench.run(plan)
 }
 
-/// Returns the tree with the listed effects that are not discarded.
+/// Returns the tree that results from applying the listed effects that are not discarded.
 fn expected(before: &Files, after: &Files, discarded: &[&str]) -> Files {
     let effect = |path: &Path| EFFECTS.iter().find(|(_, paths)| paths.iter().any(|covered| path.starts_with(covered)));
     let is_kept = |path: &Path| effect(path).is_some_and(|(name, _)| !discarded.contains(name));

@@ -1,4 +1,4 @@
-//! Runs in a layer before approval: the files that they can see, and effects that are build output.
+//! Tests of runs in a layer that precede approval: the files that they can see, and effects that are build output.
 
 use super::*;
 use crate::policy::ProtectionRules;
@@ -9,7 +9,7 @@ use crate::tools::sandbox::ProtectedScan;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Creates a bench whose workspace is a repository with these ignore rules.
+/// Creates a bench whose workspace is a repository that has these ignore rules.
 pub(super) fn project(ignored: &str) -> Option<Bench> {
     let mut bench = bench()?;
     bench.settings.command.sandbox.survey =
@@ -174,7 +174,7 @@ fn files_that_do_not_qualify_as_build_output_are_listed() {
     bench.settings.session.since = SystemTime::now() - Duration::from_secs(3600);
     assert_eq!(listed(&bench, "mkdir -p target; echo x > target/a").0, 0);
     bench.settings.session.since = SystemTime::now() + Duration::from_secs(3600);
-    // Rules written by the command do not count.
+    // Rules written by the command are ignored.
     let (build, others) = listed(&bench, "echo out/ >> .gitignore; mkdir out; echo x > out/a");
     assert!(build == 0 && others == 2, "{build} {others}");
     for trust in [RepositoryTrust::Untrusted, RepositoryTrust::NeverAsked] {
@@ -265,7 +265,7 @@ fn the_digest_covers_every_effect() {
     }
 }
 
-/// Prints the cost of a layer; the goal is 5 ms for creation and removal.
+/// Prints the cost of a layer. The goal is 5 ms for creating and removing it.
 #[test]
 #[ignore = "a measurement"]
 fn the_cost_of_a_layer_is_measured() {
@@ -311,7 +311,7 @@ fn all_hard_links_of_a_file_are_deleted_and_replaced() {
     assert_eq!((bench.read("target/e"), bench.read("d.txt"), bench.read("f.txt")), (b"x\n".into(), b"y\n".into(), b"y\n".into()));
 }
 
-/// Returns the peak memory use of this process since the last call, and the current use, in KB.
+/// Returns this process's peak memory use since the last call, and its current memory use, in KB.
 fn memory_peak() -> (u64, u64) {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let of = |name: &str| {
@@ -322,7 +322,7 @@ fn memory_peak() -> (u64, u64) {
     (of("VmHWM:"), of("VmRSS:"))
 }
 
-/// Returns the time since the command ended, which printed it as its last line.
+/// Returns how long ago the command ended, according to the time that it printed as its last line.
 fn since_end(plan: &Plan) -> Duration {
     let output = &effects(plan).output;
     let ended = output.lines().find_map(|line| line.strip_prefix("ended ")).unwrap();
@@ -353,8 +353,8 @@ fn applying_many_files_reports_progress_up_to_the_last_one_and_few_files_only_af
     }
 }
 
-/// Prints the time and memory that many effects take. The goals: the list of 100,000 in 1 s and 64 MB, 1,000 kept in
-/// 0.3 s and 30,000 in 5 s.
+/// Prints the time and memory needed for many effects. The goals are to list 100,000 in 1 s and 64 MB, to apply 1,000
+/// in 0.3 s, and to apply 30,000 in 5 s.
 #[test]
 #[ignore = "a measurement"]
 fn the_cost_of_many_effects_is_measured() {
@@ -382,7 +382,7 @@ fn the_cost_of_many_effects_is_measured() {
     }
 }
 
-/// Prints the time of a command in a workspace of 100,000 files, and of the list of its changes to all of them.
+/// Prints the time needed to run a command in a workspace of 100,000 files, and to list its changes to all of them.
 #[test]
 #[ignore = "a measurement"]
 fn the_cost_of_a_large_workspace_is_measured() {

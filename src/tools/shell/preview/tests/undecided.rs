@@ -1,4 +1,4 @@
-//! Layers whose effects are not decided yet, and the next process.
+//! Tests of layers whose effects have not been decided on yet, and of the process that runs next.
 
 use super::unasked::{end, kept, project, ran};
 use super::*;
@@ -6,14 +6,15 @@ use crate::tools::background::Commands;
 
 const LINE: &str = "echo new > made.txt; echo more >> changed.txt; rm gone.txt; echo said";
 
-/// Ends the session while the plan is pending.
+/// Ends the session while the plan is still pending.
 pub(super) fn ended_with_it(bench: &mut Bench, plan: Plan) {
     block_on(bench.settings.session.commands.end_all());
     drop(plan);
     bench.settings.session.commands = Commands::default();
 }
 
-/// Returns the bench of a session that ends before the effects are decided, with the effects and their digest.
+/// Returns the bench of a session that ended before a decision on the effects was made, along with the effects and
+/// their digest.
 fn undecided() -> Option<(Bench, Effects, String)> {
     let mut bench = project("target/\n")?;
     bench.settings.session.id = Some(SessionId::new("s"));
@@ -135,7 +136,7 @@ fn an_undecided_layer_is_kept_for_its_session_and_removed_with_the_session() {
     assert_eq!(left(&bench), 0);
 }
 
-/// Returns the only layer of a bench.
+/// Returns the only layer in a bench.
 fn layer_of(bench: &Bench) -> PathBuf {
     fs::read_dir(previews(&bench.root.join("base"))).unwrap().next().unwrap().unwrap().path()
 }
@@ -180,7 +181,7 @@ fn a_layer_that_is_not_a_private_directory_of_this_user_is_not_opened() {
         assert!(undecided_use(&[bench.root.join("base")]).is_empty(), "{name}");
         let before = tree(&bench.settings.workspace);
         assert!(reopened(&bench, &bench.router(), &digest).is_err(), "{name}");
-        // It is left to its owner.
+        // The layer is left to its owner.
         assert_eq!((tree(&bench.settings.workspace), left(&bench)), (before, 1), "{name}");
     }
 }

@@ -1,4 +1,4 @@
-//! Lists of a very large number of effects, and the announcement of large copies.
+//! Tests of lists with a very large number of effects, and of the announcement of large copies.
 
 use super::*;
 use crate::protocol::Effects;
@@ -8,19 +8,20 @@ use crate::tools::shell::preview::ended_run::{RunEffects, RunEnd};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use std::process::Stdio;
 
-/// Number of files per directory.
+/// Number of files in each directory.
 const FILES: usize = 1_000;
-/// Environment variable with the number of directories, for the child process of the test below.
+/// Environment variable through which the test below passes the number of directories to its child process.
 const MEASURED: &str = "AYE_TEST_MANY_EFFECTS";
-/// Number of directories in each run of the tests. With 100, creating the files takes longer than the rest.
+/// Number of directories in an ordinary test run. With 100, creating the files takes longer than everything else.
 const DIRECTORIES: usize = 20;
-/// Memory that a list may use, and that it may use per directory, in KiB: together 64 MB for 100,000 effects.
+/// Memory that a list may use, in KiB: a fixed amount, plus an amount per directory. For 100,000 effects, the total is
+/// 64 MB.
 const LIST_KIB: u64 = 16 * 1024;
 const DIRECTORY_KIB: u64 = 48 * 1024 / 100;
-/// Memory that may still be in use when the list is dropped, in KiB.
+/// Memory that may still be in use once the list has been dropped, in KiB.
 const LEFTOVER_KIB: u64 = 8 * 1024;
 
-/// A real directory, and a layer over it in which no command has run.
+/// A real directory with a layer over it, in which no command has run.
 struct Layer {
     _directory: TempDir,
     settings: ToolSettings,
@@ -43,7 +44,7 @@ impl Layer {
         Self { _directory: directory, settings: settings(ws, root.join("home")), layered, began }
     }
 
-    /// Reads the changes in the layer, and lists them.
+    /// Reads the changes in the layer and lists them.
     fn effects(&self) -> (Vec<Changes>, RunEffects) {
         let mut changes = vec![overlay::changes(&self.layered, self.began).unwrap()];
         let end = RunEnd {
@@ -69,17 +70,17 @@ fn fill(root: &Path, directories: usize, text: &str) {
     }
 }
 
-/// Returns this value of the own process, in KiB.
+/// Returns one of this process's memory figures, in KiB.
 fn memory(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// Lists the changes in a layer. Checks the memory that this takes, and that it is free afterwards.
+/// Lists the changes in a layer. Checks the peak memory use, and that the memory has been freed afterwards.
 fn list_within_memory(layer: &Layer, most_kib: u64, check: impl FnOnce(&Changes, &Effects)) {
     release_free_memory();
-    // Resets the peak, so that an earlier list does not count. Without permission, it does.
+    // Reset the peak, so that it does not include earlier lists. Without permission, it does.
     let _ = fs::write("/proc/self/clear_refs", "5");
     let before = memory("VmRSS:");
     let (changes, listed) = layer.effects();
@@ -93,7 +94,7 @@ fn list_within_memory(layer: &Layer, most_kib: u64, check: impl FnOnce(&Changes,
     assert!(left < LEFTOVER_KIB, "{left} KiB");
 }
 
-/// Runs alone in a process, because it measures the memory of the process.
+/// Runs in a process of its own, because it measures the memory of the whole process.
 #[test]
 #[ignore = "a part of another test"]
 fn lists_many_effects_within_memory() {
@@ -101,7 +102,7 @@ fn lists_many_effects_within_memory() {
     let directories: usize = directories.parse().unwrap();
     let (all, most_kib) = ((directories * FILES) as u64, LIST_KIB + DIRECTORY_KIB * directories as u64);
     share_heaps();
-    // Loads the program's own code.
+    // Load the program's own code before measuring.
     let small = Layer::new(None, |_| ());
     fs::write(small.layered.upper.join("file"), "new\n").unwrap();
     drop(small.effects());
