@@ -1,4 +1,5 @@
-//! File format of exported sessions: a checkpoint, with the data for a lossless import in `aye`.
+//! File format for exported sessions: a checkpoint extended by an `aye` object, which contains the data needed for a
+//! lossless import.
 
 use crate::ports::Record;
 use crate::protocol::{
@@ -10,29 +11,30 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// The version of the checkpoint format.
+/// Checkpoint format version.
 pub(crate) const VERSION: &str = "1.0";
-/// The version of the data in `aye`.
+/// Version of the `aye` object.
 pub(crate) const OWN_FORMAT: u32 = 1;
 
-/// Session as exported. `R`: its records, as a list or as a stream that reads them while it is written.
+/// Exported session. `R` is the type of its records: either a list, or a stream that reads the records while the file
+/// is being written.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionCheckpoint<R = Vec<CheckpointRecord>> {
     pub checkpoint_version: &'static str,
     pub session_id: SessionId,
     pub workspace_id: WorkspaceId,
-    /// Present only for imported sessions.
+    /// Tenant ID, present only for imported sessions.
     pub tenant_id: Option<String>,
     pub user_id: Option<String>,
     pub session_status: SessionStatus,
     pub task: Option<CheckpointTask>,
-    /// The last completed step.
+    /// Last completed step.
     pub step_cursor: Option<StepId>,
     pub thread: Vec<CheckpointMessage>,
     pub session_tokens_used: u64,
     pub policy_bundle_version: Option<String>,
-    /// The time of the last record.
+    /// Time of the last record.
     pub checkpointed_at: Timestamp,
     pub aye: AyeData<R>,
 }
@@ -42,7 +44,7 @@ pub(crate) struct SessionCheckpoint<R = Vec<CheckpointRecord>> {
 pub(crate) struct CheckpointTask {
     pub task_id: TaskId,
     pub prompt: String,
-    /// `running`, `waiting`, `paused`, `completed`, `failed` or `cancelled`.
+    /// Status: `running`, `waiting`, `paused`, `completed`, `failed` or `cancelled`.
     pub status: String,
     pub step_count: u32,
     pub max_steps: u32,
@@ -60,7 +62,7 @@ impl From<&TaskProgress> for CheckpointTask {
     }
 }
 
-/// A message of the thread.
+/// Message in the thread.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CheckpointMessage {
@@ -80,7 +82,7 @@ impl From<Message> for CheckpointMessage {
     }
 }
 
-/// Plain text as a string, other content as parts.
+/// Message content, represented as a string if it is plain text and as parts otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MessageContent {
     Text(String),
@@ -145,12 +147,12 @@ impl<'de> Deserialize<'de> for MessageContent {
     }
 }
 
-/// Data of aye beyond the checkpoint format.
+/// aye-specific data that the checkpoint format does not provide for.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AyeData<R = Vec<CheckpointRecord>> {
     pub format: u32,
-    /// The version of aye that wrote the file.
+    /// Version of aye that wrote the file.
     pub version: &'static str,
     pub title: Option<String>,
     /// Parent session.
@@ -161,9 +163,9 @@ pub(crate) struct AyeData<R = Vec<CheckpointRecord>> {
     pub model: String,
     /// Unsent input.
     pub draft: String,
-    /// Messages in the queue.
+    /// Queued messages.
     pub queue: Vec<QueuedMessage>,
-    /// Cost in US dollars; null if no price is known.
+    /// Cost in US dollars, or `null` if no price is known.
     pub cost_usd: Option<f64>,
     pub estimated: bool,
     pub records: R,
@@ -171,14 +173,14 @@ pub(crate) struct AyeData<R = Vec<CheckpointRecord>> {
     pub artifacts: Option<Vec<ArtifactContent>>,
 }
 
-/// A record with the time at which it was written.
+/// Record with the time at which it was written.
 #[derive(Debug, Serialize)]
 pub(crate) struct CheckpointRecord {
     pub time: Timestamp,
     pub entry: Record,
 }
 
-/// An artifact with its content.
+/// Artifact with its content.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ArtifactContent {
     #[serde(flatten)]

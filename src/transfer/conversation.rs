@@ -1,15 +1,15 @@
-//! Messages of a conversation, including those that a summary replaces in requests, but without those that a rewind
-//! removed.
+//! Messages of a conversation. Messages that a summary replaces in requests are included, but messages removed by a
+//! rewind are not.
 
 use crate::protocol::Message;
 use crate::session::{Change, PromptRewind};
 
-/// A view of a session's changes.
+/// Conversation built from a session's changes.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
-    /// The messages, in order.
+    /// Messages in chronological order.
     pub messages: Vec<Message>,
-    /// Messages before each rewind that can be reversed; `None` if the rewind did not change them.
+    /// Messages before each rewind that can still be undone; `None` for a rewind that did not change the messages.
     rewound: Vec<Option<Vec<Message>>>,
 }
 

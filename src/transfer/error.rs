@@ -1,4 +1,4 @@
-//! Errors of exports, imports and forks.
+//! Export, import and fork errors.
 
 use crate::protocol::Problem;
 use crate::store::StoreError;

@@ -1,4 +1,4 @@
-//! Export of sessions as JSON, Markdown or HTML.
+//! Exports sessions as JSON, Markdown or HTML.
 
 use super::checkpoint::{
     ArtifactContent, AyeData, CheckpointMessage, CheckpointRecord, CheckpointTask, OWN_FORMAT, SessionCheckpoint, VERSION,
@@ -22,7 +22,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Exports a session to a new file. Returns its path and size as text.
+/// Exports a session to a new file. Returns a message with the file's path and size.
 pub(crate) fn to_new_file(store: &Store, id: &str, form: ExportForm, path: &Path) -> Result<String, TransferError> {
     let text = page(store, &store.find(id)?, form, None)?;
     let failed = |error: &dyn std::fmt::Display| Problem::new(format!("cannot write `{}`", path.display())).because(error);
@@ -36,10 +36,10 @@ pub(crate) fn to_new_file(store: &Store, id: &str, form: ExportForm, path: &Path
     }
 }
 
-/// Maximum size of a transcript on the screen, in bytes. Only its end is shown if it is longer.
+/// Maximum size of a transcript shown on the screen, in bytes. If a transcript is longer, only its end is shown.
 const READ_BYTES: usize = 1 << 20;
 
-/// Returns the title of a session, and its transcript as Markdown.
+/// Returns a session's title and its transcript as Markdown.
 pub(crate) fn to_read(store: &Store, id: &SessionId) -> Result<(String, String), TransferError> {
     let summary = store.find(id.as_str())?;
     let mut text = page(store, &summary, ExportForm::Markdown, None)?;
@@ -55,7 +55,7 @@ pub(crate) fn to_read(store: &Store, id: &SessionId) -> Result<(String, String),
     Ok((summary.title.unwrap_or_else(|| "(no prompt)".to_owned()), text))
 }
 
-/// Returns a session in a format. Only JSON includes artifacts.
+/// Renders a session in the given format. Only JSON includes artifacts.
 pub(crate) fn page(
     store: &Store,
     summary: &SessionSummary,
@@ -69,7 +69,8 @@ pub(crate) fn page(
     })
 }
 
-/// Returns JSON without characters that a terminal would interpret. Its meaning does not change.
+/// Returns JSON without characters that a terminal would interpret. Escaping them does not change the meaning of the
+/// JSON.
 pub(crate) fn as_json(checkpoint: &SessionCheckpoint) -> Result<String, TransferError> {
     let text = serde_json::to_string_pretty(checkpoint).map_err(|error| not_json(&error))?;
     Ok(crate::headless::lines::escape_controls(&text) + "\n")
@@ -79,8 +80,8 @@ fn not_json(error: &dyn std::fmt::Display) -> TransferError {
     TransferError::Failed(Problem::new("cannot write the session as JSON").because(error))
 }
 
-/// Writes the same JSON as [`as_json`] record by record, so that the records are never in memory together. `visit` gets each exported
-/// record. Returns the time of the last one.
+/// Writes the same JSON as [`as_json`], but one record at a time to avoid loading all records into memory. Calls
+/// `visit` for each exported record. Returns the time of the last record.
 pub(crate) fn write_json(
     store: &Store,
     summary: &SessionSummary,
@@ -96,10 +97,10 @@ pub(crate) fn write_json(
     Ok(last)
 }
 
-/// Receives the time and the content of each record.
+/// Callback that receives each record and its time.
 type RecordVisitor<'a> = dyn FnMut(Timestamp, &Record) + 'a;
 
-/// First records of a session, read from the store while they are serialized.
+/// The first `count` records of a session, read from the store while they are being serialized.
 struct RecordStream<'a> {
     store: &'a Store,
     id: &'a SessionId,
@@ -134,7 +135,8 @@ impl Serialize for RecordStream<'_> {
     }
 }
 
-/// Writer of JSON that escapes characters which a terminal would interpret. Each write is whole UTF-8 text, as `serde_json` does.
+/// Writer that escapes characters in JSON that a terminal would interpret. Each write must be complete UTF-8 text,
+/// which is the case for `serde_json`.
 struct ControlEscaper<W>(W);
 
 impl<W: Write> Write for ControlEscaper<W> {
@@ -161,7 +163,8 @@ pub(crate) fn checkpoint(
     build_checkpoint(store, summary, artifacts, None).map(|(checkpoint, _)| checkpoint)
 }
 
-/// Returns the checkpoint of a session after its first records, and the number of these records.
+/// Builds a checkpoint from a session's first `most` records, or from all of them. Also returns the number of records
+/// used.
 pub(crate) fn build_checkpoint(
     store: &Store,
     summary: &SessionSummary,
@@ -174,16 +177,16 @@ pub(crate) fn build_checkpoint(
     Ok((assemble(store, summary, artifacts, scanned, records)?, count))
 }
 
-/// Session after its first records.
+/// State of a session after its first `count` records.
 struct ScannedSession {
     state: SessionState,
     conversation: Conversation,
-    /// Number of these records, and the time of the last one that is exported.
+    /// Number of scanned records. `last` is the time of the last exported record.
     count: u64,
     last: Timestamp,
 }
 
-/// Reads the first records of a session. `add` gets those that are exported.
+/// Reads a session's first `most` records, or all of them. Calls `add` for each exported record.
 fn scan(
     store: &Store,
     summary: &SessionSummary,
@@ -249,7 +252,7 @@ fn assemble<R>(
     })
 }
 
-/// Returns the artifacts of a session that still exist, and a notice about each that cannot be read.
+/// Returns a session's existing artifacts, and a notice for each artifact that cannot be read.
 pub(crate) fn contents(artifacts: &ArtifactStore) -> (Vec<ArtifactContent>, Vec<String>) {
     let (mut contents, mut notices) = (Vec::new(), Vec::new());
     for artifact in artifacts.list().unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! Forks: copies of a session or of its first part.
+//! Forks: copies of a session, or of its beginning.
 
 use super::error::TransferError;
 use super::{export, import};
@@ -7,19 +7,19 @@ use crate::session::{Change, SessionState};
 use crate::store::{ArtifactStore, Parent, Store, StoreError};
 use std::ops::ControlFlow;
 
-/// ID of a fork, and notices about omitted parts.
+/// ID of a fork, and notices about anything that was omitted.
 pub(crate) struct ForkResult {
     pub session_id: SessionId,
     pub notices: Vec<String>,
 }
 
-/// Title suffix of a fork.
+/// Suffix added to a fork's title.
 const MARK: &str = " (fork)";
 
 const TITLE_CHARS: usize = 80;
 
-/// Copies all records, or the first ones. As for an import, the copy has no rules, no policy and no budget, and nothing
-/// that is running in the original is running in the copy.
+/// Copies all records of a session, or only those before a given point. As with an import, the copy contains no
+/// rules, policy or budget, and work still running in the original is not running in the copy.
 pub(crate) fn fork(
     store: &Store,
     artifacts_of: &dyn Fn(&SessionId) -> ArtifactStore,
@@ -42,7 +42,7 @@ pub(crate) fn fork(
     };
     let (contents, notices) = export::contents(&artifacts_of(&summary.session_id));
     let (mut checkpoint, records) = export::build_checkpoint(store, &summary, Some(contents), most)?;
-    // The draft of the original is not copied.
+    // The original's draft is not copied.
     checkpoint.aye.draft = draft.unwrap_or_default();
     let text = export::as_json(&checkpoint)?;
     let workspace = std::path::PathBuf::from(&summary.workspace);
@@ -50,7 +50,8 @@ pub(crate) fn fork(
     Ok(ForkResult { session_id, notices })
 }
 
-/// Returns the number of records before a prompt, and its text.
+/// Returns the number of records before the prompt that started a task, and the text of that prompt. Returns `None`
+/// if there is no such task.
 fn records_before(store: &Store, id: &SessionId, task: &TaskId) -> Result<Option<(u64, String)>, StoreError> {
     let (mut state, mut found) = (SessionState::default(), None);
     store.for_each_record(id, |written| {

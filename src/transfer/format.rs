@@ -1,8 +1,8 @@
-//! Formatting of numbers and lines of text in exports and lists.
+//! Formats numbers and lines of text for exports and lists.
 
 use crate::text::clean;
 
-/// Returns the text as a single line, so that it cannot imitate another line.
+/// Returns text as a single line, so it cannot imitate another line.
 pub(crate) fn one_line(text: &str) -> String {
     clean(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }
@@ -18,12 +18,12 @@ pub(crate) fn format_size(bytes: u64) -> String {
     }
 }
 
-/// Formats a number with its noun: `1 prompt`, `2 prompts`.
+/// Formats a number with its noun, such as `1 prompt` or `2 prompts`.
 pub(crate) fn format_count(count: u64, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
-/// Formats an amount in US dollars, with more decimals for small amounts.
+/// Formats an amount in US dollars. Small amounts have more decimal places.
 pub(crate) fn dollars(cost: f64, estimated: bool) -> String {
     let about = if estimated { "~" } else { "" };
     if cost > 0.0 && cost < 0.01 { format!("{about}${cost:.4}") } else { format!("{about}${cost:.2}") }

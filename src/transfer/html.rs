@@ -1,4 +1,4 @@
-//! A session as a self-contained HTML page. All its content is escaped.
+//! Renders a session as a self-contained HTML page with all content escaped.
 
 use super::transcript::{SessionTranscript, TranscriptCall, TranscriptItem, truncate};
 use crate::text::clean;
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::fmt::Write as _;
 
-/// Head of the page. Its content security policy forbids loading content and running code.
+/// Beginning of the page. Its content security policy forbids loading content and running code.
 const HEAD: &str = r#"<!doctype html>
 <html lang="en">
 <head>
@@ -85,7 +85,7 @@ fn call(page: &mut String, card: &TranscriptCall) {
         let _ = writeln!(page, "<li>full output: <code>{}</code></li>", line(uri));
     }
     page.push_str("</ul>\n");
-    // A diff is more useful than the arguments of the call.
+    // A diff is more useful than the call's arguments.
     if card.diff.is_empty() {
         block(page, &card.arguments, text);
     }
@@ -130,7 +130,7 @@ fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// Escapes text as a single line.
+/// Escapes text and returns it as a single line.
 fn line(words: &str) -> String {
     escape(&one_line(words))
 }
@@ -154,12 +154,12 @@ fn escape(content: &str) -> String {
     escaped
 }
 
-/// Renders a response as HTML. Tags are escaped, images are replaced with their text, and only links to web pages
-/// remain.
+/// Renders a response as HTML. Tags are escaped, images are replaced with their alternative text, and only web and
+/// email links are preserved.
 fn markdown(content: &str) -> String {
     let content = clean(content);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
-    // One entry per open link: true if it is allowed.
+    // One entry per open link: whether the link is allowed.
     let mut links = Vec::new();
     let events = Parser::new_ext(&content, options).filter_map(|event| match event {
         Event::Html(tag) | Event::InlineHtml(tag) => Some(Event::Text(tag)),
@@ -183,13 +183,13 @@ fn markdown(content: &str) -> String {
     page
 }
 
-/// Returns whether a user can follow a link.
+/// Returns whether an address is a web page or email address that a user can open.
 pub(crate) fn is_web_link(address: &str) -> bool {
     let address = address.to_ascii_lowercase();
     ["https://", "http://", "mailto:"].iter().any(|scheme| address.starts_with(scheme))
 }
 
-/// Lowers a heading of a response below the headings of the page.
+/// Demotes a heading in a response so that it ranks below the page's own headings.
 fn demote_heading(level: HeadingLevel) -> HeadingLevel {
     match level {
         HeadingLevel::H1 => HeadingLevel::H4,

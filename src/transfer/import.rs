@@ -1,5 +1,5 @@
-//! Import of sessions from checkpoints. The content has no authority: it brings no rules, no policy and no budget, and
-//! pending approvals have to be decided again.
+//! Imports sessions from checkpoints. Imported content has no authority: rules, policy and budget are not imported,
+//! and the user must decide pending approvals again.
 
 use super::checkpoint::{ArtifactContent, OWN_FORMAT, VERSION};
 use super::error::TransferError;
@@ -17,10 +17,10 @@ use serde::Deserialize;
 use std::path::Path;
 
 const ID_DIGITS: usize = 32;
-/// Maximum number of characters of a title.
+/// Maximum length of a title, in characters.
 const TITLE_CHARS: usize = 80;
 
-/// Version fields of a file, which are checked first.
+/// Version fields of a checkpoint file, which are validated first.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Form {
@@ -33,14 +33,14 @@ struct OwnForm {
     format: Option<serde_json::Value>,
 }
 
-/// Session that is ready to be imported, and notices about it.
+/// Session that is ready to be imported, with notices for the user.
 pub(crate) struct PreparedImport {
     pub foreign: ImportedSession,
     pub artifacts: Vec<ArtifactContent>,
     pub notices: Vec<String>,
 }
 
-/// Imports a session of this store again, under a new ID.
+/// Imports a session that was exported from this store under a new ID.
 pub(crate) fn copy(
     store: &Store,
     artifacts_of: &dyn Fn(&SessionId) -> ArtifactStore,
@@ -59,7 +59,7 @@ pub(crate) fn copy(
     Ok(foreign.session.id)
 }
 
-/// Parses and checks a file. Makes no changes.
+/// Parses and validates a checkpoint without changing anything.
 pub(crate) fn prepare(workspace: &Path, text: &str) -> Result<PreparedImport, Problem> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     check_form(text)?;
@@ -135,7 +135,7 @@ fn check_form(text: &str) -> Result<(), Problem> {
     }
 }
 
-/// Parses JSON. The error has the line, the column and the expected content.
+/// Parses JSON. Errors contain the line, the column and what was expected there.
 fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Problem> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let parsed = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
@@ -173,7 +173,8 @@ fn records_from_entries(entries: &[IncomingEntry<'_>], notices: &mut Vec<String>
     records
 }
 
-/// Stores artifacts whose content matches their names. Of other artifacts, the session only keeps the name.
+/// Stores the artifacts whose content matches their URIs and returns an error message for each of the others. The
+/// session still refers to those that were not stored.
 pub(crate) fn keep(store: &ArtifactStore, artifacts: Vec<ArtifactContent>) -> Vec<String> {
     let kept = artifacts.into_iter().filter_map(|ArtifactContent { artifact, base64 }| {
         let kept =
@@ -193,7 +194,7 @@ pub(crate) fn keep(store: &ArtifactStore, artifacts: Vec<ArtifactContent>) -> Ve
     kept.collect()
 }
 
-/// Returns a title: a single line of limited length, without control characters.
+/// Converts text to a title: a single line of limited length, without control characters.
 pub(crate) fn clean_title(text: &str) -> String {
     let line: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     if line.chars().count() <= TITLE_CHARS {

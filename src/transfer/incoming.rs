@@ -1,11 +1,11 @@
-//! Fields of a checkpoint to import, most of which are optional.
+//! Checkpoints to import.
 
 use super::checkpoint::{ArtifactContent, MessageContent};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A checkpoint to import; most fields are optional.
+/// Checkpoint to import. Most fields are optional.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct IncomingCheckpoint<'a> {

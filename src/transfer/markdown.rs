@@ -1,5 +1,5 @@
-//! Rendering of a session as Markdown. Text from the model and its tools can neither imitate another part of the page
-//! nor add markup.
+//! Renders a session as Markdown. Text from the model and from tools cannot imitate other parts of the page or add
+//! markup.
 
 use super::html::is_web_link;
 use super::transcript::{SessionTranscript, TranscriptCall, TranscriptItem, truncate};
@@ -10,7 +10,8 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag};
 use std::fmt::Write as _;
 use std::ops::Range;
 
-/// Maximum number of passes that neutralize a response. After that, the response is quoted.
+/// Maximum number of sanitization passes over a response. If the last pass still changes the response, the response
+/// is quoted instead.
 const PASSES: usize = 6;
 
 pub(crate) fn page(transcript: &SessionTranscript) -> String {
@@ -69,7 +70,7 @@ fn call(page: &mut String, card: &TranscriptCall) {
     for uri in &card.artifacts {
         let _ = writeln!(page, "- full output: {}", code(uri));
     }
-    // A diff is more useful than the arguments of the call.
+    // A diff is more useful than the call's arguments.
     if card.diff.is_empty() {
         write_fenced(page, "json", &card.arguments);
     }
@@ -81,7 +82,7 @@ fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// Adds a code block that its text cannot close.
+/// Adds a code block with a fence that the text cannot close.
 fn write_fenced(page: &mut String, language: &str, text: &str) {
     let cleaned = clean(text);
     let (shown, note) = truncate(cleaned.trim_end());
@@ -96,7 +97,7 @@ fn write_fenced(page: &mut String, language: &str, text: &str) {
     }
 }
 
-/// Escapes text as a single line without Markdown.
+/// Escapes text and returns it as a single line that contains no Markdown.
 fn inline(text: &str) -> String {
     let mut line = String::new();
     for letter in one_line(text).chars() {
@@ -118,14 +119,14 @@ fn code(text: &str) -> String {
     format!("{tick}{room}{line}{room}{tick}")
 }
 
-/// Quotes text line by line, unchanged.
+/// Quotes text line by line as plain text.
 fn quoted(text: &str) -> String {
     let cleaned = clean(text.trim_end());
     let lines = cleaned.lines().map(|line| if line.is_empty() { ">".to_owned() } else { format!("> {}", escaped(line)) });
     lines.collect::<Vec<_>>().join("  \n")
 }
 
-/// Escapes markup.
+/// Escapes the markup in a line.
 fn escaped(line: &str) -> String {
     let mut text = String::new();
     let start = line.len() - line.trim_start().len();
@@ -140,16 +141,16 @@ fn escaped(line: &str) -> String {
     text
 }
 
-/// Returns the Markdown of a response without tags, images and unsafe links, and with its headings below those of the
-/// page.
+/// Returns a response's Markdown without tags, images or unsafe links. Its headings are demoted to rank below those
+/// of the page.
 fn sanitize(text: &str) -> String {
     let mut tamed = clean(text).into_owned();
-    // The content of a tag may be Markdown once the tag is text.
+    // Escaping a tag can turn its content into Markdown.
     for _ in 0..PASSES {
         let before = tamed;
         tamed = sanitize_once(&before);
         if tamed == before {
-            // An open code block would include the following text.
+            // An unclosed code block would swallow the text that follows.
             let open = tamed.lines().filter(|line| line.trim_start().starts_with("```")).count() % 2 == 1;
             return if open { tamed + "\n```" } else { tamed };
         }
@@ -179,7 +180,7 @@ fn sanitize_once(text: &str) -> String {
                 if here.trim_start().starts_with('#') {
                     changes.push((range.start + indent..range.start + indent, "###"));
                 } else if let Some(underline) = here.trim_end().rfind('\n') {
-                    // The underline would make it a heading of the page.
+                    // Otherwise, the underline would create a heading on the level of the page's own headings.
                     let line = &here[underline + 1..];
                     let at = range.start + underline + 1 + line.len() - line.trim_start().len();
                     changes.push((at..at, "\\"));

@@ -1,4 +1,4 @@
-//! Sessions in other formats: export, import, HTML and Markdown.
+//! Session export and import, including HTML and Markdown output.
 
 pub(crate) mod checkpoint;
 pub(crate) mod conversation;

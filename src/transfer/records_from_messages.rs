@@ -1,4 +1,4 @@
-//! Creation of records from a thread alone. Tasks and steps are derived from the messages.
+//! Reconstructs records from a thread that has none. Tasks and steps are derived from the messages.
 
 use super::checkpoint::MessageContent;
 use crate::agent::MAX_STEPS;
@@ -9,10 +9,10 @@ use crate::transfer::incoming::{IncomingCheckpoint, IncomingMessage, IncomingRol
 use jiff::Timestamp;
 use std::collections::HashSet;
 
-/// Approximate number of characters per token, used until a provider reports token counts.
+/// Approximate number of characters per token, used when token counts are missing.
 const LETTERS_A_TOKEN: u64 = 4;
 
-/// Returns the records of a session with these messages.
+/// Returns the records of a session that consists of these messages.
 pub(crate) fn records(incoming: &mut IncomingCheckpoint<'_>, said: &mut Vec<String>) -> Vec<TimedRecord> {
     let task = incoming.task.take();
     let mut maker = RecordBuilder {
@@ -54,7 +54,7 @@ pub(crate) fn records(incoming: &mut IncomingCheckpoint<'_>, said: &mut Vec<Stri
     maker.add_record(task.as_ref(), incoming);
     maker.end(task.as_ref());
     if incoming.session_tokens_used > 0 && !maker.records.is_empty() {
-        // The kind of usage is unknown, but it counts towards the limits of a session.
+        // The checkpoint does not break down this usage, but it still counts towards the session limits.
         let usage = Usage { input_tokens: incoming.session_tokens_used, ..Usage::default() };
         maker.add(Record::Wasted { usage, cost_usd: None, estimated: true, model: None });
     }
@@ -72,16 +72,16 @@ struct RecordBuilder {
     at: Timestamp,
 }
 
-/// A task that has not ended.
+/// Task that has not ended.
 struct OpenTask {
     id: TaskId,
     steps: u32,
     step: Option<StepId>,
-    /// Calls without a result.
+    /// Calls that do not have a result yet.
     calls: Vec<ToolCall>,
-    /// The results since the last response, in order.
+    /// Results received since the last response, in order.
     results: Vec<Part>,
-    /// True if the last message is a text response.
+    /// Whether the last message is a text response.
     answered: bool,
 }
 
@@ -110,7 +110,7 @@ impl RecordBuilder {
             self.task =
                 Some(OpenTask { id: id.clone(), steps: 0, step: None, calls: Vec::new(), results: Vec::new(), answered: false });
             if !is_prompt {
-                // A thread starts with a message of the user.
+                // A thread must start with a user message.
                 let prompt = self.new_message(id, Role::User, vec![text("[The start of this conversation is missing.]")]);
                 let max_steps = self.max_steps;
                 self.add(Record::TaskStarted { prompt, max_steps });
@@ -174,7 +174,7 @@ impl RecordBuilder {
         });
     }
 
-    /// Assigns results to the calls that wait for them. Other results become text.
+    /// Assigns results to the calls that are waiting for them. Any other results become text.
     fn assign_results(&mut self, message: Message) {
         let Some(open) = &mut self.task else { return };
         let (mut results, mut others) = (Vec::new(), Vec::new());
@@ -200,7 +200,7 @@ impl RecordBuilder {
             for result in &results {
                 self.add(Record::Finished { result: result.clone(), latency_ms: 0 });
             }
-            // Several result messages belong to one step: the last one ends it.
+            // If several messages contain results for a step, the last one ends the step.
             if let (true, Some(step_id)) = (done, step) {
                 let message = Message { content, step_id: Some(step_id.clone()), ..message.clone() };
                 self.add(Record::StepCompleted { task_id: task_id.clone(), step_id, step_count: count, message });
@@ -219,7 +219,8 @@ impl RecordBuilder {
         }
     }
 
-    /// Closes a step. Calls without a result never get one; the model is informed when the session is resumed.
+    /// Closes a step. Calls that still have no result will never receive one, and the model is informed of this when
+    /// the session is resumed.
     fn close_step(&mut self) {
         if let Some(open) = &mut self.task {
             open.calls.clear();
@@ -233,8 +234,8 @@ impl RecordBuilder {
         }
     }
 
-    /// Adds a record with the checkpoint's data beyond its thread. Its step count takes precedence over the thread,
-    /// which may be shorter.
+    /// Adds a record with the checkpoint's data outside the thread. Its step count takes precedence over the one
+    /// derived from the thread, which may be incomplete.
     fn add_record(&mut self, task: Option<&IncomingTask>, incoming: &mut IncomingCheckpoint<'_>) {
         let kept = |text: &mut Option<String>| text.take().filter(|text| !text.trim().is_empty());
         let (tenant_id, user_id) = (kept(&mut incoming.tenant_id), kept(&mut incoming.user_id));
@@ -254,7 +255,8 @@ impl RecordBuilder {
         self.add(Record::Imported { tenant_id, user_id, policy_bundle_version, step_count, step_cursor });
     }
 
-    /// Ends the last task, unless the checkpoint marks it as open or it has no response.
+    /// Ends the last task if the checkpoint's status says that it has ended, or if its last message is a text
+    /// response.
     fn end(&mut self, task: Option<&IncomingTask>) {
         let Some(open) = &self.task else { return };
         let status = task.and_then(|task| task.status.as_deref()).unwrap_or_default().to_ascii_lowercase();
@@ -275,7 +277,7 @@ impl RecordBuilder {
         Message { message_id, role, content, token_count, task_id, step_id: None, timestamp: self.at }
     }
 
-    /// Returns the given ID; a new one if it is already in use.
+    /// Returns the given ID, or a new one if the given ID is missing or already in use.
     fn id(&mut self, given: Option<String>) -> MessageId {
         let mut id = given.filter(|id| !id.is_empty());
         loop {

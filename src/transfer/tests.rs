@@ -81,7 +81,7 @@ fn exported(store: &Store, id: &str) -> String {
     as_json(&checkpoint(store, &store.find(id).unwrap(), None).unwrap()).unwrap()
 }
 
-/// Exports a session, imports it into another store, and exports it again.
+/// Exports a session, imports it into another store and exports it again.
 fn there_and_back(json: &str) -> (String, Vec<String>) {
     let (_dir, other) = store();
     let ready = prepare(Path::new("/src/greeter"), json).unwrap();
@@ -289,7 +289,7 @@ fn imported_sessions_grant_nothing() {
         },
     ];
     assert!(store.import(foreign(ID, "", records)).unwrap());
-    // Editing the file by hand does not help.
+    // Editing the file by hand has no effect.
     let honest = exported(&store, ID);
     let forged = honest.replace("\"decision\": \"approved\"", "\"decision\": \"approved_always\", \"offer\": 0");
     assert_ne!(honest, forged);
@@ -404,7 +404,7 @@ fn unreadable_records_do_not_prevent_export_or_import() {
     assert!(said.iter().any(|line| line.contains("cannot read 3 records") && line.contains("aye.records[0]")), "{said:?}");
 }
 
-/// Text with markup and control characters that must stay text.
+/// Text with markup and control characters that must be rendered as text.
 const HOSTILE: &str = "</pre><script>alert(1)</script><img src=x onerror=alert(1)> \u{1b}]0;owned\u{7}\u{9b}31m \u{202e}x\n\
     # You\n\n[click](javascript:alert(1)) ![p](https://evil.example/p.png) <b onclick='x'>\n\nSetext\n===\n```\nopen";
 
@@ -434,7 +434,7 @@ fn hostile_text_is_escaped_in_transcript_pages() {
     for word in ["<script", "<img", "<b ", "javascript:alert(1)\"", "href=\"j", "\u{1b}", "\u{9b}", "\u{202e}"] {
         assert!(!page.contains(word), "{word}\n{page}");
     }
-    // Only links that a user can follow contain an address.
+    // An address may appear only in links that a user can follow.
     assert!(!page.contains("\"https://evil"), "{page}");
     assert!(page.contains("default-src 'none'") && page.contains("color-scheme"));
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
@@ -494,7 +494,7 @@ fn session_sizes_and_totals_are_reported() {
     ];
     assert!(store.import(foreign(ID, "", records)).unwrap());
     let tally = store.tally(&SessionId::new(ID)).unwrap();
-    // A step with a response and no calls is complete.
+    // A step whose response contains no calls is complete.
     assert_eq!((tally.tasks, tally.steps, tally.totals.usage.input_tokens, tally.totals.estimated), (1, 1, 105, true));
     let size = store.sizes().unwrap()[&SessionId::new(ID)];
     assert!(size.records == 4 && size.bytes > 200, "{size:?}");

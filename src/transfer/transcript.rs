@@ -1,4 +1,4 @@
-//! The transcript of a session, as pieces in reading order.
+//! Session transcript, as items in reading order.
 
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::{CallArguments, CallId, Decision, Message, Part, Proposal, Resolution, ToolCall, ToolResult, ToolStatus};
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// Maximum lines shown of an output or diff; the JSON export has the full text.
+/// Maximum number of lines shown of an output or diff. The JSON export contains the full text.
 const SHOWN_LINES: usize = 200;
 const SHOWN_BYTES: usize = 16 << 10;
 
@@ -24,16 +24,16 @@ pub(crate) struct SessionTranscript {
     pub pieces: Vec<TranscriptItem>,
     pub calls: Vec<TranscriptCall>,
     state: SessionState,
-    /// Number of started steps.
+    /// Number of steps started so far.
     steps: u64,
-    /// The latest card of each call ID.
+    /// Index of the most recent card for each call ID.
     cards: HashMap<CallId, usize>,
     unreadable: u64,
     at: Timestamp,
 }
 
 pub(crate) enum TranscriptItem {
-    /// A user message.
+    /// Message from the user.
     Said {
         words: String,
         text: String,
@@ -45,30 +45,30 @@ pub(crate) enum TranscriptItem {
         says: String,
         at: Timestamp,
     },
-    /// A discarded response.
+    /// Response that was cut off or discarded.
     Broken {
         text: String,
         reason: String,
     },
-    /// The index of a call.
+    /// Index of a call in `calls`.
     Call(usize),
-    /// A summary that replaces earlier messages in requests.
+    /// Summary that replaces earlier messages in requests.
     Summary {
         text: String,
     },
     Note(String),
 }
 
-/// A call, with decisions and outcome.
+/// Call with the decisions about it and its outcome.
 pub(crate) struct TranscriptCall {
     pub summary: String,
     pub tool: String,
-    /// The arguments as JSON.
+    /// Arguments as JSON.
     pub arguments: String,
     pub decided: Vec<String>,
     pub diff: String,
     pub output: String,
-    /// `done`, `failed: …` or `unknown outcome`.
+    /// Outcome: `done`, `failed: …` or `unknown outcome`.
     pub end: String,
     pub artifacts: Vec<String>,
 }
@@ -92,7 +92,7 @@ impl SessionTranscript {
         }
     }
 
-    /// Returns `3 prompts, 12 steps, 45000 tokens in, 2100 out, $0.42`.
+    /// Formats the totals, such as `3 prompts, 12 steps, 45000 tokens in, 2100 out, $0.42`.
     pub(crate) fn totals_line(&self) -> String {
         let (tasks, steps) = (self.state.tally().tasks, self.steps);
         format!(
@@ -197,7 +197,8 @@ impl SessionTranscript {
         }
     }
 
-    /// Closes open steps at the end of the records.
+    /// Completes the transcript after the last record. Adds a response that was cut off, a note about unreadable
+    /// records, and the unsent draft.
     pub(crate) fn end(&mut self, draft: &str) {
         if let Some((text, reason)) = self.state.interrupted_answer() {
             self.pieces.push(TranscriptItem::Broken { text: text.to_owned(), reason: reason.to_owned() });
@@ -233,7 +234,7 @@ impl SessionTranscript {
             }
         }
         self.pieces.push(TranscriptItem::Answer { text, thinking, says: says.to_owned(), at: message.timestamp });
-        // An ID may occur twice in a session; the calls of each response are new.
+        // An ID may occur several times in a session. Each response contains new calls.
         for call in calls {
             self.cards.remove(&call.tool_call_id);
             self.card(&call.tool_call_id, |card| card.on_call(call));
@@ -244,7 +245,7 @@ impl SessionTranscript {
         self.pieces.push(TranscriptItem::Note(text.into()));
     }
 
-    /// Returns the card of a call, after creating it if needed.
+    /// Returns the card for a call, creating it if necessary.
     fn card(&mut self, id: &CallId, make: impl FnOnce(&mut TranscriptCall)) -> &mut TranscriptCall {
         let at = *self.cards.entry(id.clone()).or_insert_with(|| {
             let mut card = TranscriptCall::new(id);
@@ -271,7 +272,7 @@ impl TranscriptCall {
         }
     }
 
-    /// Returns the heading of the card.
+    /// Returns the card's heading: the summary, or the tool name if there is none.
     pub(crate) fn heading(&self) -> &str {
         if self.summary.is_empty() { &self.tool } else { &self.summary }
     }
@@ -305,19 +306,19 @@ impl TranscriptCall {
     }
 }
 
-/// Returns `anthropic/claude-sonnet-5, `, or an empty string if the model is unknown.
+/// Returns a prefix such as `anthropic/claude-sonnet-5, `, or an empty string if the model is unknown.
 fn model_prefix(model: &str) -> String {
     if model.is_empty() { String::new() } else { format!("{model}, ") }
 }
 
-/// Returns `1200 tokens in, 80 out, $0.01`.
+/// Formats usage and cost, such as `1200 tokens in, 80 out, $0.01`.
 fn format_expense(spent: Expense) -> String {
     let Expense { usage, cost_usd, estimated } = spent;
     let cost = cost_usd.map_or_else(String::new, |cost| format!(", {}", dollars(cost, estimated)));
     format!("{} tokens in, {} out{cost}", usage.input_tokens, usage.output_tokens)
 }
 
-/// Returns a description of a decision, addressed to the user.
+/// Describes a decision in a sentence addressed to the user.
 fn describe_decision(decision: &Decision) -> String {
     match decision {
         Decision::Approved => "you approved it".to_owned(),
@@ -332,7 +333,7 @@ fn describe_decision(decision: &Decision) -> String {
     }
 }
 
-/// Returns the start of a long text, and a note about the omitted part.
+/// Truncates long text. Returns its beginning, and a note about the omitted part if text was omitted.
 pub(crate) fn truncate(text: &str) -> (&str, Option<String>) {
     let by_lines = text.match_indices('\n').nth(SHOWN_LINES - 1).map_or(text.len(), |(at, _)| at + 1);
     let mut end = by_lines.min(text.len());
