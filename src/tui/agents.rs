@@ -1,45 +1,45 @@
-//! Agents of the session: their state, their calls and their prompts.
+//! The session's agents: their state, calls and prompts.
 
 use super::format::{dollars, format_count};
 use crate::protocol::{AgentState, SessionId};
 use crate::text;
 use std::fmt::Write;
 
-/// Maximum number of stored agents; the oldest are dropped first.
+/// Maximum number of agents that are stored. The oldest are dropped first.
 const MAX_AGENTS: usize = 500;
-/// Maximum number of stored calls of an agent.
+/// Maximum number of call summaries that are stored per agent.
 const MAX_CALLS: usize = 200;
 
-/// Agents that the session started in this process, and the open text about them.
+/// Agents that the session has started in this process, and the view of them that is open.
 #[derive(Debug, Default)]
 pub(crate) struct AgentOverview {
     entries: Vec<AgentEntry>,
-    /// Text about agents that is open, and is updated while it is.
+    /// Open view of the agents, which is updated while they work, or `None` if no view is open.
     pub view: Option<AgentsView>,
 }
 
-/// Text about agents.
+/// View of the agents, which shows the list or the details of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AgentsView {
     List,
     One(SessionId),
 }
 
-/// An agent.
+/// Agent that was started by the session or by another agent.
 #[derive(Debug)]
 pub(crate) struct AgentEntry {
     pub id: SessionId,
-    /// Agent that started this one; `None` if the session did.
+    /// Agent that started this one, or `None` if the session did.
     pub parent: Option<SessionId>,
     pub agent: String,
     pub title: String,
     pub prompt: String,
     pub max_steps: u32,
-    /// Outcome; `None` while the agent works.
+    /// Outcome of the agent's work, or `None` while the agent is working.
     pub state: Option<AgentState>,
-    /// Number of tool calls made by the agent.
+    /// Number of tool calls that the agent has made.
     pub calls: u32,
-    /// Summaries of the agent's last calls.
+    /// Summaries of the agent's most recent calls, oldest first.
     pub summaries: Vec<String>,
     pub tokens: u64,
     pub cost_usd: Option<f64>,
@@ -50,7 +50,7 @@ impl AgentOverview {
         self.entries.is_empty()
     }
 
-    /// Adds an agent that starts. An agent that continues replaces its entry.
+    /// Adds an agent that has started. If the agent continues earlier work, its new entry replaces the earlier one.
     pub(crate) fn add(&mut self, entry: AgentEntry) {
         self.entries.retain(|known| known.id != entry.id);
         self.entries.push(entry);
@@ -72,12 +72,12 @@ impl AgentOverview {
         }
     }
 
-    /// Returns the agent with this number in the list.
+    /// Returns the agent with this 1-based number in the list, if there is one.
     pub(crate) fn at(&self, number: usize) -> Option<&AgentEntry> {
         self.entries.get(number.checked_sub(1)?)
     }
 
-    /// Returns the title and the text of a view.
+    /// Returns the title and text of a view. For the details of an unknown agent, returns the list instead.
     pub(crate) fn text(&self, view: &AgentsView) -> (String, String) {
         match view {
             AgentsView::List => self.list(),
@@ -88,7 +88,7 @@ impl AgentOverview {
         }
     }
 
-    /// Returns the index and the level of each agent. An agent follows the one that started it.
+    /// Returns each agent's index and nesting level in tree order, in which every agent follows its parent.
     fn in_tree_order(&self) -> Vec<(usize, usize)> {
         let is_known = |id: &SessionId| self.entries.iter().any(|entry| entry.id == *id);
         let is_top = |entry: &AgentEntry| entry.parent.as_ref().is_none_or(|parent| !is_known(parent));
@@ -124,7 +124,7 @@ impl AgentEntry {
         format!("Agent {}: {}", text::clean_line(&self.agent), text::clean_line(&self.title))
     }
 
-    /// Returns the agent on one line: `explore  working, 12 calls: Find the parser`.
+    /// Returns a one-line summary of the agent, such as `explore  working, 12 calls: Find the parser`.
     fn summary(&self) -> String {
         let mut summary =
             format!("{}  {}, {}", text::clean_line(&self.agent), self.state_name(), format_count(self.calls as usize, "call"));

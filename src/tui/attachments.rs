@@ -1,22 +1,22 @@
-//! Files named in a draft: their sizes, and whether they are images.
+//! Files named in the draft: their sizes in tokens, and whether they are images.
 
 use super::format::tokens;
 use crate::text;
 use std::collections::{HashSet, VecDeque};
 
-/// File name extensions of images.
+/// File name extensions of images, in lower case.
 const ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
 
-/// Maximum number of files with a stored size, most recent first.
+/// Maximum number of files for which the size is stored.
 const SIZES: usize = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Attachments {
-    /// Files as named in a draft, with `@`, and their token counts.
+    /// Files as named in a draft, including the `@`, with their token counts. The most recently named file comes first.
     sizes: VecDeque<(String, u64)>,
-    /// Names of images without an image extension: `artifact:7f3a…`.
+    /// Names of images that have no image extension, such as `artifact:7f3a…`.
     images: HashSet<String>,
-    /// Draft for which the user was informed that the model does not support images.
+    /// Draft for which the user has been told that the model does not support images.
     pub said: Option<String>,
 }
 
@@ -25,21 +25,22 @@ impl Attachments {
         self.images.insert(path.to_owned());
     }
 
-    /// Records the approximate token count of a file named in the draft.
+    /// Records the approximate number of tokens in a file named in the draft.
     pub(crate) fn set_tokens(&mut self, named: String, count: u64) {
         self.sizes.retain(|(known, _)| *known != named);
         self.sizes.truncate(SIZES - 1);
         self.sizes.push_front((named, count));
     }
 
-    /// Returns the sizes of the files in the draft, such as `@src/main.rs ~1.2k, @Cargo.toml ~300 tokens`, in at most
-    /// `room` cells; `None` if it names no known file.
+    /// Returns the sizes of the files named in the draft, such as `@src/main.rs ~1.2k, @Cargo.toml ~300 tokens`. If
+    /// that does not fit into `room` cells, returns only the number of files and the total. Returns `None` if not even
+    /// the total fits, or if the draft names no file whose size is known.
     pub(crate) fn sizes_in(&self, draft: impl FnOnce() -> String, room: usize) -> Option<String> {
         if self.sizes.is_empty() {
             return None;
         }
         let draft = draft();
-        // `@src/main.rs:10-20` names only a part of the file.
+        // `@src/main.rs:10-20` names only part of a file, whose size is unknown.
         let is_all =
             |rest: &str| !rest.strip_prefix(':').is_some_and(|lines| lines.starts_with(|one: char| one.is_ascii_digit()));
         let ends =
@@ -58,7 +59,7 @@ impl Attachments {
         [format!("{} tokens", each.join(", ")), few].into_iter().find(|words| text::width(words) <= room)
     }
 
-    /// Returns the first image named in the text.
+    /// Returns the path of the first image named in the text, if any.
     pub(crate) fn find_image<'t>(&self, text: &'t str) -> Option<&'t str> {
         let named = text.split('@').skip(1).map(|rest| match rest.strip_prefix('"') {
             Some(quoted) => quoted.split('"').next().unwrap_or_default(),

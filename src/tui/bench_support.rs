@@ -1,4 +1,4 @@
-//! UI without a terminal, for `benches/screen.rs`.
+//! UI that runs without a terminal, used by `benches/screen.rs`.
 
 use super::display::Display;
 use super::interface::UiOptions;
@@ -37,12 +37,12 @@ impl BenchScreen {
         update(&mut self.model, Msg::Event(Box::new(event)), self.now);
     }
 
-    /// Adds a chunk of a response.
+    /// Appends a chunk of text to the response.
     pub fn text(&mut self, chunk: &str) {
         self.send_event(EventKind::TextChunk { text: chunk.to_owned() });
     }
 
-    /// Adds a finished command.
+    /// Adds a command that has finished with the given output.
     pub fn command(&mut self, number: usize, output: &str) {
         let tool_call_id = CallId::new(number.to_string());
         self.send_event(EventKind::ToolRequested {
@@ -100,7 +100,7 @@ impl BenchScreen {
         update(&mut self.model, Msg::Resize(size), self.now);
     }
 
-    /// Counts the matches in the whole transcript.
+    /// Returns the number of matches for `words` in the whole transcript.
     pub fn find(&self, words: &str) -> usize {
         let query = super::transcript::FindQuery::new(words);
         query.map_or(0, |query| {

@@ -4,17 +4,17 @@ use super::transcript::{Marks, SearchMatches, Transcript};
 
 #[derive(Debug, Default)]
 pub(crate) struct Browse {
-    /// Search text while it is being typed.
+    /// Search text, while the user is typing it.
     pub typing: Option<String>,
     pub found: SearchMatches,
-    /// Entry and code block index that the next `c` copies.
+    /// Index of an entry and of the code block within it that the next `c` copies.
     pub code: (usize, usize),
-    /// Whether lines or columns are being selected.
+    /// Whether the user is selecting lines or columns.
     pub selects: bool,
 }
 
 impl Browse {
-    /// Returns the position in the search results: `3 of 17`.
+    /// Returns the position of the current match among all matches, such as `3 of 17`.
     pub(crate) fn count(&self) -> String {
         match self.found.count() {
             0 => "no matches".to_owned(),
@@ -23,7 +23,7 @@ impl Browse {
     }
 }
 
-/// Leaves browse mode: clears the selection and restores the usual hints.
+/// Leaves browse mode, clearing the selection and restoring the usual hints.
 pub(crate) fn leave_browse(browse: &mut Option<Browse>, transcript: &mut Transcript) {
     if browse.take().is_some() {
         transcript.forget_layout();

@@ -1,4 +1,5 @@
-//! Channels between a front end and its session: incoming events, and outgoing commands in order.
+//! Channels between a front end and its session, which carry events to the front end and commands to the session, in
+//! order.
 
 use super::interface::{Start, StartupQuestion};
 use crate::protocol::Event;
@@ -6,17 +7,17 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// Time limit for delivering the last commands and queries.
+/// Maximum time for delivering the last commands and queries when aye exits.
 const LAST_COMMANDS: Duration = Duration::from_secs(1);
 
-/// Inputs before the session starts, and the start itself.
+/// Channels for the dialogs shown before the session starts, and for the start itself.
 pub(crate) struct StartupChannels {
     pub start: Option<oneshot::Receiver<Start>>,
     pub ahead: mpsc::UnboundedReceiver<StartupQuestion>,
 }
 
 pub(crate) enum StartupEvent {
-    /// Session start; `None` if loading failed.
+    /// The session has started, or `None` if loading failed.
     Start(Option<Start>),
     Ahead(StartupQuestion),
 }
@@ -50,11 +51,11 @@ impl StartupChannels {
     }
 }
 
-/// Receiver of session events.
+/// Receiver of session events, which are received in batches.
 pub(crate) struct EventReceiver {
     events: mpsc::UnboundedReceiver<Event>,
     is_open: bool,
-    /// Maximum number of events per frame.
+    /// Maximum number of events in a batch.
     most: usize,
     batch: Vec<Event>,
 }
@@ -68,7 +69,8 @@ impl EventReceiver {
         self.is_open
     }
 
-    /// Waits for events; returns false when the channel is closed.
+    /// Waits for the next batch of events. Returns `false` once the channel has closed; further calls then never
+    /// return.
     pub(crate) async fn next(&mut self) -> bool {
         if !self.is_open {
             return std::future::pending().await;
@@ -82,7 +84,7 @@ impl EventReceiver {
     }
 }
 
-/// Commands or queries that have not been delivered yet.
+/// Queue of commands or queries that have yet to be delivered.
 pub(crate) struct CommandQueue<T> {
     taken: mpsc::Sender<T>,
     waiting: VecDeque<T>,
@@ -101,7 +103,7 @@ impl<T> CommandQueue<T> {
         self.waiting.is_empty()
     }
 
-    /// Waits until one item is delivered. Cancelling it loses no items.
+    /// Waits until one item has been delivered. This method is cancel safe: if it is cancelled, no item is lost.
     pub(crate) async fn send_one(&mut self) {
         if self.waiting.is_empty() {
             return std::future::pending().await;
@@ -117,7 +119,7 @@ impl<T> CommandQueue<T> {
         }
     }
 
-    /// Delivers all remaining items. Stops after a timeout, because the receiver may have ended or may be stuck.
+    /// Delivers all remaining items, but gives up after [`LAST_COMMANDS`], because the receiver may be stuck.
     pub(crate) async fn send_all(&mut self) {
         let all = async {
             while let Some(one) = self.waiting.pop_front() {

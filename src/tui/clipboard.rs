@@ -1,15 +1,16 @@
-//! Copying through the terminal (OSC 52) and through clipboard programs.
+//! Copying text through the terminal (OSC 52) or with clipboard programs.
 
 use base64::Engine as _;
 use std::fmt;
 use std::sync::Arc;
 
-/// Maximum size in bytes of text that all terminals with OSC 52 accept; xterm has the lowest limit.
+/// Maximum size, in bytes, of text that all terminals with OSC 52 support accept. The limit is that of xterm, which is
+/// the lowest.
 pub(crate) const MAX: usize = 74_000;
-/// Maximum size of a sequence that GNU screen passes through, in bytes.
+/// Maximum size, in bytes, of a sequence that GNU screen passes on to the terminal.
 const SCREEN_BYTES: usize = 240;
 
-/// Terminal multiplexer between aye and the terminal.
+/// Terminal multiplexer that runs between aye and the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum OuterMultiplexer {
     #[default]
@@ -18,13 +19,13 @@ pub(crate) enum OuterMultiplexer {
     Screen,
 }
 
-/// Function that copies text with a clipboard program. Returns the name of the program or an error; `None` if there is
-/// no program.
+/// Function that copies text with a clipboard program. It returns the program's name or an error, or `None` if no such
+/// program is available.
 pub(crate) type Offer = Arc<dyn Fn(&str) -> Option<Result<String, String>> + Send + Sync>;
-/// Function that saves text to a file and returns its displayed path.
+/// Function that saves text to a file. It returns the file's path in display form, or an error.
 pub(crate) type SaveFn = Arc<dyn Fn(&str) -> Result<String, String> + Send + Sync>;
 
-/// All available clipboards.
+/// Available ways of copying text: through the terminal, with a clipboard program, or by saving it to a file.
 #[derive(Clone)]
 pub(crate) struct Clipboard {
     pub between: OuterMultiplexer,
@@ -48,7 +49,7 @@ impl Default for Clipboard {
     }
 }
 
-/// Text to copy, with a description for the user: `12 lines`.
+/// Text to copy, and a description of its size, such as `12 lines`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Clip {
     pub text: String,
@@ -65,14 +66,14 @@ impl Clip {
         Self { text, what }
     }
 
-    /// Creates a clip with a name in its description.
+    /// Creates a clip whose description starts with `name`.
     pub(crate) fn with_name(text: String, name: &str) -> Self {
         let Self { text, what } = Self::from_text(text);
         Self { text, what: format!("{name}, {what}") }
     }
 }
 
-/// Returns the terminal sequence that copies text; `None` if the text is too long.
+/// Returns the escape sequence that makes the terminal copy the text, or `None` if the text is longer than [`MAX`].
 pub(crate) fn sequence(text: &str, between: OuterMultiplexer) -> Option<Vec<u8>> {
     if text.len() > MAX {
         return None;
@@ -80,8 +81,8 @@ pub(crate) fn sequence(text: &str, between: OuterMultiplexer) -> Option<Vec<u8>>
     let plain = format!("\x1b]52;c;{}\x1b\\", base64::engine::general_purpose::STANDARD.encode(text));
     Some(match between {
         OuterMultiplexer::Nothing => plain.into_bytes(),
-        // tmux copies from the plain sequence if `set-clipboard` is on, and forwards the wrapped one if
-        // `allow-passthrough` is on.
+        // tmux copies the plain sequence if `set-clipboard` is on, and forwards the wrapped one if `allow-passthrough`
+        // is on.
         OuterMultiplexer::Tmux => format!("{plain}\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")).into_bytes(),
         OuterMultiplexer::Screen => {
             let mut out = Vec::with_capacity(plain.len() + plain.len() / 32);
@@ -97,8 +98,8 @@ pub(crate) fn sequence(text: &str, between: OuterMultiplexer) -> Option<Vec<u8>>
     })
 }
 
-/// Copies a clip with a program, and returns a message about the result. `sent_to_terminal`: whether the terminal
-/// already received the text.
+/// Copies a clip with a clipboard program. If neither the program nor the terminal could copy it, saves it to a file.
+/// Returns a message about the outcome. `sent_to_terminal` says whether the text has already been sent to the terminal.
 pub(crate) fn copy_with_program(clip: &Clip, sent_to_terminal: bool, clipboard: &Clipboard) -> String {
     let Clip { text, what } = clip;
     let offered = (clipboard.offer)(text);
@@ -172,7 +173,7 @@ mod tests {
         let clipboard = Clipboard { keep, ..Clipboard::default() };
         let words = copy_with_program(&clip, false, &clipboard);
         assert!(words.contains("10000 lines") && words.contains("~/kept.txt") && words.contains("74 KB"), "{words}");
-        // A short text was not copied for another reason.
+        // A short text can be left uncopied for another reason.
         let words = copy_with_program(&Clip::from_text("a".to_owned()), false, &clipboard);
         assert!(words.contains("~/kept.txt") && words.contains("line mode") && !words.contains("KB"), "{words}");
         let offer: Offer = Arc::new(|_| Some(Ok("wl-copy".to_owned())));

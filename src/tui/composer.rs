@@ -1,4 +1,4 @@
-//! The draft: text that the user is typing.
+//! Composer, which contains the draft of the prompt that the user is typing.
 
 mod paste_marks;
 mod pastes;
@@ -21,20 +21,20 @@ use std::ops::Range;
 use tui_textarea::{CursorMove, TextArea};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Maximum number of draft rows shown.
+/// Maximum number of draft rows that are visible.
 pub(crate) const ROWS: u16 = 10;
 
 #[derive(Debug)]
 pub(crate) struct Composer {
     area: TextArea<'static>,
     history: History,
-    /// Screen area where the draft was last drawn.
+    /// Screen area of the draft in the last frame.
     place: Cell<Rect>,
-    /// Index of the first visible row when the draft was last drawn.
+    /// Index of the first visible row in the last frame.
     top: Cell<usize>,
-    /// Vim key handling, if enabled.
+    /// Vim key handling, if it is enabled.
     vim: Option<Vim>,
-    /// Long pastes, which the draft shows as chips.
+    /// Long pastes, which are shown in the draft as chips.
     pastes: Pastes,
 }
 
@@ -51,13 +51,13 @@ impl Composer {
         }
     }
 
-    /// Toggles Vim keys; returns whether they are now on.
+    /// Toggles Vim keys. Returns whether they are now on.
     pub(crate) fn turn_vim(&mut self) -> bool {
         self.vim = if self.vim.is_none() { Some(Vim::default()) } else { None };
         self.vim.is_some()
     }
 
-    /// Returns the name of Vim's mode, except in insert mode.
+    /// Returns the name of the current Vim mode, or `None` in insert mode or if Vim keys are off.
     pub(crate) fn vim_mode(&self) -> Option<&'static str> {
         let vim = self.vim.as_ref().filter(|_| !vim::is_too_large(&self.area))?;
         match vim.mode() {
@@ -67,7 +67,7 @@ impl Composer {
         }
     }
 
-    /// Handles a key in Vim mode; returns whether the text changed, or `None` if the key is not for Vim.
+    /// Handles a key in Vim mode. Returns whether the text changed, or `None` if Vim does not handle the key.
     pub(crate) fn vim_key(&mut self, key: KeyEvent) -> Option<bool> {
         self.edit(|composer| composer.apply_vim_key(key))
     }
@@ -98,7 +98,7 @@ impl Composer {
         }
     }
 
-    /// Returns the draft, with pastes in place of their chips.
+    /// Returns the draft with its chips replaced by the full text of the pastes.
     pub(crate) fn text(&self) -> String {
         let shown = self.shown_text();
         match self.pastes.unfold(&shown) {
@@ -107,7 +107,7 @@ impl Composer {
         }
     }
 
-    /// Returns the draft as it is shown, with chips in place of long pastes.
+    /// Returns the draft as displayed, with chips in place of long pastes.
     pub(crate) fn shown_text(&self) -> String {
         self.area.lines().join("\n")
     }
@@ -126,7 +126,7 @@ impl Composer {
         }
     }
 
-    /// Returns the draft, clears it and adds it to the history.
+    /// Returns the draft and clears it. Also returns the outcome of adding the draft to the history file.
     pub(crate) fn take(&mut self) -> (String, io::Result<()>) {
         let text = self.text();
         self.set("");
@@ -142,15 +142,15 @@ impl Composer {
         self.edit(|composer| composer.area.insert_str(text));
     }
 
-    /// Makes a change of the draft. A chip that the change would damage is removed as a whole, or moved in front of
-    /// inserted text.
+    /// Edits the draft in a way that never damages a chip. If the edit would remove part of a chip, the whole chip is
+    /// removed. If the edit would insert text into a chip, the text is inserted after the chip.
     fn edit<T>(&mut self, change: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.pastes.has_chips().then(|| (self.shown_text(), cursor(&self.area)));
         let changed = change(self);
         let Some((old, (row, column))) = before else { return changed };
         let new = self.shown_text();
         let Some(whole) = self.pastes.whole_change(&old, &new) else { return changed };
-        // The damage is undone first, so that no later undo restores it.
+        // Undoing the damage first ensures that no later undo restores it.
         self.area.cancel_selection();
         while self.shown_text() != old {
             if !self.area.undo() {
@@ -169,21 +169,21 @@ impl Composer {
         changed
     }
 
-    /// Moves the cursor to the end of this text, with which the draft begins.
+    /// Moves the cursor to the end of `text`, which must be a prefix of the draft as displayed.
     fn move_to(&mut self, text: &str) {
         let (above, line) = text.rsplit_once('\n').unwrap_or(("", text));
         let row = if line.len() == text.len() { 0 } else { above.matches('\n').count() + 1 };
         vim::move_cursor(&mut self.area, vim::Place { row, column: line.chars().count() });
     }
 
-    /// Deletes this number of characters behind the cursor as one edit, without copying them.
+    /// Deletes `count` characters after the cursor as a single edit, without copying them to the yank buffer.
     fn delete_text(&mut self, count: usize) {
         let copied = self.area.yank_text();
         self.area.delete_str(count);
         self.area.set_yank_text(copied);
     }
 
-    /// Inserts pasted text. A long paste becomes a chip.
+    /// Inserts pasted text. If it is long, it is inserted as a chip.
     pub(crate) fn insert_paste(&mut self, pasted: &str) {
         let (shown, before) = (self.shown_text(), self.text_before_cursor());
         match self.pastes.add(pasted, &shown, &before) {
@@ -196,7 +196,7 @@ impl Composer {
         }
     }
 
-    /// Returns the ranges of long pastes in a prompt.
+    /// Returns the byte ranges of the long pastes in a prompt.
     pub(crate) fn pastes_in(&mut self, prompt: &str) -> Vec<Range<usize>> {
         self.pastes.ranges_in(prompt)
     }
@@ -210,7 +210,7 @@ impl Composer {
         text
     }
 
-    /// Deletes the chip next to the cursor, in front of it or behind it. Returns whether there was one.
+    /// Deletes the chip directly before or after the cursor. Returns `false` if there is none.
     fn delete_chip(&mut self, is_before: bool) -> bool {
         // With a selection, the key deletes the selected text.
         if self.area.selection_range().is_some() {
@@ -228,21 +228,21 @@ impl Composer {
         true
     }
 
-    /// Returns the draft up to the cursor, as it is shown.
+    /// Returns the draft as displayed, up to the cursor.
     fn text_before_cursor(&self) -> String {
         let (row, _) = cursor(&self.area);
         let above = self.area.lines().iter().take(row).flat_map(|line| [line.as_str(), "\n"]).collect::<String>();
         above + &self.before_cursor()
     }
 
-    /// Returns the current line up to the cursor.
+    /// Returns the current line, up to the cursor.
     pub(crate) fn before_cursor(&self) -> String {
         let (row, column) = (self.area.cursor().0, self.area.cursor().1);
         self.area.lines().get(row).map(|line| line.chars().take(column).collect()).unwrap_or_default()
     }
 
-    /// Replaces the text between `from` and the cursor with a completion, together with a closing quote after the
-    /// cursor; then moves the cursor back by `back` characters.
+    /// Inserts a completion, which replaces the text between byte `from` of the current line and the cursor, as well as
+    /// a closing quote after the cursor. Then moves the cursor back by `back` characters.
     pub(crate) fn complete(&mut self, from: usize, words: &str, back: usize) {
         self.history.adopt_shown();
         self.edit(|composer| composer.replace_before_cursor(from, words));
@@ -264,11 +264,12 @@ impl Composer {
         self.area.insert_str(words);
     }
 
-    /// Replaces pasted text that has not been edited; returns whether it did. Text after the paste remains.
+    /// Replaces pasted text that has not been edited since. Returns `false` if it is no longer in the draft. Text after
+    /// it is preserved.
     pub(crate) fn replace_paste(&mut self, pasted: &str, words: impl FnOnce(&str) -> String) -> bool {
         let text = self.shown_text();
         let cursor = self.text_before_cursor().len().min(text.len());
-        // The most recent paste is the last one before the cursor, as text or as a chip.
+        // The most recent paste is the last match before the cursor, either as text or as a chip.
         let find = |shown: &str| text[..cursor].rfind(shown).map(|start| (start, shown.len()));
         let label = self.pastes.label_of(pasted);
         let Some((start, length)) = find(pasted).or_else(|| label.and_then(find)) else { return false };
@@ -283,12 +284,12 @@ impl Composer {
         true
     }
 
-    /// Returns whether an earlier prompt is shown.
+    /// Returns whether the composer shows an earlier prompt from the history.
     pub(crate) fn is_browsing(&self) -> bool {
         self.history.is_browsing()
     }
 
-    /// Returns the earlier prompts that start with `start`, newest first and without duplicates.
+    /// Returns the earlier prompts that start with `start`, newest first, without duplicates.
     pub(crate) fn prompts_starting_with(&mut self, start: &str) -> Vec<String> {
         self.history.starting_with(start)
     }
@@ -302,7 +303,8 @@ impl Composer {
         self.edit(|composer| composer.area.delete_line_by_head());
     }
 
-    /// Removes a `\` before the cursor, so that Enter inserts a line break; returns whether there was one.
+    /// Removes a `\` directly before the cursor, which makes Enter insert a line break instead of sending the draft.
+    /// Returns whether there was one.
     pub(crate) fn take_backslash(&mut self) -> bool {
         let (row, column) = (self.area.cursor().0, self.area.cursor().1);
         let ends_in_one = column > 0 && self.area.lines()[row].chars().nth(column - 1) == Some('\\');
@@ -312,7 +314,7 @@ impl Composer {
         ends_in_one
     }
 
-    /// Handles an editing key; returns whether the text changed.
+    /// Handles a key that edits the draft. Returns whether the text changed.
     pub(crate) fn key(&mut self, key: KeyEvent) -> bool {
         let deletes = |code| key.code == code && key.modifiers.is_empty();
         let is_of_chip =
@@ -324,7 +326,8 @@ impl Composer {
         changed
     }
 
-    /// Moves up one line, or from the first line to the previous prompt; returns whether the text changed.
+    /// Moves the cursor up one line. From the first line, shows the previous prompt in the history instead. Returns
+    /// whether the text changed.
     pub(crate) fn up(&mut self) -> bool {
         if self.area.cursor().0 > 0 {
             self.area.move_cursor(CursorMove::Up);
@@ -348,7 +351,7 @@ impl Composer {
         })
     }
 
-    /// Returns the nth newest earlier prompt that contains these words.
+    /// Returns an earlier prompt that contains `words`. `nth` is the index of the match, counted from the newest.
     pub(crate) fn find_prompt(&mut self, words: &str, nth: usize) -> Option<String> {
         self.history.adopt_shown();
         self.history.find(words, nth)
@@ -358,12 +361,12 @@ impl Composer {
         rows::count(self.area.lines(), width.into(), ROWS.into()) as u16
     }
 
-    /// Returns the number of draft rows above the visible ones.
+    /// Returns the number of draft rows that are hidden above the visible ones.
     pub(crate) fn rows_above(&self) -> usize {
         self.top.get()
     }
 
-    /// Moves the cursor to the clicked position. Works only while no line is wrapped.
+    /// Moves the cursor to the clicked position. Does nothing if any line is wrapped or any row is hidden.
     pub(crate) fn click(&mut self, column: u16, row: u16) {
         let place = self.place.get();
         let lines = self.area.lines();
@@ -384,7 +387,7 @@ impl Composer {
         vim::move_cursor(&mut self.area, vim::Place { row: line, column: at });
     }
 
-    /// Draws the draft; returns the cursor position.
+    /// Draws the draft. Returns the position of the cursor.
     pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Position {
         self.place.set(area);
         if self.area.is_empty() {
@@ -401,13 +404,13 @@ impl Composer {
     }
 }
 
-/// Returns the cursor as line and character index. The terminal's cursor is placed there for screen readers and input
-/// methods.
+/// Returns the cursor's line index and character index. The terminal's cursor is placed there, because screen readers
+/// and input methods rely on it.
 fn cursor(area: &TextArea<'_>) -> (usize, usize) {
     (area.cursor().0, area.cursor().1)
 }
 
-/// One-line text field in a panel.
+/// One-line text field shown in a panel.
 #[derive(Debug)]
 pub(crate) struct TextField(TextArea<'static>);
 
@@ -434,11 +437,11 @@ impl TextField {
     }
 }
 
-/// Multi-line text field for a file or command in a panel.
+/// Multi-line text field shown in a panel, for editing a file, hunk or command.
 #[derive(Debug)]
 pub(crate) struct Lines {
     area: TextArea<'static>,
-    /// First visible row of the last frame.
+    /// Index of the first visible row in the last frame.
     top: Cell<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Terminal display, which is updated with as few bytes as possible.
+//! Terminal display that sends as few bytes per frame as possible.
 
 mod diff_writer;
 mod sgr_state;
@@ -9,15 +9,15 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect, Size};
 use std::io::{self, Write};
 
-/// Screen area that moves when text scrolls.
+/// Screen area whose rows move when its text is scrolled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Scroll {
     pub area: Rect,
-    /// Number of text rows above the first visible one, relative to a fixed origin.
+    /// Number of text rows between a fixed origin and the first visible row.
     pub position: u64,
 }
 
-/// Properties of a drawn view, in addition to its cells.
+/// Cursor position and scroll position of a view that was drawn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct DrawStats {
     pub cursor: Option<Position>,
@@ -30,11 +30,11 @@ pub(crate) struct Display<W: Write> {
     shown: Buffer,
     next: Buffer,
     last: DrawStats,
-    /// Whether the terminal content is unknown, so that the whole screen must be drawn.
+    /// Whether the content of the terminal is unknown, so the whole screen must be redrawn.
     fresh: bool,
-    /// Whether frames are wrapped in synchronised updates.
+    /// Whether each frame is sent as a synchronised update.
     synchronised: bool,
-    /// Current frame, as the bytes to write.
+    /// Bytes of the current frame.
     frame: Vec<u8>,
 }
 
@@ -63,18 +63,18 @@ impl<W: Write> Display<W> {
         self.fresh = true;
     }
 
-    /// Turns synchronised updates on or off.
+    /// Sets whether frames are sent as synchronised updates.
     pub(crate) fn synchronise(&mut self, synchronised: bool) {
         self.synchronised = synchronised;
     }
 
-    /// Writes bytes that are not cells, such as queries to the terminal.
+    /// Writes and flushes bytes that do not draw cells, such as queries to the terminal.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.output.write_all(bytes)?;
         self.output.flush()
     }
 
-    /// Draws the changes in one write; returns whether there were any.
+    /// Draws the cells that have changed since the last frame. Returns whether there were any.
     pub(crate) fn draw(&mut self, view: impl FnOnce(&mut Buffer) -> DrawStats) -> io::Result<bool> {
         self.next.reset();
         let drawn = view(&mut self.next);
@@ -92,7 +92,7 @@ impl<W: Write> Display<W> {
             if self.synchronised {
                 self.output.write_all(BEGIN)?;
             }
-            // If the cursor is already hidden, nothing need be sent.
+            // An already hidden cursor need not be hidden again.
             if drawn.cursor.is_none() || has_cells {
                 self.output.write_all(HIDE_CURSOR)?;
             }
@@ -110,7 +110,8 @@ impl<W: Write> Display<W> {
         Ok(has_changed)
     }
 
-    /// Scrolls rows that only changed position, both in the buffer and on the terminal. A wrong guess only costs bytes.
+    /// Scrolls rows whose position is all that changed, both in the buffer and on the terminal. If this guess is wrong,
+    /// it merely costs some bytes.
     fn scroll(&mut self, drawn: DrawStats) -> io::Result<()> {
         let (Some(before), Some(now)) = (self.last.scroll, drawn.scroll) else { return Ok(()) };
         let area = before.area;

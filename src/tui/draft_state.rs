@@ -1,41 +1,41 @@
-//! Work on the draft besides typing: images, the history search, an external editor, and saving.
+//! State of the draft apart from its text: attachments, history search, editing in an external editor, and saving.
 
 use super::attachments::Attachments;
 use super::history_search::HistorySearch;
 use crate::protocol::ApprovalId;
 
-/// Work on the draft besides typing.
+/// State of the draft apart from its text.
 #[derive(Debug, Default)]
 pub(crate) struct DraftState {
-    /// Images that were attached to a draft.
+    /// Images and files named in the draft.
     pub attached: Attachments,
-    /// Search in the prompt history.
+    /// Search through the prompt history, if it is open.
     pub search: Option<HistorySearch>,
-    /// File to open in an editor.
+    /// Text waiting to be opened in an editor.
     pub to_edit: Option<EditorText>,
-    /// Time at which the draft will be saved, in milliseconds.
+    /// Time, in milliseconds, at which the draft will be saved.
     pub save_at: Option<u64>,
 }
 
-/// Text to be edited in an editor.
+/// Text to be edited in the user's editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EditorText {
     pub what: Editable,
-    /// Name: `src/main.rs`.
+    /// Name to display, such as `src/main.rs`.
     pub name: String,
     pub text: String,
 }
 
-/// Source of the text.
+/// Source of the text to edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Editable {
     Draft,
-    /// A file of an approval, by its index.
+    /// File of a proposal, given by its index among the files that can be edited.
     Proposed {
         approval_id: ApprovalId,
         file: usize,
     },
-    /// The text of a proposal for an instruction file.
+    /// Proposed instruction, with the proposal's ID.
     Memory {
         id: String,
     },

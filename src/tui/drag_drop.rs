@@ -1,12 +1,13 @@
-//! Files dropped on a terminal, which arrive as pasted paths with terminal-specific quoting.
+//! Files dropped onto the terminal, which inserts their paths as pasted text, each terminal with its own way of
+//! quoting.
 
-/// Maximum size in bytes of pasted text that is checked for paths.
+/// Maximum size, in bytes, of pasted text that is searched for paths.
 const MAX_BYTES: usize = 16 << 10;
-/// Maximum number of files in one drop, equal to the limit of a prompt.
+/// Maximum number of files per drop, which equals the maximum for a prompt.
 const MAX_FILES: usize = 20;
 
-/// Returns the possible interpretations of text as paths, most likely first; empty if the text can only be prose. The
-/// caller checks whether the files exist.
+/// Returns the possible interpretations of pasted text as a list of paths, most likely first. The result is empty if
+/// the text can only be prose. The caller must check whether the files exist.
 pub(crate) fn interpretations(pasted: &str) -> Vec<Vec<String>> {
     let text = pasted.trim();
     if text.is_empty() || text.len() > MAX_BYTES || text.contains(|one: char| one.is_control() && one != '\n' && one != '\r') {
@@ -21,13 +22,13 @@ pub(crate) fn interpretations(pasted: &str) -> Vec<Vec<String>> {
     readings
 }
 
-/// Strips quotes around the whole line.
+/// Removes quotes that enclose the whole line.
 fn strip_quotes(line: &str) -> &str {
     let within = |quote: char| line.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
     within('\'').or_else(|| within('"')).unwrap_or(line)
 }
 
-/// Splits text into words like a shell; `None` if a quote is unclosed.
+/// Splits text into words as a shell would. Returns `None` if a quote is not closed.
 fn split_words(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word) = (Vec::new(), None::<String>);
     let mut letters = text.chars();
@@ -67,7 +68,8 @@ fn split_words(text: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Parses a word as an absolute path; `None` if it is not one.
+/// Parses a word as an absolute path, a path relative to the home directory, or a `file:` URL. Returns `None` for any
+/// other word.
 fn path(word: &str) -> Option<String> {
     let path = match word.strip_prefix("file:") {
         Some(address) => decode_file_url(address)?,
@@ -79,7 +81,7 @@ fn path(word: &str) -> Option<String> {
     is_path.then(|| convert_windows_path(&path).unwrap_or(path))
 }
 
-/// Decodes the part of a `file:` URL after the scheme: `///home/me/a%20b`, `//host/home`, `/home`.
+/// Decodes the part of a `file:` URL that follows `file:`, such as `///home/me/a%20b`, `//host/home` or `/home`.
 fn decode_file_url(address: &str) -> Option<String> {
     let path = match address.strip_prefix("//") {
         Some(rest) => &rest[rest.find('/')?..],
@@ -102,7 +104,7 @@ fn decode_file_url(address: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Converts `C:\Users\me` to its path inside WSL.
+/// Converts a Windows path, such as `C:\Users\me`, to the corresponding path inside WSL.
 fn convert_windows_path(path: &str) -> Option<String> {
     let mut letters = path.chars();
     let drive = letters.next().filter(char::is_ascii_alphabetic)?;

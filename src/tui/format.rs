@@ -1,8 +1,8 @@
-//! Formatting of numbers for the screen: tokens, dollars, durations.
+//! Number formatting for the screen: tokens, dollars and durations.
 
 use crate::protocol::{BudgetUnit, Usage, group_digits};
 
-/// Formats a token count: `940`, `12.1k`, `200k`, `1.2M`.
+/// Formats a token count in short form: `940`, `12.1k`, `200k`, `1.2M`.
 pub(crate) fn tokens(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
@@ -12,23 +12,24 @@ pub(crate) fn tokens(count: u64) -> String {
     }
 }
 
-/// Formats an amount: `$0.42`. Amounts below one cent get more digits, so that they do not appear as zero.
+/// Formats an amount in dollars, such as `$0.42`. Amounts below one cent get more digits, so they are not shown as
+/// zero.
 pub(crate) fn dollars(amount: f64) -> String {
     if amount > 0.0 && amount < 0.01 { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }
 
-/// Formats an amount. An estimate has a mark: `~$0.42`.
+/// Formats an amount in dollars, marking it if it is an estimate: `~$0.42`.
 pub(crate) fn format_estimate(amount: f64, is_estimated: bool) -> String {
     let about = if is_estimated { "~" } else { "" };
     format!("{about}{}", dollars(amount))
 }
 
-/// Formats a duration: `17 s`, `1:05 min`.
+/// Formats a duration given in seconds: `17 s`, `1:05 min`.
 pub(crate) fn seconds(count: u64) -> String {
     if count < 60 { format!("{count} s") } else { format!("{}:{:02} min", count / 60, count % 60) }
 }
 
-/// Formats an amount in the unit of a budget.
+/// Formats an amount together with its budget unit.
 pub(crate) fn amount(unit: BudgetUnit, amount: f64) -> String {
     match unit {
         BudgetUnit::CostUsd => dollars(amount),
@@ -37,7 +38,7 @@ pub(crate) fn amount(unit: BudgetUnit, amount: f64) -> String {
     }
 }
 
-/// Formats token usage: `12.1k tokens in, 640 out`.
+/// Formats token usage, such as `12.1k tokens in, 640 out`.
 pub(crate) fn format_usage(usage: &Usage) -> String {
     format!("{} tokens in, {} out", tokens(usage.input_tokens), tokens(usage.output_tokens))
 }
@@ -46,12 +47,12 @@ fn round_to_integer(amount: f64) -> u64 {
     amount.max(0.0).round() as u64
 }
 
-/// Returns a number with its noun in the singular or plural.
+/// Returns a count followed by its noun in the singular or plural.
 pub(crate) fn format_count(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-/// Formats a count with a noun and thousands separators: `10,000 lines`.
+/// Returns a count with thousands separators, followed by its noun, such as `10,000 lines`.
 pub(crate) fn format_large_count(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", group_digits(count as u64), if count == 1 { "" } else { "s" })
 }

@@ -1,23 +1,23 @@
-//! Timing of frames and deadlines.
+//! Timing of frames and of the model's deadlines.
 
 use std::time::{Duration, Instant};
 
-/// Minimum time between frames that only show new text.
+/// Minimum interval between frames while no keys are pressed.
 const STREAM_FRAME: Duration = Duration::from_millis(33);
-/// Minimum time between frames that show typed keys.
+/// Minimum interval between frames after a key press.
 const KEY_FRAME: Duration = Duration::from_millis(4);
 
-/// Frame timing, in milliseconds since the start like the model's clock.
+/// Frame timing state. Times are in milliseconds since the start, as in the model's clock.
 pub(crate) struct FrameTimer {
     began: Instant,
     last_frame: Option<Instant>,
-    /// Time of the last frame or time update. Changes that are due after it are not on the screen yet.
+    /// Time of the last frame or time update. Changes due after that are not on the screen yet.
     told: u64,
     has_keys: bool,
 }
 
 impl FrameTimer {
-    /// Creates a timer whose first frame is due immediately and shows earlier input.
+    /// Creates a timer whose first frame is due immediately, as if a key had been pressed.
     pub(crate) fn new(began: Instant) -> Self {
         Self { began, last_frame: None, told: 0, has_keys: true }
     }
@@ -26,7 +26,7 @@ impl FrameTimer {
         at.saturating_duration_since(self.began).as_millis() as u64
     }
 
-    /// Records a key press, which makes the next frame due earlier.
+    /// Records a key press, so that the next frame is due sooner.
     pub(crate) fn on_key(&mut self) {
         self.has_keys = true;
     }
@@ -36,14 +36,14 @@ impl FrameTimer {
         self.told = self.since_start(at);
     }
 
-    /// Records a frame; it shows the model as of the start of drawing.
+    /// Records a frame that shows the model as of `begun`, the time at which drawing started.
     pub(crate) fn on_frame(&mut self, begun: Instant) {
         self.last_frame = Some(begun);
         self.told = self.told.max(self.since_start(begun));
         self.has_keys = false;
     }
 
-    /// Returns whether a new frame may be drawn now.
+    /// Returns whether a frame may be drawn now.
     pub(crate) fn is_frame_due(&self, now: Instant) -> bool {
         self.frame_due(now) <= now
     }
@@ -53,9 +53,10 @@ impl FrameTimer {
         self.last_frame.map_or(now, |last| last + gap)
     }
 
-    /// Returns the time of the next frame or deadline. `deadline` returns the first deadline after a given time.
+    /// Returns the time of the next frame or deadline, whichever comes first. `deadline` returns the first deadline
+    /// after a given time, in milliseconds.
     pub(crate) fn wake_at(&self, now: Instant, is_dirty: bool, deadline: impl FnOnce(u64) -> Option<u64>) -> Option<Instant> {
-        // Search from the last update instead of now, so that a deadline that passed in between is not missed.
+        // The search starts at the last update instead of now, to include a deadline that passed in between.
         let deadline = deadline(self.told).map(|at| self.began + Duration::from_millis(at));
         let frame = is_dirty.then(|| self.frame_due(now));
         [deadline, frame].into_iter().flatten().min()
@@ -66,7 +67,7 @@ impl FrameTimer {
 mod tests {
     use super::*;
 
-    /// Returns the deadline of a dialog whose choices become active 500 ms after its frame.
+    /// Returns the deadline for a dialog whose choices become active 500 ms after the start.
     fn choices(told: u64) -> Option<u64> {
         (told < 500).then_some(500)
     }

@@ -1,8 +1,8 @@
-//! Symbols on the screen, with and without Unicode.
+//! Symbols used on the screen, in Unicode and ASCII.
 
 use ratatui::buffer::Buffer;
 
-/// Unicode symbols in text and their ASCII replacements.
+/// Unicode symbols, each with its ASCII replacement.
 const PLAIN: [(&str, &str); 21] = [
     ("…", "~"),
     ("−", "-"),
@@ -27,7 +27,7 @@ const PLAIN: [(&str, &str); 21] = [
     ("⚠", "!"),
 ];
 
-/// Replaces Unicode symbols that parts of the screen have drawn with ASCII.
+/// Replaces the Unicode symbols on a drawn screen with ASCII characters.
 pub(crate) fn make_plain(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if let Some((_, plain)) = PLAIN.iter().find(|(sign, _)| *sign == cell.symbol()) {
@@ -89,7 +89,7 @@ pub(crate) struct Glyphs {
     pub down: &'static str,
     pub usage: UsageGlyphs,
     pub arming: &'static str,
-    /// Progress of a choice being confirmed, from empty to full.
+    /// Symbols for the progress of a choice that is being confirmed, from empty to full.
     filling: [&'static str; 5],
     pub cursor: &'static str,
     pub dot: &'static str,
@@ -98,14 +98,14 @@ pub(crate) struct Glyphs {
     pub to: &'static str,
     pub block: &'static str,
     pub checkbox: CheckboxGlyphs,
-    /// Prefix of the number of changed files.
+    /// Prefix shown before the number of changed files.
     pub changed: &'static str,
     /// Marker next to the focused entry.
     pub chosen: &'static str,
 }
 
 impl Glyphs {
-    /// Returns the progress symbol after this many confirmation steps.
+    /// Returns the progress symbol after `step` confirmation steps.
     pub(crate) fn progress_symbol(&self, step: u64) -> &'static str {
         self.filling[usize::try_from(step).unwrap_or(usize::MAX).min(self.filling.len() - 1)]
     }

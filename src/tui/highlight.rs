@@ -1,4 +1,4 @@
-//! Syntax highlighting in a separate thread, so that it does not delay frames.
+//! Syntax highlighting, which runs on a separate thread so it does not delay frames.
 
 mod grammars;
 mod scope;
@@ -13,19 +13,20 @@ use super::theme::{Syntax, Token};
 
 pub(crate) use worker::{on_grammars_freed, on_progress};
 
-/// Maximum size of highlighted code: lines per block, and bytes per line.
+/// Maximum number of lines that are highlighted per block. [`LINE`] is the maximum length of a highlighted line, in
+/// bytes.
 const LINES: usize = 5000;
 const LINE: usize = 2000;
 
-/// End of a run of bytes, and its syntax kind.
+/// End of a byte range in a line, and the syntax kind of that range.
 type Run = (u16, Option<Syntax>);
 
-/// Block of source code that is highlighted from its first line to the last requested one.
+/// Block of source code that is highlighted from its first line up to the last requested one.
 ///
-/// Requested lines remain plain until their colours arrive.
+/// Requested lines are shown without colours until their highlighting is complete.
 pub(crate) struct HighlightedBlock {
     shared: Arc<SharedLines>,
-    /// Number of lines already requested.
+    /// Number of lines whose highlighting has been requested.
     asked: usize,
 }
 
@@ -36,7 +37,8 @@ struct SharedLines {
 }
 
 impl HighlightedBlock {
-    /// Creates a block. `language`: the info string of a code fence (`rust`, `py`), a file name or its extension.
+    /// Creates a block. `language` is a file name, a file extension, or the info string of a code fence, such as `rust`
+    /// or `py`.
     pub(crate) fn new(language: &str) -> Self {
         let shared = SharedLines { language: language.to_owned(), lines: Mutex::default(), parser: Mutex::default() };
         Self { shared: Arc::new(shared), asked: 0 }
@@ -47,7 +49,8 @@ impl HighlightedBlock {
         Self::new(&name.map(|name| name.to_string_lossy()).unwrap_or_default())
     }
 
-    /// Requests colours for the first `count` lines. `text` returns the lines that were not requested before.
+    /// Requests highlighting of the first `count` lines. `text` must return the text of the given range, which consists
+    /// of lines that have not been requested before.
     pub(crate) fn want(&mut self, count: usize, text: impl FnOnce(Range<usize>) -> Vec<String>) {
         let count = count.min(LINES);
         if count <= self.asked || self.shared.language.is_empty() {
@@ -58,12 +61,13 @@ impl HighlightedBlock {
         worker::send(&self.shared, lines);
     }
 
-    /// Returns the number of highlighted lines.
+    /// Returns the number of lines that have been highlighted.
     pub(crate) fn highlighted_lines(&self) -> usize {
         lock_ignoring_poison(&self.shared.lines).len()
     }
 
-    /// Returns a line with its colours, or plain if they have not arrived.
+    /// Returns a line in its syntax colours, or as plain code if it has not been highlighted yet. `ground` determines
+    /// the background.
     pub(crate) fn ink(&self, index: usize, line: &str, ground: Token) -> StyledText {
         let lines = lock_ignoring_poison(&self.shared.lines);
         let mut inked = StyledText::default();
@@ -79,7 +83,7 @@ impl HighlightedBlock {
     }
 }
 
-/// Locks a mutex even if it is poisoned, because the data is only colours.
+/// Locks a mutex even if it is poisoned, because the worst consequence is wrong colours.
 fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

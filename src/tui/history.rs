@@ -1,4 +1,4 @@
-//! Prompt history in one of the user's files, one JSON string per line.
+//! Prompt history, stored in a file with one JSON string per line.
 
 use super::line_file;
 use std::collections::HashSet;
@@ -8,7 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Maximum number of entries. Older entries are removed from the file once it has twice as many.
+/// Maximum number of entries. Older entries are removed from the file only once it contains more than twice that
+/// number.
 const ENTRIES: usize = 1000;
 
 /// Storage of the prompt history.
@@ -20,7 +21,7 @@ pub(crate) struct HistoryOptions {
     pub redactor: HistoryRedactor,
 }
 
-/// Function that removes secrets from a prompt before it is saved in the history.
+/// Function that removes secrets from a prompt before the prompt is added to the history.
 #[derive(Clone)]
 pub(crate) struct HistoryRedactor(pub Arc<dyn Fn(&str) -> String + Send + Sync>);
 
@@ -35,18 +36,18 @@ pub(crate) struct History {
     file: Option<PathBuf>,
     entries: Option<Vec<String>>,
     sent: Vec<String>,
-    /// Index of the visible entry, counted back from the newest, and the draft that it replaced.
+    /// Index of the entry being shown, counted from the newest, and the draft that it replaced.
     browsing: Option<(usize, String)>,
     kept_as: Option<HistoryRedactor>,
 }
 
 impl History {
-    /// Creates a history that reads its file when the first entry is requested.
+    /// Creates a history. Its file is not read until an entry is needed.
     pub(crate) fn new(file: Option<PathBuf>) -> Self {
         Self { file, ..Self::default() }
     }
 
-    /// Sets the function that redacts prompts before they are saved.
+    /// Sets the function that removes secrets from prompts before they are saved.
     pub(crate) fn with_redactor(self, kept_as: HistoryRedactor) -> Self {
         Self { kept_as: Some(kept_as), ..self }
     }
@@ -69,7 +70,7 @@ impl History {
         line_file::append(path, &line)
     }
 
-    /// Returns the entry before the visible one, and stores `draft`.
+    /// Returns the entry before the one being shown, if there is one. The first call saves `draft`.
     pub(crate) fn previous(&mut self, draft: &str) -> Option<String> {
         let next = self.browsing.as_ref().map_or(0, |(at, _)| at + 1);
         let found = self.nth_newest(next)?;
@@ -78,7 +79,7 @@ impl History {
         Some(found)
     }
 
-    /// Returns the entry after the visible one, or the stored draft after the newest entry.
+    /// Returns the entry after the one being shown or, after the newest entry, the saved draft.
     pub(crate) fn following(&mut self) -> Option<String> {
         let (at, draft) = self.browsing.take()?;
         if at == 0 {
@@ -89,7 +90,7 @@ impl History {
         found
     }
 
-    /// Turns the visible entry into a draft, because the user edited it.
+    /// Makes the entry being shown the new draft because the user has edited it.
     pub(crate) fn adopt_shown(&mut self) {
         self.browsing = None;
     }
@@ -98,14 +99,15 @@ impl History {
         self.browsing.is_some()
     }
 
-    /// Returns the entries that begin with this text, newest first and without duplicates.
+    /// Returns the entries that start with `start`, newest first, without duplicates.
     pub(crate) fn starting_with(&mut self, start: &str) -> Vec<String> {
         let mut seen = HashSet::new();
         let entries = self.entries().iter().rev().filter(|entry| entry.starts_with(start));
         entries.filter(|entry| seen.insert(entry.as_str())).cloned().collect()
     }
 
-    /// Returns the nth newest entry that contains the words, ignoring case and duplicates.
+    /// Returns an entry that contains `words`, ignoring case. `nth` is the index among the distinct matches, counted
+    /// from the newest.
     pub(crate) fn find(&mut self, words: &str, nth: usize) -> Option<String> {
         let words = words.to_lowercase();
         let mut seen = HashSet::new();
@@ -121,7 +123,7 @@ impl History {
     fn entries(&mut self) -> &[String] {
         self.entries.get_or_insert_with(|| {
             let mut entries = self.file.as_deref().map(load).unwrap_or_default();
-            // Prompts sent since then are already in the file, unless it could not be written.
+            // Prompts sent earlier are already in the file, unless it could not be written.
             if self.file.is_none() || entries.is_empty() {
                 entries = std::mem::take(&mut self.sent);
             }
@@ -130,7 +132,8 @@ impl History {
     }
 }
 
-/// Reads the file. Lines that are not JSON strings are skipped, because two processes may write at the same time.
+/// Reads the entries from the file, and shortens the file if it is too long. Invalid lines are skipped, because two
+/// processes may have written to the file at the same time.
 fn load(path: &Path) -> Vec<String> {
     let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let mut entries: Vec<String> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -138,7 +141,7 @@ fn load(path: &Path) -> Vec<String> {
         entries.drain(..entries.len() - ENTRIES);
         let lines: String =
             entries.iter().filter_map(|entry| serde_json::to_string(entry).ok()).map(|line| line + "\n").collect();
-        // On failure the old file remains valid, but longer than necessary.
+        // On failure, the old file remains valid, but longer than necessary.
         let _ = line_file::replace(path, &lines);
     }
     let older = entries.len().saturating_sub(ENTRIES);

@@ -3,9 +3,9 @@
 #[derive(Debug)]
 pub(crate) struct HistorySearch {
     pub query: String,
-    /// Index of the match, counted from the newest.
+    /// Index of the match being shown, counted from the newest.
     pub nth: usize,
     pub found: bool,
-    /// Text of the composer before the search.
+    /// Text of the draft before the search started.
     pub draft: String,
 }

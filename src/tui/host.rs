@@ -1,4 +1,4 @@
-//! Main loop, which connects terminal, events and commands to the model.
+//! Main loop, which connects the model to the terminal and the session.
 
 use super::channels::{CommandQueue, EventReceiver, StartupChannels, StartupEvent};
 use super::clipboard;
@@ -26,18 +26,19 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
 
-/// Maximum number of events to process before a frame is drawn.
+/// Maximum number of events that are processed between two frames.
 const EVENTS_A_FRAME: usize = 8192;
-/// Time to wait at exit for pending terminal replies, so that the next program does not read them.
+/// Time to wait for pending terminal replies at exit, so that they are not read by the next program.
 const LAST_ANSWERS: Duration = Duration::from_millis(100);
-/// Time after which a reply from the terminal is no longer expected.
+/// Time after which a reply that the terminal has not sent yet is no longer expected.
 const ANSWERED_BY: Duration = Duration::from_secs(1);
 /// Maximum time between the stop signal and its delivery.
 const STOP_GRACE: Duration = Duration::from_millis(200);
 /// All processes of aye's process group.
 const PROCESS_GROUP: Pid = Pid::from_raw(0);
 
-/// Runs the full-screen UI until the user quits or a signal ends it; restores the terminal before it returns.
+/// Runs the full-screen UI until the user quits, the session ends or a signal is received. Restores the terminal before
+/// returning.
 pub(crate) async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     let size = terminal_size();
     let modes = RawModeGuard::enter(&mut io::stdout(), &front.options.terminal.emulator)?;
@@ -55,7 +56,7 @@ pub(crate) async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     Ok(TuiOutcome { ended: ended?, last_answer, typed, unsent, model: name, mode, resume_hint, session })
 }
 
-/// Returns the text of unprocessed input.
+/// Returns the text contained in input that has not been processed.
 fn unread_text(mut inputs: mpsc::UnboundedReceiver<(Instant, UiInput)>) -> String {
     let mut words = String::new();
     while let Ok((_, input)) = inputs.try_recv() {
@@ -74,7 +75,7 @@ fn has_job_control() -> bool {
     session.is_ok() && getsid(Some(getppid())) == session && session != Ok(getpgrp())
 }
 
-/// Returns the terminal size, or 80×24 if unknown.
+/// Returns the terminal size in cells, or 80×24 if it is unknown.
 fn terminal_size() -> Size {
     crossterm::terminal::size().map_or(Size::new(80, 24), |(width, height)| Size::new(width.max(1), height.max(1)))
 }
@@ -93,12 +94,12 @@ struct Host {
     signals: TerminalSignals,
     pace: FrameTimer,
     title: String,
-    /// Modes that were on when aye released the terminal.
+    /// Terminal modes that were enabled when the terminal was released.
     pushed: Vec<TerminalMode>,
     asked: Option<Instant>,
-    /// Signal that the highlighter thread has new colours.
+    /// Notification by the highlighter thread that new colours are available.
     colours: Arc<Notify>,
-    /// Channel for results of work outside the loop.
+    /// Channel for the results of work done outside the main loop.
     told: (mpsc::UnboundedSender<Msg>, mpsc::UnboundedReceiver<Msg>),
 }
 
@@ -216,7 +217,7 @@ impl Host {
                     (Instant::now(), Vec::new())
                 }
                 HostEvent::Told(msg) => (Instant::now(), vec![msg]),
-                // Draw a frame, because drawing reports the panic.
+                // Drawing a frame reports the panic.
                 HostEvent::Panicked => {
                     self.model.screen.dirty = true;
                     (Instant::now(), Vec::new())
@@ -240,7 +241,7 @@ impl Host {
         self.display.write(&questions)
     }
 
-    /// Reads pending terminal replies, which a shell would otherwise take as input.
+    /// Reads the terminal's pending replies, which a shell would otherwise treat as input.
     async fn drain_replies(&mut self) {
         let is_over = self.asked.is_none_or(|asked| asked.elapsed() > ANSWERED_BY);
         if is_over || self.model.screen.terminal.has_answered || !terminal::owns_terminal() {
@@ -253,7 +254,7 @@ impl Host {
                 }
             }
         };
-        // Stop waiting if the terminal is silent.
+        // The timeout ends the wait for a terminal that does not reply.
         let _ = tokio::time::timeout(LAST_ANSWERS, last).await;
     }
 
@@ -300,7 +301,7 @@ impl Host {
                 UiEffect::SendToHost(command) => self.commands.push(command.into()),
                 UiEffect::Ask(query) => self.queries.push(query),
                 UiEffect::Trust(trust, answer) => {
-                    // A session that is ending no longer waits for the answer.
+                    // If the session is ending, nothing receives the answer.
                     let _ = trust.answer.send(answer);
                 }
                 UiEffect::Held(held, answer) => {
@@ -316,7 +317,7 @@ impl Host {
                 UiEffect::RunTask(id, program) => effects.extend(self.run_task(id, program).await?),
                 UiEffect::EditFile(edit) => effects.extend(self.edit(edit).await?),
                 UiEffect::Exit(ended) => {
-                    // Deliver pending commands before the session ends.
+                    // Pending commands are delivered before the session ends.
                     self.queries.send_all().await;
                     self.commands.send_all().await;
                     return Ok(Some(ended));
@@ -379,14 +380,14 @@ impl Host {
         update(&mut self.model, msg, at)
     }
 
-    /// Releases the terminal and keyboard to the user's editor, and processes the result. Text typed earlier goes to
-    /// the draft and never answers a dialog.
+    /// Releases the terminal and keyboard while `editor` runs, then processes its result. Text that was typed before is
+    /// added to the draft and never answers a dialog.
     async fn run_with_terminal_released<T: Send + 'static>(
         &mut self,
         editor: impl FnOnce() -> Result<T, String> + Send + 'static,
         heard: impl FnOnce(Result<T, String>) -> Option<Msg>,
     ) -> io::Result<Vec<UiEffect>> {
-        // The editor must be the only reader.
+        // The editor must be the only reader of the terminal.
         self.reader = None;
         self.release_terminal();
         let mut running = tokio::task::spawn_blocking(editor);
@@ -400,7 +401,7 @@ impl Host {
         let (reader, inputs) = InputReader::start(io::stdin().as_fd().try_clone_to_owned()?)?;
         self.reader = Some(reader);
         let typed = unread_text(std::mem::replace(&mut self.inputs, inputs));
-        // Ignore ctrl+c that was meant for the editor.
+        // Ctrl+c that was meant for the editor is ignored.
         self.signals.interrupt = signal(SignalKind::interrupt())?;
         self.resume_terminal()?;
         let left = left.unwrap_or_else(|_| Err("could not run the editor".to_owned()));
@@ -419,14 +420,14 @@ impl Host {
         self.run_with_terminal_released(move || (shows.0)(&shown), |outcome| outcome.err().map(Msg::Done)).await
     }
 
-    /// Releases the terminal to a command about a task until it exits.
+    /// Releases the terminal and runs a command for a task until the command exits.
     async fn run_task(&mut self, id: String, program: super::interface::TaskProgram) -> io::Result<Vec<UiEffect>> {
         let tasks = self.model.options.tasks.clone();
         self.run_with_terminal_released(move || (tasks.0)(&id, program), |outcome| outcome.err().map(Msg::Done)).await
     }
 
-    /// Copies through the terminal immediately, and through programs in the background, so that a slow program does not
-    /// block the UI.
+    /// Copies text through the terminal immediately, and with a clipboard program in the background, because a slow
+    /// program must not block the UI.
     fn copy(&mut self, clip: super::clipboard::Clip) -> io::Result<()> {
         let clipboard = self.model.options.clipboard.clone();
         let sequence = clipboard::sequence(&clip.text, clipboard.between);
@@ -444,7 +445,7 @@ impl Host {
         self.display.write(if on { terminal::MOUSE } else { terminal::NO_MOUSE })
     }
 
-    /// Restores the terminal and stores the active modes.
+    /// Restores the terminal, remembering which modes were enabled.
     fn release_terminal(&mut self) {
         self.pushed.extend(terminal::enabled_modes().filter(|what| what.is_of_terminal()));
         self.modes = None;
@@ -458,7 +459,7 @@ impl Host {
         for what in pushed {
             self.display.write(terminal::push(what))?;
         }
-        // The shell has changed the title.
+        // A shell may have changed the title.
         self.title.clear();
         let size = terminal_size();
         self.display.resize(size);

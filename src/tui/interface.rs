@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
-/// Channels, options and data of the UI.
+/// Channels, options and data with which the UI is started.
 #[derive(Debug)]
 pub(crate) struct TuiHandles {
     pub commands: mpsc::Sender<SessionCommand>,
@@ -20,17 +20,17 @@ pub(crate) struct TuiHandles {
     pub options: UiOptions,
     /// Prompt to send as soon as the session is ready.
     pub prompt: Option<String>,
-    /// Text typed before the UI was ready.
+    /// Text that was typed before the UI was ready.
     pub typed: String,
-    /// Data that is available only after loading; the UI is visible before.
+    /// Data that becomes available only after loading, during which the UI is already visible.
     pub start: oneshot::Receiver<Start>,
-    /// Dialogs before the session starts. The channel is closed if there are none.
+    /// Dialogs to show before the session starts. The channel is closed if there are none.
     pub ahead: mpsc::UnboundedReceiver<StartupQuestion>,
     pub editor: Editor,
 }
 
-/// The user's editor: a function that takes a file name and text, and returns the edited text or an error. The editor
-/// has the terminal until it exits.
+/// Function that runs the user's editor on text with a given file name. It returns the edited text or an error message.
+/// Until it returns, the editor has control of the terminal.
 #[derive(Clone)]
 pub(crate) struct Editor(pub Arc<EditFn>);
 
@@ -42,28 +42,28 @@ impl fmt::Debug for Editor {
     }
 }
 
-/// Content to show in the user's editor.
+/// Content to be shown in the user's editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EditorTarget {
-    /// File, as named by the model or a tool.
+    /// Path of a file, as given by the model or a tool.
     File(String),
-    /// Text that is not in a file.
+    /// Text that does not come from a file.
     Text(String),
 }
 
-/// Command about a task in a copy of the workspace.
+/// External command for a task that runs in a copy of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskProgram {
-    /// Open its session.
+    /// Opens the task's session.
     Open,
-    /// Show its changes.
+    /// Shows the task's changes.
     Diff,
-    /// Select which of its changes to apply.
+    /// Lets the user select which of the task's changes to apply.
     Keep,
 }
 
-/// Function that runs a command about a task in the terminal and waits until it exits. Returns an error message on
-/// failure.
+/// Function that runs an external command in the terminal for the task with the given ID, and waits for the command to
+/// exit. If it fails, an error message is returned.
 #[derive(Clone)]
 pub(crate) struct RunTask(pub Arc<RunTaskFn>);
 
@@ -75,7 +75,8 @@ impl fmt::Debug for RunTask {
     }
 }
 
-/// Function that opens content in the user's editor and waits until it is closed. Returns an error message on failure.
+/// Function that opens content in the user's editor and waits for the editor to exit. If it fails, an error message is
+/// returned.
 #[derive(Clone)]
 pub(crate) struct OpenInEditor(pub Arc<OpenFn>);
 
@@ -93,53 +94,53 @@ pub(crate) struct TerminalTraits {
     pub emulator: Emulator,
     pub ground: Background,
     pub colours: ColourDepth,
-    /// Use ASCII symbols for terminals without Unicode.
+    /// Whether to use ASCII symbols, because the terminal does not support Unicode.
     pub ascii: bool,
-    /// Limitation of the terminal or locale, and the resulting fallback, unless the user requested
-    /// it.
+    /// Description of a limitation of the terminal or locale and of the resulting fallback. `None` if there is none, or
+    /// if the user asked for the fallback.
     pub lacks: Option<String>,
 }
 
-/// Options of the UI.
+/// Options with which the UI is started.
 #[derive(Debug, Clone)]
 pub(crate) struct UiOptions {
     pub theme: ThemeChoice,
     pub terminal: TerminalTraits,
-    /// Delays before a dialog accepts an answer.
+    /// Timing of the guard that decides when a dialog accepts an answer.
     pub pace: GuardTiming,
-    /// Directory of the user's themes.
+    /// Directory of user themes.
     pub themes: Option<PathBuf>,
-    /// Show streamed text in whole rows, and avoid unnecessary motion.
+    /// Whether to avoid unnecessary motion, for example by showing streamed text in whole rows.
     pub reduce_motion: bool,
-    /// Notifications while the window is unfocused.
+    /// When to notify the user while the window is not focused.
     pub notices: Notices,
     pub history: HistoryOptions,
-    /// The user's key bindings.
+    /// File with the user's key bindings.
     pub keys: KeymapFile,
-    /// Use Vim keys in the draft.
+    /// Whether Vim keys are enabled in the draft.
     pub vim: bool,
     pub clipboard: Clipboard,
     pub shows: OpenInEditor,
     pub tasks: RunTask,
-    /// Whether aye collects proposals for instruction files.
+    /// Whether aye collects proposed changes to instruction files.
     pub memory: bool,
-    /// Enable mouse reports.
+    /// Whether mouse reporting is enabled.
     pub mouse: bool,
-    /// Items of the status row, in order; empty for the default.
+    /// Names of the items in the status row, in order. If empty, the default items are shown.
     pub status: Vec<String>,
-    /// Run only the first-run setup; no session starts.
+    /// Whether to run only the first-run setup, without a session.
     pub sets_up: bool,
-    /// Close the screen when the session ends.
+    /// Whether the UI exits when the session ends.
     pub closes_with_session: bool,
     pub version: String,
-    /// Working directory as displayed: `~/src/greeter`.
+    /// Working directory in display form, such as `~/src/greeter`.
     pub cwd: String,
-    /// Home directory, displayed as `~`.
+    /// Home directory, which is displayed as `~`.
     pub home: Option<PathBuf>,
 }
 
 impl UiOptions {
-    /// Shortens paths for display.
+    /// Replaces the home directory in paths with `~` for display.
     pub(crate) fn shorten<'a>(&self, paths: impl Iterator<Item = &'a mut String>) {
         for path in paths {
             if let Some(home) = &self.home {
@@ -151,7 +152,7 @@ impl UiOptions {
 
 #[cfg(any(test, feature = "fuzzing"))]
 impl UiOptions {
-    /// Returns default options without saved files.
+    /// Returns default options that do not refer to any saved file.
     pub(crate) fn default_options() -> Self {
         Self {
             theme: ThemeChoice::Auto,
@@ -184,15 +185,15 @@ impl UiOptions {
     }
 }
 
-/// Key binding file.
+/// File with the user's key bindings.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KeymapFile {
     pub path: String,
-    /// Content or read error; `None` if there is no file.
+    /// Content of the file, or the error that occurred when it was read. `None` if there is no file.
     pub text: Option<Result<String, String>>,
 }
 
-/// Background of a terminal.
+/// Brightness of the terminal's background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Background {
     Dark,
@@ -200,7 +201,8 @@ pub(crate) enum Background {
 }
 
 impl Background {
-    /// Parses `COLORFGBG`, such as `15;0` or `0;default;15`; the last value is the background.
+    /// Parses the value of `COLORFGBG`, such as `15;0` or `0;default;15`. The last number is the background colour. If
+    /// it is not recognized, the background is assumed to be dark.
     pub(crate) fn from_colorfgbg(value: &str) -> Self {
         match value.rsplit(';').next().and_then(|last| last.trim().parse::<u8>().ok()) {
             Some(7 | 9..=15) => Self::Light,
@@ -211,41 +213,41 @@ impl Background {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ThemeChoice {
-    /// Chosen by the background that the terminal reports, or before its report by `UiOptions::ground`.
+    /// Theme that matches the background reported by the terminal. Until it is reported, `UiOptions::ground` is used.
     Auto,
-    /// Built-in or user theme.
+    /// Built-in or user theme with this name.
     Named(String),
 }
 
-/// Notifications about pending approvals and finished tasks while the terminal has no focus.
+/// When to notify the user of pending approvals and finished tasks while the terminal is not focused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notices {
-    /// Best notification method that the terminal supports.
+    /// Notify by the best method that the terminal supports.
     Auto,
     Off,
     Bell,
 }
 
-/// Data that the UI needs once loading is complete.
+/// Data that completes the UI once loading has finished.
 #[derive(Debug)]
 pub(crate) struct Start {
     pub header: SessionHeader,
-    /// Events of a resumed session, for display only.
+    /// Events of the session being resumed, only for display.
     pub history: Vec<Event>,
-    /// Journal position at which the history begins, if earlier entries exist.
+    /// Position in the journal of the first event in `history`, if the journal contains earlier events.
     pub older: Option<i64>,
-    /// Displayed working directory, if it differs from the initial one.
+    /// Working directory in display form, if it differs from the initial one.
     pub cwd: Option<String>,
     pub model_access: ModelAccess,
     pub trust: Option<TrustQuestion>,
-    /// Whether the project has its own configuration and the user trusts it.
+    /// Whether the project has configuration of its own that the user trusts.
     pub is_trusted: bool,
-    /// Expiry of the policy as text: `expires in 6 d`.
+    /// Expiry of the policy as text, such as `expires in 6 d`.
     pub policy_ends: Option<String>,
-    /// `Last here: …` line, and a suggested task for this project, if any.
+    /// Line that starts with `Last here:`, if there is one, and a suggested task for this project.
     pub last_here: Option<String>,
     pub attempt: Option<String>,
-    /// Whether this is the first start, without settings and API key.
+    /// Whether aye is being started for the first time, with neither settings nor an API key.
     pub is_first: bool,
     /// Command that checks the result of the task, if the session belongs to a task in a copy of the workspace.
     pub task_check: Option<String>,
@@ -254,166 +256,166 @@ pub(crate) struct Start {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ModelAccess {
     Ready,
-    /// Prompts cannot be sent; the message gives the reason and the solution.
+    /// No prompts can be sent. The message says why and how to change that.
     NoKey {
         message: String,
-        /// Configured model, whose API key is requested first.
+        /// Configured model, for which the setup asks for an API key first.
         model: Option<String>,
     },
-    /// Another process owns the session, so commands are dropped.
+    /// The session is owned by another process, so commands are dropped.
     ReadOnly {
-        /// Owner of the session: `open in process 4711`.
+        /// Description of the owner, such as `open in process 4711`.
         holder: String,
     },
 }
 
-/// Dialog shown before or instead of the session.
+/// Dialog shown before the session is opened, or instead of it.
 #[derive(Debug)]
 pub(crate) enum StartupQuestion {
-    /// Dialog about a locked session, repeated until an answer succeeds.
+    /// Asks what to do about a locked session. It is shown again until an answer succeeds.
     Held(LockQuestion),
-    /// Choice among several sessions; no start follows.
+    /// Lets the user choose one of several sessions. No [`Start`] follows.
     Choose,
 }
 
-/// Dialog about a session that another process has open.
+/// Question of what to do about a session that is locked by another process.
 #[derive(Debug)]
 pub(crate) struct LockQuestion {
     pub session: SessionId,
     pub pid: u32,
-    /// Time of the lock for display, if known: `14:02 UTC`.
+    /// Time at which the session was locked, in display form, such as `14:02 UTC`, if known.
     pub since: Option<String>,
-    /// Reason why the last answer failed: `process 4711 did not end within 5 s`.
+    /// Reason why the last answer failed, such as `process 4711 did not end within 5 s`.
     pub problem: Option<String>,
-    /// Reason why this process cannot take over the session.
+    /// Reason why this process cannot take over the session, if it cannot.
     pub stays: Option<String>,
     pub answer: oneshot::Sender<LockAnswer>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockAnswer {
-    /// View only: a `Start` with `ModelAccess::ReadOnly` follows.
+    /// Opens the session read-only. A [`Start`] with [`ModelAccess::ReadOnly`] follows.
     ReadOnly,
-    /// The other process saves and exits. A `Start` follows, or the dialog again.
+    /// Makes the other process save the session and exit. Either a [`Start`] or the same dialog follows.
     TakeOver,
-    /// End the UI with `ExitReason::Another`; the caller asks for another session.
+    /// Ends the UI with [`ExitReason::Another`], after which the caller asks for a different session.
     Another,
     Quit,
 }
 
-/// Dialog that asks whether to trust the project's own configuration.
+/// Question of whether to trust the project's configuration.
 #[derive(Debug)]
 pub(crate) struct TrustQuestion {
-    /// Project directory, as displayed.
+    /// Project directory, in display form.
     pub place: String,
-    /// Project configuration, one line per item.
+    /// Content of the project's configuration, one item per line.
     pub items: Vec<String>,
-    /// Files that other programs run when they open the folder, each with its program.
+    /// Files that contain code which other programs run when they open the folder, each with the name of the program.
     pub runs_code: Vec<String>,
     /// Project files that the user can read before answering.
     pub files: Vec<ProjectFile>,
-    /// Remote address from the project's git data.
+    /// Address of the remote repository, according to the project's git data.
     pub remote: Option<String>,
-    /// Changes since the user trusted the project; `None` if the user never did.
+    /// Changes since the user trusted the project, or `None` if the user has never trusted it.
     pub changes: Option<Vec<String>>,
-    /// Reason why the project cannot be trusted in its current state.
+    /// Reason why the project cannot be trusted in its present state, if there is one.
     pub broken: Option<String>,
-    /// Whether commands run in a copy without approval once the user trusts the project.
+    /// Whether trusting the project means that commands run in a copy without approval.
     pub approves_effects: bool,
     pub answer: oneshot::Sender<TrustAnswer>,
 }
 
 impl TrustQuestion {
-    /// Returns whether the project has files to review. Otherwise the dialog is only about its commands.
+    /// Returns whether the project has anything to review. If not, the dialog is only about running commands in the
+    /// project.
     pub(crate) fn has_items(&self) -> bool {
         !self.items.is_empty() || self.changes.is_some() || self.broken.is_some()
     }
 }
 
-/// Project file as text.
+/// Project file in text form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProjectFile {
     pub name: String,
     pub text: String,
-    /// Whether the file is longer than this text.
+    /// Whether `text` contains only the beginning of the file.
     pub is_cut: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TrustAnswer {
-    /// Trust the project: all its settings take effect.
+    /// Trusts the project, so that all its settings take effect.
     Yes,
-    /// Do not trust the project: none of its configuration takes effect, and its files cannot be
-    /// changed.
+    /// Does not trust the project. None of its configuration takes effect, and its files cannot be changed.
     ReadOnly,
-    /// Do not trust a project without files to review: aye asks before each command.
+    /// Does not trust a project that has nothing to review. aye asks before each command.
     Decline,
     Quit,
 }
 
-/// Data for the greeting and the status row.
+/// Data shown in the greeting and the status row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SessionHeader {
     pub branch: Option<String>,
     pub model: String,
-    /// Model that writes summaries, if it is not the model in use.
+    /// Model that writes summaries, if it differs from `model`.
     pub summary_model: Option<String>,
     pub context_tokens: Option<u64>,
-    /// Reasoning effort, if set.
+    /// Reasoning effort, if it was set.
     pub effort: Option<Effort>,
     pub mode: Mode,
-    /// Source of the policy: `built-in`, `user`.
+    /// Source of the policy, such as `built-in` or `user`.
     pub policy: String,
-    /// Sandbox state: `sandbox on · net off`.
+    /// State of the sandbox, such as `sandbox on · net off`.
     pub sandbox: String,
 }
 
 impl SessionHeader {
-    /// Returns whether commands run unsandboxed.
+    /// Returns whether commands run without a sandbox.
     pub(crate) fn is_unsandboxed(&self) -> bool {
         let sandbox = self.sandbox.to_ascii_lowercase();
         ["none", "off"].iter().any(|word| sandbox.split([' ', ':', ',']).nth(1) == Some(*word))
     }
 }
 
-/// Session that the user wants to open instead.
+/// Session that the user wants to open in place of the current one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SessionTarget {
     New,
     Session(SessionId),
 }
 
-/// Reason why the UI ended.
+/// Reason why the UI exited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ExitReason {
     /// The user quit.
     Quit,
-    /// The process must end because of this signal.
+    /// The process received this signal and must exit.
     Signal(i32),
-    /// The terminal was closed.
+    /// The terminal has closed.
     Closed,
-    /// Another process owns the session, and the user wants another session.
+    /// The session is owned by another process, and the user wants to open a different one.
     Another,
-    /// The user wants to run the first-run setup, then continue.
+    /// The user wants to run the first-run setup and then continue.
     Setup,
-    /// The user wants to open another session; the current one is saved.
+    /// The user wants to open another session. The current one has been saved.
     Open(SessionTarget),
 }
 
-/// Results to print to the main screen afterwards.
+/// Results of the UI, which the caller prints to the main screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TuiOutcome {
     pub ended: ExitReason,
     pub last_answer: Option<String>,
-    /// Text that was typed after this UI stopped reading, or before a session could save it.
+    /// Text that was typed after the UI had stopped reading, or that could not be saved in any session.
     pub typed: String,
-    /// Prompt for a session that never started.
+    /// Prompt that was entered for a session that never started.
     pub unsent: Option<String>,
-    /// Last model of the session, for the next one.
+    /// Name of the model last used in this session, to be used for the next one.
     pub model: String,
     pub mode: Option<Mode>,
     /// Command that resumes the session, if possible: `aye --resume=7f3a…`.
     pub resume_hint: Option<String>,
-    /// Session that can be resumed.
+    /// Session that can be resumed, if any.
     pub session: Option<SessionId>,
 }

@@ -1,9 +1,9 @@
-//! Tasks in copies of the workspace, and their states.
+//! Tasks that run in copies of the workspace, and their states.
 
 use super::layers::{short_task_id, task_details, task_prompt};
 use crate::protocol::{ListedTask, ListedTaskState};
 
-/// Tasks of this workspace, as last reported.
+/// Tasks of this workspace, as most recently reported.
 #[derive(Debug, Default)]
 pub(crate) struct ListedTasks {
     tasks: Vec<ListedTask>,
@@ -14,12 +14,13 @@ impl ListedTasks {
         &self.tasks
     }
 
-    /// Returns the task with this ID.
+    /// Returns the task with this ID, if there is one.
     pub(crate) fn find(&self, id: &str) -> Option<&ListedTask> {
         self.tasks.iter().find(|task| task.id == id)
     }
 
-    /// Sets the tasks. Returns a notice for each task that stopped working since the last report.
+    /// Replaces the tasks. Returns a notice for each task that was running before and no longer is, if the user should
+    /// know.
     pub(crate) fn set(&mut self, tasks: Vec<ListedTask>) -> Vec<String> {
         let before = std::mem::replace(&mut self.tasks, tasks);
         let was_running = |id: &str| before.iter().any(|task| task.id == id && task.state == ListedTaskState::Running);
@@ -27,7 +28,7 @@ impl ListedTasks {
         ended.filter_map(notice).collect()
     }
 
-    /// Returns the tasks as lines for line mode.
+    /// Returns the tasks and their details as lines, for line mode.
     pub(crate) fn lines(&self) -> Vec<String> {
         let lines = |task: &ListedTask| {
             let first = format!("{}  {}  {}", short_task_id(task), task.state_text(), task_prompt(task));
@@ -37,7 +38,7 @@ impl ListedTasks {
     }
 }
 
-/// Returns the notice about a task that stopped working.
+/// Returns the notice for a task that is no longer running, or `None` if its state requires no notice.
 fn notice(task: &ListedTask) -> Option<String> {
     let (id, prompt) = (short_task_id(task), task_prompt(task));
     let state = match task.state {

@@ -1,21 +1,21 @@
-//! Proposals for instruction files, with a record of which ones were announced.
+//! Proposed changes to instruction files, and a record of which ones have been announced to the user.
 
 use super::layers::{proposal_details, proposal_heading};
 use crate::protocol::MemoryProposal;
 use std::collections::HashSet;
 
-/// Proposals of this workspace, as last reported.
+/// Proposals for this workspace, as most recently reported.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryProposals {
     proposals: Vec<MemoryProposal>,
-    /// IDs of the proposals that were announced to the user.
+    /// IDs of the proposals that have been announced to the user.
     told: HashSet<String>,
-    /// Whether the user requested the list. If so, line mode prints it and nothing is announced.
+    /// Whether the user has requested the list. In that case, line mode prints it, and no notice is shown.
     pub requested: bool,
 }
 
 impl MemoryProposals {
-    /// Returns the proposal with this ID, or the only one whose ID begins with it.
+    /// Returns the proposal whose ID starts with `id`, or `None` if there is not exactly one.
     pub(crate) fn find(&self, id: &str) -> Option<&MemoryProposal> {
         if let Some(exact) = self.proposals.iter().find(|proposal| proposal.id == id) {
             return Some(exact);
@@ -28,7 +28,7 @@ impl MemoryProposals {
         &self.proposals
     }
 
-    /// Sets the proposals. Returns a notice about new ones, unless the user is viewing the list.
+    /// Replaces the proposals. Returns a notice if some are new, unless the user is viewing or has requested the list.
     pub(crate) fn set(&mut self, proposals: Vec<MemoryProposal>, is_list_open: bool) -> Option<String> {
         self.proposals = proposals;
         let new = self.proposals.iter().filter(|proposal| !self.told.contains(&proposal.id)).count();
@@ -40,7 +40,7 @@ impl MemoryProposals {
         })
     }
 
-    /// Returns the proposals with their diffs as text, for line mode.
+    /// Returns the proposals and their diffs as text, for line mode.
     pub(crate) fn text(&self) -> String {
         if self.proposals.is_empty() {
             return "no proposals".to_owned();

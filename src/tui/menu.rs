@@ -1,75 +1,74 @@
-//! Completion menu for the word at the cursor: commands after `/`, files after `@`.
+//! Completion menu for the word at the cursor, which completes commands after `/` and files after `@`.
 
 use super::picker::ClickResult;
 use crate::protocol::{CustomCommand, FoundFile, FoundSymbol};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Maximum number of rows.
+/// Maximum number of rows that the menu shows.
 pub(crate) const ROWS: u16 = 12;
-/// Minimum time in milliseconds that a row must be on the screen before it can be chosen.
+/// Minimum time, in milliseconds, for which a row must have been visible before it can be chosen.
 const SEEN_MS: u64 = 60;
 
-/// Completable text at the cursor.
+/// Text at the cursor for which there may be completions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Typing {
-    /// The whole draft, with its slash.
+    /// The whole draft, including the slash.
     Command(String),
-    /// Text between the `@`, or `@"`, and the cursor; `start` is its offset on the line, in characters.
+    /// The text between `@` or `@"` and the cursor. `start` is the character index of the `@` in its line.
     File { words: String, start: usize, quoted: bool },
 }
 
-/// Row of the menu: one possible completion.
+/// Row in the menu, which represents a possible completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
-    /// Text to insert into the draft.
+    /// Text to be inserted into the draft.
     pub text: String,
-    /// Name on the screen.
+    /// Name to be displayed.
     pub name: String,
     pub words: String,
-    /// Number of tokens of a file.
+    /// Size of the file or lines in tokens, if known.
     pub tokens: Option<u64>,
     pub then: EnterAction,
 }
 
-/// Effect of Enter.
+/// Effect of Enter on a menu row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EnterAction {
-    /// Run the command.
+    /// Runs the command.
     Run,
-    /// Insert the text, because more input is expected after it.
+    /// Inserts the text without sending the draft, because more input is expected after the text.
     Complete,
 }
 
-/// State of the menu and the sources of its rows.
+/// State of the menu, and the data from which its rows are made.
 #[derive(Debug, Default)]
 pub(crate) struct Menu {
     typing: Option<Typing>,
     items: Vec<Item>,
     at: usize,
     top: usize,
-    /// Whether the user moved the highlight with the arrow keys.
+    /// Whether the user has moved the highlight with the arrow keys.
     moved: bool,
-    /// Row highlighted in the last frame, and the time in milliseconds since which it is.
+    /// Text of the row highlighted in the last frame, and the time in milliseconds since which it has been highlighted.
     drawn: Option<(String, u64)>,
-    /// First row of the menu on the screen, and the number of rows.
+    /// First screen row of the menu and number of visible rows, if the menu is on the screen.
     shown: Option<(u16, u16)>,
-    /// Whether Escape closed the menu until the next word.
+    /// Whether the user closed the menu with Escape. It stays closed until the user starts another word.
     closed: bool,
-    /// Whether Tab was pressed before the search results arrived, so that the first row will be
-    /// chosen.
+    /// Whether Tab was pressed before the search results arrived. If so, the first result is inserted once they arrive.
     completes_when_found: bool,
-    /// Latest file results, and their search text.
+    /// Search text and results of the most recent file search.
     pub files: Option<(String, Vec<FoundFile>)>,
-    /// Latest symbol results, and their search text.
+    /// Search text and results of the most recent symbol search.
     pub symbols: Option<(String, Vec<FoundSymbol>)>,
-    /// Search text of the latest query.
+    /// Search text of the most recent request.
     pub asked: Option<String>,
-    /// Recently used commands, newest first.
+    /// Names of recently used commands, most recent first.
     pub used: Vec<String>,
-    /// The user's and the project's custom commands.
+    /// Custom commands of the user and the project.
     pub own: Vec<CustomCommand>,
-    /// Files of custom commands that have the name of a built-in command, already reported.
+    /// Files that were already reported because they define a custom command with the name of a built-in one.
     pub refused: HashSet<String>,
 }
 
@@ -86,12 +85,13 @@ impl Menu {
         self.typing.as_ref()
     }
 
-    /// Returns the highlighted row.
+    /// Returns the highlighted row, if there is one.
     pub(crate) fn highlighted(&self) -> Option<&Item> {
         self.items().get(self.at)
     }
 
-    /// Returns the highlighted row if it was on the screen long enough to be chosen intentionally.
+    /// Returns the highlighted row, provided it has been visible for long enough to be chosen intentionally. `now` is
+    /// in milliseconds.
     pub(crate) fn highlighted_if_seen(&self, now: u64) -> Option<&Item> {
         let (text, since) = self.drawn.as_ref()?;
         self.highlighted().filter(|item| item.text == *text && now.saturating_sub(*since) >= SEEN_MS)
@@ -101,7 +101,7 @@ impl Menu {
         self.moved
     }
 
-    /// Records the text at the cursor; `set` adds the completions later.
+    /// Sets the text at the cursor. The caller must then set the rows with [`Self::set`].
     pub(crate) fn set_typing(&mut self, typing: Option<Typing>) {
         let same_word = match (&self.typing, &typing) {
             (Some(Typing::Command(_)), Some(Typing::Command(_))) => true,
@@ -122,7 +122,7 @@ impl Menu {
         self.typing = typing;
     }
 
-    /// Sets the rows. A row that the user highlighted stays highlighted.
+    /// Replaces the rows. If the user has highlighted a row that still exists, it stays highlighted.
     pub(crate) fn set(&mut self, items: Vec<Item>) {
         let marked = self.moved.then(|| self.items.get(self.at).map(|item| item.text.clone())).flatten();
         self.at = marked.and_then(|text| items.iter().position(|item| item.text == text)).unwrap_or(0);
@@ -135,7 +135,7 @@ impl Menu {
         self.completes_when_found = false;
     }
 
-    /// Returns whether the results for the text at the cursor are still missing.
+    /// Returns whether results for the text at the cursor have been requested but have not arrived yet.
     pub(crate) fn is_searching(&self) -> bool {
         let Some(Typing::File { words, quoted, .. }) = &self.typing else { return false };
         let answered = |asked: Option<&String>| asked == Some(words);
@@ -147,17 +147,17 @@ impl Menu {
         !self.closed && self.asked.as_ref() == Some(words) && !is_answered
     }
 
-    /// Chooses the first row when the search results arrive, unless other text is typed first.
+    /// Makes the first row be chosen as soon as the search results arrive, unless the user types more text before that.
     pub(crate) fn complete_on_results(&mut self) {
         self.completes_when_found = true;
     }
 
-    /// Returns whether Tab waited for the results that have just arrived, and clears that state.
+    /// Returns whether Tab was pressed while waiting for the results that have just arrived, and resets that flag.
     pub(crate) fn take_pending_completion(&mut self) -> bool {
         std::mem::take(&mut self.completes_when_found)
     }
 
-    /// Moves the highlight, wrapping around.
+    /// Moves the highlight up or down, wrapping around at the ends.
     pub(crate) fn step(&mut self, down: bool) {
         let count = self.items().len();
         if count > 0 {
@@ -167,7 +167,7 @@ impl Menu {
         }
     }
 
-    /// Returns the range of rows that fit, including the highlighted one.
+    /// Returns the range of rows to show, which includes the highlighted row and at most `rows` rows.
     pub(crate) fn window(&mut self, rows: usize) -> Range<usize> {
         let count = self.items().len();
         let rows = rows.min(count);
@@ -179,8 +179,8 @@ impl Menu {
         self.at
     }
 
-    /// Highlights the row that was clicked, or chooses it if it is already highlighted. Returns `None` outside the
-    /// menu.
+    /// Highlights the clicked row. If it is already highlighted, reports that it was chosen. Returns `None` if the
+    /// click was outside of the menu.
     pub(crate) fn click(&mut self, row: u16) -> Option<ClickResult> {
         let (first, count) = self.shown.filter(|_| self.is_open())?;
         let nth = row.checked_sub(first).filter(|nth| *nth < count)?;
@@ -194,7 +194,7 @@ impl Menu {
         Some(ClickResult::Marked)
     }
 
-    /// Records that the highlighted row is on the screen.
+    /// Records that the menu is on the screen. `rows` contains its first screen row and its number of rows.
     pub(crate) fn on_drawn(&mut self, rows: (u16, u16), now: u64) {
         self.shown = Some(rows);
         let text = self.highlighted().map(|item| item.text.clone());
@@ -205,15 +205,15 @@ impl Menu {
         }
     }
 
-    /// Records that the menu is not on the screen.
+    /// Records that the menu is no longer on the screen.
     pub(crate) fn on_hidden(&mut self) {
         self.drawn = None;
         self.shown = None;
     }
 }
 
-/// Returns the completable text at the cursor, given the line up to it and the draft. `of_server`: whether words after
-/// an `@` begin with the name of an MCP server.
+/// Returns the text at the cursor for which there may be completions, if any. `line` is the current line up to the
+/// cursor. `of_server` returns whether the text after an `@` starts with the name of an MCP server.
 pub(crate) fn typing(line: &str, draft: &str, of_server: &dyn Fn(&str) -> bool) -> Option<Typing> {
     if let Some(mention) = mention(line, of_server) {
         return Some(mention);
@@ -238,7 +238,7 @@ fn mention(line: &str, of_server: &dyn Fn(&str) -> bool) -> Option<Typing> {
         return (!quoted.contains('"')).then_some(Typing::File { words, start, quoted: true });
     }
     let ends = |one: char| one.is_whitespace() || "\"'`<>()[]{}|,;".contains(one);
-    // Line numbers follow a `:`, and line numbers or a symbol follow a `#`. Line numbers are not completed.
+    // A `:` is followed by line numbers, and a `#` by line numbers or a symbol. Line numbers are not completed.
     let has_lines = |(path, name): (&str, &str)| {
         let digits = name.strip_prefix(['L', 'l']).unwrap_or(name);
         !path.is_empty() && digits.starts_with(|one: char| one.is_ascii_digit())
@@ -249,12 +249,13 @@ fn mention(line: &str, of_server: &dyn Fn(&str) -> bool) -> Option<Typing> {
     (!is_done).then(|| Typing::File { words: rest.to_owned(), start, quoted: false })
 }
 
-/// Returns whether the words after an `@` name a symbol.
+/// Returns whether the text after an `@` refers to a symbol.
 pub(crate) fn is_symbol(words: &str, quoted: bool) -> bool {
     !quoted && words.contains('#')
 }
 
-/// Returns the reference to a range of lines, as written in a prompt.
+/// Returns the reference to a range of lines, in the form used in prompts. Returns `None` if the path cannot be written
+/// in a prompt.
 pub(crate) fn lines(path: &str, first: u32, last: u32) -> Option<String> {
     let range = if first == last { first.to_string() } else { format!("{first}-{last}") };
     path_reference(path).map(|name| format!("{name}:{range}"))
@@ -264,7 +265,8 @@ fn is_range(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
-/// Returns the reference to a path, as written in a prompt, or `None` if it cannot be written.
+/// Returns the reference to a path, in the form used in prompts. Returns `None` if the path cannot be written in a
+/// prompt.
 pub(crate) fn path_reference(path: &str) -> Option<String> {
     let plain = !path.contains(|one: char| one.is_whitespace() || "\"'`<>()[]{}|,;#".contains(one))
         && !path.ends_with(['.', ':', '!', '?'])

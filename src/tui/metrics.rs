@@ -1,11 +1,11 @@
-//! Sizes that all parts of the screen share.
+//! Dimensions common to all parts of the screen.
 
-/// Width of the symbol column at the left of every section.
+/// Width, in cells, of the column for symbols on the left of each section.
 pub(crate) const GUTTER: u16 = 2;
 
-/// Maximum width of running text, in cells, because longer lines are hard to read.
+/// Maximum width of running text, in cells. Longer lines would be hard to read.
 pub(crate) const MEASURE: u16 = 100;
 
-/// Smallest usable screen (columns, rows). On a smaller screen, only a message is shown and no
-/// dialog opens.
+/// Size of the smallest usable screen, in columns and rows. On a smaller screen, only a message is shown and no dialog
+/// opens.
 pub(crate) const SMALLEST: (u16, u16) = (40, 12);

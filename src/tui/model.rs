@@ -1,4 +1,4 @@
-//! State of the screen, independent of its drawing.
+//! State of the UI, independent of how it is drawn.
 
 use super::agents::AgentOverview;
 use super::approval::DialogStack;
@@ -31,10 +31,10 @@ use super::typeahead_guard;
 use crate::protocol::{Command, HostCommand, Query};
 use ratatui::layout::Size;
 
-/// Time in milliseconds for which a notice is shown above the composer.
+/// Time, in milliseconds, for which a notice is shown above the composer.
 pub(crate) const TOAST_MS: u64 = 6000;
 
-/// Action for the owner of the model.
+/// Action for the owner of the model to carry out.
 #[derive(Debug)]
 pub(crate) enum UiEffect {
     Send(Command),
@@ -42,22 +42,22 @@ pub(crate) enum UiEffect {
     Ask(Query),
     Trust(super::interface::TrustQuestion, TrustAnswer),
     Held(super::interface::LockQuestion, LockAnswer),
-    /// Copies to all available clipboards.
+    /// Copies text to all available clipboards.
     Copy(Clip),
-    /// Opens content in the user's editor, which replaces the screen.
+    /// Opens content in the user's editor, which takes over the screen until it exits.
     Show(super::interface::EditorTarget),
-    /// Turns mouse reporting in the terminal on or off.
+    /// Turns the terminal's mouse reporting on or off.
     Mouse(bool),
-    /// Turns on a terminal feature.
+    /// Turns on an optional terminal mode.
     Push(TerminalMode),
-    /// Turns synchronized frames on or off.
+    /// Turns synchronised updates on or off.
     Synchronise(bool),
-    /// Writes bytes to the terminal that are not cells.
+    /// Writes bytes that do not draw cells to the terminal.
     Write(Vec<u8>),
     Suspend,
-    /// Runs a command about a task in a copy of the workspace, which replaces the screen.
+    /// Runs an external command for the task with this ID. The command takes over the screen until it exits.
     RunTask(String, super::interface::TaskProgram),
-    /// Opens the user's editor; answered by `Msg::Edited`.
+    /// Opens text in the user's editor. The result is delivered as `Msg::Edited`.
     EditFile(EditorText),
     Exit(ExitReason),
 }
@@ -65,7 +65,7 @@ pub(crate) enum UiEffect {
 pub(crate) struct UiModel {
     pub options: UiOptions,
     pub composer: Composer,
-    /// Work on the draft besides typing.
+    /// State of the draft apart from its text.
     pub draft: DraftState,
     pub transcript: Transcript,
     pub dialogs: DialogStack,
@@ -74,60 +74,61 @@ pub(crate) struct UiModel {
     pub tasks: ListedTasks,
     pub memory: MemoryProposals,
     pub agents: AgentOverview,
-    /// Notice above the composer, and the time at which it disappears.
+    /// Notice shown above the composer, and the time in milliseconds at which it disappears.
     pub toast: Option<(String, u64)>,
-    /// Key bindings.
+    /// Key bindings in effect.
     pub keymap: Keymap,
-    /// Completion menu.
+    /// Completion menu of the composer.
     pub menu: Menu,
     pub reviews: Reviews,
     pub keys: KeyboardState,
-    /// Lists and viewers over the conversation.
+    /// Lists and viewers that are open over the conversation.
     pub layers: LayerStack,
-    /// Browse mode, in which the transcript has keyboard focus.
+    /// State of browse mode, in which the transcript has keyboard focus, or `None` if it is off.
     pub browse: Option<Browse>,
-    /// Startup state.
+    /// Requests and input that are waiting for the session.
     pub startup: Startup,
     /// Facts about the session.
     pub info: SessionInfo,
     pub screen: Screen,
 }
 
-/// State of the keyboard.
+/// State of the keyboard input. All times are in milliseconds.
 #[derive(Debug, Default)]
 pub(crate) struct KeyboardState {
-    /// Invalid entries of the user's key file.
+    /// Problems found in the user's key file.
     pub problems: Vec<String>,
-    /// Time of the last key or paste outside of dialogs.
+    /// Time of the last key press or paste outside of dialogs.
     pub last_key: Option<u64>,
     /// Time of the last text key or paste outside of dialogs.
     pub last_text: Option<u64>,
-    /// Time of the last answer to an approval on this screen.
+    /// Time at which a dialog was last answered.
     pub answered: Option<u64>,
-    /// Time of the last key that sent or ran the draft.
+    /// Time of the last key press that sent or ran the draft.
     pub sent: Option<u64>,
-    /// Answer key that was pressed again in an empty draft, and the time of the press.
+    /// Answer key that was pressed a second time in an empty draft, and the time of that press.
     pub echo: Option<(char, u64)>,
-    /// Time at which a pending prompt lost the focus.
+    /// Time at which a pending approval prompt lost keyboard focus.
     pub left_prompt: Option<u64>,
-    /// Whether the last key was Escape on an empty draft.
+    /// Whether the last key press was Escape in an empty draft.
     pub escaped: bool,
-    /// Time of the first of two Escapes that together open the rewind list.
+    /// Time of the first of the two Escape presses that open the list of rewind points.
     pub rested_escape: Option<u64>,
-    /// Key that requested to quit, its time, and whether quitting would have stopped running work.
+    /// Key that was pressed to quit, the time of the press, and whether quitting would have stopped any work.
     pub quit_pending: Option<(&'static str, u64, bool)>,
-    /// Time at which an `r` in the draft starts a retry, unless more is typed.
+    /// Time at which an `r` in the draft triggers a retry, unless the user types more text.
     pub retry_at: Option<u64>,
-    /// Same as `retry_at`, for `r` and `c` while the session cannot be saved.
+    /// Key in the draft (`r` or `c`) while the session cannot be saved, and the time at which it takes effect.
     pub saving_at: Option<(char, u64)>,
-    /// Time at which the missing API key was reported.
+    /// Time at which the user was last told that the API key is missing.
     pub no_key_shown: Option<u64>,
-    /// Whether the terminal distinguishes shift+enter and ctrl+enter from Enter.
+    /// Whether the terminal reports shift+enter and ctrl+enter as distinct from Enter.
     pub kitty: bool,
 }
 
 impl KeyboardState {
-    /// Records an answer, after which the last key is not text and the next dialog gets the focus immediately.
+    /// Records that a dialog was answered. The answer key then does not count as typed text, so the next dialog can
+    /// receive keyboard focus immediately.
     pub(crate) fn on_answer(&mut self, now: u64) {
         self.answered = Some(now);
         self.last_text = None;
@@ -175,25 +176,25 @@ impl UiModel {
         }
     }
 
-    /// Sets the theme for the user's choice and the terminal background.
+    /// Applies the theme determined by the user's choice or the terminal's background, and redraws the transcript.
     pub(crate) fn choose_theme(&mut self) {
         self.retheme();
         self.transcript.forget_layout();
         self.screen.dirty = true;
     }
 
-    /// Sets the theme and preserves the layout.
+    /// Applies the chosen theme without laying out the transcript again.
     pub(crate) fn retheme(&mut self) {
         self.screen.theme = theme(&self.options, self.screen.background);
     }
 
-    /// Returns the draft, unless a session saves it.
+    /// Returns the draft if there is no session that could save it, or else an empty string.
     pub(crate) fn unkept(&self) -> String {
         if self.info.model_access.is_none() { self.composer.text() } else { String::new() }
     }
 
-    /// Returns the token limit of a request: the model's context window, or a lower limit of the
-    /// policy.
+    /// Returns the maximum number of tokens per request, which is the size of the model's context window or a lower
+    /// limit set by the policy.
     pub(crate) fn context_limit(&self) -> Option<u64> {
         let layers = self.info.policy.layers.iter().filter_map(|layer| layer.max_input_tokens);
         Some(layers.fold(self.info.header.context_tokens?, u64::min)).filter(|limit| *limit > 0)
@@ -203,7 +204,7 @@ impl UiModel {
         self.task.activity != Activity::Idle
     }
 
-    /// Returns whether the task is waiting for the user, so that its timer is paused.
+    /// Returns whether the task is waiting for the user. While it is, its timer is paused.
     pub(crate) fn is_waiting_for_user(&self) -> bool {
         match self.task.activity {
             Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.dialogs.approvals() > 0,
@@ -215,7 +216,7 @@ impl UiModel {
         }
     }
 
-    /// Restarts the activity timer, so that it excludes the time of a dialog.
+    /// Restarts the activity's timer after a dialog, so that it does not include the time spent on the dialog.
     pub(crate) fn restart_activity_timer(&mut self, now: u64) {
         match self.task.activity {
             Activity::Thinking | Activity::Answering | Activity::Calling { .. } => self.set_activity(Activity::Thinking, now),
@@ -232,7 +233,7 @@ impl UiModel {
         self.task.since = now;
     }
 
-    /// Shows a notice for a few seconds.
+    /// Shows a notice above the composer for a duration of [`TOAST_MS`].
     pub(crate) fn show_toast(&mut self, words: impl Into<String>, now: u64) {
         let words = words.into();
         let named = self.keymap.translate_keys(Focus::Composer, &words).into_owned();
@@ -240,17 +241,17 @@ impl UiModel {
         self.screen.dirty = true;
     }
 
-    /// Returns whether a list or viewer replaces the composer.
+    /// Returns whether a list or viewer is shown in place of the composer.
     pub(crate) fn has_layer(&self) -> bool {
         self.layers.replace_composer()
     }
 
-    /// Returns the facts about the screen that layers need.
+    /// Returns the facts about the screen that layers depend on.
     pub(crate) fn surroundings(&self) -> LayerContext {
         LayerContext { is_wide: self.screen.size.width >= picker::WIDE, has_questions: !self.dialogs.is_empty() }
     }
 
-    /// Returns the layers, and the context for drawing them.
+    /// Returns the layers and the context needed to draw them.
     pub(crate) fn layers_and_canvas(&mut self) -> (&mut LayerStack, Canvas<'_>) {
         let canvas =
             Canvas { theme: &self.screen.theme, glyphs: &self.screen.glyphs, keymap: &self.keymap, key_file: &self.options.keys };
@@ -266,20 +267,21 @@ impl UiModel {
         self.has_room_for_question() && (self.has_finished_typing() || is_idle())
     }
 
-    /// Returns whether the last key was an answer or sent the draft, so that the next dialog gets the focus
-    /// immediately.
+    /// Returns whether the last key press answered a dialog or sent the draft, so the next dialog may receive keyboard
+    /// focus immediately.
     fn has_finished_typing(&self) -> bool {
         let last = self.keys.answered.max(self.keys.sent);
         last.is_some_and(|at| self.keys.last_key.is_none_or(|key| key <= at))
     }
 
-    /// Returns whether the draft is empty and no panel has keyboard focus, so that a dialog may open.
+    /// Returns whether a dialog may open automatically, which requires that the draft is empty and nothing else has
+    /// keyboard focus.
     pub(crate) fn has_room_for_question(&self) -> bool {
         let reads = self.layers.covers_questions() || self.draft.search.is_some() || self.browse.is_some() || self.has_layer();
         !self.is_too_small() && !reads && self.composer.is_empty()
     }
 
-    /// Returns the transcript and the context for drawing its rows.
+    /// Returns the transcript and the context needed to draw its rows.
     pub(crate) fn transcript_look(&mut self, now: u64) -> (&mut Transcript, RenderContext<'_>) {
         let whole_rows = self.options.reduce_motion;
         let unfolds = self.keymap.current_name(Focus::Composer, "ctrl+o");
@@ -291,8 +293,8 @@ impl UiModel {
         (&mut self.transcript, look)
     }
 
-    /// Returns the next time at which a timer changes the screen; `None` if no timer is running. Computed from the time
-    /// of the last frame, so that no timer is missed.
+    /// Returns the next time, in milliseconds, at which a timer changes the screen, or `None` if no timer is running.
+    /// `now` must be the time of the last frame, so that no timer is missed.
     pub(crate) fn deadline(&self, now: u64) -> Option<u64> {
         let guard = self.dialogs.deadline(now);
         let said = self.toast.as_ref().map(|(_, until)| *until);
@@ -311,7 +313,7 @@ impl UiModel {
         all.into_iter().flatten().min()
     }
 
-    /// Returns the time at which a visible number of seconds changes.
+    /// Returns the time, in milliseconds, at which the displayed number of seconds changes next, if it does.
     fn next_second(&self, now: u64) -> Option<u64> {
         match &self.task.activity {
             Activity::Retrying(retry) => retry.next_second(now),
@@ -320,7 +322,7 @@ impl UiModel {
     }
 }
 
-/// Returns the chosen theme, or the default theme for this background.
+/// Returns the theme chosen by name or, if there is none, the default theme for the terminal's background.
 fn theme(options: &UiOptions, ground: Option<(u8, u8, u8)>) -> Theme {
     let named = match &options.theme {
         ThemeChoice::Auto => None,

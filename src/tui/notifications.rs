@@ -1,6 +1,6 @@
-//! State of desktop notifications and of the progress that the terminal shows.
+//! State of the desktop notifications and the terminal's progress indicator.
 
-/// Progress state that the terminal shows in its title bar or taskbar entry.
+/// Progress that the terminal shows in its title bar or taskbar entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum TerminalProgress {
     #[default]
@@ -9,7 +9,7 @@ pub(crate) enum TerminalProgress {
     Waits,
 }
 
-/// Whether the window has the focus, and the state in the last notification.
+/// Whether the window is focused, and the state at the time of the last notification.
 #[derive(Debug)]
 pub(crate) struct Notifications {
     pub is_focused: bool,
@@ -20,7 +20,7 @@ pub(crate) struct Notifications {
 
 impl Default for Notifications {
     fn default() -> Self {
-        // A terminal that does not report focus counts as focused.
+        // The window counts as focused, because some terminals do not report focus.
         Self { is_focused: true, waiting: 0, was_running: false, progress: TerminalProgress::None }
     }
 }

@@ -1,4 +1,4 @@
-//! Filterable list, from which the user chooses an item by name.
+//! List with a filter, from which the user chooses an item.
 
 #[cfg(test)]
 mod tests;
@@ -12,96 +12,98 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-/// Maximum number of rows of the notices.
+/// Maximum number of notices shown below the rows.
 const MAX_NOTICES: usize = 3;
 /// Minimum width of the first column, in cells.
 const NAME: usize = 12;
-/// Minimum width of a truncated last column, in cells.
+/// Minimum width of the last column if it is truncated, in cells.
 const LAST: usize = 19;
-/// Number of cells at the right that are reserved for the scroll indicator.
+/// Number of cells at the right edge that are reserved for the scroll indicator.
 const MORE: usize = 3;
-/// Height in rows below which only the list and the input line are shown.
+/// Height, in rows, below which only the rows and the input line are shown.
 const ROOMY: u16 = 8;
-/// Minimum width at which a list and a preview fit side by side, in cells.
+/// Minimum screen width, in cells, for showing a preview to the right of a list.
 pub(crate) const WIDE: u16 = 100;
-/// Minimum number of rows of the details below a list.
+/// Minimum number of rows for the details below a list, and maximum number of rows per notice.
 const DETAIL_ROWS: usize = 2;
 
-/// Row of the list. The caller sanitizes all fields except the key, which is not shown.
+/// Row in the list. The caller must sanitize all fields except `key`, which is never displayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// Identifier of the item.
+    /// Identifier of the item. It is not displayed.
     pub key: String,
-    /// Text of each column.
+    /// Text in each column.
     pub cells: Vec<String>,
-    /// Label after the cells: `in use`.
+    /// Label shown after the cells, such as `in use`.
     pub mark: &'static str,
-    /// Reason why the item cannot be chosen now.
+    /// Reason why the item cannot be chosen at the moment, if there is one.
     pub lacks: Option<String>,
-    /// Details shown while the row is highlighted. May have several lines.
+    /// Details shown while the row is highlighted. They may span several lines.
     pub detail: String,
 }
 
-/// Column heading and priority.
+/// Properties of a column: its heading, alignment and priority.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     pub head: &'static str,
     pub is_number: bool,
-    /// Columns with a higher rank are dropped sooner; 0 is never dropped.
+    /// Priority for dropping the column if there is not enough room. The column with the highest rank is dropped first;
+    /// one with rank 0 is never dropped.
     pub rank: u8,
 }
 
-/// Effect of a key on the list.
+/// Effect that a key had on the list.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PickerResult {
     Nothing,
     Closed,
     Chosen(String),
-    /// The item cannot be chosen, for this reason.
+    /// The user tried to choose an item that cannot be chosen, for this reason.
     Refused(String),
-    /// The list has no such key.
+    /// The list has no use for the key.
     Other,
 }
 
-/// Effect of a click on the list.
+/// Effect that a click had on the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClickResult {
     /// The click was not on a row.
     Nothing,
     Marked,
-    /// The click was on the highlighted row.
+    /// The click was on the row that was already highlighted, which chooses it.
     Taken,
 }
 
-/// Filtering of the list by the typed text.
+/// Method by which the filter text selects the rows to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Filtering {
-    /// Rows that contain all words.
+    /// Selects the rows that contain all words of the filter, in any column.
     Words,
-    /// Rows whose first column contains the characters in order, closest matches first.
+    /// Selects the rows whose first column contains the filter's characters in order, best matches first, and rows with
+    /// a cell that contains the filter text.
     Fuzzy,
-    /// The caller filters the rows.
+    /// Selects all rows, because the caller does the filtering.
     Elsewhere,
 }
 
 #[derive(Debug)]
 pub(crate) struct Picker {
     pub title: String,
-    /// Text after the title: `loading models`.
+    /// Text shown after the title, such as `loading models`.
     pub aside: String,
     columns: &'static [Column],
     rows: Vec<Row>,
     notices: Vec<String>,
     filter: String,
     filtering: Filtering,
-    /// Whether the last column is truncated before other columns are dropped.
+    /// Whether the last column is truncated before any other column is dropped.
     cuts_last: bool,
-    /// Input line that replaces the filter: its label and its text.
+    /// Label and text of an input line that is shown in place of the filter, if there is one.
     pub asked: Option<(String, String)>,
-    /// Key of the highlighted row, and of the row that was highlighted in the last frame.
+    /// Key of the highlighted row. `drawn` is the key of the row that was highlighted in the last frame.
     at: Option<String>,
     drawn: Option<String>,
-    /// Screen row of the first list row, and the keys of the visible rows.
+    /// Screen row of the first visible list row, and the keys of all visible list rows.
     shown: (u16, Vec<String>),
     top: usize,
     page: usize,
@@ -127,27 +129,27 @@ impl Picker {
         }
     }
 
-    /// Switches to fuzzy matching.
+    /// Returns the list with fuzzy matching enabled.
     pub(crate) fn fuzzy(self) -> Self {
         Self { filtering: Filtering::Fuzzy, ..self }
     }
 
-    /// Makes the list truncate the last column before it drops other columns.
+    /// Returns the list with its last column truncated before any other column is dropped.
     pub(crate) fn with_last_truncated(self) -> Self {
         Self { cuts_last: true, ..self }
     }
 
-    /// Leaves the filtering to the caller.
+    /// Returns the list with its own filtering disabled, because the caller filters the rows.
     pub(crate) fn with_external_filter(self) -> Self {
         Self { filtering: Filtering::Elsewhere, ..self }
     }
 
-    /// Returns the filter text.
+    /// Returns the filter text exactly as typed.
     pub(crate) fn filter(&self) -> &str {
         &self.filter
     }
 
-    /// Sets the rows and preserves the highlight.
+    /// Replaces the rows. The highlighted row stays highlighted if it still exists.
     pub(crate) fn set_rows(&mut self, rows: Vec<Row>) {
         self.rows = rows;
         self.keep_highlight_valid();
@@ -162,17 +164,18 @@ impl Picker {
         self.keep_highlight_valid();
     }
 
-    /// Returns the highlighted row.
+    /// Returns the highlighted row, if there is one.
     pub(crate) fn highlighted(&self) -> Option<&Row> {
         self.rows.iter().find(|row| Some(&row.key) == self.at.as_ref())
     }
 
-    /// Returns the highlighted row if it was also highlighted on the screen, because a key can only refer to that row.
+    /// Returns the highlighted row, provided it was highlighted in the last frame as well. A key press can only refer
+    /// to such a row.
     pub(crate) fn highlighted_as_drawn(&self) -> Option<&Row> {
         self.highlighted().filter(|row| Some(&row.key) == self.drawn.as_ref())
     }
 
-    /// Adds pasted text to the filter.
+    /// Appends pasted text to the filter, omitting control characters.
     pub(crate) fn insert(&mut self, words: &str) {
         self.filter.extend(words.chars().filter(|letter| !letter.is_control()));
         self.highlight_first();
@@ -185,12 +188,12 @@ impl Picker {
         self.at = found.get(to).map(|row| row.key.clone());
     }
 
-    /// Highlights the clicked row, or chooses it if it is already highlighted.
+    /// Highlights the clicked row. If it is already highlighted, reports that it was chosen.
     pub(crate) fn click(&mut self, row: u16) -> ClickResult {
         let (first, keys) = &self.shown;
         let nth = row.checked_sub(*first).map(usize::from);
         match nth.and_then(|nth| keys.get(nth)) {
-            // While an API key or a title is being typed, no other row can be chosen.
+            // While the user types an API key or a title, no row can be chosen.
             Some(_) if self.asked.is_some() => ClickResult::Nothing,
             Some(key) if Some(key) == self.at.as_ref() => ClickResult::Taken,
             Some(key) => {
@@ -234,7 +237,7 @@ impl Picker {
         PickerResult::Nothing
     }
 
-    /// Chooses the item that was highlighted on the screen.
+    /// Returns the result of choosing the row that was highlighted in the last frame.
     fn choose(&self) -> PickerResult {
         match self.highlighted_as_drawn() {
             None => PickerResult::Nothing,
@@ -243,7 +246,7 @@ impl Picker {
         }
     }
 
-    /// Returns the rows that contain all words of the filter.
+    /// Returns the rows that match the filter.
     fn matching_rows(&self) -> Vec<&Row> {
         match self.filtering {
             Filtering::Elsewhere => return self.rows.iter().collect(),
@@ -259,7 +262,8 @@ impl Picker {
         self.rows.iter().filter(holds).collect()
     }
 
-    /// Returns first the rows whose name matches the characters, then rows that contain the words.
+    /// Returns the rows whose first column fuzzily matches the filter, best matches first, followed by the rows that
+    /// only have a cell containing the filter text.
     fn nearest(&self) -> Vec<&Row> {
         let (mut fuzzy, filter) = (text::Fuzzy::for_words(&self.filter), self.filter.trim().to_lowercase());
         let mut found: Vec<(u32, &Row)> = Vec::new();
@@ -283,17 +287,17 @@ impl Picker {
         self.at = first.map(|row| row.key.clone());
     }
 
-    /// Highlights the first match after a change of the filter.
+    /// Highlights the first matching row because the filter has changed.
     fn highlight_first(&mut self) {
         self.at = None;
         self.top = 0;
         self.keep_highlight_valid();
     }
 
-    /// Draws the list with the details of the highlighted row: to the right on a wide screen if there are several
-    /// lines, else below. Returns the cursor position.
+    /// Draws the list with the details of the highlighted row. On a wide screen, multi-line details are shown to the
+    /// right of the list; otherwise, details are shown below it. Returns the position of the cursor.
     pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
-        // A single line is shown below the list, which needs the width.
+        // Details of a single line are shown below the list, which needs the width.
         let has_preview = self.rows.iter().any(|row| row.detail.contains('\n'));
         match split(area).filter(|_| has_preview) {
             None => self.draw_list(area, buffer, theme, glyphs),
@@ -310,7 +314,7 @@ impl Picker {
         }
     }
 
-    /// Draws the list with the details below it; returns the cursor position.
+    /// Draws the list with the details of the highlighted row below it. Returns the position of the cursor.
     pub(crate) fn draw_list(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
         let width = usize::from(area.width.saturating_sub(GUTTER));
         let notices = self.notice_rows(width, theme);
@@ -327,7 +331,8 @@ impl Picker {
         self.draw_rows(area, below, buffer, theme, glyphs)
     }
 
-    /// Draws the title, the filter and the rows, with these rows below them; returns the cursor position.
+    /// Draws the title, the filter and the rows, with the lines in `below` under them. Returns the position of the
+    /// cursor.
     fn draw_rows(
         &mut self,
         area: Rect,
@@ -380,7 +385,7 @@ impl Picker {
         cursor
     }
 
-    /// Draws the title and the filter; returns the cursor position.
+    /// Draws the title and the filter. Returns the position of the cursor.
     fn draw_head(&self, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
         let width = usize::from(area.width);
         let found = self.matching_rows().len();
@@ -398,33 +403,34 @@ impl Picker {
         Position { x: column + text::width(shown) as u16, y }
     }
 
-    /// Returns the details of the highlighted row, unless a list of this width already shows them.
+    /// Returns the details of the highlighted row, omitting text that the last column of a list `list` cells wide
+    /// already shows in full.
     fn details(&self, width: usize, list: usize, theme: &Theme) -> Vec<Line<'static>> {
         let Some(row) = self.highlighted() else { return Vec::new() };
         let used: usize = row.cells.iter().map(|cell| text::width(cell).max(NAME) + 2).sum();
         let is_shown = row.cells.last() == Some(&row.detail) && used <= list;
         let detail = row.detail.lines().filter(|_| !is_shown).map(|line| (line, Token::Muted));
         let lacks = row.lacks.iter().flat_map(|why| why.lines()).map(|line| (line, Token::Warn));
-        // The reason comes first, because the end of the details may be cut.
+        // The reason comes first, because the end may be truncated.
         lacks.chain(detail).flat_map(|(line, token)| wrapped(line, width, theme, token)).collect()
     }
 
-    /// Returns the first rows of each notice.
+    /// Returns the leading rows of each notice.
     fn notice_rows(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let notices = self.notices.iter().take(MAX_NOTICES);
         notices.flat_map(|notice| wrapped(notice, width, theme, Token::Faint).into_iter().take(DETAIL_ROWS)).collect()
     }
 }
 
-/// Returns the areas of a list and of a preview to its right, if both fit.
+/// Returns the areas for a list and for a preview to its right, or `None` if the screen is too narrow for both.
 pub(crate) fn split(area: Rect) -> Option<[Rect; 2]> {
     let left = area.width * 55 / 100;
-    // The separator takes a cell, with a space on each side.
+    // The separator has a width of one cell, with a space on each side.
     let preview = Rect { x: area.x + left + 2, width: area.width.saturating_sub(left + 3), ..area };
     (area.width >= WIDE).then_some([Rect { width: left, ..area }, preview])
 }
 
-/// Draws the line on the left of a preview.
+/// Draws the vertical line on the left of a preview.
 pub(crate) fn draw_separator(preview: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) {
     for y in preview.y..preview.bottom() {
         buffer.set_stringn(preview.x.saturating_sub(2), y, glyphs.separator, 1, theme.style(Token::Faint));
@@ -436,7 +442,7 @@ fn wrapped(words: &str, width: usize, theme: &Theme, token: Token) -> Vec<Line<'
     parts.map(|part| Line::styled(words[part].trim_end().to_owned(), theme.style(token))).collect()
 }
 
-/// Returns the last characters that fit.
+/// Returns the longest suffix of `words` that fits into `cells` cells.
 fn tail(words: &str, cells: usize) -> &str {
     let mut rest = words;
     while text::width(rest) > cells {
@@ -447,14 +453,14 @@ fn tail(words: &str, cells: usize) -> &str {
     rest
 }
 
-/// Widths of the columns in cells; 0 for a dropped column.
+/// Column widths in cells. A dropped column has a width of 0.
 struct ColumnWidths {
     widths: Vec<usize>,
     numbers: Vec<bool>,
 }
 
 impl ColumnWidths {
-    /// Calculates the layout. `cuts`: the last column is truncated before another one is dropped.
+    /// Computes the column widths. `cuts` says whether the last column is truncated before any other column is dropped.
     fn compute(rows: &[&Row], columns: &[Column], width: usize, cuts: bool) -> Self {
         let mut widths: Vec<usize> = columns
             .iter()
@@ -474,7 +480,7 @@ impl ColumnWidths {
         }
         let mut leaving: Vec<usize> = (1..columns.len()).filter(|at| columns[*at].rank > 0).collect();
         leaving.sort_by_key(|at| columns[*at].rank);
-        // A long name is truncated before a column is dropped, as long as it remains recognizable.
+        // A long name is truncated before a column is dropped, unless it would become unrecognizable.
         let name = widths.first().copied().unwrap_or(0);
         let least = name.min(NAME.max(width / 3));
         loop {
@@ -494,7 +500,7 @@ impl ColumnWidths {
                 break;
             }
         }
-        // A mark is shown in full if it takes little space from the names.
+        // A mark is shown in full if the names need to give up only little space.
         let mark = rows.iter().map(|row| text::width(row.mark)).max().unwrap_or(0);
         if mark > 0
             && let Some(lacking) = (all(&widths) + 2 + mark).checked_sub(width)
@@ -543,7 +549,7 @@ impl ColumnWidths {
         behind.extend(row.lacks.as_deref());
         let room = width.saturating_sub(text::width(&cells) + 2);
         let whole = behind.join(", ");
-        // The details show the full reason, so a fragment of it is not shown here.
+        // The details show the reason in full, so it is omitted here if it does not fit.
         let behind = if text::width(&whole) > room && !row.mark.is_empty() { row.mark.to_owned() } else { whole };
         let mut spans = vec![Span::styled(cells, theme.style(token))];
         if !behind.is_empty() && room >= 6 {

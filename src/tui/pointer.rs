@@ -1,31 +1,32 @@
-//! Mouse pointer: its state and its clickable targets.
+//! State of the mouse pointer, and the rows that react to clicks.
 
 use super::transcript::EntryCell;
 use crossterm::event::MouseEvent;
 
-/// Effect of a mouse click on a row.
+/// Effect of a click on a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Click {
-    /// Scroll to the end of the transcript.
+    /// Scrolls to the end of the transcript.
     End,
-    /// Open the pending dialog, or the next one.
+    /// Opens the pending dialog or, if a dialog is already open, the next one.
     Review,
-    /// Show the planned steps.
+    /// Shows the planned steps.
     Steps,
 }
 
-/// State of the pointer.
+/// State of the mouse pointer.
 #[derive(Debug)]
 pub(crate) struct Pointer {
-    /// Whether the terminal reports mouse events.
+    /// Whether the terminal reports mouse events to aye.
     pub is_captured: bool,
-    /// Time at which the window got the focus.
+    /// Time, in milliseconds, at which the window last gained focus.
     pub focused: Option<u64>,
-    /// Entry and cell in which the button was pressed.
+    /// Position at which the button was pressed: the index of the entry, and the cell within the entry.
     pub pressed: Option<(usize, EntryCell)>,
-    /// Clickable rows below the transcript, as drawn.
+    /// Screen rows below the transcript that react to clicks, as of the last frame.
     pub strip: Vec<(u16, Click)>,
-    /// Last event of a pointer that is held at an edge, and the time of the next scroll.
+    /// Last event of a drag along an edge of the transcript, and the time in milliseconds at which the next scroll step
+    /// is due.
     pub edge: Option<(MouseEvent, u64)>,
 }
 

@@ -1,28 +1,28 @@
-//! Background review: its progress, and the findings of the last one.
+//! State of the background review: its progress, and the findings of the last review.
 
 use crate::protocol::{Review, Usage};
 
-/// Reviews started from this screen.
+/// Reviews that were started from this screen.
 #[derive(Debug, Default)]
 pub(crate) struct Reviews {
     pub running: Option<RunningReview>,
-    /// Latest review that produced findings.
+    /// Last review that ended with findings.
     pub last: Option<Review>,
 }
 
-/// Review that was started and has not ended.
+/// Review that has been started and has not ended yet.
 #[derive(Debug)]
 pub(crate) struct RunningReview {
-    /// Summary of the reviewed changes, once they are known.
+    /// Summary of the changes under review, once it is known.
     pub changes: Option<String>,
-    /// The model's current step, on one line.
+    /// Current step of the model, on one line.
     pub step: Option<String>,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
     pub is_estimated: bool,
-    /// Start time in milliseconds.
+    /// Time at which the review was started, in milliseconds.
     pub since: u64,
-    /// Whether a stop was requested.
+    /// Whether the user has asked to stop the review.
     pub is_stopping: bool,
 }
 

@@ -1,9 +1,8 @@
-//! State of a requested rewind.
+//! State of a rewind that the user requested.
 
-/// State of a rewind.
 #[derive(Debug, Default)]
 pub(crate) struct Rewind {
-    /// Request sent to the session, and its time in milliseconds.
+    /// Request to which the session has not responded yet, and the time in milliseconds at which it was sent.
     pub awaits: Option<(PendingRewind, u64)>,
 }
 
@@ -11,6 +10,6 @@ pub(crate) struct Rewind {
 pub(crate) enum PendingRewind {
     Points,
     Plan,
-    /// The rewind itself was requested.
+    /// The rewind itself was requested and is not complete yet.
     Done,
 }

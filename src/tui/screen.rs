@@ -7,19 +7,19 @@ use super::terminal::TerminalCapabilities;
 use super::theme::Theme;
 use ratatui::layout::Size;
 
-/// The user's screen and terminal.
+/// Size and appearance of the screen, and state of the terminal.
 pub(crate) struct Screen {
     pub theme: Theme,
-    /// Background colour of the terminal, once reported.
+    /// Background colour reported by the terminal, as red, green and blue components.
     pub background: Option<(u8, u8, u8)>,
-    /// Other capabilities that the terminal reported.
+    /// Other capabilities reported by the terminal.
     pub terminal: TerminalCapabilities,
     pub attention: Notifications,
     pub glyphs: Glyphs,
     pub size: Size,
     pub pointer: Pointer,
-    /// Whether the screen must be redrawn.
+    /// Whether the screen has to be redrawn.
     pub dirty: bool,
-    /// Whether the UI runs in line mode, without the keys of the full screen.
+    /// Whether the UI runs in line mode, which has none of the keys of the full-screen UI.
     pub in_lines: bool,
 }

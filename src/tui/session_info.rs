@@ -1,4 +1,4 @@
-//! Facts about the session: its model, policy, cost, commands and saved state.
+//! Facts about the session, such as its model, policy, cost, commands and save state.
 
 use super::interface::{ModelAccess, SessionHeader};
 use super::rewind::Rewind;
@@ -9,34 +9,34 @@ use crate::protocol::{
     Artifact, Budget, BudgetScope, BudgetUnit, Mode, ModelFacts, PolicyLayer, RunningCommand, SessionId, ToolUses, Usage,
 };
 
-/// Earlier part of a resumed session that is not shown yet.
+/// Position of the earlier part of a resumed session that has not been loaded yet.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryCursor {
-    /// Journal position at which the shown part ends; `None` if the whole session is shown.
+    /// Position in the journal at which the loaded part starts, or `None` if the whole session has been loaded.
     pub before: Option<i64>,
-    /// Whether the part was requested and has not arrived yet.
+    /// Whether the next earlier part has been requested but has not arrived yet.
     pub is_asked: bool,
 }
 
-/// Figures of the session for the status row.
+/// Session totals shown in the status row.
 #[derive(Debug, Default)]
 pub(crate) struct SessionTotals {
     pub context_tokens: u64,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
-    /// Whether a provider did not report part of the usage.
+    /// Whether part of the usage is estimated because a provider did not report it.
     pub is_estimated: bool,
     pub budgets: Vec<Budget>,
-    /// The user's request that has not been answered yet.
+    /// Request about the budgets to which the session has not responded yet.
     pub budget_request: Option<BudgetRequest>,
 }
 
-/// Request about the budgets.
+/// Request by the user about the budgets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BudgetRequest {
-    /// Request to list the budgets.
+    /// Lists the budgets.
     Show,
-    /// Request to change a limit.
+    /// Changes a limit.
     Set,
 }
 
@@ -47,7 +47,7 @@ impl SessionTotals {
         }
     }
 
-    /// Returns the remaining budget of the session and its total, in US dollars.
+    /// Returns the remaining amount and the limit of the session budget in US dollars, if there is one.
     pub(crate) fn remaining_budget(&self) -> Option<(f64, f64)> {
         let of_session = |budget: &&Budget| budget.scope == BudgetScope::Session && budget.unit == BudgetUnit::CostUsd;
         let budget = self.budgets.iter().find(of_session)?;
@@ -56,26 +56,26 @@ impl SessionTotals {
     }
 }
 
-/// Policy in effect.
+/// Policy that is in effect.
 #[derive(Debug, Default)]
 pub(crate) struct PolicyInfo {
     pub layers: Vec<PolicyLayer>,
-    /// Reason why a changed policy file is not applied, until it is fixed.
+    /// Reason why a policy file was not applied after a change, until the file is fixed.
     pub broken: Option<String>,
-    /// Timestamp of the last event, and the time of its arrival.
+    /// Timestamp of the last event, and the time in milliseconds at which the event arrived.
     pub clock: Option<(jiff::Timestamp, u64)>,
-    /// Whether the user was informed about the expiry.
+    /// Whether the user has been told that the policy has expired.
     pub over: bool,
 }
 
-/// Time before the expiry from which it is shown, in milliseconds.
+/// Remaining time, in milliseconds, from which the expiry is shown.
 const ENDS_NEAR_MS: i64 = 60 * 60 * 1000;
 
-/// Time before the expiry from which it is a warning, in milliseconds.
+/// Remaining time, in milliseconds, from which the expiry is shown as a warning.
 const ENDS_SOON_MS: i64 = 10 * 60 * 1000;
 
 impl PolicyInfo {
-    /// Returns the expiry, if it is near or past.
+    /// Returns the earliest expiry of a policy layer and its stage. Returns `None` if the expiry is still far away.
     pub(crate) fn upcoming_expiry(&self, now: u64) -> Option<(jiff::Timestamp, ExpiryStage)> {
         let (end, left, came) = self.time_left()?;
         let passed = i64::try_from(now.saturating_sub(came)).unwrap_or(i64::MAX);
@@ -84,14 +84,15 @@ impl PolicyInfo {
         all.into_iter().find(|(most, _)| left <= *most).map(|(_, ending)| (end, ending))
     }
 
-    /// Returns the expiry, the remaining milliseconds at the last event, and the time of that event.
+    /// Returns the earliest expiry, the time in milliseconds that was left when the last event occurred, and the
+    /// arrival time of that event.
     fn time_left(&self) -> Option<(jiff::Timestamp, i64, u64)> {
         let (time, came) = self.clock?;
         let end = self.layers.iter().filter_map(|layer| layer.expires_at).min()?;
         Some((end, end.as_millisecond().saturating_sub(time.as_millisecond()), came))
     }
 
-    /// Returns the time at which the stage of the expiry changes next.
+    /// Returns the time, in milliseconds, at which the stage of the expiry changes next, if it does.
     pub(crate) fn next_change(&self, now: u64) -> Option<u64> {
         let (_, left, came) = self.time_left()?;
         let at = |before: i64| Some(came.saturating_add(u64::try_from(left.saturating_sub(before)).ok()?));
@@ -99,7 +100,7 @@ impl PolicyInfo {
     }
 }
 
-/// Stage of a policy's expiry.
+/// Stage of the policy's expiry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpiryStage {
     Near,
@@ -107,16 +108,15 @@ pub(crate) enum ExpiryStage {
     Over,
 }
 
-/// Facts about the session.
 #[derive(Debug, Default)]
 pub(crate) struct SessionInfo {
-    /// Mode in which shift+tab last offered a more permissive one.
+    /// Mode that was in effect when shift+tab last offered a more permissive mode.
     pub offered_mode_in: Option<Mode>,
-    /// Rewind that was requested.
+    /// State of a rewind that the user requested.
     pub rewind: Rewind,
-    /// Whether the list of changed files was requested.
+    /// Whether the list of changed files has been requested and not yet shown.
     pub awaits_changes: bool,
-    /// The session, once it can be resumed.
+    /// ID of the session, once there is something to resume.
     pub session: Option<SessionId>,
     pub header: SessionHeader,
     /// Access to the model, once loading is complete.
@@ -125,13 +125,13 @@ pub(crate) struct SessionInfo {
     pub facts: Option<ModelFacts>,
     pub policy: PolicyInfo,
     pub tally: SessionTotals,
-    /// Tool usage so far.
+    /// Usage statistics for each tool.
     pub tool_uses: ToolUses,
-    /// Older parts of the session that are not shown yet.
+    /// Position of the earlier parts of the session that have not been loaded yet.
     pub older: HistoryCursor,
-    /// Background sessions and commands.
+    /// Commands that were started in the background.
     pub commands: Vec<RunningCommand>,
-    /// Artifacts of the session, as last listed.
+    /// The session's artifacts, as most recently listed.
     pub artifacts: Vec<Artifact>,
     /// Last response of this process, which is printed to the main screen at exit.
     pub last_answer: Option<String>,
@@ -139,6 +139,6 @@ pub(crate) struct SessionInfo {
     pub worktree: WorktreeState,
     /// Command that checks the result of this session's task, if it is a task in a copy of the workspace.
     pub task_check: Option<String>,
-    /// The user's running command.
+    /// Shell command of the user that is currently running, if any.
     pub user_command: Option<RunningUserCommand>,
 }

@@ -4,7 +4,7 @@ use super::menu::{EnterAction, Item};
 use crate::protocol::{CustomCommand, Effort, Mode};
 use crate::text;
 
-/// Commands and their descriptions, for the help and the menu.
+/// Commands and their descriptions, as shown in the help and the completion menu.
 pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("/help", "show keys and commands"),
     ("/model", "change the model: pick from a list, or /model NAME"),
@@ -66,9 +66,9 @@ const EFFORT: &str = "/effort ";
 const MODE: &str = "/mode ";
 const APPROVE: &str = "/approve ";
 const WITH_NAMES: [&str; 4] = [THEME, EFFORT, MODE, APPROVE];
-/// Commands that need an argument.
+/// Commands that require an argument.
 const WANT_WORDS: [&str; 7] = ["/steer", "/task", "/rename", "/theme", "/effort", "/mode", "/approve"];
-/// Keys with the same effect.
+/// Keys that have the same effect as a command.
 pub(crate) const KEYS: &[(&str, &str)] = &[
     ("/help", "? f1"),
     ("/model", "ctrl+l"),
@@ -78,7 +78,7 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
     ("/quit", "ctrl+d"),
     ("/steer", "ctrl+enter"),
 ];
-/// Aliases of commands, known from other tools.
+/// Aliases known from other tools, each with the command that it runs.
 const ALIASES: &[(&str, &str)] = &[
     ("clear", "new"),
     ("reset", "new"),
@@ -117,7 +117,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("todo", "steps"),
     ("todos", "steps"),
 ];
-/// Commands of other agents, and their alternatives in aye.
+/// Commands of other agents, each with a description of what to use in aye instead.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["add-dir", "dir", "directory", "sandbox-add-read-dir"], "use `aye --add-dir DIR` to add a directory at startup"),
     (&["advisor"], "use an agent with another model: docs/SUBAGENTS.md shows how"),
@@ -178,10 +178,11 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["workflow", "workflows", "deep-research"], "use /task for each part, or agents: docs/SUBAGENTS.md"),
     (&["worktree"], "run `aye task start -w PROMPT` to start a task in a worktree"),
 ];
-/// Commands whose argument may have several lines.
+/// Commands whose argument may span several lines.
 const TAKE_TEXT: [&str; 7] = ["steer", "task", "plan", "goal", "compact", "summarize", "compress"];
 
-/// Returns the command in a draft, without its slash. A path, or other text of several lines, is not a command.
+/// Returns the command in a draft, without its slash. A path is not a command, nor is text with several lines unless
+/// the command accepts it.
 pub(crate) fn typed_command(draft: &str) -> Option<&str> {
     let typed = draft.trim().strip_prefix('/')?;
     let word = typed.split_whitespace().next().unwrap_or_default();
@@ -189,8 +190,8 @@ pub(crate) fn typed_command(draft: &str) -> Option<&str> {
     (!word.contains('/') && !is_text).then_some(typed)
 }
 
-/// Returns the completions of a command in the draft, best first. `used`: recently used commands; `themes` and
-/// `efforts`: the arguments of `/theme` and `/effort`.
+/// Returns the completions for the command in a draft, best first. `used` contains recently used commands. `themes` and
+/// `efforts` provide the arguments of `/theme` and `/effort`.
 pub(crate) fn candidates(
     draft: &str,
     own: &[CustomCommand],
@@ -223,24 +224,24 @@ pub(crate) fn candidates(
         let (alias, name) = (format!("/{alias}"), format!("/{name}"));
         let words = all.iter().find(|item| item.text == name).map(|item| format!("{name}: {}", item.words)).unwrap_or_default();
         let then = then(&name);
-        // An alias that only extends the name of its command, such as a plural, would make completion ambiguous.
+        // Completing an alias that only extends the command's name, such as a plural, would be ambiguous.
         let is_needed = !alias.starts_with(&name) || draft.len() > name.len();
         (alias.starts_with(draft) && draft.len() > 1 && is_needed).then(|| item(alias, &words, then))
     };
     let (begin, others): (Vec<Item>, Vec<Item>) = all.iter().cloned().partition(|item| item.text.starts_with(draft));
     let mut found: Vec<Item> = begin;
     found.extend(ALIASES.iter().filter_map(alias));
-    // An exact match comes first, even if longer commands begin with it; then recently used ones.
+    // An exact match comes first, even if longer commands begin with it. Recently used commands follow.
     let last = |item: &Item| used.iter().position(|name| *name == item.text).unwrap_or(usize::MAX);
     found.sort_by_key(|item| (item.text != draft, last(item)));
     let letters = draft.strip_prefix('/').unwrap_or(draft);
-    // Enter on a complete command of another agent explains it, instead of running a command with similar letters.
+    // Enter on a complete command of another agent explains the command, instead of running one with similar letters.
     if !letters.contains(char::is_whitespace) && find_elsewhere(letters).is_some() {
-        // Commands of plugins and servers, such as `/server:import`.
+        // These are commands of plugins and servers, such as `/server:import`.
         found.extend(others.into_iter().filter(|item| item.text[1..].split(':').any(|part| part == letters)));
     } else if !letters.contains(char::is_whitespace) {
         let mut fuzzy = text::Fuzzy::for_words(letters);
-        // Fuzzy matching requires the first letter, so that a typo does not match parts of other names.
+        // The first letter must match, so that a typo does not match parts of other names.
         let begins = |name: &str| name.split(':').any(|part| part.chars().next() == letters.chars().next());
         let alike = others.into_iter().filter(|item| !item.text.contains(' ') && begins(&item.text[1..]));
         let mut near: Vec<(u32, Item)> = alike.filter_map(|item| Some((fuzzy.score(&item.text[1..])?, item))).collect();
@@ -250,7 +251,7 @@ pub(crate) fn candidates(
     found
 }
 
-/// Returns the fixed arguments of a command.
+/// Returns the valid arguments of a command whose arguments are fixed.
 fn arguments(command: &str, efforts: &[Effort]) -> Vec<String> {
     let names: Vec<&str> = match command {
         EFFORT => efforts.iter().map(|effort| effort.as_str()).chain(["auto"]).collect(),
@@ -260,25 +261,25 @@ fn arguments(command: &str, efforts: &[Effort]) -> Vec<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 
-/// Returns whether the first word is a complete command.
+/// Returns whether the first word of the draft is the complete name of a command.
 pub(crate) fn is_command(draft: &str, own: &[CustomCommand]) -> bool {
     let word = typed_command(draft).and_then(|typed| typed.split_whitespace().next()).unwrap_or_default();
     is_built_in(word) || own.iter().any(|command| command.name == word)
 }
 
-/// Returns whether a name is a built-in command or an alias of one.
+/// Returns whether a name is that of a built-in command or one of its aliases.
 pub(crate) fn is_built_in(name: &str) -> bool {
     let first = |entry: &str| entry[1..].split(' ').next().is_some_and(|word| word == name);
     COMMANDS.iter().any(|(entry, _)| first(entry)) || ALIASES.iter().any(|(alias, _)| *alias == name)
 }
 
-/// Returns whether the command needs an argument.
+/// Returns whether a command requires an argument.
 pub(crate) fn needs_argument(name: &str, own: &[CustomCommand]) -> bool {
     let is_own = |command: &&CustomCommand| name.strip_prefix('/') == Some(command.name.as_str());
     WANT_WORDS.contains(&name) || own.iter().find(is_own).is_some_and(CustomCommand::needs_arguments)
 }
 
-/// Returns the list entry for a typed command: `/policy undo`, or `/model` for `/model x`.
+/// Returns the name under which a command as typed is listed, such as `/policy undo`, or `/model` for `/model x`.
 pub(crate) fn whole_name(typed: &str, own: &[CustomCommand]) -> String {
     let typed = typed.trim();
     let word = typed.split_whitespace().next().unwrap_or_default();
@@ -290,17 +291,17 @@ pub(crate) fn whole_name(typed: &str, own: &[CustomCommand]) -> String {
     alias.map_or_else(|| word.to_owned(), |(_, name)| format!("/{name}"))
 }
 
-/// Returns the command for a word, if the word is an alias.
+/// Returns the command that an alias runs, or the word itself if it is not an alias.
 pub(crate) fn resolve_alias(word: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |(_, name)| name)
 }
 
-/// Returns the alternative to a command of another agent.
+/// Returns what to use instead of a command of another agent, if the word is such a command.
 fn find_elsewhere(word: &str) -> Option<&'static str> {
     ELSEWHERE.iter().find(|(names, _)| names.contains(&word)).map(|(_, here)| *here)
 }
 
-/// Returns the error for an unknown command, or for an argument that the command does not accept.
+/// Returns the error message for an unknown command, or for a command that takes no arguments but was given some.
 pub(crate) fn unknown_command(own: &[CustomCommand], word: &str, typed: &str) -> String {
     let shown = text::clean_line(typed);
     let shown = text::truncate(&shown, 24);
@@ -313,8 +314,8 @@ pub(crate) fn unknown_command(own: &[CustomCommand], word: &str, typed: &str) ->
     let own = own.iter().map(|command| command.name.as_str());
     let built_in = COMMANDS.iter().map(|(name, _)| name[1..].split(' ').next().unwrap_or_default());
     let known = built_in.chain(ALIASES.iter().map(|(alias, _)| *alias)).chain(own);
-    // Of two names with the same distance, the one with the same length is suggested, because letters are swapped more
-    // often than dropped.
+    // If two names have the same distance, the one with the same length is suggested, because users swap letters more
+    // often than they drop them.
     let near = known.map(|name| (strsim::damerau_levenshtein(name, word), name.len().abs_diff(word.len()), name)).min();
     match near.filter(|(far, ..)| *far <= word.chars().count() / 3) {
         Some((.., name)) => format!("unknown command `/{shown}`; did you mean `/{}`? /help lists all", text::reveal(name)),

@@ -1,18 +1,18 @@
-//! Startup state: requests and input that wait for the session.
+//! Startup state: requests and input that are waiting for the session.
 
-/// Requests and input that wait for the session, and the purpose of the screen.
+/// Requests and input that are waiting for the session, and what the screen is for.
 #[derive(Debug, Default)]
 pub(crate) struct Startup {
-    /// Prompt that is sent as soon as the start is complete.
+    /// Prompt to send as soon as the session is ready.
     pub waiting_prompt: Option<String>,
-    /// Whether the model list opens as soon as a session exists.
+    /// Whether to open the model list as soon as a session exists.
     pub wants_picker: bool,
-    /// Whether the user requested setup, whose data has not arrived yet.
+    /// Whether the user has requested the setup and its data has not arrived yet.
     pub wants_setup: bool,
-    /// Whether the session is still reporting interrupted work of the previous process.
+    /// Whether the session is still reporting work that was interrupted when the previous process exited.
     pub recovering: bool,
-    /// Note in the transcript about the missing API key, until the key is added.
+    /// Text of the note in the transcript about the missing API key, until a key is added.
     pub no_key_note: Option<String>,
-    /// Whether the screen only chooses a session and does not start one.
+    /// Whether the screen is only for choosing a session and does not start one.
     pub is_session_chooser: bool,
 }

@@ -1,4 +1,4 @@
-//! The two rows at the bottom: status and key hints.
+//! Status row and row of key hints at the bottom of the screen.
 
 use super::approval;
 use super::format::{dollars, format_count, format_estimate, tokens};
@@ -23,13 +23,13 @@ use std::borrow::Cow;
 /// Width of the context bar, in cells.
 const BAR: u64 = 8;
 
-/// Parts that the status row drops, in this order, until the rest fits.
+/// Parts of the status row in the order in which they are dropped until the remaining ones fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum DropOrder {
     Nothing,
-    /// Details of the sandbox. The on and off states of the sandbox and the network are always shown.
+    /// Details of the sandbox. Whether the sandbox and the network are on is dropped only later.
     Extent,
-    /// Provider prefix of the model's name, such as `anthropic/`.
+    /// Provider prefix in the model's name, such as `anthropic/`.
     Provider,
     Bar,
     Cwd,
@@ -42,11 +42,11 @@ enum DropOrder {
     Model,
     /// Explanatory text next to a percentage.
     Words,
-    /// Active sandbox. A disabled sandbox is always shown.
+    /// State of a sandbox that is on. If the sandbox is off, this is always shown.
     Held,
-    /// Long forms of the remaining parts: a time, a state.
+    /// Long forms of the parts that remain.
     Long,
-    /// Usage of the context window.
+    /// Context window usage.
     Context,
 }
 
@@ -68,12 +68,12 @@ const LEAVING: [DropOrder; 15] = [
     DropOrder::Context,
 ];
 
-/// Maximum width of the user's own status line, in cells.
+/// Maximum width, in cells, of the output of the user's own status command.
 const OWN_CELLS: usize = 40;
 
 const STOPS: &[&str] = &["esc stop"];
 
-/// Text of an item and its colour.
+/// Text and colour of a status item.
 type Item = (String, Token);
 
 pub(crate) fn draw_status(model: &UiModel, area: Rect, buffer: &mut Buffer, now: u64) {
@@ -99,7 +99,7 @@ fn items(model: &UiModel, left: DropOrder, now: u64) -> Vec<Item> {
         Some((_, name)) if left >= DropOrder::Provider => name,
         Some(_) | None => header.model.as_str(),
     };
-    // Show the effort in use, which may differ from the setting.
+    // Shows the effort in use, which may differ from the setting.
     let nearest = |effort| model.info.facts.as_ref().map_or(Some(effort), |facts| facts.nearest_effort(effort));
     let name = match header.effort.and_then(nearest) {
         Some(effort) if left < DropOrder::Effort => format!("{name} {}", effort.as_str()),
@@ -108,12 +108,12 @@ fn items(model: &UiModel, left: DropOrder, now: u64) -> Vec<Item> {
     let all = fields(&model.options.status).into_iter().flat_map(|field| match field {
         StatusItem::Model if is_without_model(model) => vec![("no model".to_owned(), Token::Warn)],
         StatusItem::Model => vec![plain(&name, DropOrder::Model)],
-        // Without a model there is no context window.
+        // Without a model, there is no context window.
         StatusItem::Context if is_without_model(model) || left >= DropOrder::Context => Vec::new(),
         StatusItem::Context => vec![context(model, left)],
         StatusItem::Cost => vec![cost(model, left)],
         StatusItem::Mode => states(model, left, now),
-        // A missing sandbox is shown even if the user removed the item.
+        // A sandbox that is off is shown even if the user removed the item.
         StatusItem::Sandbox if !header.is_unsandboxed() && left >= DropOrder::Held => Vec::new(),
         StatusItem::Sandbox if !header.is_unsandboxed() && !is_wanted(&model.options.status, field) => Vec::new(),
         StatusItem::Sandbox => {
@@ -130,12 +130,12 @@ fn items(model: &UiModel, left: DropOrder, now: u64) -> Vec<Item> {
     shown.map(|(words, token)| (text::clean(&words).replace('\t', " ").replace('·', model.screen.glyphs.dot), token)).collect()
 }
 
-/// Returns whether loading is complete, but no model is selected.
+/// Returns whether loading is complete but no model is configured.
 fn is_without_model(model: &UiModel) -> bool {
     model.info.header.model.is_empty() && matches!(model.info.model_access, Some(ModelAccess::NoKey { .. }))
 }
 
-/// Returns the approval mode, and every state that needs attention.
+/// Returns the approval mode, followed by every state that needs the user's attention.
 fn states(model: &UiModel, left: DropOrder, now: u64) -> Vec<Item> {
     let mode = match &model.info.model_access {
         Some(_) => model.info.header.mode.as_str(),
@@ -148,12 +148,12 @@ fn states(model: &UiModel, left: DropOrder, now: u64) -> Vec<Item> {
         (if model.info.saving.is_saved() { String::new() } else { "unsaved".to_owned() }, Token::Danger),
         (if model.info.policy.broken.is_some() { broken.to_owned() } else { String::new() }, Token::Warn),
         ending(model, left, now),
-        // Announced when it began; repeated here if there is space.
+        // The problem was announced when it began. It is repeated here if there is space.
         (model.servers.problem_text().filter(|_| left < DropOrder::Effort).unwrap_or_default(), Token::Warn),
     ]
 }
 
-/// Formats the branch and its changes: `main ±3`, or `main ±3+` if there may be more.
+/// Formats the branch and the number of changed files, such as `main ±3`, or `main ±3+` if there may be more.
 fn branch(model: &UiModel) -> String {
     let branch = model.info.header.branch.as_deref().unwrap_or_default();
     match model.info.worktree.changed {
@@ -165,7 +165,7 @@ fn branch(model: &UiModel) -> String {
     }
 }
 
-/// Formats the session cost and, with a budget, the remaining amount. Free models have no cost item.
+/// Formats the cost of the session and, if there is a budget, the remaining amount. For free models, no cost is shown.
 fn cost(model: &UiModel, left: DropOrder) -> Item {
     let price = model.info.facts.as_ref().map(|facts| facts.price);
     let is_free = matches!(price, Some(Some(price)) if price.input == 0.0 && price.output == 0.0);
@@ -188,7 +188,8 @@ fn cost(model: &UiModel, left: DropOrder) -> Item {
     }
 }
 
-/// Formats the policy's expiry once it is near. A time of day stays correct without redrawing.
+/// Formats the expiry of the policy once it is near. It is given as a time of day, which stays correct without
+/// redrawing.
 fn ending(model: &UiModel, left: DropOrder, now: u64) -> Item {
     let words = |end: jiff::Timestamp| {
         let form = if left < DropOrder::Long { "policy ends %H:%M UTC" } else { "ends %H:%M" };
@@ -202,7 +203,7 @@ fn ending(model: &UiModel, left: DropOrder, now: u64) -> Item {
     }
 }
 
-/// Shortens `sandbox on: preview · net off` by dropping the text between colon and dot.
+/// Shortens `sandbox on: preview · net off` by omitting the text between the colon and the dot.
 fn sandbox(words: &str, left: DropOrder) -> String {
     // The details of a weaker sandbox are dropped later.
     let leaves = if words.contains(": preview") { DropOrder::Extent } else { DropOrder::Effort };
@@ -235,7 +236,7 @@ fn context(model: &UiModel, left: DropOrder) -> Item {
 
 pub(crate) fn draw_hints(model: &UiModel, area: Rect, buffer: &mut Buffer, now: u64) {
     let at = focus(model);
-    // The hint for leaving is dropped last.
+    // The hint to leave is dropped last.
     let hints = hints(model, now).into_iter().map(|hint| (hint.starts_with("esc"), model.keymap.hint(at, hint)));
     let mut hints: Vec<_> = hints.filter_map(|(leads_back, hint)| Some((leads_back, hint?))).collect();
     let style = model.screen.theme.style(Token::Faint);
@@ -257,7 +258,7 @@ pub(crate) fn draw_hints(model: &UiModel, area: Rect, buffer: &mut Buffer, now: 
     {
         hints.remove(at);
     }
-    // The main action and the hint for leaving take precedence over the help key, but not over Vim's mode.
+    // The main action and the hint to leave take precedence over the hint for help, but not over Vim's mode.
     let room = if model.composer.vim_mode().is_some() { beside } else { room };
     if text::width(&joined(&hints)) > room && hints.len() > 1 {
         hints.remove(usize::from(text::width(&hints[0].1) <= room));
@@ -269,7 +270,7 @@ pub(crate) fn draw_hints(model: &UiModel, area: Rect, buffer: &mut Buffer, now: 
     }
 }
 
-/// Returns the current key hints, most likely first.
+/// Returns the key hints that currently apply, most useful first.
 fn hints(model: &UiModel, now: u64) -> Vec<&'static str> {
     let of_panel = |panel: &approval::Dialog| approval::hints(panel, panel.guard.choice_state(now), model.dialogs.len());
     let hints = match target(model) {
@@ -318,7 +319,7 @@ fn pending_hints(model: &UiModel) -> Vec<&'static str> {
     }
 }
 
-/// Returns the key hints while the composer has keyboard focus and nothing is pending.
+/// Returns the key hints for when the composer has keyboard focus and no dialog is pending.
 fn composer_hints(model: &UiModel, now: u64) -> Vec<&'static str> {
     let running = model.is_running();
     let new_line = if model.keys.kitty { "shift+enter new line" } else { "ctrl+j new line" };
@@ -341,7 +342,7 @@ fn composer_hints(model: &UiModel, now: u64) -> Vec<&'static str> {
     }
 }
 
-/// Returns the hint for Enter, even if the row above already contains it.
+/// Returns the hint for Enter, even if the row above already shows it.
 fn enter_hint(model: &UiModel) -> &'static str {
     let replaces = model.composer.is_empty() && model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
     if replaces {
@@ -353,10 +354,10 @@ fn enter_hint(model: &UiModel) -> &'static str {
     }
 }
 
-/// Returns the current activity for the strip: symbol, text, and key hints on the right.
+/// Returns the current activity as shown in the strip: its symbol, its text, and its key hints, longest first.
 pub(crate) fn activity(model: &UiModel, now: u64) -> Option<(&'static str, String, &'static [&'static str])> {
     let g = &model.screen.glyphs;
-    // The dialog shows this itself, even if it is closed.
+    // The dialog or its row shows this state.
     if model.is_waiting_for_user() {
         return None;
     }
@@ -385,7 +386,7 @@ pub(crate) fn activity(model: &UiModel, now: u64) -> Option<(&'static str, Strin
             let full = format!("{}. {long}", compaction::window_usage(model));
             let few = format!("Compacting {what}");
             let short = format!("{few} {} {elapsed}", g.dot);
-            // The fill level is dropped first, so that the hint for Escape is never cut.
+            // The fill level is dropped first, so that the hint for Escape is never truncated.
             let room = usize::from(model.screen.size.width.saturating_sub(GUTTER));
             let all = [(full, right[0]), (long.clone(), right[0]), (long, right[1]), (short, right[1])];
             let fits = all.into_iter().find(|(words, key)| text::width(words) + key.len() + 2 <= room);
@@ -401,7 +402,7 @@ pub(crate) fn activity(model: &UiModel, now: u64) -> Option<(&'static str, Strin
         }
     };
     words.push(elapsed);
-    // Several dialogs have their own row, and so does a closed one.
+    // Several dialogs have their own row, and so does a closed dialog.
     if model.dialogs.is_open() && model.dialogs.len() == 1 && model.dialogs.approvals() > 0 {
         words.push("1 waiting for you".to_owned());
     }
@@ -413,7 +414,7 @@ pub(crate) fn activity(model: &UiModel, now: u64) -> Option<(&'static str, Strin
     Some((g.state.running, words.join(&format!(" {} ", g.dot)), keys(STOPS)))
 }
 
-/// Describes the call whose arguments the model is writing.
+/// Describes a tool call whose arguments the model is still writing.
 fn calling(tool: &str) -> String {
     match tool {
         "EditFile" => "Writing an edit".to_owned(),
@@ -434,7 +435,7 @@ fn running(calls: &[(CallId, String)]) -> Vec<String> {
     newest.into_iter().chain(others).collect()
 }
 
-/// Returns the terminal title: `aye · greeter · ▲ 1 waiting`.
+/// Returns the title of the terminal window, such as `aye · greeter · ▲ 1 waiting`.
 pub(crate) fn title(model: &UiModel) -> String {
     let dot = model.screen.glyphs.dot;
     let directory = model.options.cwd.rsplit('/').next().unwrap_or_default();

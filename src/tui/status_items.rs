@@ -1,6 +1,6 @@
-//! Items of the status row and their names in the settings.
+//! Status row items, and their names in the settings.
 
-/// Item of the status row.
+/// Item that the status row can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StatusItem {
     Model,
@@ -10,7 +10,7 @@ pub(crate) enum StatusItem {
     Sandbox,
     Branch,
     Directory,
-    /// Output of the user's own command.
+    /// Output of the user's own status command.
     Command,
 }
 
@@ -29,7 +29,7 @@ fn field_from_name(name: &str) -> Option<StatusItem> {
     FIELDS.iter().find(|(known, _)| *known == name).map(|(_, field)| *field)
 }
 
-/// Returns the configured items, each once, in order. Mandatory items are appended if missing.
+/// Returns the configured items in order, without duplicates. Mandatory items that are missing are appended.
 pub(crate) fn fields(names: &[String]) -> Vec<StatusItem> {
     let mut fields: Vec<StatusItem> = Vec::new();
     let usual = FIELDS.iter().map(|(_, field)| *field);
@@ -43,17 +43,17 @@ pub(crate) fn fields(names: &[String]) -> Vec<StatusItem> {
     fields
 }
 
-/// Returns whether an item is configured, not just shown because it is mandatory.
+/// Returns whether an item is configured, rather than shown only because it is mandatory.
 pub(crate) fn is_wanted(names: &[String], field: StatusItem) -> bool {
     names.is_empty() || names.iter().any(|name| field_from_name(name) == Some(field))
 }
 
-/// Returns whether any item needs the git state of the workspace.
+/// Returns whether any configured item depends on the git state of the workspace.
 pub(crate) fn shows_worktree(names: &[String]) -> bool {
     is_wanted(names, StatusItem::Branch) || is_wanted(names, StatusItem::Command)
 }
 
-/// Returns a warning about unknown item names.
+/// Returns a warning about unknown item names, if there are any.
 pub(crate) fn unknown_fields_warning(names: &[String]) -> Option<String> {
     let unknown: Vec<String> = names
         .iter()

@@ -1,4 +1,4 @@
-//! Text with symbolic styles, independent of theme colours, split into rows of cells.
+//! Text whose styles are symbolic and independent of theme colours, and its layout in rows.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use super::theme::{Syntax, Theme, Token};
 use crate::text;
 
-/// Role and emphasis of a piece of text.
+/// Style of a piece of text: its role, syntax kind and emphasis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpanStyle {
     pub token: Token,
@@ -34,20 +34,20 @@ impl SpanStyle {
     }
 }
 
-/// How a row continues the row above.
+/// Connection between a row and the row above it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Join {
     /// The row starts a new line.
     #[default]
     Line,
-    /// The row continues a line wrapped at a space; neither row contains the space.
+    /// The row continues a line that was wrapped at spaces, which are part of neither row.
     Space,
-    /// The row continues a line wrapped inside a word, or with all spaces preserved.
+    /// The row continues a line that was wrapped without removing spaces, for example inside a word.
     Nothing,
 }
 
 impl Join {
-    /// Returns the kind of join for the text between two rows.
+    /// Returns the connection between two rows that are separated by the text `between`.
     pub(crate) fn from_separator(between: &str) -> Self {
         match between {
             "" => Self::Nothing,
@@ -57,19 +57,20 @@ impl Join {
     }
 }
 
-/// Decoration in a row, which is not part of the text.
+/// Decoration in a row, which is not part of the text that is copied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Frame {
     #[default]
     Nothing,
     /// The whole row is decoration.
     Rule,
-    /// Table row: the positions of its bars and, in its first row, all its cells as one line of text.
+    /// The row belongs to a table. Contains the positions of its bars and, in the first row, the text of all cells on
+    /// one line.
     Bars { at: Vec<usize>, line: Option<String> },
 }
 
 impl Frame {
-    /// Applies `to` to the positions of all bars.
+    /// Applies a function to the positions of all bars.
     fn map_positions(self, to: impl Fn(usize) -> usize) -> Self {
         match self {
             Self::Bars { at, line } => Self::Bars { at: at.into_iter().map(to).collect(), line },
@@ -78,11 +79,11 @@ impl Frame {
     }
 }
 
-/// Drawn row, with a record of which parts are text that can be copied.
+/// Row that is ready to be drawn, with a record of which text in it can be copied.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
     pub line: Line<'static>,
-    /// Number of cells on the left that are not text: numbers, bars, list indents.
+    /// Number of leading cells that are not copied, such as line numbers, bars and list indentation.
     pub skip: u16,
     pub join: Join,
     /// Decoration of the row, with positions in cells.
@@ -90,12 +91,12 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Creates a row that starts a line.
+    /// Creates a row that starts a new line.
     pub(crate) fn from_line(line: Line<'static>) -> Self {
         Self { line, skip: 0, join: Join::Line, frame: Frame::Nothing }
     }
 
-    /// Prepends cells that are not part of the text.
+    /// Prepends cells that are not copied with the row.
     pub(crate) fn with_prefix(self, lead: Span<'static>) -> Self {
         let by = lead.width();
         let skip = self.skip + by as u16;
@@ -105,22 +106,22 @@ impl Row {
         Self { line: Line::from(spans), skip, join: self.join, frame: self.frame.map_positions(|at| at + by) }
     }
 
-    /// Returns the characters of all cells as text.
+    /// Returns the characters in all cells of the row.
     pub(crate) fn cells(&self) -> String {
         self.line.spans.iter().map(|span| span.content.as_ref()).collect()
     }
 }
 
-/// Text with a style for every byte.
+/// Text in which every byte has a style.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StyledText {
     pub text: String,
-    /// Number of leading bytes that are not part of the text.
+    /// Number of leading bytes that are not copied.
     pub skip: usize,
     pub join: Join,
     /// Decoration of the text, with positions in bytes.
     pub frame: Frame,
-    /// End of each run, and its style.
+    /// Runs of bytes with the same style, each given by the end of the run and its style.
     runs: Vec<(usize, SpanStyle)>,
 }
 
@@ -147,7 +148,7 @@ impl StyledText {
         self.append_range(other, 0..other.text.len());
     }
 
-    /// Appends a part of another text with its styles.
+    /// Appends a byte range of another text, including its styles.
     pub(crate) fn append_range(&mut self, other: &Self, range: Range<usize>) {
         let mut at = range.start;
         let first = other.runs.partition_point(|(end, _)| *end <= at);
@@ -161,7 +162,7 @@ impl StyledText {
         }
     }
 
-    /// Returns the style of the byte at `at`.
+    /// Returns the style of the byte at index `at`.
     pub(crate) fn style_at(&self, at: usize) -> SpanStyle {
         let run = self.runs.partition_point(|(end, _)| *end <= at);
         self.runs.get(run).map_or(SpanStyle::from_token(Token::Text), |(_, ink)| *ink)
@@ -175,12 +176,12 @@ impl StyledText {
         self.text.is_empty()
     }
 
-    /// Wraps the text at spaces.
+    /// Wraps the text at spaces into rows that are at most `width` cells wide.
     pub(crate) fn wrap(&self, width: usize) -> Vec<Self> {
         self.wrap_keeping(width, &[])
     }
 
-    /// Wraps the text at spaces, but not inside these ranges if they fit on a row.
+    /// Wraps the text at spaces, but not within the byte ranges in `whole`, provided they fit into one row.
     pub(crate) fn wrap_keeping(&self, width: usize, whole: &[Range<usize>]) -> Vec<Self> {
         let mut before: Option<usize> = None;
         let row = |range: Range<usize>| {
@@ -191,17 +192,17 @@ impl StyledText {
         text::wrap_keeping(&self.text, width, whole).into_iter().map(row).collect()
     }
 
-    /// Sets the decoration of the text.
+    /// Returns the text with the given decoration.
     pub(crate) fn with_frame(self, frame: Frame) -> Self {
         Self { frame, ..self }
     }
 
-    /// Copies the part of the decoration of `row` that starts at byte `begin`.
+    /// Returns the text with the decoration of `row`, whose content starts at byte `begin` of this text.
     pub(crate) fn with_frame_of(self, row: &Self, begin: usize) -> Self {
         Self { frame: row.frame.clone().map_positions(|at| at + begin), ..self }
     }
 
-    /// Sets how the text continues the row above.
+    /// Returns the text with the given connection to the row above it.
     pub(crate) fn joined(self, join: Join) -> Self {
         Self { join, ..self }
     }
@@ -212,7 +213,7 @@ impl StyledText {
         part
     }
 
-    /// Adds emphasis to the whole text.
+    /// Returns the text with emphasis added to all of it.
     pub(crate) fn with_modifier(mut self, stress: Modifier) -> Self {
         for (_, ink) in &mut self.runs {
             ink.stress |= stress;
@@ -220,7 +221,7 @@ impl StyledText {
         self
     }
 
-    /// Adds emphasis to some ranges.
+    /// Returns the text with emphasis added to the given byte ranges.
     pub(crate) fn with_modifier_at(&self, places: &[Range<usize>], stress: Modifier) -> Self {
         let mut out = Self::default();
         let mut at = 0;
@@ -237,7 +238,7 @@ impl StyledText {
         let mut spans = Vec::with_capacity(self.runs.len());
         let mut at = 0;
         for (end, ink) in &self.runs {
-            // A combining mark must stay with its base character.
+            // A combining mark must not be separated from its base character.
             let end = text::grapheme_end(&self.text, *end);
             if end > at {
                 spans.push(Span::styled(self.text[at..end].to_owned(), ink.style(theme)));
@@ -247,14 +248,14 @@ impl StyledText {
         Line::from(spans)
     }
 
-    /// Returns a row, cut like the line of [`StyledText::fit_line`].
+    /// Returns the text as a row, truncated in the same way as by [`StyledText::fit_line`].
     pub(crate) fn fit_row(&self, width: usize, theme: &Theme) -> Row {
         let cells = |bytes: usize| text::width(self.text.get(..bytes).unwrap_or_default());
         let (skip, frame) = (cells(self.skip) as u16, self.frame.clone().map_positions(cells));
         Row { line: self.fit_line(width, theme), skip, join: self.join, frame }
     }
 
-    /// Returns a line cut to `width` cells, so that no row overflows a very narrow screen.
+    /// Returns the text as a line, truncated to `width` cells, so that it does not overflow a very narrow screen.
     pub(crate) fn fit_line(&self, width: usize, theme: &Theme) -> Line<'static> {
         if self.width() <= width {
             return self.line(theme);

@@ -1,69 +1,70 @@
-//! State of the task on the screen: activity, cost and queued messages.
+//! State of the task: its activity, cost and queued messages.
 
 use crate::protocol::{CallId, FailureKind, GoalState, PlannedStep, QueuedMessage, Usage};
 
-/// Time in milliseconds after an interrupt from which Escape kills all remaining processes.
+/// Time, in milliseconds after an interrupt, from which Escape kills the processes that are still running.
 pub(crate) const KILL_MS: u64 = 3000;
 
-/// Activity of the running task.
+/// Current activity of the task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Activity {
     Idle,
     Thinking,
     Answering,
-    /// The model writes the arguments of a call.
+    /// The model is writing the arguments of a tool call.
     Calling {
         tool: String,
         bytes: u64,
     },
-    /// Calls are running, the newest last.
+    /// Calls are running. The most recent one comes last.
     Running {
         calls: Vec<(CallId, String)>,
     },
     Retrying(Box<Retry>),
-    /// The conversation is being summarized.
+    /// The conversation is being compacted.
     Compacting {
         messages: u64,
     },
     Stopping,
 }
 
-/// Failed request that is retried after a delay.
+/// Failed request that will be retried after a delay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Retry {
-    /// Time of the retry.
+    /// Time at which the request will be retried, in milliseconds.
     pub at: u64,
     pub attempt: u32,
     pub max_attempts: u32,
     pub kind: FailureKind,
-    /// Error message on one line, without control characters.
+    /// Error message, on one line and without control characters.
     pub message: String,
     /// Delay requested by the provider, in milliseconds.
     pub asked_ms: Option<u64>,
-    /// Usage of the failed attempt, if known.
+    /// Usage of the failed attempt as text, if known.
     pub wasted: Option<String>,
-    /// Request ID of the provider, and whether the user wants to see it.
+    /// ID that the provider gave to the request. `shows_id` is set if the user wants to see it.
     pub request_id: Option<String>,
     pub shows_id: bool,
-    /// Time of day of the retry, if the delay is long.
+    /// Time of day of the next attempt, if the delay is long.
     pub clock: Option<String>,
 }
 
 impl Retry {
-    /// Returns the remaining seconds, rounded up.
+    /// Returns the number of seconds left until the next attempt, rounded up.
     pub(crate) fn seconds_left(&self, now: u64) -> u64 {
         self.at.saturating_sub(now).div_ceil(1000)
     }
 
-    /// Returns the time at which the displayed number of seconds changes; `None` once the retry is
-    /// due.
+    /// Returns the time, in milliseconds, at which the displayed number of seconds changes next, or `None` once the
+    /// attempt is due.
     pub(crate) fn next_second(&self, now: u64) -> Option<u64> {
         let left = self.seconds_left(now);
         (left > 0).then(|| self.at.saturating_sub((left - 1) * 1000))
     }
 }
 
-/// Queued message that the user moved back to the draft. Until the session confirms, the model may have received it.
+/// Queued message that the user moved back to the draft. Until the session confirms this, the message may already have
+/// been sent to the model.
 #[derive(Debug)]
 pub(crate) struct RetractedMessage {
     pub id: u64,
@@ -72,27 +73,27 @@ pub(crate) struct RetractedMessage {
     pub race: RetractState,
 }
 
-/// Events since the message was moved back to the draft.
+/// Whether a message that was moved back to the draft has been retracted from the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetractState {
-    /// None yet.
+    /// The session has not responded yet.
     Open,
-    /// The message is no longer queued: it was moved back to the draft, or sent.
+    /// The message is no longer in the queue, because it was either retracted or sent to the model.
     Gone,
-    /// A message with the same text was sent to the model: either this one or an identical one.
+    /// A message with the same text was sent to the model. It may have been this one or another one with the same text.
     Said,
-    /// The message was moved back to the draft.
+    /// The session has confirmed that the message was retracted before it was sent.
     Won,
 }
 
-/// Reason why an earlier task is paused, and how to continue it.
+/// Reason why an earlier task is paused, and how the user can continue it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PauseNotice {
-    /// Descriptions of the pause, longest first. The shortest ones contain only the hint.
+    /// Texts that describe the pause and how to continue, longest first. The shortest ones say only how to continue.
     pub ways: Vec<String>,
-    /// Whether the provider rejected the API key, so that Enter in the empty draft replaces it.
+    /// Whether the provider rejected the API key. In that case, Enter in an empty draft lets the user replace it.
     pub wants_key: bool,
-    /// Whether a budget needs the model's price, which is unknown.
+    /// Whether the task is paused because a budget requires the model's price, which is not known.
     pub wants_price: bool,
 }
 
@@ -102,37 +103,38 @@ impl PauseNotice {
     }
 }
 
-/// The task and its cost so far.
+/// State of the running task, its cost so far, and the messages sent to it.
 #[derive(Debug)]
 pub(crate) struct TaskView {
-    /// Whether a task has started and has not ended.
+    /// Whether a task has started and not ended yet.
     pub goes_on: bool,
-    /// Number of messages that are being summarized, regardless of the state of the request.
+    /// Number of messages that are being compacted, if any, regardless of the activity.
     pub summarized_messages: Option<u64>,
     pub activity: Activity,
-    /// Number of the last started step, from 1.
+    /// 1-based number of the step that was started last.
     pub step: u32,
-    /// Start time of the activity.
+    /// Time at which the activity started, in milliseconds.
     pub since: u64,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
-    /// Whether the provider did not report part of the usage.
+    /// Whether part of the usage is estimated because the provider did not report it.
     pub is_estimated: bool,
-    /// Messages queued for the next step and for after the task.
+    /// Messages that are queued for the next step or for when the task has ended.
     pub waiting: Vec<QueuedMessage>,
-    /// Messages removed from the queue at its last change.
+    /// Texts of the messages that were removed from the queue when it last changed.
     pub left_queue: Vec<String>,
-    /// Messages that were moved back to the draft.
+    /// Messages that the user has moved back to the draft.
     pub taken_back: Vec<RetractedMessage>,
-    /// Earlier task, which continues only at the user's request.
+    /// Notice about an earlier task, which continues only if the user requests it.
     pub paused: Option<PauseNotice>,
-    /// Messages that were sent but have not reached the session yet.
+    /// Texts of messages that were sent but have not reached the session yet.
     pub sent: Vec<String>,
-    /// Steps that the model planned, without control characters.
+    /// Steps planned by the model, without control characters.
     pub planned_steps: Vec<PlannedStep>,
-    /// Active goal, as last reported.
+    /// Goal that is in effect, as most recently reported.
     pub goal: Option<GoalState>,
-    /// Time of the report, and the session cost at that time.
+    /// Time of the last report on the goal, in milliseconds. `goal_session_cost` is the cost of the session at that
+    /// time.
     pub goal_at: u64,
     pub goal_session_cost: Option<f64>,
 }
@@ -161,12 +163,12 @@ impl Default for TaskView {
     }
 }
 
-/// The user's running command.
+/// Shell command of the user that is currently running.
 #[derive(Debug)]
 pub(crate) struct RunningUserCommand {
     pub id: CallId,
-    /// Label on its card.
+    /// Label shown on the command's card.
     pub whose: &'static str,
-    /// Message of the task that is paused while the command runs.
+    /// Notice about a paused task, to be restored once the command has ended.
     pub paused: Option<PauseNotice>,
 }

@@ -1,4 +1,5 @@
-//! Tests of the full-screen UI in a terminal. A test starts itself again inside a PTY, with a simulated session.
+//! Tests of the full-screen UI in a terminal. Each test starts its own program again inside a PTY, with a simulated
+//! session.
 
 pub(crate) mod fixtures;
 pub(crate) mod snapshot;
@@ -14,10 +15,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 const CHILD: &str = "tui::tests::a_simulated_session_runs_inside_the_terminal";
-/// Long enough for a busy machine; no test measures this time.
+/// Time limit that is long enough for a busy machine. No test depends on how long something takes.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Terminal emulator around the child process.
+/// Terminal emulator in which the child process runs.
 struct Terminal {
     master: Box<dyn MasterPty + Send>,
     keys: Box<dyn Write + Send>,
@@ -101,7 +102,7 @@ impl Write for Shared {
     }
 }
 
-/// Displays the output and answers queries, as a terminal does.
+/// Displays the output and replies to queries, as a terminal would.
 fn read(mut reader: Box<dyn Read + Send>, seen: &(Mutex<Seen>, Condvar), answers: &Mutex<Box<dyn Write + Send>>) {
     let mut bytes = [0; 16384];
     while let Ok(count @ 1..) = reader.read(&mut bytes) {
@@ -121,11 +122,11 @@ fn read(mut reader: Box<dyn Read + Send>, seen: &(Mutex<Seen>, Condvar), answers
 }
 
 thread_local! {
-    /// Whether panics of this thread are caught.
+    /// Whether panics on this thread will be caught.
     static IS_CONTAINED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Simulates the session: answers the UI's commands with events.
+/// Simulates a session by responding to the UI's commands with events.
 async fn play(scene: String, mut commands: mpsc::Receiver<SessionCommand>, events: mpsc::UnboundedSender<Event>) {
     let tell = |kind| events.send(event(kind)).is_ok();
     while let Some(command) = commands.recv().await {
@@ -169,7 +170,7 @@ async fn play(scene: String, mut commands: mpsc::Receiver<SessionCommand>, event
                     "panic beside" => {
                         done(&tell);
                         std::thread::spawn(|| {
-                            // The UI has drawn everything.
+                            // By then, the UI has drawn everything.
                             std::thread::sleep(Duration::from_millis(300));
                             panic!("this is a test");
                         });
@@ -217,7 +218,7 @@ fn a_simulated_session_runs_inside_the_terminal() {
     let Ok(scene) = std::env::var("AYE_TEST_SCENE") else { return };
     let is_panic = scene == "panic";
     if scene == "contained panic" {
-        // The program logs such a panic and prints nothing.
+        // The program logs such a panic, but prints nothing.
         std::panic::set_hook(Box::new(|_| {}));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -278,7 +279,7 @@ fn a_simulated_session_runs_inside_the_terminal() {
         println!("COOKED");
     }
     if is_panic {
-        // As at the end of a program, output of other threads is not awaited.
+        // As at the end of the program, nothing waits for output of other threads.
         std::process::exit(101);
     }
     match outcome {
@@ -292,7 +293,7 @@ fn a_simulated_session_runs_inside_the_terminal() {
     runtime.shutdown_background();
 }
 
-/// Returns whether the terminal is in line mode, as for the programs that a shell starts.
+/// Returns whether the terminal is in the line-editing mode that shells set for the programs they start.
 fn reads_lines() -> bool {
     use nix::sys::termios::{LocalFlags, tcgetattr};
     tcgetattr(std::io::stdin()).is_ok_and(|modes| modes.local_flags.contains(LocalFlags::ICANON | LocalFlags::ECHO))
@@ -362,7 +363,8 @@ fn a_signal_restores_the_terminal_and_is_reported() {
     }
 }
 
-/// Replies of a terminal that supports every feature, and the modes that aye enables for them and disables at the end.
+/// Replies of a terminal that supports every feature. [`SWITCHED`] contains the sequences that enable and disable the
+/// modes aye then uses.
 const ANSWERS: &str = "\x1b[?0u\x1b[?2026;2$y\x1b[?2027;2$y\x1b[?2031;2$y\x1b[?62c";
 const SWITCHED: [(&str, &str); 4] =
     [("\x1b[>1u", "\x1b[<u"), ("\x1b[?2027h", "\x1b[?2027l"), ("\x1b[?2031h", "\x1b[?2031l"), ("\x1b[?7l", "\x1b[?7h")];

@@ -1,4 +1,4 @@
-//! Themes: a style for each kind of text, including themes with few or no colours.
+//! Themes, which define a style for each role of text, on terminals with full, limited or no colour support.
 
 mod colour;
 mod colour_depth;
@@ -14,7 +14,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use palette::Palette;
 
-/// Role of a piece of text, which a theme maps to a style.
+/// Role of a piece of text, to which a theme assigns a style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     Text,
@@ -33,11 +33,11 @@ pub(crate) enum Token {
     Heading,
     Link,
     Quote,
-    /// The user's prompt.
+    /// Prompt written by the user.
     Prompt,
 }
 
-/// All text roles.
+/// All roles of text.
 const TOKENS: [Token; 17] = [
     Token::Text,
     Token::Muted,
@@ -58,7 +58,7 @@ const TOKENS: [Token; 17] = [
     Token::Prompt,
 ];
 
-/// Kind of a piece of source code, which a theme maps to a colour.
+/// Kind of a piece of source code, to which a theme assigns a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Syntax {
     Keyword,
@@ -71,7 +71,7 @@ pub(crate) enum Syntax {
     Operator,
 }
 
-/// Built-in themes by name.
+/// Names of the built-in themes, each with the content of its file.
 const BUILT_IN: [(&str, &str); 6] = [
     ("dark", include_str!("../../themes/dark.toml")),
     ("light", include_str!("../../themes/light.toml")),
@@ -98,19 +98,19 @@ impl Theme {
         Self::by_name("light").unwrap_or_else(|| Self::plain("light"))
     }
 
-    /// Parses a theme file.
+    /// Parses a theme file, which must be complete.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, ThemeError> {
         let palette = Palette::parse(text)?;
         Ok(Self { name: name.to_owned(), light: palette.light, palette, colours: ColourDepth::True })
     }
 
-    /// Parses a user theme. Missing values come from the built-in theme for the same background.
+    /// Parses a user theme. Values that are missing are taken from the built-in theme for the same kind of background.
     pub(crate) fn parse_user_theme(name: &str, text: &str) -> Result<Self, ThemeError> {
         let palette = Palette::parse_over(text, &Self::dark().palette, &Self::light().palette)?;
         Ok(Self { name: name.to_owned(), light: palette.light, palette, colours: ColourDepth::True })
     }
 
-    /// Returns a built-in theme.
+    /// Returns the built-in theme with this name, if there is one.
     pub(crate) fn by_name(name: &str) -> Option<Self> {
         let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
         Self::parse(name, text).ok()
@@ -121,13 +121,13 @@ impl Theme {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
-    /// Returns the default theme for a background, which may be unknown.
+    /// Returns the default theme for a background colour. If the colour is unknown, it is assumed to be dark.
     pub(crate) fn choose(background: Option<(u8, u8, u8)>, colours: ColourDepth) -> Self {
         let light = background.is_some_and(|(red, green, blue)| Rgb { red, green, blue }.is_light());
         if light { Self::light().with_colours(colours) } else { Self::dark().with_colours(colours) }
     }
 
-    /// Returns the theme for a terminal with this colour support.
+    /// Returns the theme adapted to a terminal's colour support.
     pub(crate) fn with_colours(self, colours: ColourDepth) -> Self {
         Self { colours, ..self }
     }
@@ -136,17 +136,17 @@ impl Theme {
         colour_depth::token_style(&self.palette, self.colours, token)
     }
 
-    /// Returns the style of a symbol, without the underline, which would blur it.
+    /// Returns the style for a symbol. It is never underlined, because that would make symbols hard to recognize.
     pub(crate) fn symbol(&self, token: Token) -> Style {
         self.style(token).remove_modifier(Modifier::UNDERLINED)
     }
 
-    /// Returns the colour of source code on the background of `ground`. Changed lines keep their tint.
+    /// Returns the style for source code on the background of the role `ground`, so that changed lines keep their tint.
     pub(crate) fn syntax(&self, syntax: Syntax, ground: Token) -> Style {
         colour_depth::syntax_style(&self.palette, self.colours, syntax, ground)
     }
 
-    /// Returns the contrast of a token with its background, if the RGB values of both are known.
+    /// Returns the contrast between a role's text and its background, if the RGB values of both are known.
     fn contrast(&self, token: Token) -> Option<f64> {
         let number = |colour: Color| match colour {
             Color::Rgb(red, green, blue) => Some(Rgb { red, green, blue }),
@@ -158,7 +158,7 @@ impl Theme {
         Some(number(style.fg?)?.contrast(ground))
     }
 
-    /// Returns the background colour of the screen, if the theme sets one.
+    /// Returns the colour with which to paint the background of the screen, if the theme sets one.
     pub(crate) fn background(&self) -> Option<Color> {
         colour_depth::background(&self.palette, self.colours)
     }

@@ -1,16 +1,15 @@
-//! Git state of the workspace, for the status row.
+//! Git state of the workspace, as shown in the status row.
 
-/// Git state of the workspace.
 #[derive(Debug, Default)]
 pub(crate) struct WorktreeState {
-    /// Number of files with uncommitted changes.
+    /// Number of files with uncommitted changes, if it is known.
     pub changed: Option<u64>,
-    /// Whether the scan was incomplete, so that there may be more changes.
+    /// Whether the scan was incomplete, in which case there may be more changes.
     pub more: bool,
-    /// Output of the user's own status command.
+    /// Most recent output of the user's own status command.
     pub line: Option<String>,
-    /// Whether a tool that may have changed a file ended in this step, or a file is being exported.
+    /// Whether a tool that may have changed files has completed during this step, or a file is being exported.
     pub wrote: bool,
-    /// Whether an update is due.
+    /// Whether an update must be requested.
     pub is_due: bool,
 }

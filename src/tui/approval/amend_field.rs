@@ -1,4 +1,4 @@
-//! Field for the text that replaces a proposal.
+//! Text field in which the user edits a proposal.
 
 use crate::tui::composer::Lines;
 

@@ -1,4 +1,4 @@
-//! Body of a dialog, between its head and its choices.
+//! Dialog body, drawn between the head and the choices.
 
 use super::command::{CommandBody, Row};
 use super::diff_layout::LARGE_LINES;
@@ -15,20 +15,21 @@ use ratatui::text::Line;
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// Width in cells of `1 of 3` and its surrounding spaces, next to the title of a command.
+/// Width in cells reserved next to the title for the dialog's position (`1 of 3`) and the spaces around it.
 const PLACE_CELLS: usize = 11;
 
 pub(crate) enum Body {
-    /// `name` and `above` are drawn before the diff, but the name only if the head has no space for it.
+    /// Diff with notes above and below it. `name` and `above` precede the diff; `name` is drawn only if the head has no
+    /// room for it.
     Edit {
         name: DialogTitle,
         diff: Diff,
         above: Vec<Note>,
-        /// Paragraphs after the diff.
+        /// Paragraphs shown after the diff.
         below: Vec<Note>,
         extent: ChangeSize,
         verb: Verb,
-        /// Facts shown before the line counts on the right of the head.
+        /// Facts that the head shows on its right, before the line counts.
         facts: String,
     },
     Command {
@@ -40,15 +41,16 @@ pub(crate) enum Body {
     },
 }
 
-/// Size class of a change, which determines how much of it must be shown before approval.
+/// Size class of a change, which determines how much of the change must be shown before it can be approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChangeSize {
     Readable,
-    /// Only the files and their line counts must have been shown.
+    /// Change too long to review: only its file names and line counts have to be shown.
     Large,
 }
 
-/// Returns the cells of the head that the title cannot use: those of the risk, if shown, and of the dialog's position.
+/// Returns the number of cells in the head that the title cannot use, because they show the dialog's position and, if
+/// it is not low, the risk.
 fn head_suffix(approval: &Approval) -> HeadSuffix {
     let risk = match (approval.critical, approval.risk_level) {
         (true, _) => "critical",
@@ -60,13 +62,13 @@ fn head_suffix(approval: &Approval) -> HeadSuffix {
 
 /// Heading of aye's own part of a plan's prompt. Its token cannot occur in the text of a plan.
 const EFFECT_HEADING: &str = "Effect of approving this plan";
-/// Approval verb of a change.
+/// Verb on the approval choice for a file change.
 const APPLY: Verb = Verb { long: "apply it", short: "apply" };
 /// Approval verb of a call that is neither a command nor a change.
 const ALLOW: Verb = Verb { long: "allow it", short: "allow" };
 
 impl Body {
-    /// Builds the body of a command that has not run yet.
+    /// Builds the body of the prompt for a command that has not run yet.
     pub(super) fn for_command(approval: &Approval, title: String) -> Self {
         let Some(command) = &approval.command else { return Self::from_text(String::new()) };
         let command = CommandBody {
@@ -109,7 +111,7 @@ impl Body {
         Self::named_notes(approval, above)
     }
 
-    /// Builds the body of a change: its notes and its diff.
+    /// Builds the body of the prompt for a file change: the proposal's notes and its diff.
     pub(super) fn for_edit(approval: &Approval) -> Self {
         let proposal = &approval.proposal;
         let diff = Diff::new(&proposal.diff, proposal.paths.first().map(std::path::PathBuf::as_path));
@@ -136,8 +138,8 @@ impl Body {
         Self::Edit { name, diff, above, below: Vec::new(), extent, verb: ALLOW, facts }
     }
 
-    /// Builds the body for the effects of a previewed command: what the diff does not show, the diff, and the size of
-    /// the output.
+    /// Builds the body of the prompt for a previewed command's effects: the changes that the diff does not show, the
+    /// diff itself, and the size of the output.
     pub(super) fn for_effects(approval: &Approval) -> Self {
         let Some(effects) = &approval.effects else { return Self::from_text(String::new()) };
         let diff = Diff::new(&approval.proposal.diff, None);
@@ -154,7 +156,7 @@ impl Body {
         Self::Edit { name, diff, above, below, extent, verb, facts }
     }
 
-    /// Marks effects that the user left out in the list.
+    /// Marks the effects that the user has left out in the rows above the diff.
     pub(crate) fn mark_discarded(&mut self, approval: &Approval, discarded: &[DiscardedEffect]) {
         if let (Self::Edit { above, below, diff, .. }, Some(effects)) = (self, &approval.effects) {
             *above = rows_above_effects(approval, effects, diff, discarded);
@@ -194,7 +196,7 @@ impl Body {
         Self::Edit { name, diff, above, below: Vec::new(), extent: ChangeSize::Large, verb: APPLY, facts }
     }
 
-    /// Returns the number of leading rows that must have been shown before approval.
+    /// Returns how many rows, counted from the first, must have been shown before the call can be approved.
     pub(crate) fn required_rows(&self, width: u16) -> usize {
         match self {
             Self::Edit { name, above, extent: ChangeSize::Large, .. } => name.rows(width).len() + wrapped_count(above, width),
@@ -206,13 +208,13 @@ impl Body {
         Self::edit(DialogTitle { words: name, beside: HeadSuffix::default() }, Diff::new(diff, None), Vec::new())
     }
 
-    /// Builds a body of paragraphs; all paragraphs must be shown before approval.
+    /// Builds a body that consists of paragraphs without a diff. All of them must be shown before approval.
     pub(crate) fn notes(above: Vec<Note>, verb: Verb, facts: String) -> Self {
         let (name, diff) = (DialogTitle { words: String::new(), beside: HeadSuffix::default() }, Diff::new(&[], None));
         Self::Edit { name, diff, above, below: Vec::new(), extent: ChangeSize::Readable, verb, facts }
     }
 
-    /// Builds a body of paragraphs and a sample diff that will not be applied.
+    /// Builds a body that consists of paragraphs followed by a sample diff, which will not be applied.
     pub(crate) fn sample(above: Vec<Note>, diff: &FileDiffs) -> Self {
         let (name, diff) = (DialogTitle { words: String::new(), beside: HeadSuffix::default() }, Diff::new(diff, None));
         let extent = ChangeSize::Readable;
@@ -240,7 +242,7 @@ impl Body {
         }
     }
 
-    /// Returns the added and removed lines: `+6 −5`.
+    /// Returns the counts of added and removed lines as text, such as `+6 −5`, or `None` if the body has no diff.
     pub(crate) fn line_counts(&self) -> Option<String> {
         match self {
             Self::Edit { diff, .. } => Some(format!("+{} −{}", diff.added(), diff.removed())),
@@ -248,7 +250,7 @@ impl Body {
         }
     }
 
-    /// Returns the diff of a change.
+    /// Returns the diff, or `None` if the body has no diff.
     pub(crate) fn changes(&self) -> Option<&Diff> {
         match self {
             Self::Edit { diff, .. } => Some(diff),
@@ -256,14 +258,14 @@ impl Body {
         }
     }
 
-    /// Replaces the diff and preserves its layout.
+    /// Replaces the diff. The caller must already have set the new diff's layout.
     pub(crate) fn set_diff(&mut self, new: Diff) {
         if let Self::Edit { diff, .. } = self {
             *diff = new;
         }
     }
 
-    /// Returns the number of rows above the diff.
+    /// Returns the number of body rows above the diff.
     pub(crate) fn rows_above_diff(&self, width: u16) -> usize {
         match self {
             Self::Edit { name, above, .. } => name.rows(width).len() + wrapped_count(above, width),
@@ -277,7 +279,7 @@ impl Body {
         }
     }
 
-    /// Returns whether any row is truncated at this width.
+    /// Returns whether any row of the diff is truncated at this panel width.
     pub(crate) fn is_cut(&self, width: u16) -> bool {
         self.changes().is_some_and(|diff| diff.is_cut(width))
     }
@@ -292,7 +294,7 @@ impl Body {
         }
     }
 
-    /// Returns the number of removed lines among the rows of `range`.
+    /// Returns how many of the body rows in `range` show removed lines.
     pub(crate) fn count_removed(&self, width: u16, range: Range<usize>) -> usize {
         match self {
             Self::Edit { name, diff, above, .. } => {
@@ -349,7 +351,7 @@ impl Body {
     }
 }
 
-/// Returns the title of a command's effects as the head shows it.
+/// Returns the title that the head shows for a previewed command's effects.
 fn effects_title(approval: &Approval, effects: &Effects) -> String {
     let title = super::title::with_agent(approval, super::title::of_effects(effects));
     if approval.amendable.edited { format!("{title}, edited by you") } else { title }
@@ -366,14 +368,14 @@ fn document_notes(text: &str) -> impl Iterator<Item = Note> {
     })
 }
 
-/// Returns the notes of a proposal, after the warning about an updated one.
+/// Returns the proposal's notes, preceded by a warning if the proposal was updated after a change on disk.
 fn proposal_notes(approval: &Approval) -> Vec<Note> {
     let renewed = approval.amendable.renewed.then(|| CHANGED.to_owned());
     let notes = renewed.into_iter().chain(approval.proposal.notes.iter().map(|note| text::reveal_rows(note)));
     notes.map(|note| Note::new(note, Token::Warn)).collect()
 }
 
-/// Returns the rows above the diff of a command's effects.
+/// Returns the rows that the prompt for a command's effects shows above the diff.
 fn rows_above_effects(approval: &Approval, effects: &Effects, diff: &Diff, discarded: &[DiscardedEffect]) -> Vec<Note> {
     let mut above = super::effects::notes_above(approval, effects, discarded);
     if diff.lines() > LARGE_LINES {

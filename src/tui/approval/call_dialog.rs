@@ -1,4 +1,4 @@
-//! Creation of an approval prompt from the content of its kind.
+//! Construction of approval prompts from the content that each kind of call supplies.
 
 use super::body::Body;
 use super::choices::Choice;
@@ -11,18 +11,18 @@ use crate::protocol::Risk;
 use crate::text;
 use crate::tui::typeahead_guard::Confirm;
 
-/// Content of an approval prompt, which each kind of call computes from its approval.
+/// Source of an approval prompt's content, which each kind of call derives from its approval.
 pub(super) trait CallDialog: DialogKind + Sized {
     fn call_prompt(&self) -> &CallPrompt;
 
-    /// Returns the effect of the call in one sentence, or its name.
+    /// Returns a sentence that states the effect of the call, or the name of the call if the effect is unknown.
     fn title(&self) -> String;
 
     fn body(&self) -> Body;
 
     fn choices(&self, verb: &Verb, confirm: Confirm) -> Vec<Choice>;
 
-    /// Returns the dialog with the whole content.
+    /// Builds the complete dialog, including the hunks and key bindings specific to this kind of call.
     fn dialog(self) -> Dialog {
         let approval = &self.call_prompt().approval;
         let (risk, critical) = (approval.risk_level, approval.critical);
@@ -33,7 +33,7 @@ pub(super) trait CallDialog: DialogKind + Sized {
         let reason = text::reveal_line(&format!("ask: {}", reasons(approval).join("; ")));
         let title = title::with_agent(approval, self.title());
         let facts = body.facts().unwrap_or_default();
-        // The counts are shown at the right.
+        // The head shows the line counts at the right, so the title omits them.
         let title = match body.line_counts() {
             Some(counts) => title.strip_suffix(&counts).map(|title| title.trim_end().to_owned()).unwrap_or(title),
             None => title,

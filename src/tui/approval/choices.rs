@@ -1,4 +1,4 @@
-//! Choices of a dialog and their actions.
+//! Choices that dialogs offer, and the actions behind them.
 
 use super::effects::has_output;
 use super::note::Verb;
@@ -10,79 +10,79 @@ use crate::tui::onboarding::SetupChoice;
 use crate::tui::typeahead_guard::{ChoiceKey, Confirm};
 use std::borrow::Cow;
 
-/// Number of reasons shown for a rule that cannot be saved.
+/// Maximum number of reasons shown to explain why no rule can be saved.
 const NEVER: usize = 3;
-/// Label of the choice that shows the details.
+/// Label of the choice that opens the details page.
 const EXPLAIN: &str = "explain: which rules apply, and where they are defined";
 
-/// Choice about a goal.
+/// Choice in the dialog about a goal that cannot continue automatically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GoalChoice {
     Continue,
-    /// Edit the goal in the draft: its check, its budget, its time and its rounds.
+    /// Moves the goal into the draft, where the user can edit its check, budget, time limit and round limit.
     Edit,
     Stop,
 }
 
-/// Action of a choice.
+/// Action that a choice triggers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChoiceAction {
     Approve,
-    /// Approves a plan; earlier messages are no longer sent to the model.
+    /// Approves a plan and stops sending earlier messages to the model.
     ApproveClean,
-    /// Runs the command in a copy and asks again with its effects.
+    /// Runs the command in a copy of the workspace, then asks for approval of its effects.
     Preview,
-    /// Runs the command in a fresh copy, because its changes could not be applied.
+    /// Runs the command again in a fresh copy, because the changes from the previous run could not be applied.
     RunAgain,
     /// Opens the rule dialog.
     Always,
-    /// Approves the call and saves the rule.
+    /// Approves the call and saves the rule with this scope.
     Keep(GrantScope),
-    /// Selects the next rule, the next expiry or another view.
+    /// Selects the next rule. `End` selects the next expiry; `Diff` shows or hides the diff of the policy file.
     Widen,
     End,
     Diff,
-    /// Opens the field for a rule that the user writes.
+    /// Opens the field in which the user writes a rule.
     Write,
     /// Lists the recent commands that the rule would have allowed.
     Reach,
-    /// Opens the pager, or its next page.
+    /// Opens the pager, or turns to its next page.
     Look,
-    /// Goes back to the dialog.
+    /// Closes the rule dialog or pager and returns to the dialog behind it.
     Back,
     /// Shows the updated proposal that replaces an outdated one.
     ShowNew,
-    /// Opens the file of the current page in the user's editor.
+    /// Opens the current page's file in the user's editor.
     OpenFile,
     Deny,
     DenyWithWords,
-    /// Opens a field with the lines of the current hunk, or with the command.
+    /// Opens a field for editing the current hunk or the command.
     Edit,
-    /// Opens the resulting file in an editor.
+    /// Opens the resulting file in the user's editor.
     EditWhole,
-    /// Switches between side-by-side and unified diff, or between truncated and wrapped lines.
+    /// Switches between side-by-side and unified diff. `Wrap` switches between wrapping and truncating long lines.
     View,
     Wrap,
-    /// Runs only the first commands of the line.
+    /// Runs only the leading parts of the command line that are offered separately.
     First,
     /// Runs the command without network access.
     Offline,
-    /// Asks to run the command once outside the sandbox.
+    /// Requests approval to run the command once outside the sandbox.
     Unsandboxed,
     Resolve(Resolution),
     Trust(TrustAnswer),
     Mode(YesNo),
     Goal(GoalChoice),
     Held(LockAnswer),
-    /// Rewinds with this scope.
+    /// Rewinds the session, the files or both, as selected by the scope.
     Rewind(RewindScope),
-    /// Forks the session before the prompt instead of rewinding it.
+    /// Forks the session before the prompt, instead of rewinding the session.
     Fork,
-    /// Deletes a session.
+    /// Confirms or cancels deleting a session.
     Forget(YesNo),
-    /// Action of the setup dialog.
+    /// Action in the setup dialog.
     Setup(SetupChoice),
-    /// Action of a form or URL request from an MCP server.
+    /// Action in the dialog for an MCP server's form or URL request, or for a question from the model.
     Asking(elicitation::FormAction),
 }
 
@@ -93,7 +93,7 @@ pub(crate) enum YesNo {
 }
 
 impl ChoiceAction {
-    /// Returns whether the action is irreversible, so that the whole approval must have been shown before.
+    /// Returns whether all required rows must have been shown before the action is carried out.
     pub(crate) fn needs_all_seen(self) -> bool {
         match self {
             Self::Approve
@@ -122,12 +122,14 @@ impl ChoiceAction {
         }
     }
 
-    /// Returns whether the action concerns a saved rule, so that it requires that the whole approval was shown.
+    /// Returns whether the action opens the rule dialog or saves a rule. Such an action is available only once all rows
+    /// have been shown.
     pub(crate) fn is_about_saved_rule(self) -> bool {
         matches!(self, Self::Always | Self::Keep(_))
     }
 
-    /// Returns whether the choice first shows the remaining rows if some were not shown.
+    /// Returns whether the choice scrolls to the next unseen rows, instead of acting, until all required rows have been
+    /// shown.
     pub(crate) fn shows_the_rest(self) -> bool {
         self.needs_all_seen() && !self.is_about_saved_rule()
     }
@@ -137,19 +139,20 @@ impl ChoiceAction {
 pub(crate) struct Choice {
     pub key: ChoiceKey,
     pub act: ChoiceAction,
-    /// Label: `apply it, once`.
+    /// Full label, such as `apply it, once`.
     pub words: String,
-    /// Label if all choices share one row: `apply`.
+    /// Short label, used if all choices share one row, such as `apply`.
     pub short: Cow<'static, str>,
-    /// Whether the choice is available; if not, it is grey and the label gives the reason.
+    /// Whether the choice is available. An unavailable choice is drawn in grey, and its label gives the reason.
     pub enabled: bool,
-    /// Whether the choice can be selected by a word in line mode.
+    /// Whether line mode lists the choice, so the user can select it by word.
     pub listed: bool,
-    /// Whether the dialog shows the choice; if not, its key is listed on the `?` page.
+    /// Whether the dialog shows the choice. The key of a hidden choice is listed on the `?` page.
     pub is_shown: bool,
 }
 
-/// Returns the choices after a conflict: the effects are lost, but the command can run again.
+/// Returns the choices offered if files changed since the command ran: its effects can no longer be applied, but it can
+/// run again.
 fn choices_after_conflict() -> Vec<Choice> {
     let again = "run it again in a copy; aye asks about its new changes";
     vec![
@@ -163,7 +166,8 @@ fn choices_after_conflict() -> Vec<Choice> {
     ]
 }
 
-/// Returns the choices about the effects of a command that ran in a copy. They cannot be the basis of a rule.
+/// Returns the choices for the effects of a command that ran in a copy. "Always allow" is not among them, because rules
+/// cannot be based on effects.
 pub(super) fn choices_for_effects(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
     let Some(effects) = &approval.effects else { return Vec::new() };
     if effects.conflict.is_some() {
@@ -193,7 +197,7 @@ pub(super) fn choices_for_effects(approval: &Approval, verb: &Verb, confirm: Con
     with_common_choices(approval, confirm, vec![approve, discard], explain)
 }
 
-/// Returns the choices about a call that has not run yet, or that runs again with more access.
+/// Returns the choices for a call that has not run yet, or that would run again with more access.
 pub(super) fn choices_for_call(approval: &Approval, verb: &Verb, confirm: Confirm) -> Vec<Choice> {
     let again = !approval.opens.is_empty();
     let (yes, short, deny) = if again {
@@ -206,7 +210,7 @@ pub(super) fn choices_for_call(approval: &Approval, verb: &Verb, confirm: Confir
         choice('n', Confirm::Letter, ChoiceAction::Deny, deny.to_owned(), "no"),
     ];
     choices.extend(preview(approval));
-    // Access for one run that no rule can give is no basis for a rule.
+    // If no rule can grant the access for the second run, "always allow" is not offered.
     if !again || !approval.always.offers.is_empty() {
         choices.push(always(approval));
     }
@@ -214,7 +218,7 @@ pub(super) fn choices_for_call(approval: &Approval, verb: &Verb, confirm: Confir
     with_common_choices(approval, confirm, choices, EXPLAIN)
 }
 
-/// Adds the choices that every call has, and sorts those that are shown to the front.
+/// Appends the choices offered for every kind of call, hidden ones last.
 fn with_common_choices(approval: &Approval, confirm: Confirm, mut choices: Vec<Choice>, explain: &str) -> Vec<Choice> {
     let mut outside = unsandboxed_choice(approval);
     choices.extend(outside.take_if(|_| !approval.opens.is_empty()));
@@ -222,11 +226,11 @@ fn with_common_choices(approval: &Approval, confirm: Confirm, mut choices: Vec<C
     let mut rest = partial_choices(approval, confirm);
     rest.extend(outside);
     rest.push(choice('N', Confirm::Letter, ChoiceAction::DenyWithWords, "deny and say why".to_owned(), "why"));
-    // Former key of `?`.
+    // `x` is the former key of `?`.
     rest.push(Choice { listed: false, ..choice('x', Confirm::Immediate, ChoiceAction::Look, String::new(), "explain") });
     rest.extend(keys(approval));
     choices.extend(rest.into_iter().map(|choice| Choice { is_shown: false, ..choice }));
-    // Unavailable choices take no space from available ones.
+    // Unavailable choices are hidden, except approval, to leave space for available ones.
     for choice in choices.iter_mut().filter(|choice| choice.act != ChoiceAction::Approve) {
         choice.is_shown &= choice.enabled;
     }
@@ -234,7 +238,7 @@ fn with_common_choices(approval: &Approval, confirm: Confirm, mut choices: Vec<C
     choices
 }
 
-/// Returns the choices for a plan from the model.
+/// Returns the choices for a plan proposed by the model.
 pub(super) fn choices_for_plan(approval: &Approval, confirm: Confirm) -> Vec<Choice> {
     let Some(plan) = &approval.plan else { return Vec::new() };
     let yes = match plan.allows().len() {
@@ -263,7 +267,7 @@ pub(super) fn choices_for_plan(approval: &Approval, confirm: Confirm) -> Vec<Cho
     choices
 }
 
-/// Returns the choices of an outdated approval prompt, whose change can no longer be applied.
+/// Returns the choices for an outdated approval prompt, whose change can no longer be applied.
 pub(super) fn choices_if_outdated(confirm: Confirm) -> Vec<Choice> {
     let deny = "deny: nothing is written; the model sees a denial";
     vec![
@@ -279,7 +283,7 @@ pub(super) fn choices_if_awaited() -> Vec<Choice> {
     vec![Choice { enabled: false, ..choice('y', Confirm::Letter, ChoiceAction::ShowNew, words, "preparing…") }]
 }
 
-/// Returns the choices that run only part of a command, or run it without network access.
+/// Returns the choices that run only the leading parts of a command, or run the command without network access.
 fn partial_choices(approval: &Approval, confirm: Confirm) -> Vec<Choice> {
     let mut choices = Vec::new();
     if let Some(first) = &approval.amendable.first {
@@ -292,7 +296,8 @@ fn partial_choices(approval: &Approval, confirm: Confirm) -> Vec<Choice> {
     choices
 }
 
-/// Returns the choice to run the command outside the sandbox. It is shown after the sandbox blocked access.
+/// Returns the choice that runs the command outside the sandbox, if it is offered. The choice is shown only if the
+/// sandbox blocked an access.
 fn unsandboxed_choice(approval: &Approval) -> Option<Choice> {
     let words = "run it once outside the sandbox; aye asks again first".to_owned();
     let offered = approval.amendable.unsandboxed;
@@ -304,14 +309,14 @@ fn key(letter: char, act: ChoiceAction, short: &'static str) -> Choice {
     Choice { listed: false, ..choice(letter, confirm, act, String::new(), short) }
 }
 
-/// Returns the edit choice, if the proposal can be edited.
+/// Returns the choice that opens the proposal for editing, or `None` if the proposal cannot be edited.
 fn edit(approval: &Approval) -> Option<Choice> {
     let offer = &approval.amendable;
     let can = approval.effects.is_none() && (offer.command.is_some() || !offer.hunks.is_empty());
     can.then(|| key('e', ChoiceAction::Edit, "edit"))
 }
 
-/// Returns the view keys and the key that edits the whole file.
+/// Returns the hidden choices that open the whole file in an editor or change the diff layout.
 fn keys(approval: &Approval) -> Vec<Choice> {
     let mut keys = Vec::new();
     if approval.effects.is_some() {
@@ -327,8 +332,8 @@ fn keys(approval: &Approval) -> Vec<Choice> {
     keys
 }
 
-/// Returns the preview choice, disabled with a reason if a preview is impossible; no choice for tools other than
-/// commands.
+/// Returns the preview choice, which is disabled with a reason if the command cannot run in a copy. Returns `None` for
+/// commands that have already run and for calls that are not commands.
 fn preview(approval: &Approval) -> Option<Choice> {
     let words = "preview: run in a copy and review the changes before they are applied";
     match &approval.preview {
@@ -348,7 +353,7 @@ fn preview(approval: &Approval) -> Option<Choice> {
     }
 }
 
-/// Returns the choice that opens the rule dialog, disabled with the reasons if no rule can be saved.
+/// Returns the choice that opens the rule dialog. It is disabled, with the reasons, if no rule can be saved.
 pub(super) fn always(approval: &Approval) -> Choice {
     let always = &approval.always;
     let off =
@@ -362,7 +367,7 @@ pub(super) fn always(approval: &Approval) -> Choice {
     off(format!("no rule can be saved: {}", join_reasons(&always.never)))
 }
 
-/// Joins the first reasons why no rule can be saved.
+/// Joins the first few reasons why no rule can be saved, and appends the number of omitted ones.
 pub(super) fn join_reasons(never: &[String]) -> String {
     let shown: Vec<String> = never.iter().take(NEVER).map(|why| text::reveal_line(why)).collect();
     let more = never.len().saturating_sub(NEVER);

@@ -1,4 +1,4 @@
-//! Body of an approval prompt for a command: its effects, its line and its deviations from the defaults.
+//! Body of a command's approval prompt: its effects, the command line, and the settings that differ from the defaults.
 
 use super::title::{DialogTitle, sort_by_risk};
 use crate::protocol::{CommandPart, Risk, VerdictKind};
@@ -10,30 +10,29 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use std::ops::Range;
 
-/// Marker before the selected part.
+/// Marker shown before the selected command part.
 const MARK: &str = "▸";
 
 #[derive(Debug)]
 pub(crate) struct CommandBody {
-    /// Title, repeated in the body if the head has no space for it.
+    /// Title, which the body repeats if the head has no room for it.
     pub title: DialogTitle,
-    /// Index of the part whose effect is the title.
+    /// Index of the command part whose effect is shown as the title.
     pub titled: Option<usize>,
     pub line: String,
-    /// Notes that apply only to this command, such as another directory, a time limit, or required
-    /// servers.
+    /// Notes specific to this command, such as a different working directory, a time limit, or required servers.
     pub notes: Vec<String>,
-    /// Sandbox description, if it differs from the default or there is no sandbox.
+    /// Description of the sandbox, if it is missing, allows network access or differs from the session's usual sandbox.
     pub sandbox: Option<String>,
     pub is_unheld: bool,
     pub parts: Vec<CommandPart>,
-    /// Access that approval grants for this run.
+    /// Access that approving the command grants for this run.
     pub opens: Option<String>,
-    /// Index of the part selected by the user.
+    /// Index of the command part that the user selected.
     pub marked: Option<usize>,
 }
 
-/// Row of text with tones, and the index of its part.
+/// Row of styled text, and the index of the command part that it describes, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row(Vec<(String, Tone)>, Option<usize>);
 
@@ -67,7 +66,8 @@ impl CommandBody {
         rows
     }
 
-    /// Returns the effects of the other parts, riskiest first and without duplicates, and the number of harmless parts.
+    /// Returns one or more rows for each distinct effect of a risky part that the title does not show, riskiest first,
+    /// followed by the number of harmless parts.
     fn effects(&self, width: u16) -> Vec<Row> {
         let (mut told, mut rows) = (vec![self.titled.map_or_else(String::new, |at| part_effect(&self.parts[at]))], Vec::new());
         let harmless = self.parts.iter().filter(|part| is_harmless(part)).count();
@@ -85,7 +85,7 @@ impl CommandBody {
         rows
     }
 
-    /// Returns the complete command line, with its risky parts in the colour of their risk.
+    /// Returns the complete command line as rows, with risky parts in the colour of their risk.
     fn lines(&self, width: u16) -> Vec<Row> {
         let risky = self.risky_ranges();
         let inner = usize::from(width.saturating_sub(2)).max(1);
@@ -101,7 +101,7 @@ impl CommandBody {
         rows
     }
 
-    /// Returns the byte ranges of the risky parts in the line, which contains its parts in order.
+    /// Returns the byte ranges of the risky or selected parts in the command line, with their tones.
     fn risky_ranges(&self) -> Vec<(Range<usize>, Tone)> {
         let (mut found, mut from) = (Vec::new(), 0);
         for (at, part) in self.parts.iter().enumerate() {
@@ -137,7 +137,8 @@ impl CommandBody {
         cells
     }
 
-    /// Returns the details of the selected part: the rule and the reason that decided it.
+    /// Returns the rows that describe the selected part: its position, verdict and risk, and the rule and reason behind
+    /// the verdict.
     fn detail_rows(&self, at: usize, width: u16) -> Vec<Row> {
         let Some(part) = self.parts.get(at) else { return Vec::new() };
         let name = text::reveal_rows(&part.text).replace('\n', " ");
@@ -154,18 +155,19 @@ impl CommandBody {
         rows.map(|piece| Row(vec![(piece, Tone::Marked)], Some(at))).collect()
     }
 
-    /// Returns the indexes of the parts, riskiest first.
+    /// Returns the indexes of the command parts, riskiest first.
     pub(crate) fn order(&self) -> Vec<usize> {
         sort_by_risk(&self.parts)
     }
 }
 
-/// Returns whether a part is too harmless to be listed.
+/// Returns whether a part need not be listed, because it has low risk, is not critical and is not denied.
 fn is_harmless(part: &CommandPart) -> bool {
     part.risk == Risk::Low && !part.critical && part.verdict != VerdictKind::Deny
 }
 
-/// Returns the effect of a part, such as `deletes \`~/old\`, outside the workspace`, or the program that it runs.
+/// Returns a description of a command part's effect, such as `deletes \`~/old\`, outside the workspace`. If the effect
+/// is unknown, the description names the program that the part runs.
 fn part_effect(part: &CommandPart) -> String {
     match &part.effect {
         Some(effect) => text::reveal_line(effect),
@@ -214,7 +216,7 @@ pub(crate) fn pieces(words: &str, cells: usize) -> Vec<String> {
     text::wrap(words, cells.max(1)).into_iter().map(|range| words[range].to_owned()).collect()
 }
 
-/// Wraps a command so that every character is shown, spaces included.
+/// Wraps a command line to `cells` columns without dropping any characters, not even spaces.
 pub(crate) fn wrap_exact(words: &str, cells: usize) -> Vec<String> {
     text::wrap_exact(words, cells.max(1)).into_iter().map(|range| words[range].to_owned()).collect()
 }

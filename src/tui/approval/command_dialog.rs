@@ -1,4 +1,4 @@
-//! Approval prompt for a command that has not run yet: its line, its parts, and the field to edit it.
+//! Approval prompt for a command that has not run yet: the command line, its parts, and a field in which to edit it.
 
 use super::body::Body;
 use super::call_dialog::CallDialog;

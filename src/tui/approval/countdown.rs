@@ -1,11 +1,11 @@
-//! Remaining time of an approval prompt with a time limit, after which the call is denied.
+//! Countdown for approval prompts with a time limit, after which the call is denied.
 
 use super::Dialog;
 
-/// Remaining milliseconds from which seconds are shown instead of minutes.
+/// Remaining time, in milliseconds, at or below which the countdown shows seconds instead of minutes.
 const MINUTE_MS: u64 = 60_000;
 
-/// Formats the remaining time: `denied in 4 min`, `denied in 42 s`.
+/// Formats the remaining time, such as `denied in 4 min` or `denied in 42 s`.
 fn format_remaining(ends: u64, now: u64) -> String {
     match ends.saturating_sub(now) {
         0 => "time is up".to_owned(),
@@ -14,14 +14,15 @@ fn format_remaining(ends: u64, now: u64) -> String {
     }
 }
 
-/// Returns the time at which the text changes next; `None` once the time limit has passed.
+/// Returns the time, in milliseconds, at which the countdown text changes next, or `None` once the time limit has
+/// passed.
 pub(crate) fn next(ends: u64, now: u64) -> Option<u64> {
     let left = ends.saturating_sub(now);
     let unit = if left > MINUTE_MS { MINUTE_MS } else { 1000 };
     Some(ends - left.div_ceil(unit).checked_sub(1)? * unit)
 }
 
-/// Starts the time limit now.
+/// Records `now`, in milliseconds, as the dialog's arrival time and starts its time limit, if it has one.
 pub(super) fn begin_wait(panel: &mut Dialog, now: u64) {
     panel.came = Some(now);
     if let Some(prompt) = panel.kind.prompt_mut() {
@@ -29,7 +30,7 @@ pub(super) fn begin_wait(panel: &mut Dialog, now: u64) {
     }
 }
 
-/// Returns the remaining time as text, and whether it is less than a minute.
+/// Returns the remaining time as text and whether it is one minute or less, or `None` if the dialog has no time limit.
 pub(crate) fn time_left(panel: &Dialog, now: u64) -> Option<(String, bool)> {
     panel.ends().map(|ends| (format_remaining(ends, now), ends.saturating_sub(now) <= MINUTE_MS))
 }

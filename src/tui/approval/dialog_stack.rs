@@ -1,4 +1,4 @@
-//! Stack of pending dialogs, of which at most one has keyboard focus.
+//! Stack of pending dialogs. At most one of them has keyboard focus.
 
 use super::countdown::{self, begin_wait};
 use super::inbox::Inbox;
@@ -15,23 +15,23 @@ pub(crate) struct DialogStack {
     pub(super) list: Vec<Dialog>,
     pub(super) current: usize,
     pub(super) open: bool,
-    /// Whether the user closed the dialog, so that it does not open automatically.
+    /// Whether the user closed a dialog, so dialogs no longer open automatically.
     put_off: bool,
-    /// Whether the user typed over the dialog, so that it stays on the screen without keyboard focus.
+    /// Whether the user typed while the dialog was open, so it stays on the screen without keyboard focus.
     stays: bool,
     fence: Fence,
-    /// The list of all dialogs, shown instead of a single one.
+    /// List of all pending dialogs, while it is shown instead of a single dialog.
     inbox: Option<Inbox>,
-    /// Number of dialogs added so far.
+    /// Number of dialogs that have been numbered so far.
     came: u64,
     pace: GuardTiming,
-    /// Time of the last change of the window or its focus.
+    /// Time, in milliseconds, at which the terminal window was last resized or last gained or lost focus.
     unsettled: Option<u64>,
-    /// Time at which the user sent the draft.
+    /// Time, in milliseconds, at which the user last sent the draft.
     sent: Option<u64>,
-    /// The key of the last answer.
+    /// Key of the last answer, and the time at which it was pressed.
     echo: Option<Echo>,
-    /// Text that was typed into a dialog that no longer exists; the next input field receives it.
+    /// Text typed into a dialog that has since been removed. The next input field receives it.
     orphaned: String,
 }
 
@@ -48,17 +48,17 @@ impl DialogStack {
         self.list.len()
     }
 
-    /// Returns all dialogs, in the order in which they were added.
+    /// Returns all dialogs in the order in which they were added.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Dialog> {
         self.list.iter_mut()
     }
 
-    /// Returns the number of approvals for which a running task waits.
+    /// Returns the number of pending approval prompts.
     pub(crate) fn approvals(&self) -> usize {
         self.list.iter().filter(|panel| panel.is_card()).count()
     }
 
-    /// Returns whether a dialog, or the list of dialogs, has keyboard focus.
+    /// Returns whether a dialog or the list of dialogs has keyboard focus.
     pub(crate) fn is_open(&self) -> bool {
         self.open || self.inbox.is_some()
     }
@@ -67,7 +67,7 @@ impl DialogStack {
         self.inbox.as_ref()
     }
 
-    /// Returns the open list and its dialogs.
+    /// Returns the list view, if it is open, together with all dialogs.
     pub(crate) fn inbox_mut(&mut self) -> Option<(&mut Inbox, &[Dialog])> {
         self.inbox.as_mut().map(|inbox| (inbox, self.list.as_slice()))
     }
@@ -80,7 +80,7 @@ impl DialogStack {
         self.fence.want();
     }
 
-    /// Arms the list again after its content changed.
+    /// Rearms the list after its content has changed, if it is open.
     pub(crate) fn arm_inbox(&mut self, last_text: Option<u64>) {
         let guard = self.guard(Inbox::keys(), last_text);
         if let Some(inbox) = &mut self.inbox {
@@ -89,7 +89,7 @@ impl DialogStack {
         }
     }
 
-    /// Creates the guard for the keys of a dialog.
+    /// Creates a guard for the given keys, including any text typed into a removed dialog.
     fn guard(&mut self, keys: Vec<ChoiceKey>, last_text: Option<u64>) -> Guard {
         let typed = std::mem::take(&mut self.orphaned);
         Guard::new(keys, last_text)
@@ -100,28 +100,28 @@ impl DialogStack {
             .with_typed(typed)
     }
 
-    /// Remembers when the user sent the draft.
+    /// Records the time, in milliseconds, at which the user sent the draft.
     pub(crate) fn record_sent(&mut self, at: u64) {
         self.sent = Some(at);
     }
 
-    /// Remembers the key and time of an answer.
+    /// Records the key that answered a dialog, and when it was pressed.
     pub(crate) fn record_answer(&mut self, letter: char, at: u64) {
         self.echo = Some(Echo { letter, at });
     }
 
-    /// Returns whether this character is a second press of the last answer key.
+    /// Returns whether `letter` is an accidental second press of the key that answered the previous dialog.
     pub(crate) fn is_echo(&self, letter: char, now: u64) -> bool {
         self.echo.is_some_and(|echo| echo.is_in_draft(letter, now))
     }
 
-    /// Records that the window changed or received the focus.
+    /// Records that the window was resized or that its focus changed.
     pub(crate) fn record_window_change(&mut self, now: u64) {
         self.unsettled = Some(now);
     }
 
-    /// Numbers the new dialogs and starts their time limits. Returns text that was typed into a removed dialog, if no
-    /// dialog has keyboard focus.
+    /// Numbers newly added dialogs and starts their time limits. If no dialog has keyboard focus, returns the text that
+    /// was typed into a removed dialog.
     pub(crate) fn flush_guard(&mut self, now: u64) -> String {
         for panel in self.list.iter_mut().filter(|panel| panel.came.is_none()) {
             self.came += 1;
@@ -132,21 +132,22 @@ impl DialogStack {
         if self.is_open() { String::new() } else { std::mem::take(&mut self.orphaned) }
     }
 
-    /// Returns the time at which a key takes effect, or at which a timer decides.
+    /// Returns the next time, in milliseconds, at which a pressed key takes effect or a displayed time must be updated.
     pub(crate) fn deadline(&self, now: u64) -> Option<u64> {
         let of_inbox = self.inbox.as_ref().and_then(|inbox| inbox.deadline(&self.list, now));
         let of_key = || self.open().and_then(|panel| panel.guard.deadline(now).filter(|_| !panel.has_field()));
         of_inbox.or_else(of_key).into_iter().chain(self.next_count(now)).min()
     }
 
-    /// Returns the time of the next change of the visible countdown, either in the open dialog or in the row of a
-    /// single closed dialog.
+    /// Returns the next time, in milliseconds, at which the visible countdown changes. A countdown is visible in the
+    /// open dialog, or in the bar if only one dialog is pending.
     fn next_count(&self, now: u64) -> Option<u64> {
         let shown = self.current().filter(|_| self.inbox().is_none() && (self.is_open() || self.len() == 1))?;
         countdown::next(shown.ends()?, now)
     }
 
-    /// Moves unfinished input from the dialog that has keyboard focus to the next one that receives it.
+    /// Saves the unfinished input of the dialog or list that has keyboard focus, to pass it to whatever receives focus
+    /// next.
     pub(super) fn take_unfinished_input(&mut self) {
         let typed = match (&mut self.inbox, self.open) {
             (Some(inbox), _) => inbox.guard.take_draft_text(),
@@ -156,7 +157,7 @@ impl DialogStack {
         self.orphaned.push_str(&typed);
     }
 
-    /// Returns the position of the current dialog, counted from 1.
+    /// Returns the 1-based position of the current dialog.
     pub(crate) fn position_number(&self) -> usize {
         self.current + 1
     }
@@ -169,7 +170,7 @@ impl DialogStack {
         self.list.get(self.current).filter(|_| self.open).map(Dialog::visible)
     }
 
-    /// Returns the dialog that is on the screen without keyboard focus.
+    /// Returns the dialog that stays on the screen without keyboard focus, if any.
     pub(crate) fn staying(&self) -> Option<&Dialog> {
         self.list.get(self.current).filter(|_| self.stays && !self.is_open()).map(Dialog::visible)
     }
@@ -179,7 +180,7 @@ impl DialogStack {
         self.list.get_mut(self.current).filter(|_| stays).map(Dialog::visible_mut)
     }
 
-    /// Returns the call whose approval prompt is visible.
+    /// Returns the ID of the call whose approval prompt is on the screen, if any.
     pub(crate) fn call_in_question(&self) -> Option<&CallId> {
         self.list.get(self.current).filter(|panel| (self.open || self.stays) && panel.is_card()).and_then(Dialog::call)
     }
@@ -189,7 +190,7 @@ impl DialogStack {
         self.list.get_mut(self.current).filter(|_| open).map(Dialog::visible_mut)
     }
 
-    /// Opens the rule dialog of the open prompt. Returns false if the prompt has none.
+    /// Opens the rule dialog in front of the current prompt. Returns `false` if no rule is available for its call.
     pub(crate) fn open_always(&mut self, last_text: Option<u64>) -> bool {
         let opened = self.list.get_mut(self.current).is_some_and(Dialog::open_always);
         if opened {
@@ -198,10 +199,10 @@ impl DialogStack {
         opened
     }
 
-    /// Opens the pager of the open dialog, or its next page.
+    /// Opens the current dialog's pager or, if it is already open, turns to the next page.
     pub(crate) fn open_pager(&mut self, last_text: Option<u64>) {
         let Some(panel) = self.list.get_mut(self.current) else { return };
-        // The key that opens it is still text if more text follows.
+        // The key that opens the pager is still typed text if more text follows.
         let typed = panel.visible_mut().guard.take_draft_text();
         if panel.front.is_some() {
             panel.turn_always(ChoiceAction::Look);
@@ -212,7 +213,7 @@ impl DialogStack {
         self.rearm(last_text);
     }
 
-    /// Returns from the rule dialog to its prompt. Returns whether the rule dialog was open.
+    /// Closes whatever is in front of the current dialog. Returns `false` if nothing was.
     pub(crate) fn close_always(&mut self, last_text: Option<u64>) -> bool {
         let closed = self.list.get_mut(self.current).is_some_and(Dialog::close_always);
         if closed {
@@ -221,7 +222,7 @@ impl DialogStack {
         closed
     }
 
-    /// Opens the rule of the selected part. Returns whether the part has a rule.
+    /// Opens the page about the rule that decided the selected command part. Returns whether the page was opened.
     pub(crate) fn open_rule(&mut self, last_text: Option<u64>) -> bool {
         let opened = self.list.get_mut(self.current).is_some_and(open_rule);
         if opened {
@@ -237,7 +238,7 @@ impl DialogStack {
         }
     }
 
-    /// Opens the field for a rule that the user writes.
+    /// Opens the field in which the user writes a rule, prefilled with the selected rule.
     pub(crate) fn write_rule(&mut self) {
         if let Some(panel) = self.open_mut()
             && let Some(rule) = panel.kind.find_mut::<RuleChoice>()
@@ -249,7 +250,7 @@ impl DialogStack {
         }
     }
 
-    /// Applies the policy's response about a rule.
+    /// Passes the policy's reply about a rule to the prompt for this approval.
     pub(crate) fn apply_rule_reply(&mut self, id: &ApprovalId, told: RuleInfo, last_text: Option<u64>) {
         let Some(at) = self.list.iter().position(|panel| panel.is_for(id)) else { return };
         let is_new = matches!(told, RuleInfo::Offered { .. });
@@ -258,13 +259,14 @@ impl DialogStack {
         }
     }
 
-    /// Returns the approval and the offer for which the list of matching commands must be requested.
+    /// Returns the approval and the index of the offer for which the list of matching commands still has to be
+    /// requested, if any.
     pub(crate) fn wants_reach(&self) -> Option<(ApprovalId, usize)> {
         self.open()?.kind.find::<RuleChoice>()?.wants_reach()
     }
 
-    /// Arms the dialog again after its content changed, so that keys take effect only once it is on the screen. While
-    /// the list is open, keys belong to the list, and the dialog is armed when it opens.
+    /// Rearms the dialog after its content has changed, so keys take effect only once the new content is on the screen.
+    /// Does nothing while the list is open, because the list receives the keys and each dialog is armed when it opens.
     pub(super) fn rearm(&mut self, last_text: Option<u64>) {
         if self.inbox.is_some() {
             return;
@@ -273,7 +275,8 @@ impl DialogStack {
         self.arm(last_text);
     }
 
-    /// Arms the dialog again after it was covered. Text in its field is preserved.
+    /// Rearms the open dialog or list after something else was drawn over it. A dialog with an open field is left
+    /// unchanged, so the text in the field is preserved.
     pub(crate) fn arm_again(&mut self, last_text: Option<u64>) {
         if self.inbox.is_some() {
             self.arm_inbox(last_text);
@@ -297,7 +300,8 @@ impl DialogStack {
         self.list.get(self.current)
     }
 
-    /// Adds a dialog. It receives keyboard focus only if `focus` is set and no other dialog has it.
+    /// Adds a dialog. It receives keyboard focus only if `focus` is set, no dialog has focus, and the user has not
+    /// closed one.
     pub(crate) fn add(&mut self, panel: Dialog, focus: bool, last_text: Option<u64>) {
         self.list.push(panel);
         if !self.is_open() && !self.put_off && focus {
@@ -317,25 +321,25 @@ impl DialogStack {
         }
     }
 
-    /// Moves the focus to the next or previous dialog, wrapping around.
+    /// Moves keyboard focus to the next or previous dialog, wrapping around at the ends.
     pub(crate) fn cycle(&mut self, forward: bool, last_text: Option<u64>) {
         let count = self.list.len().max(1);
         let step = if forward { 1 } else { count - 1 };
         self.focus((self.current + step) % count, last_text);
     }
 
-    /// Returns whether a dialog opens as soon as the user stops typing.
+    /// Returns whether a dialog will open as soon as the user stops typing.
     pub(crate) fn waits_for_idle(&self) -> bool {
         !self.is_open() && !self.put_off && !self.list.is_empty()
     }
 
-    /// Opens the current dialog.
+    /// Opens the current dialog, giving it keyboard focus.
     pub(crate) fn open_current(&mut self, last_text: Option<u64>) {
         self.focus(self.current, last_text);
     }
 
-    /// Closes the dialog, which only the user can reopen. A dialog that the user requested, and for which no task
-    /// waits, is removed.
+    /// Closes the open dialog, after which only the user can reopen it. If no task is waiting for its answer, the
+    /// dialog is removed.
     pub(crate) fn dismiss(&mut self) {
         let is_called_for = self.open().is_some_and(|panel| panel.kind.is_called_for());
         self.close();
@@ -345,7 +349,7 @@ impl DialogStack {
         (self.put_off, self.stays) = (!self.list.is_empty(), false);
     }
 
-    /// Returns keyboard focus to the draft; the prompt remains on the screen.
+    /// Returns keyboard focus to the draft while the dialog remains on the screen.
     pub(crate) fn stay(&mut self) {
         let stays = self.open && self.inbox.is_none() || self.stays;
         self.close();
@@ -362,19 +366,19 @@ impl DialogStack {
         self.fence.forget();
     }
 
-    /// Removes the answered dialog, and arms the guard of the next one.
+    /// Removes the current dialog once it has been answered, and arms the next one.
     pub(crate) fn finish_current(&mut self, last_text: Option<u64>) {
         if self.current < self.list.len() {
             self.remove(self.current, last_text);
         }
     }
 
-    /// Returns the setup dialog, wherever it is in the stack.
+    /// Returns the setup dialog, if it is anywhere in the stack.
     pub(crate) fn setup(&mut self) -> Option<&mut Dialog> {
         self.list.iter_mut().find(|panel| panel.kind.is::<Onboarding>())
     }
 
-    /// Gives keyboard focus to the setup dialog.
+    /// Gives keyboard focus to the setup dialog, if there is one.
     pub(crate) fn focus_setup(&mut self, last_text: Option<u64>) {
         let at = self.list.iter().position(|panel| panel.kind.is::<Onboarding>());
         if let Some(at) = at {
@@ -382,7 +386,7 @@ impl DialogStack {
         }
     }
 
-    /// Replaces the page of the setup dialog with another one.
+    /// Rebuilds the setup dialog to show its current page.
     pub(crate) fn show_setup(&mut self, last_text: Option<u64>) {
         let Some(at) = self.list.iter().position(|panel| panel.kind.is::<Onboarding>()) else { return };
         let is_open = self.open && at == self.current;
@@ -397,12 +401,13 @@ impl DialogStack {
         }
     }
 
-    /// Returns the index of a dialog.
+    /// Returns the index of the dialog with this number, if it is still pending.
     pub(crate) fn position(&self, number: u64) -> Option<usize> {
         self.list.iter().position(|panel| panel.number == number)
     }
 
-    /// Answers a dialog of the list.
+    /// Answers the dialog with this number and removes it. Returns `None`, leaving the dialog pending, if it does not
+    /// offer this action.
     pub(crate) fn answer(&mut self, number: u64, act: ChoiceAction) -> Option<super::DialogAnswer> {
         let at = self.position(number)?;
         let answer = self.list[at].answer(act, None)?;
@@ -410,13 +415,13 @@ impl DialogStack {
         Some(answer)
     }
 
-    /// Removes dialogs that were answered elsewhere or are no longer needed.
+    /// Removes the first dialog that `gone` matches, because it was answered elsewhere or is no longer needed.
     pub(crate) fn forget(&mut self, gone: impl Fn(&Dialog) -> bool, last_text: Option<u64>) {
         let Some(at) = self.list.iter().position(gone) else { return };
         let is_form = self.list[at].kind.is_form();
         let words = self.list[at].words.take().map(|field| field.text()).filter(|words| !words.is_empty() && !is_form);
         self.remove(at, last_text);
-        // A denial reason that was being typed no longer has a recipient.
+        // There is no call left to deny with the typed reason.
         if let Some(words) = words {
             self.close();
             self.orphaned.push_str(&words);
@@ -456,7 +461,8 @@ impl DialogStack {
         }
     }
 
-    /// Returns whether the frame just drawn is the first one with the dialog, so that the terminal must be queried.
+    /// Returns whether the frame just drawn is the first one that shows the dialog or list. If so, the caller must send
+    /// a query to the terminal.
     pub(crate) fn take_fence(&mut self, now: u64) -> bool {
         if !self.fence.take() {
             return false;
@@ -469,8 +475,8 @@ impl DialogStack {
         true
     }
 
-    /// Handles the terminal's response to the oldest query. Returns whether it concerns the dialog that has keyboard
-    /// focus.
+    /// Handles the terminal's response to the oldest outstanding query. Returns whether the open dialog or list was
+    /// waiting for it.
     pub(crate) fn on_fence_answered(&mut self) -> bool {
         self.fence.on_response() && self.is_open()
     }

@@ -1,4 +1,4 @@
-//! Approval prompt for a change of files by a tool: its diff, the hunks to select and edit, and the layout.
+//! Approval prompt for a file change: the diff, its layout, and the hunks that the user can select and edit.
 
 use super::body::Body;
 use super::call_dialog::CallDialog;

@@ -11,9 +11,9 @@ use std::collections::HashSet;
 
 /// Maximum number of paragraphs of a list above the diff.
 const SHORT: usize = 3;
-/// Width of the column with the change of a path, in cells.
+/// Width, in cells, of the column that names the kind of change.
 const VERB: usize = 9;
-/// Word shown instead of the kind of change for a path that the user left out.
+/// Label shown in place of the kind of change for a path that the user has left out.
 const DISCARD: &str = "discard";
 /// Heading of a list below the diff.
 const HEADING: &str = "Changes that the diff does not show";
@@ -138,7 +138,7 @@ impl<'a> EffectList<'a> {
     }
 }
 
-/// Returns whether the title names the only change.
+/// Returns whether there is only one change and the title therefore names it.
 pub(super) fn is_in_title(effects: &Effects) -> bool {
     effects.conflict.is_none() && matches!((effects.files.as_slice(), effects.paths()), ([_], 1))
 }
@@ -170,7 +170,7 @@ fn files_not_in_diff<'a>(approval: &Approval, effects: &'a Effects, lines: usize
     effects.files.iter().filter(|effect| !is_in_diff(effect)).collect()
 }
 
-/// Returns whether the text of one file is all of the effect.
+/// Returns whether the file's text diff shows everything that the command changed.
 fn is_plain_text(effect: &FileEffect) -> bool {
     let is_text = matches!(
         effect.kind,
@@ -215,7 +215,7 @@ fn file(effect: &FileEffect, is_discarded: bool) -> Note {
     Note::new(format!("{verb:VERB$}{rest}{notes}"), token)
 }
 
-/// Returns the row for the new files in a folder; the pager lists them.
+/// Returns the row that summarizes the new files in a folder. The pager lists the files.
 fn group(group: &CreatedFiles, is_discarded: bool) -> Note {
     let folder = text::reveal_name(group.folder.trim_end_matches('/'));
     let ignored = if group.ignored { " · ignored by git" } else { "" };
@@ -242,7 +242,7 @@ mod tests {
     use crate::tui::approval::effects::{note_place, notes_above, notes_below};
     use crate::tui::tests::fixtures::effects_approval;
 
-    /// Returns the effects on two text files, with this number of changed lines.
+    /// Returns an approval whose effects change two text files, with `lines` diff lines in total.
     fn two_files(lines: usize) -> Approval {
         let mut approval = effects_approval("a");
         let file = |path: &str, notes: &[&str]| FileEffect {
@@ -271,7 +271,7 @@ mod tests {
         let notes = notes_above(&large, large.effects.as_deref().unwrap(), &[]);
         let place = EffectList::new(&large, large.effects.as_deref().unwrap()).place_of("b.rs", 2, &[]);
         assert_eq!((place, notes[3].text.as_str()), (NotePlace::Above(3), "changed  b.rs"));
-        // All of the list must be shown before the changes can be applied.
+        // The whole list must be shown before the changes can be applied.
         assert!(Dialog::approval(large).body.required_rows(80) >= notes.len());
     }
 

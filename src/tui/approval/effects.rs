@@ -1,4 +1,4 @@
-//! Rows around the diff of a previewed command: the command, changes without a diff, omitted changes and output.
+//! Rows around a previewed command's diff: the command, changes that have no diff, skipped changes, and the output.
 
 use super::Dialog;
 use super::effect_list::{EffectList, NotePlace};
@@ -9,11 +9,11 @@ use crate::tui::format::format_count;
 use crate::tui::theme::Token;
 use crate::tui::transcript::take_exit;
 
-/// Number of lines of a long output shown from its start, and from its end; `?` shows all of it.
+/// Number of lines shown from each end of a long output. `?` shows all lines.
 const EXCERPT: usize = 8;
-/// Maximum number of characters read from the last line of an output.
+/// Maximum number of characters shown of the last output line.
 const LAST_LINE: usize = 500;
-/// Status of a command that succeeded, which needs no row.
+/// Exit status of a successful command, for which no row is shown.
 const SUCCESS: &str = "exit 0";
 
 /// Returns the place of the note about a listed path that the diff does not show.
@@ -22,7 +22,7 @@ pub(crate) fn note_place(approval: &Approval, path: &str, discarded: &[Discarded
     EffectList::new(approval, effects).place_of(path, notes_before_list(approval, effects).len(), discarded)
 }
 
-/// Returns the first rows: the command, and how it ended if it failed.
+/// Returns the leading rows: the command line, then the conflict or failure, if any.
 fn lead(approval: &Approval, effects: &Effects) -> Vec<Note> {
     let command = approval.command.as_ref();
     let line = |line: &str| Note::on_one_row(format!("$ {}", text::reveal_name(line)), Token::Code);
@@ -83,7 +83,7 @@ fn output_row(output: &str) -> Option<Note> {
     let output = output.trim();
     let lines = format_count(output.lines().count(), "line");
     let row = |last: &str| {
-        // A row has no space for more.
+        // A row has no space for more characters.
         let start: String = last.chars().take(LAST_LINE).collect();
         let last = text::clean_line(&start);
         Note::on_one_row(format!("output: {lines}, the last: {last}"), Token::Muted).with_ending(" · ? show all")
@@ -99,7 +99,7 @@ pub(crate) fn lines_below(panel: &Dialog) -> Vec<String> {
     listed.chain(output_notes(&effects.output)).map(|note| note.text).collect()
 }
 
-/// Returns the approval verb for these effects.
+/// Returns the verb on the approval choice for these effects.
 pub(crate) fn verb(effects: &Effects) -> Verb {
     if effects.is_empty() {
         Verb { long: "continue with its output", short: "continue" }
@@ -108,12 +108,12 @@ pub(crate) fn verb(effects: &Effects) -> Verb {
     }
 }
 
-/// Returns the fact at the right of the head, if the title does not say it.
+/// Returns the fact shown on the right of the dialog's head, or an empty string.
 pub(crate) fn facts(effects: &Effects) -> String {
     if effects.conflict.is_some() { "nothing written".to_owned() } else { String::new() }
 }
 
-/// Returns whether an output contains anything but the exit status.
+/// Returns whether the output contains anything other than the exit status.
 pub(crate) fn has_output(output: &str) -> bool {
     let mut output = output.to_owned();
     take_exit(&mut output);
@@ -122,7 +122,7 @@ pub(crate) fn has_output(output: &str) -> bool {
 
 fn output_notes(output: &str) -> Vec<Note> {
     let mut output = text::clean(output).into_owned();
-    // The exit status is shown above already.
+    // The exit status is already shown above.
     take_exit(&mut output);
     let rows: Vec<&str> = output.trim_end().split('\n').collect();
     if output.trim().is_empty() {

@@ -1,4 +1,4 @@
-//! Approval prompt for the effects of a command that ran in a copy: the changed paths, of which some can be left out.
+//! Approval prompt for the effects of a command that ran in a copy. The user can leave out individual changes.
 
 use super::body::Body;
 use super::call_dialog::CallDialog;

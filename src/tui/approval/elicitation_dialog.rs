@@ -1,4 +1,4 @@
-//! Dialog for an input request from an MCP server, or for a question from the model.
+//! Dialog for an MCP server's input request or a question from the model.
 
 use super::dialog_kind::{DialogKind, HintState};
 use super::{Body, Choice, ChoiceAction, Dialog, DialogAnswer, Note, Verb, choice};
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 /// Maximum width of the field label, in cells.
 const LABEL: usize = 24;
-/// Labels of the options if all choices share one row, also used as their words in line mode.
+/// Short labels of the answer options, used if all choices share one row and as the words to type in line mode.
 const PICKS: [&str; 4] = ["answer 1", "answer 2", "answer 3", "answer 4"];
 const VERB: Verb = Verb { long: "send it", short: "send" };
 
@@ -33,7 +33,7 @@ impl ElicitationForm {
         }
     }
 
-    /// Returns the name of the server or model that asks, for notices.
+    /// Returns who made the request, as named in notices: the MCP server or "the model".
     pub(crate) fn asker(&self) -> String {
         if self.is_of_model() { "the model".to_owned() } else { format!("{} (MCP)", self.server) }
     }
@@ -101,7 +101,7 @@ impl ElicitationForm {
         Body::notes(self.notes().0, VERB, String::new())
     }
 
-    /// Returns all paragraphs, and the range of those about the current field.
+    /// Returns all paragraphs, together with the index range of those that describe the current field.
     fn notes(&self) -> (Vec<Note>, std::ops::Range<usize>) {
         let mut notes: Vec<Note> = Vec::new();
         for row in text::reveal(&self.message).trim().lines() {
@@ -168,7 +168,7 @@ impl ElicitationForm {
         }
     }
 
-    /// Returns the line field of the current form field.
+    /// Returns the line field, prefilled with the current form field's value, if a form field is being edited.
     pub(crate) fn field(&self) -> Option<TextField> {
         let (_, entry) = self.entry()?;
         let mut field = TextField::new();
@@ -176,7 +176,7 @@ impl ElicitationForm {
         Some(field)
     }
 
-    /// Returns the line below the field: its position and the accepted values.
+    /// Returns the hint below the line field: which form field it is, and the values that it accepts.
     fn accepted_hint(&self) -> String {
         let Some((at, entry)) = self.entry() else { return String::new() };
         let count = self.entries().len();
@@ -188,7 +188,7 @@ impl ElicitationForm {
         format!("field {} of {count} · {}{keys}", at + 1, entry.describe_accepted())
     }
 
-    /// Returns the current key hints, most likely first.
+    /// Returns the key hints for the current state, most useful first.
     fn hints(&self, is_arming: bool) -> Vec<&'static str> {
         match (self.entry(), &self.wants) {
             (Some((at, _)), _) => {
@@ -202,12 +202,12 @@ impl ElicitationForm {
         }
     }
 
-    /// Returns the current value of each field.
+    /// Returns the current value of every form field.
     fn filled_values(&self) -> Vec<String> {
         self.entries().iter().map(FormEntry::display_value).collect()
     }
 
-    /// Returns the question about the current field, for line mode.
+    /// Returns the lines that line mode prints to ask for the current field.
     fn question(&self) -> Vec<String> {
         let Some((at, entry)) = self.entry() else { return Vec::new() };
         let needed = if entry.is_required() { ", required" } else { "" };
@@ -268,13 +268,15 @@ impl DialogKind for ElicitationForm {
         Some(self.hints(state.is_arming).into_iter().chain(scroll).collect())
     }
 
-    /// Each form field is its own question; filling in a field changes the form.
+    /// Identifies the dialog by request, current field and entered values, so line mode treats each field as a separate
+    /// question.
     fn identity(&self) -> String {
         format!("{}\n{}\n{}", self.id, self.question().join("\n"), self.filled_values().join("\n"))
     }
 }
 
-/// Adds an option of a question, with its description and preview. Choices may be too short to contain them.
+/// Appends the paragraphs for an answer option, including its description and preview, which do not fit into the choice
+/// label.
 fn note_option(at: usize, option: &QuestionOption, notes: &mut Vec<Note>) {
     notes.push(Note::new(format!("{}. {}", at + 1, text::reveal_line(&option.label)), Token::Heading));
     let texts = [(option.description.as_ref(), Token::Muted), (option.preview.as_ref(), Token::Text)];
@@ -284,7 +286,7 @@ fn note_option(at: usize, option: &QuestionOption, notes: &mut Vec<Note>) {
     }
 }
 
-/// Returns the URL with warnings about its host.
+/// Returns the paragraphs that show a URL, its host, and warnings about it.
 fn address(url: &str) -> Vec<Note> {
     let rest = url.split_once("://");
     let authority = rest.map(|(_, rest)| rest.split(['/', '?', '#', '\\']).next().unwrap_or_default()).unwrap_or_default();
@@ -312,7 +314,7 @@ fn address(url: &str) -> Vec<Note> {
     notes
 }
 
-/// Rebuilds the dialog from the current form and scrolls to the current field.
+/// Rebuilds the dialog from the form's current state and scrolls to the current field.
 pub(crate) fn refresh_form(panel: &mut Dialog) {
     let Some(asking) = panel.kind.find::<ElicitationForm>() else { return };
     (panel.title, panel.reason, panel.body) = (asking.title(), asking.reason(), asking.body());

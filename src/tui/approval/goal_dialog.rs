@@ -1,12 +1,12 @@
-//! Dialog about a goal that cannot continue automatically: it is blocked, its check did not run, or a limit was
-//! reached.
+//! Dialog about a goal that cannot continue automatically because it is blocked, its check did not run, or it reached a
+//! limit.
 
 use super::dialog_kind::DialogKind;
 use super::{Body, ChoiceAction, Confirm, Dialog, DialogAnswer, GoalChoice, choice};
 use crate::protocol::{Goal, GoalReason, GoalState};
 use crate::text;
 
-/// Goal that cannot continue automatically.
+/// Goal that cannot continue automatically, about which the dialog asks.
 pub(crate) struct GoalDialog {
     goal: Goal,
 }
@@ -22,7 +22,7 @@ impl DialogKind for GoalDialog {
     }
 }
 
-/// Creates the dialog; `None` if the goal requires no decision.
+/// Creates the dialog. Returns `None` if the goal's state requires no decision from the user.
 pub(crate) fn goal_dialog(state: &GoalState) -> Option<Dialog> {
     let is_paused = match state.reason? {
         GoalReason::Blocked | GoalReason::CheckDidNotRun if state.is_active() => true,

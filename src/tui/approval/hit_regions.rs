@@ -1,12 +1,11 @@
-//! Screen regions of the choices in the last frame, for the mouse.
+//! Screen regions of the choices in the last frame, used for mouse input.
 
 use super::Dialog;
 use super::rows::{Choices, PanelRows, choice_height, pack_choices, packed_gap, packed_width, split_choices};
 use crate::tui::metrics::GUTTER;
 use ratatui::layout::{Position, Rect};
 
-/// Returns the region of each choice. If a highlighted choice is shown in place of all others, only its own region is
-/// returned.
+/// Returns each choice's screen region and index. Returns an empty list while a line field replaces the choices.
 pub(crate) fn spots(panel: &Dialog, rows: PanelRows, area: Rect) -> Vec<(Rect, usize)> {
     if panel.words.is_some() {
         return Vec::new();
@@ -31,7 +30,7 @@ pub(crate) fn spots(panel: &Dialog, rows: PanelRows, area: Rect) -> Vec<(Rect, u
     spots
 }
 
-/// Returns the enabled choice at this position in the last frame.
+/// Returns the index of the enabled choice drawn at this screen position in the last frame, if any.
 pub(crate) fn choice_at(panel: &Dialog, place: Position) -> Option<usize> {
     let found = panel.spots.iter().find(|(area, _)| area.contains(place)).map(|(_, at)| *at)?;
     panel.choices.get(found).filter(|choice| choice.enabled).map(|_| found)

@@ -1,16 +1,17 @@
-//! Changed lines of a hunk, and their replacement.
+//! Access to the changed lines of a hunk, and their replacement.
 
 use crate::protocol::{DiffHunk, DiffLine, DiffSide};
 use std::ops::Range;
 
-/// Returns the range from the first to the last changed line.
+/// Returns the index range from the first to the last changed line of the hunk, including context lines between them.
 fn changed_range(hunk: &DiffHunk) -> Range<usize> {
     let is_change = |line: &DiffLine| line.side != DiffSide::Context;
     let first = hunk.lines.iter().position(is_change).unwrap_or(0);
     first..hunk.lines.iter().rposition(is_change).map_or(first, |last| last + 1)
 }
 
-/// Returns one side of the changed lines as text. The last line has no line ending if the file lacks it.
+/// Returns the text of one side of a hunk's changed lines, omitting lines of side `without`. The last line has a line
+/// ending only if it has one in the file.
 fn side(hunk: &DiffHunk, without: DiffSide) -> String {
     let mut text = String::new();
     for line in hunk.lines[changed_range(hunk)].iter().filter(|line| line.side != without) {
@@ -28,7 +29,7 @@ pub(crate) fn new_text(hunk: &DiffHunk) -> String {
     side(hunk, DiffSide::Removed)
 }
 
-/// Returns the hunk with this text as the new side of its changed lines.
+/// Returns the hunk with the new side of its changed lines replaced by `text`.
 pub(crate) fn with_new_text(hunk: &DiffHunk, text: &str) -> DiffHunk {
     let changed = changed_range(hunk);
     let (above, below) = (&hunk.lines[..changed.start], &hunk.lines[changed.end..]);
@@ -47,8 +48,8 @@ pub(crate) fn with_new_text(hunk: &DiffHunk, text: &str) -> DiffHunk {
     }
 }
 
-/// Returns the start of a side after its number of lines has changed. A side without lines starts at the line before
-/// it.
+/// Returns the starting line number for a hunk side whose line count has changed from `before` to `now`. By convention,
+/// a side without lines starts at the preceding line.
 fn start(start: usize, before: usize, now: usize) -> usize {
     match (before, now) {
         (0, 0) => start,

@@ -1,4 +1,4 @@
-//! Selection and editing of the hunks of a change, and selection of a command's effects.
+//! Selection and editing of a change's hunks, and selection of a command's effects.
 
 use super::diff_layout::MIN_BESIDE;
 use super::hunk::{new_text, old_text, with_new_text};
@@ -10,35 +10,35 @@ use crate::tui::glyphs::Glyphs;
 use crate::tui::typeahead_guard::ALONE_MS;
 use std::ops::Range;
 
-/// Decisions about all hunks so far.
+/// User's decisions about every hunk of a change, or about every effect of a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Hunks {
     offers: Vec<Hunk>,
-    /// The proposed change, with one hunk for each offer.
+    /// Proposed change. It has one hunk per offer, unless the offers are effects.
     diff: FileDiffs,
     choices: Vec<HunkChoice>,
     /// Index of the current hunk.
     at: usize,
-    /// Effects of a command, if the user selects effects instead of hunks; each has an offer.
+    /// Effects of a command, if the user selects effects instead of hunks. There is one offer per effect.
     effects: Option<EffectParts>,
 }
 
-/// Parts of a command's effects, and the digest of all parts.
+/// Individually selectable effects of a command, and the digest that identifies all its effects.
 #[derive(Debug, Clone)]
 struct EffectParts {
     digest: String,
     parts: Vec<EffectPart>,
 }
 
-/// Hunks that the user selects or edits, and the recent keys that selected them.
+/// Hunks that the user can select or edit, and the recent keys that changed the selection.
 #[derive(Debug)]
 pub(crate) struct HunkSelection {
     pub hunks: Hunks,
-    /// Recent hunk keys that may turn out to be the beginning of typed text.
+    /// Recent hunk keys, which are undone if they turn out to be the start of typed text.
     recent: Option<RecentMarks>,
 }
 
-/// Hunk keys pressed in quick succession, and the state before them.
+/// Hunk keys pressed in quick succession, and the state of the hunks before them.
 #[derive(Debug)]
 struct RecentMarks {
     at: u64,
@@ -50,7 +50,7 @@ impl HunkSelection {
         Self { hunks, recent: None }
     }
 
-    /// Ends the time in which recent keys may be the beginning of text.
+    /// Forgets the recent hunk keys, so they can no longer be undone.
     pub(crate) fn forget_recent(&mut self) {
         self.recent = None;
     }
@@ -62,11 +62,11 @@ impl RecentMarks {
     }
 }
 
-/// Effect of a key on the hunks.
+/// Action of a hunk key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HunkMark {
     Turn,
-    /// Selects or leaves out the whole file of the current hunk.
+    /// Selects or leaves out every hunk in the current hunk's file.
     TurnFile,
     Next,
     Before,
@@ -89,7 +89,7 @@ impl HunkMark {
 }
 
 impl Hunks {
-    /// Returns the parts of the effects of a command, or `None` if none can be left out.
+    /// Returns the individually selectable effects of a command, or `None` if they cannot be selected individually.
     pub(crate) fn for_effects(approval: &Approval) -> Option<Self> {
         let effects = approval.effects.as_ref()?;
         let parts = approval.amendable.effects.clone();
@@ -98,7 +98,7 @@ impl Hunks {
         can_be_split.then(|| Self::for_parts(parts, &approval.proposal.diff))
     }
 
-    /// Returns the hunks of a change, or `None` if none of them can be left out or edited.
+    /// Returns the hunks of a change, or `None` if no hunk can be left out or edited.
     pub(crate) fn for_edit(approval: &Approval) -> Option<Self> {
         let diff = &approval.proposal.diff;
         let offers = approval.amendable.hunks.clone();
@@ -116,7 +116,7 @@ impl Hunks {
         Self { offers, diff: diff.clone(), choices, at: 0, effects: Some(effects) }
     }
 
-    /// Returns whether some hunks can be selected without others.
+    /// Returns whether individual hunks or effects can be left out.
     pub(crate) fn can_be_split(&self) -> bool {
         self.offers.len() > 1 && self.offers.iter().any(|offer| offer.fixed.is_none())
     }
@@ -125,17 +125,17 @@ impl Hunks {
         self.offers.len()
     }
 
-    /// Returns the index of the current hunk's file; `None` if the file cannot be edited.
+    /// Returns the index of the file that the current hunk belongs to, or `None` if that file cannot be edited.
     pub(crate) fn file(&self) -> Option<usize> {
         self.offers[self.at].file
     }
 
-    /// Returns whether hunks of other files are left out or edited.
+    /// Returns whether the user has left out or edited any hunk outside of `file`.
     pub(crate) fn changes_others(&self, file: usize) -> bool {
         self.offers.iter().zip(&self.choices).any(|(offer, choice)| offer.file != Some(file) && *choice != HunkChoice::Taken)
     }
 
-    /// Returns one flag for each hunk of the diff: whether it is left out.
+    /// Returns, for each hunk of the diff, whether the user has left it out.
     pub(crate) fn left_out(&self) -> Vec<bool> {
         let left = self.choices.iter().map(|choice| *choice == HunkChoice::Left);
         let Some(effects) = &self.effects else { return left.collect() };
@@ -148,7 +148,7 @@ impl Hunks {
         hunks
     }
 
-    /// Returns the effects of a command that the user left out.
+    /// Returns the command effects that the user has left out.
     pub(crate) fn discarded_effects(&self) -> Vec<DiscardedEffect> {
         let mut discarded: Vec<DiscardedEffect> = Vec::new();
         let parts = self.effects.iter().flat_map(|effects| &effects.parts);
@@ -166,7 +166,7 @@ impl Hunks {
         discarded
     }
 
-    /// Returns the user's version of the change, if it differs from the proposal.
+    /// Returns the change as amended by the user, or `None` if it equals the proposal.
     pub(crate) fn amendment(&self) -> Option<Amendment> {
         let all = self.choices.iter().all(|choice| *choice == HunkChoice::Taken);
         if let Some(effects) = self.effects.as_ref().filter(|_| !all) {
@@ -183,7 +183,8 @@ impl Hunks {
         self.choices.iter().filter(|choice| matches!(choice, HunkChoice::Edited { .. })).count()
     }
 
-    /// Returns the label of the approval choice, or the reason why approval is impossible.
+    /// Returns the label of the approval choice or, if nothing is selected, the reason why the change cannot be
+    /// approved.
     fn approval_label(&self, verb: &str) -> Result<String, String> {
         let (count, taken) = (self.len(), self.taken_hunks());
         if self.effects.is_some() {
@@ -214,7 +215,8 @@ impl Hunks {
         }
     }
 
-    /// Applies a key. Returns whether it was a hunk key, or the reason why the hunk cannot be left out.
+    /// Applies a hunk key. Returns `false` if the key does not apply here, or an error with the reason why a hunk
+    /// cannot be left out.
     fn mark(&mut self, mark: HunkMark) -> Result<bool, String> {
         if !self.can_be_split() {
             return Ok(false);
@@ -234,7 +236,8 @@ impl Hunks {
         Ok(true)
     }
 
-    /// Leaves out these hunks, or selects them if all are left out already.
+    /// Leaves out the given hunks, or selects them again if all of them are already left out. Fails with the reason if
+    /// one of them cannot be left out.
     fn turn(&mut self, parts: Range<usize>) -> Result<(), String> {
         if let Some(why) = self.offers[parts.clone()].iter().find_map(|offer| offer.fixed.clone()) {
             return Err(why);
@@ -245,7 +248,7 @@ impl Hunks {
         Ok(())
     }
 
-    /// Returns the files with the ranges of their hunks, in order.
+    /// Returns each file's name and the index range of its hunks, in order.
     fn files(&self) -> Vec<(String, Range<usize>)> {
         let names: Vec<String> = if let Some(effects) = &self.effects {
             effects.parts.iter().map(|part| part.path.clone()).collect()
@@ -263,8 +266,7 @@ impl Hunks {
         files
     }
 
-    /// Returns the text of the current hunk for editing, or the reason why it cannot be edited in a
-    /// field.
+    /// Returns the current hunk's text for editing, or the reason why it cannot be edited in a field.
     pub(crate) fn text(&self) -> Result<String, String> {
         if let Some(why) = &self.offers[self.at].fixed {
             return Err(format!("this hunk cannot be edited here: {why}"));
@@ -285,11 +287,11 @@ impl Hunks {
         Ok(text)
     }
 
-    /// Replaces the text of the current hunk.
+    /// Replaces the new side of the current hunk's changed lines with `text`.
     pub(crate) fn replace_text(&mut self, text: &str) {
         let proposed = self.proposed_text();
         let mut text = text.to_owned();
-        // The end of the file stays as proposed; all other lines have a line end.
+        // The end of the file stays as proposed. All other lines end with a line break.
         let open = !proposed.is_empty() && !proposed.ends_with('\n');
         if !text.is_empty() && !text.ends_with('\n') && !open {
             text.push('\n');
@@ -298,17 +300,17 @@ impl Hunks {
         self.choices[self.at] = if same { HunkChoice::Taken } else { HunkChoice::Edited { text } };
     }
 
-    /// Returns the heading of the edit field.
+    /// Returns the heading shown above the field in which the hunk is edited.
     pub(crate) fn field_head(&self) -> String {
         format!("{}: the text that will be written if you approve", self.name(self.at))
     }
 
-    /// Returns the proposed text of the current hunk.
+    /// Returns the new side of the current hunk's changed lines, as proposed.
     fn proposed_text(&self) -> String {
         self.diff.hunks().nth(self.at).map(new_text).unwrap_or_default()
     }
 
-    /// Returns the change with the edited hunks.
+    /// Returns the proposed diff with the user's edits applied.
     fn edited_diff(&self) -> FileDiffs {
         let mut diff = self.diff.clone();
         for (hunk, choice) in diff.hunks_mut().zip(&self.choices) {
@@ -319,7 +321,8 @@ impl Hunks {
         diff
     }
 
-    /// Returns the text of a file after the decisions about its hunks, based on the proposed text.
+    /// Returns a file's text with the user's decisions about its hunks applied. `proposed` is the text with all hunks
+    /// applied unedited.
     pub(crate) fn file_text(&self, file: usize, proposed: &str) -> String {
         let lines: Vec<&str> = proposed.split_inclusive('\n').collect();
         let mut text = String::with_capacity(proposed.len());
@@ -342,7 +345,7 @@ impl Hunks {
         text
     }
 
-    /// Returns the name of a hunk in its file: `hunk 2 main()`.
+    /// Returns the display name of a hunk, such as `hunk 2 main()`, or the path of an effect that has no hunks.
     fn name(&self, at: usize) -> String {
         let part = self.effects.as_ref().map(|effects| &effects.parts[at]);
         let name = self.offers[at].name.as_deref().map(|name| format!(" {}", text::reveal_line(name))).unwrap_or_default();
@@ -357,7 +360,7 @@ impl Hunks {
         if self.choices[at] == HunkChoice::Left { glyphs.checkbox.unchecked } else { glyphs.checkbox.checked }
     }
 
-    /// Returns the tab of a file, or of a hunk if there is only one file.
+    /// Returns the label of the tab for a file or, if `file` is `None`, for a single hunk.
     fn tab(&self, file: Option<&str>, parts: &Range<usize>, glyphs: &Glyphs) -> String {
         let is_current = parts.contains(&self.at);
         let lead = if is_current { glyphs.fold.folded } else { " " };
@@ -377,8 +380,9 @@ impl Hunks {
         format!("{lead}{sign} {file}{detail}")
     }
 
-    /// Returns the tabs: `☑ src/main.rs   ☐ src/lib.rs`, or `☑ hunk 1 greet()   ☐ hunk 2 main()` for a single file, with
-    /// as many neighbours of the current one as fit.
+    /// Returns the labels of the tabs, each with whether it is the current one: `☑ src/main.rs   ☐ src/lib.rs`, or `☑
+    /// hunk 1 greet()   ☐ hunk 2 main()` if there is a single file. Includes as many neighbours of the current tab as
+    /// fit into `room` cells.
     pub(crate) fn row(&self, room: usize, glyphs: &Glyphs) -> Vec<(String, bool)> {
         let files = self.files();
         let tabs: Vec<(Option<&str>, Range<usize>)> = match files.as_slice() {
@@ -405,12 +409,12 @@ impl Hunks {
         (first..end).map(|at| (one(at), at == current)).collect()
     }
 
-    /// Returns the position of the current hunk if there is only one file: `hunk 1 of 2`.
+    /// Returns the current hunk's position, such as `hunk 1 of 2`, or `None` if there are several files.
     pub(crate) fn facts(&self) -> Option<String> {
         (self.files().len() < 2).then(|| format!("hunk {} of {}", self.at + 1, self.len()))
     }
 
-    /// Returns the hints for the keys that select files and hunks.
+    /// Returns the key hints for selecting files and hunks.
     pub(crate) fn hints(&self) -> &'static [&'static str] {
         match self.files().len() {
             1 => &["[ ] hunk", "space toggle"],
@@ -419,7 +423,8 @@ impl Hunks {
         }
     }
 
-    /// Selects the hunk that begins in these rows of the diff, or else the one that the first row belongs to.
+    /// Makes a visible hunk the current one. Keeps the current hunk if its first row is visible. Otherwise chooses the
+    /// first hunk that begins within `rows` or, if none does, the hunk at the first row.
     fn select_visible(&mut self, diff: &Diff, width: u16, rows: Range<usize>) {
         let current = self.hunk_index(self.at).ok();
         let start = |hunk: usize| diff.row_of(width, hunk);
@@ -439,8 +444,7 @@ impl Hunks {
         }
     }
 
-    /// Returns the index of an offer's first hunk in the diff, or the path of an offer without
-    /// hunks.
+    /// Returns the index in the diff of a selectable change's first hunk, or its path as an error if it has no hunks.
     fn hunk_index(&self, at: usize) -> Result<usize, &str> {
         match self.effects.as_ref().map(|effects| &effects.parts[at]) {
             Some(part) if part.first == part.end => Err(&part.path),
@@ -451,7 +455,8 @@ impl Hunks {
 }
 
 impl Dialog {
-    /// Applies a hunk key. Returns whether the key was a hunk key, or the reason why it had no effect.
+    /// Applies a hunk key and updates the dialog. Returns `false` if the key does not apply here, or an error with the
+    /// reason why it had no effect.
     pub(crate) fn mark_hunk(&mut self, mark: HunkMark) -> Result<bool, String> {
         let Some(hunks) = self.hunks_mut() else { return Ok(false) };
         let before = hunks.choices.clone();
@@ -467,7 +472,7 @@ impl Dialog {
         Ok(marked)
     }
 
-    /// Selects a hunk that is on the screen, after scrolling.
+    /// Makes a visible hunk the current one after scrolling.
     pub(crate) fn select_visible_hunk(&mut self) {
         let (width, top, shown) = (self.view.width, self.view.top, self.view.shown);
         let above = self.body.rows_above_diff(width);
@@ -481,7 +486,7 @@ impl Dialog {
         }
     }
 
-    /// Returns the rows of the body in which a hunk begins, with the sign of its selection and whether it is the
+    /// Returns the visible rows at which a hunk begins, each with its selection symbol and whether the hunk is the
     /// current one.
     pub(crate) fn hunk_marks(&self, width: u16, rows: Range<usize>) -> Vec<(usize, &'static str, bool)> {
         let above = self.body.rows_above_diff(width);
@@ -493,12 +498,12 @@ impl Dialog {
         let parts = (0..hunks.len()).filter_map(|at| Some((at, hunks.hunk_index(at).ok()?)));
         let starts = parts.skip_while(|(_, hunk)| *hunk < first).map(|(at, hunk)| (at, above + diff.row_of(width, hunk)));
         let visible = starts.skip_while(|(_, row)| *row < rows.start).take_while(|(_, row)| *row < rows.end);
-        // One cell wide; the screen replaces the symbols if it has only ASCII.
+        // The signs are one cell wide. ASCII screens replace them.
         let sign = |at: usize| if hunks.choices[at] == HunkChoice::Left { "☐" } else { "☑" };
         visible.map(|(at, row)| (row, sign(at), at == hunks.at)).collect()
     }
 
-    /// Scrolls to the current hunk, or to the row of an effect without a diff.
+    /// Scrolls to the first hunk of a selectable change, or to its row above the diff if it has no hunks.
     fn scroll_to_part(&mut self, at: usize) {
         let place = self.hunks().map(|hunks| hunks.hunk_index(at).map_err(str::to_owned));
         let discarded = self.hunks().map(Hunks::discarded_effects).unwrap_or_default();
@@ -519,11 +524,11 @@ impl Dialog {
 
     fn scroll_to_row(&mut self, row: usize) {
         let last = self.body.rows(self.view.width).saturating_sub(self.view.shown);
-        // Rows above it that were not shown are not skipped.
+        // Scrolling does not skip rows above that were not shown.
         self.view.top = row.min(last);
     }
 
-    /// Replaces the lines of the current hunk.
+    /// Replaces the current hunk's new text and rebuilds the diff.
     pub(crate) fn replace_hunk(&mut self, text: &str) {
         let Some(hunks) = self.hunks_mut() else { return };
         hunks.replace_text(text);
@@ -531,14 +536,14 @@ impl Dialog {
         let saw_all = self.unseen() == 0;
         let from = self.row_of_hunk(at);
         self.rebuild_diff();
-        // The edited text counts as shown; the rows below it only if they were shown before.
+        // The edited hunk counts as shown. The rows below it count only if they were shown before.
         self.view.seen = if saw_all { self.body.rows(self.view.width) } else { self.view.seen.min(from) };
         self.view.saw_all = saw_all;
         self.show_hunks();
     }
 
-    /// Shows the current text of the hunks, after edits were dropped or restored. Rows from the first such hunk must be
-    /// shown again. `before`: the choices until now.
+    /// Rebuilds the diff if edits were dropped or restored since `before`, which contains the earlier decisions. Rows
+    /// from the first affected hunk onwards must then be shown again.
     fn show_edits(&mut self, before: &[HunkChoice]) {
         let edited = |choice: &HunkChoice| matches!(choice, HunkChoice::Edited { .. });
         let differs = |(old, new): (&HunkChoice, &HunkChoice)| old != new && (edited(old) || edited(new));
@@ -550,7 +555,7 @@ impl Dialog {
         self.view.saw_all = false;
     }
 
-    /// Replaces the diff with that of the edited hunks.
+    /// Replaces the displayed diff with one that contains the user's edits.
     fn rebuild_diff(&mut self) {
         let Some(diff) = self.hunks().map(Hunks::edited_diff) else { return };
         let path = self.asked_approval().and_then(|approval| approval.proposal.paths.first().cloned());
@@ -559,13 +564,13 @@ impl Dialog {
         self.body.set_diff(diff);
     }
 
-    /// Returns the row of the body in which a hunk begins.
+    /// Returns the body row at which a hunk begins.
     fn row_of_hunk(&self, hunk: usize) -> usize {
         let width = self.view.width;
         self.body.rows_above_diff(width) + self.body.changes().map_or(0, |diff| diff.row_of(width, hunk))
     }
 
-    /// Restores the hunks.
+    /// Restores an earlier state of the hunks.
     pub(crate) fn restore_hunks(&mut self, before: Hunks) {
         if let Some(hunks) = self.hunks_mut() {
             let choices = std::mem::replace(hunks, before).choices;
@@ -574,7 +579,8 @@ impl Dialog {
         self.show_hunks();
     }
 
-    /// Records a hunk key and the state before it. Keys in quick succession share the state before the first one.
+    /// Records a hunk key and the state before it. Keys pressed in quick succession share the state before the first of
+    /// them.
     pub(crate) fn record_mark(&mut self, before: Hunks, now: u64) {
         let Some(selection) = self.kind.selection_mut() else { return };
         match selection.recent.as_mut().filter(|recent| recent.is_fresh(now)) {
@@ -583,7 +589,7 @@ impl Dialog {
         }
     }
 
-    /// Undoes the recent hunk keys, which were the beginning of typed text.
+    /// Undoes the recent hunk keys because they turned out to be the start of typed text.
     pub(crate) fn undo_recent_marks(&mut self, now: u64) {
         let recent = self.kind.selection_mut().and_then(|selection| selection.recent.take());
         if let Some(recent) = recent.filter(|recent| recent.is_fresh(now)) {
@@ -591,7 +597,7 @@ impl Dialog {
         }
     }
 
-    /// Updates the choices and the diff to the selected hunks.
+    /// Updates the head, choices and diff to reflect which hunks are selected.
     pub(crate) fn show_hunks(&mut self) {
         let Some(hunks) = self.kind.selection().map(|selection| &selection.hunks) else { return };
         if let Some(diff) = self.body.changes() {
@@ -635,12 +641,13 @@ impl Dialog {
         }
     }
 
-    /// Returns the diff layout at this panel width.
+    /// Returns the diff layout to use at this panel width, in cells.
     pub(crate) fn shape(&self, width: u16) -> Shape {
         self.kind.layout().shape(width)
     }
 
-    /// Switches between side-by-side and unified layout.
+    /// Switches between side-by-side and unified layout. Returns `false` if there is no diff or the panel is too
+    /// narrow.
     pub(crate) fn turn_view(&mut self, width: u16) -> bool {
         if width < MIN_BESIDE || self.body.changes().is_none() {
             return false;
@@ -670,7 +677,7 @@ impl Dialog {
     fn relayout(&mut self, width: u16, hunk: Option<usize>) {
         let saw_all = self.view.saw_all;
         self.body.set_shape(self.shape(width));
-        // A new layout has other rows, so rows that were partly shown must be shown again.
+        // A new layout has other rows, so the dialog must be shown again unless all of it was shown.
         self.view.seen = if saw_all { self.body.rows(self.view.width) } else { 0 };
         self.view.top = 0;
         if let Some(hunk) = hunk {

@@ -1,4 +1,5 @@
-//! List of pending dialogs. Low-risk dialogs can be decided together; others must be opened individually.
+//! List of pending dialogs. Several low- or medium-risk approvals can be decided together; other dialogs must be opened
+//! individually.
 
 use super::summary::{full_name, individual_reason, is_command, name, risk_token};
 use super::{Dialog, DrawContext};
@@ -11,36 +12,36 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-/// Index of the approval choice. Choices are in the order of their keys.
+/// Index of the approval choice. The choices are in the same order as their keys.
 pub(crate) const YES: usize = 0;
-/// Number of rows for the full text of the current dialog.
+/// Number of rows that show the full name of the current dialog.
 const DETAIL_ROWS: usize = 2;
-/// Height in rows below which the full text is not shown.
+/// Minimum list height, in rows, at which the full name is shown.
 const ROOMY: u16 = 9;
-/// Minimum number of cells of a name.
+/// Minimum width of a name, in cells.
 const NAME: usize = 12;
-/// Milliseconds of a minute, the unit of waiting times.
+/// Milliseconds per minute, the unit in which waiting times are shown.
 const MINUTE_MS: u64 = 60_000;
 
-/// Selected and current dialogs, identified by number so that rows do not move under the cursor when dialogs open or
-/// close.
+/// List state: the selected dialogs and the current one. Dialogs are identified by number, so the cursor stays on the
+/// same dialog as others are added or removed.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     pub guard: Guard,
     marked: Vec<u64>,
     at: Option<u64>,
-    /// Position of the current dialog in the last frame.
+    /// Index of the dialog that was current in the last frame.
     place: usize,
-    /// Number of the current dialog in the last frame.
+    /// Number of the dialog that was current in the last frame, if any.
     drawn: Option<u64>,
-    /// Reason why the last key had no effect.
+    /// Reason why the last key had no effect, if any.
     said: Option<String>,
     top: usize,
     page: usize,
-    /// Regions of the list and of the two choices in the last frame.
+    /// Screen regions of the dialog rows and of the two choices in the last frame.
     list: Rect,
     choices: Rect,
-    /// Dialogs whose commands the last frame could not show completely.
+    /// Numbers of the dialogs whose commands did not fit into the last frame.
     cut: Vec<u64>,
 }
 
@@ -61,7 +62,7 @@ impl Inbox {
         }
     }
 
-    /// Returns the keys that approve and deny the selected dialogs.
+    /// Returns the keys that approve or deny the selected dialogs.
     pub(crate) fn keys() -> Vec<ChoiceKey> {
         ['y', 'n'].map(|letter| ChoiceKey { letter, confirm: Confirm::LetterThenEnter }).to_vec()
     }
@@ -75,7 +76,7 @@ impl Inbox {
         self.page.max(1).cast_signed()
     }
 
-    /// Makes the dialog at this position the current one.
+    /// Makes the dialog at index `place` the current one.
     pub(crate) fn point(&mut self, place: usize, panels: &[Dialog]) {
         self.said = None;
         if let Some(panel) = panels.get(place) {
@@ -83,7 +84,7 @@ impl Inbox {
         }
     }
 
-    /// Handles a click, which moves to a dialog or highlights a choice, but never decides.
+    /// Handles a click by moving to a dialog or highlighting a choice. A click never approves or denies anything.
     pub(crate) fn click(&mut self, place: Position, panels: &[Dialog], now: u64) {
         if self.list.contains(place) && self.guard.is_armed(now) {
             self.guard.step(GuardInput::Other, now);
@@ -93,12 +94,12 @@ impl Inbox {
         }
     }
 
-    /// Returns the dialog that was current on the screen.
+    /// Returns the number of the current dialog, provided the last frame showed it as current.
     pub(crate) fn shown_dialog(&self) -> Option<u64> {
         self.at.filter(|at| Some(*at) == self.drawn)
     }
 
-    /// Returns the position of the current dialog or, if it was removed, of the next dialog.
+    /// Returns the index of the current dialog or, if it was removed, of the dialog that took its position.
     fn position(&self, panels: &[Dialog]) -> usize {
         let gone = || self.place.min(panels.len().saturating_sub(1));
         panels.iter().position(|panel| Some(panel.number) == self.at).unwrap_or_else(gone)
@@ -116,15 +117,16 @@ impl Inbox {
         }
     }
 
-    /// Returns the reason why a dialog must be reviewed individually, for example because the list truncates its
-    /// command and the user has not opened it.
+    /// Returns the reason why a dialog must be reviewed individually, if any. One such reason is that the list
+    /// truncates its command and the user has not opened the dialog.
     fn individual_reason(&self, panel: &Dialog) -> Option<String> {
         let is_hidden = self.cut.contains(&panel.number) && panel.unseen() > 0;
         let hidden = is_hidden.then(|| "this command is not fully shown here; enter opens it".to_owned());
         individual_reason(panel).or(hidden)
     }
 
-    /// Returns the selected dialogs that are still pending, in list order. If there are none, sets a message.
+    /// Returns the numbers of the selected dialogs that are still pending and can be decided together, in list order.
+    /// If there are none, sets a message.
     pub(crate) fn selected_dialogs(&mut self, panels: &[Dialog]) -> Vec<u64> {
         let marked = |panel: &&Dialog| self.marked.contains(&panel.number) && self.individual_reason(panel).is_none();
         let marked: Vec<u64> = panels.iter().filter(marked).map(|panel| panel.number).collect();
@@ -134,14 +136,15 @@ impl Inbox {
         marked
     }
 
-    /// Returns the time at which a key takes effect or a displayed waiting time changes.
+    /// Returns the next time, in milliseconds, at which a pressed key takes effect or a displayed waiting time must be
+    /// updated.
     pub(crate) fn deadline(&self, panels: &[Dialog], now: u64) -> Option<u64> {
         let minute = |came: u64| came + (now.saturating_sub(came) / MINUTE_MS + 1) * MINUTE_MS;
         let waits = panels.iter().filter_map(|panel| panel.came).map(minute).min();
         self.guard.deadline(now).into_iter().chain(waits).min()
     }
 
-    /// Returns the key hints, most likely first.
+    /// Returns the key hints, most useful first.
     pub(crate) fn hints(&self, now: u64) -> Vec<&'static str> {
         match self.guard.choice_state(now) {
             ChoiceState::Arming => vec!["just opened: keys only highlight", "esc close"],
@@ -152,7 +155,7 @@ impl Inbox {
         }
     }
 
-    /// Returns the number of rows that the list needs, at most `limit`.
+    /// Returns the number of rows needed to list `panels` dialogs, at most `limit`.
     pub(crate) fn height(panels: usize, limit: u16) -> u16 {
         let rows = panels.clamp(1, 40) as u16 + 4;
         let rows = if limit >= ROOMY { rows + DETAIL_ROWS as u16 } else { rows };
@@ -178,7 +181,7 @@ impl Inbox {
         let is_roomy = area.height >= ROOMY;
         let row = usize::from(inner).max(1);
         let shows = |at: usize, panel: &Dialog| match name(panel) {
-            // A very long name certainly does not fit and is not wrapped in each frame.
+            // A very long name certainly does not fit. Wrapping it in each frame would be slow.
             name if name.len() > 16 * row => false,
             name if is_roomy => text::wrap(&name, row).len() <= DETAIL_ROWS,
             name => text::width(&name) <= cells(at, panel, inner, &format_wait(panel, frame.now)).0,
@@ -280,7 +283,7 @@ impl Inbox {
             };
             let said = if !is_roomy && at == 1 { self.said.clone() } else { None };
             let choice = format!("{lead:<2}{key}  {verb} {what}");
-            // The hint is omitted if it does not fit; it is shown again once the key was pressed.
+            // The hint is omitted if it does not fit. It is shown again after the key is pressed.
             let tail = if text::width(&choice) + tail.len() > area.width.into() { "" } else { tail };
             let words = said.unwrap_or_else(|| choice + tail);
             let words = text::truncate(&words, area.width.into());
@@ -293,12 +296,12 @@ impl Inbox {
     }
 }
 
-/// Returns the count of pending dialogs: `3 waiting for you`.
+/// Formats the number of pending dialogs, such as `3 waiting for you`.
 pub(crate) fn waiting(count: usize) -> String {
     format!("{count} waiting for you")
 }
 
-/// Returns the cells of the name and of the waiting time in a row.
+/// Returns the widths, in cells, of a row's name and waiting time.
 fn cells(at: usize, panel: &Dialog, width: u16, waits: &str) -> (usize, usize) {
     let (width, risk) = (usize::from(width), text::width(&panel.risk_words));
     let right = if width < 2 * NAME + risk + waits.len() + 10 { 0 } else { waits.len() + 2 };
@@ -315,7 +318,7 @@ fn format_wait(panel: &Dialog, now: u64) -> String {
     }
 }
 
-/// Describes the result of a joint decision.
+/// Describes the outcome of approving or denying several dialogs at once.
 pub(crate) fn describe_decision(count: usize, yes: bool) -> String {
     format!("{} {}", format_count(count, "request"), if yes { "approved" } else { "denied" })
 }

@@ -1,4 +1,4 @@
-//! Dialog about a call whose outcome is unknown after a crash.
+//! Dialog about a call that was interrupted by a crash, so its outcome is unknown.
 
 use super::dialog_kind::DialogKind;
 use super::{Body, ChoiceAction, Confirm, Dialog, DialogAnswer, choice};
@@ -7,7 +7,7 @@ use crate::text;
 use crate::tui::format;
 use std::fmt::Write as _;
 
-/// Number of shown lines of the last output.
+/// Number of output lines shown, counted from the end.
 const LINES: usize = 8;
 
 /// Known facts about an interrupted call.
@@ -18,7 +18,7 @@ pub(crate) struct InterruptedCall {
     pub ran_ms: Option<u64>,
 }
 
-/// Call whose outcome is unknown.
+/// Interrupted call about which the dialog asks.
 struct InterruptedDialog {
     id: CallId,
 }

@@ -1,14 +1,14 @@
-//! Dialog about a session that another process has open.
+//! Dialog about a session that is locked by another process.
 
 use super::dialog_kind::DialogKind;
 use super::{Body, Choice, ChoiceAction, Confirm, Dialog, DialogAnswer, choice};
 use crate::text;
 use crate::tui::interface::{LockAnswer, LockQuestion};
 
-/// Number of ID characters that are sufficient to distinguish sessions.
+/// Number of characters of a session ID that are shown to distinguish sessions.
 const ID: usize = 4;
 
-/// Session that another process has open; taken when answered.
+/// Locked session about which the dialog asks. `lock` is `None` once the user has answered.
 pub(crate) struct LockDialog {
     lock: Option<LockQuestion>,
 }
@@ -24,7 +24,7 @@ pub(crate) fn lock_dialog(held: LockQuestion) -> Dialog {
     let id: String = held.session.as_str().chars().take(ID).collect();
     let since = held.since.as_ref().map(|since| format!(" (since {})", text::reveal_line(since))).unwrap_or_default();
     let title = match held.pid {
-        // No process has it open, and it still cannot be opened.
+        // No process has the session open, but it cannot be opened either.
         0 => format!("Session {id} cannot be opened"),
         pid => format!("Session {id} is open in process {pid}{since}"),
     };
@@ -45,7 +45,7 @@ pub(crate) fn lock_dialog(held: LockQuestion) -> Dialog {
     Dialog::new(Box::new(LockDialog { lock: Some(held) }), title, reason, choices, Body::from_text(words.to_owned()))
 }
 
-/// Returns the choice to take over the session. It ends another process, so it requires two keys.
+/// Returns the choice that takes over the session. It requires two keys, because it makes the other process exit.
 fn take_over_choice(held: &LockQuestion) -> Choice {
     let words = match &held.stays {
         Some(why) => format!("cannot take over: {}", text::reveal_line(why)),

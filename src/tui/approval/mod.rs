@@ -1,5 +1,4 @@
-//! Dialogs for the user: their content, their choices, and a record of how much of the content was
-//! shown.
+//! Dialogs: their content and choices, and a record of which rows the user has been shown.
 
 mod amend_field;
 mod body;
@@ -93,13 +92,13 @@ use ratatui::layout::Rect;
 use std::path::PathBuf;
 use tool_dialog::ToolDialog;
 
-/// Denial reasons that a digit inserts into an empty field.
+/// Denial reasons that the digit keys insert into an empty field.
 pub(crate) const REASONS: [&str; 4] = ["wrong file", "too broad", "explain first", "run without network"];
-/// Shorter forms of the reasons, for narrow screens.
+/// Shorter versions of [`REASONS`] for narrow screens, longest first.
 const FEWER_WORDS: [[&str; 4]; 2] =
     [["wrong file", "too broad", "explain first", "no network"], ["file", "broad", "explain", "offline"]];
 
-/// The user's answer, for the owner of the dialog.
+/// User's answer to a dialog, to be carried out by the dialog's owner.
 #[derive(Debug)]
 pub(crate) enum DialogAnswer {
     Decide(ApprovalId, Decision),
@@ -116,40 +115,41 @@ pub(crate) enum DialogAnswer {
     ForgetNot,
 }
 
-/// Dialog on the screen: the state common to all kinds of dialogs, and the kind.
+/// Dialog, made up of the state common to all dialogs and the state specific to its kind.
 pub(crate) struct Dialog {
-    /// Unique number on this screen, and time of arrival. Both are set when the dialog is added.
+    /// Number that identifies the dialog on this screen, and its arrival time in milliseconds. Both are set after the
+    /// dialog is added to the stack.
     pub number: u64,
     pub came: Option<u64>,
     pub kind: Box<dyn DialogKind>,
-    /// Title: `Edit src/main.rs`.
+    /// Title, such as `Edit src/main.rs`.
     pub title: String,
-    /// Facts at the right of the head: `1 hunk · +6 −5`.
+    /// Facts shown on the right of the head, such as `1 hunk · +6 −5`.
     pub facts: String,
-    /// Risk: `low risk`.
+    /// Risk as text, such as `low risk`.
     pub risk_words: String,
     pub risk: Option<Risk>,
     pub critical: bool,
-    /// Reason: `ask: built-in, writes ask`.
+    /// Reason why the dialog is shown, such as `ask: built-in, writes ask`.
     pub reason: String,
     pub choices: Vec<Choice>,
     pub body: Body,
-    /// Keyboard state since the dialog was opened.
+    /// Guard that decides which key presses count as answers, reset each time the dialog opens.
     pub guard: Guard,
-    /// Line field, such as for a denial reason, while it is open.
+    /// Line field, for example for a denial reason, if it is open.
     pub words: Option<TextField>,
-    /// Visible part of the body, and the part that was shown.
+    /// Scroll position of the body, and a record of the rows that have been shown.
     pub view: ScrollState,
-    /// Rule dialog or pager in front of this dialog.
+    /// Rule dialog or pager that is open in front of this dialog.
     front: Option<Box<Dialog>>,
-    /// Region of each choice in the last frame.
+    /// Screen region and index of each choice in the last frame.
     spots: Vec<(Rect, usize)>,
-    /// Whether required rows had not been shown yet when the last choice key was pressed.
+    /// Whether some required rows were still unseen when the last choice key was pressed.
     pressed_unseen: bool,
 }
 
 impl Dialog {
-    /// Creates an approval prompt of the kind of its call.
+    /// Creates the approval prompt for a call.
     pub(crate) fn approval(approval: Approval) -> Self {
         if approval.effects.is_some() {
             EffectsDialog::new(approval).dialog()
@@ -187,29 +187,29 @@ impl Dialog {
         }
     }
 
-    /// Returns the dialog with all rows of the screen.
+    /// Returns the dialog with its height set to the full screen.
     fn in_full_height(mut self) -> Self {
         self.view.height = Height::Full;
         self
     }
 
-    /// Replaces the choices, which take effect once they are on the screen.
+    /// Replaces the choices. The new choices take effect only once they are on the screen.
     fn set_choices(&mut self, choices: Vec<Choice>) {
         self.guard = Guard::new(choices.iter().map(|choice| choice.key).collect(), None);
         self.choices = choices;
     }
 
-    /// Returns the approval that an approval prompt is about.
+    /// Returns the approval that the dialog requests, or `None` if the dialog is not an approval prompt.
     pub(crate) fn asked_approval(&self) -> Option<&Approval> {
         self.kind.prompt().map(|prompt| &prompt.approval)
     }
 
-    /// Returns whether the dialog is the prompt of this approval.
+    /// Returns whether the dialog is the prompt for the approval with this ID.
     pub(crate) fn is_for(&self, id: &ApprovalId) -> bool {
         self.asked_approval().is_some_and(|approval| approval.approval_id == *id)
     }
 
-    /// Returns the hunks of a change that can be selected or edited.
+    /// Returns the selectable hunks or effects, if the dialog has any.
     pub(crate) fn hunks(&self) -> Option<&Hunks> {
         self.kind.selection().map(|selection| &selection.hunks)
     }
@@ -218,29 +218,30 @@ impl Dialog {
         self.kind.selection_mut().map(|selection| &mut selection.hunks)
     }
 
-    /// Returns the field with the edited hunk or command, while it is open.
+    /// Returns the field in which a hunk, command or plan is being edited, if it is open.
     pub(crate) fn amend_field(&self) -> Option<&AmendField> {
         self.kind.amend_field()
     }
 
-    /// Opens or closes the field for the edited hunk or command.
+    /// Sets the field in which a hunk, command or plan is edited. `None` closes it.
     pub(crate) fn set_amend_field(&mut self, field: Option<AmendField>) {
         if let Some(place) = self.kind.amend_field_mut() {
             *place = field;
         }
     }
 
-    /// Returns the time at which a missing answer becomes a denial, if there is a limit.
+    /// Returns the time, in milliseconds, at which the call will be denied if it is not answered, or `None` if there is
+    /// no limit.
     fn ends(&self) -> Option<u64> {
         self.kind.prompt().and_then(|prompt| prompt.ends)
     }
 
-    /// Returns the answer that a choice gives, or `None` if the dialog has no such choice.
+    /// Returns the answer that an action produces, or `None` if the dialog does not offer the action.
     pub(crate) fn answer(&mut self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
         self.kind.answer(act, reason)
     }
 
-    /// Returns the visible dialog: the front one if there is one.
+    /// Returns the dialog that is visible: the one in front or, if there is none, this one.
     pub(crate) fn visible(&self) -> &Self {
         self.front.as_deref().unwrap_or(self)
     }
@@ -252,7 +253,7 @@ impl Dialog {
         }
     }
 
-    /// Opens the rule dialog. Returns whether a rule is available.
+    /// Opens the rule dialog in front. Returns `false` if no rule is available.
     pub(crate) fn open_always(&mut self) -> bool {
         let Some(approval) = self.asked_approval() else { return false };
         if approval.always.offers.is_empty() {
@@ -263,14 +264,14 @@ impl Dialog {
         true
     }
 
-    /// Opens the pager. Returns whether it has content.
+    /// Opens the pager in front. Returns `false` if there is nothing to show.
     pub(crate) fn open_reading(&mut self) -> bool {
         let rules = self.kind.prompt().and_then(|prompt| Pager::rules(&prompt.approval, &self.choices).panel());
         self.front = rules.or_else(|| self.kind.details()).map(Box::new);
         self.front.is_some()
     }
 
-    /// Applies the policy's response about a rule that is being chosen. Returns whether the view changed.
+    /// Applies the policy's reply about a rule. Returns `false` if the rule dialog was not open.
     pub(crate) fn apply_rule_reply(&mut self, told: RuleInfo) -> bool {
         if let (Some(prompt), RuleInfo::Offered { offer, at }) = (self.kind.prompt_mut(), &told)
             && *at == prompt.approval.always.offers.len()
@@ -287,12 +288,12 @@ impl Dialog {
         true
     }
 
-    /// Returns to the dialog itself. Returns whether another view covered it.
+    /// Closes the rule dialog or pager in front. Returns whether one was open.
     pub(crate) fn close_always(&mut self) -> bool {
         self.front.take().is_some()
     }
 
-    /// Selects another rule, expiry, view or page of the dialog in front.
+    /// Passes an action that selects another rule, expiry, view or page to the dialog in front.
     pub(crate) fn turn_always(&mut self, act: ChoiceAction) {
         let Some(front) = self.front.take() else { return };
         let height = front.view.height;
@@ -302,13 +303,13 @@ impl Dialog {
         }
     }
 
-    /// Gives keyboard focus to the dialog. Earlier highlights are removed.
+    /// Prepares the dialog for keyboard focus with a new guard, closing open fields and clearing earlier highlights.
     pub(crate) fn arm(&mut self, guard: impl FnOnce(Vec<ChoiceKey>) -> Guard) {
-        // Nothing can be typed into a form before it is chosen.
+        // Nothing can be typed into a form before the user chooses to fill it in.
         self.kind.leave_field();
         refresh_form(self);
         self.guard = guard(self.choices.iter().map(|choice| choice.key).collect());
-        // One key and Enter allow it for this session; the wider scopes need their own keys.
+        // `a` and Enter allow the call for this session. Wider scopes have their own keys.
         let is_session = |choice: &Choice| choice.enabled && choice.act == ChoiceAction::Keep(GrantScope::Session);
         self.guard.set_preset(self.choices.iter().position(is_session));
         if self.guard.is_strict() {
@@ -321,17 +322,18 @@ impl Dialog {
         }
     }
 
-    /// Returns whether a field of the dialog has keyboard focus.
+    /// Returns whether one of the dialog's fields is open and receives typed text.
     pub(crate) fn has_field(&self) -> bool {
         self.words.is_some() || self.amend_field().is_some()
     }
 
-    /// Returns the number of choices that the dialog shows; they come first.
+    /// Returns the number of visible choices, which precede the hidden ones.
     pub(crate) fn shown_choices(&self) -> usize {
         self.choices.iter().take_while(|choice| choice.is_shown).count()
     }
 
-    /// Returns whether the reason adds information to the default policy and the visible text.
+    /// Returns whether the reason is worth showing, because it adds information to the default policy and the visible
+    /// text.
     fn shows_reason(&self) -> bool {
         let Some(approval) = self.asked_approval() else { return true };
         let is_told = approval.effects.is_some() || approval.plan.is_some() || !approval.opens.is_empty();
@@ -339,7 +341,7 @@ impl Dialog {
         !is_told && (!(approval.is_uncovered && is_named) || approval.description.is_some())
     }
 
-    /// Returns whether the dialog is about a call, which is shown as a card.
+    /// Returns whether the dialog is an approval prompt. Approval prompts are drawn as cards.
     pub(crate) fn is_card(&self) -> bool {
         self.kind.prompt().is_some()
     }
@@ -348,12 +350,12 @@ impl Dialog {
         self.kind.call()
     }
 
-    /// Returns the number of rows that have not been shown.
+    /// Returns the number of body rows that have not been shown yet.
     pub(crate) fn unseen(&self) -> usize {
         self.body.rows(self.view.width).saturating_sub(self.view.seen)
     }
 
-    /// Returns the number of rows that must still be shown before this action.
+    /// Returns the number of rows that must still be shown before this action can be carried out.
     pub(crate) fn unseen_for(&self, act: ChoiceAction) -> usize {
         match act {
             ChoiceAction::Approve
@@ -394,13 +396,13 @@ impl Dialog {
         }
     }
 
-    /// Returns the number of screens until all required rows were shown.
+    /// Returns the number of screens that must still be shown before this action can be carried out.
     pub(crate) fn screens_left(&self, act: ChoiceAction) -> usize {
         self.unseen_for(act).div_ceil(self.view.shown.max(1))
     }
 
-    /// Returns how a choice is confirmed now. Showing more rows needs no confirmation; a choice needs two keys if some
-    /// rows were not shown.
+    /// Returns how a choice must be confirmed at the moment. Scrolling to unseen rows needs no confirmation. An action
+    /// that only needs some of the rows takes two keys until all rows have been shown.
     pub(crate) fn confirm(&self, choice: usize) -> Confirm {
         let choice = &self.choices[choice];
         match (choice.act.needs_all_seen(), self.unseen_for(choice.act), self.unseen()) {
@@ -411,9 +413,9 @@ impl Dialog {
         }
     }
 
-    /// Passes an input to the guard, with the current meaning of the choices.
+    /// Passes an input to the guard, after updating how each choice must be confirmed.
     pub(crate) fn step(&mut self, stimulus: GuardInput, now: u64) -> GuardResult {
-        // Before the first frame it is unknown whether there are more rows to show.
+        // Before the first frame, the number of rows that do not fit on the screen is unknown.
         let is_shown = self.guard.is_shown();
         let confirm = |(at, choice): (usize, &Choice)| if is_shown { self.confirm(at) } else { choice.key.confirm };
         let confirms: Vec<_> = self.choices.iter().enumerate().map(confirm).collect();
@@ -423,7 +425,7 @@ impl Dialog {
             self.pressed_unseen = is_shown && self.unseen_for(ChoiceAction::Approve) > 0;
         }
         let outcome = self.guard.step(stimulus, now);
-        // Arrow keys move only among the choices that have a row.
+        // Arrow keys move only among the visible choices.
         let listed = self.shown_choices();
         while matches!(stimulus, GuardInput::Up | GuardInput::Down)
             && matches!(self.guard.choice_state(now), super::typeahead_guard::ChoiceState::Highlighted(at) if at >= listed)
@@ -433,20 +435,20 @@ impl Dialog {
         outcome
     }
 
-    /// Returns the currently valid keys and their labels.
+    /// Returns the keys of the available choices with their labels.
     pub(crate) fn valid_keys(&self) -> String {
         let enabled = self.choices.iter().filter(|choice| choice.enabled && choice.is_shown);
         let keys: Vec<String> = enabled.map(|choice| format!("{} {}", choice.key.letter, choice.short)).collect();
         keys.join(", ")
     }
 
-    /// Returns the keys that work now, for narrow screens.
+    /// Returns the keys of the available choices without labels, for narrow screens.
     pub(crate) fn valid_letters(&self) -> String {
         let enabled = self.choices.iter().filter(|choice| choice.enabled && choice.is_shown);
         enabled.map(|choice| choice.key.letter.to_string()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Highlights the choice under the pointer, with its current meaning.
+    /// Highlights the choice under the pointer, after updating how each choice must be confirmed.
     pub(crate) fn point(&mut self, choice: usize, now: u64) {
         let confirms: Vec<_> = (0..self.choices.len()).map(|at| self.confirm(at)).collect();
         self.guard.set_confirms(&confirms);
@@ -454,14 +456,15 @@ impl Dialog {
         self.guard.point(choice, now);
     }
 
-    /// Returns whether a choice only shows the remaining rows.
+    /// Returns whether triggering a choice would only scroll to unseen rows instead of carrying out its action.
     pub(crate) fn only_shows(&self, act: ChoiceAction) -> bool {
         act.needs_all_seen() && (self.pressed_unseen || self.unseen_for(act) > 0)
     }
 }
 
-/// Returns the reasons for asking. For a command, these are the reasons of its riskiest parts with their numbers, last
-/// part first, because it runs the output of the others. Consecutive parts with the same rule share one reason.
+/// Returns the reasons why approval is required. For a command, these are the numbered reasons of its riskiest parts.
+/// Later parts come first, because they may run the output of earlier ones. The rule is named once for consecutive
+/// parts that share it.
 fn reasons(approval: &Approval) -> Vec<String> {
     let said = |rule: &str, reason: &str| match (rule, reason) {
         ("", words) | (words, "") => words.to_owned(),

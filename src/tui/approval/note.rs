@@ -1,25 +1,25 @@
-//! Paragraphs of a dialog, and the verb on its approval choice.
+//! Paragraphs in a dialog's body, and the verb on its approval choice.
 
 use crate::text;
 use crate::tui::theme::Token;
 use std::ops::Range;
 
-/// Warning in the body of an updated proposal at every screen size, and in the head of an outdated one.
+/// Warning shown in the body of an updated proposal, and in the head of an outdated one if there is room.
 pub(crate) const CHANGED: &str = "⚠ changed on disk since the model read it";
 
-/// Shorter form of the warning for a narrow head.
+/// Shorter form of [`CHANGED`] for a narrow head.
 pub(crate) const CHANGED_SHORT: &str = "⚠ changed on disk";
 
 pub(crate) const CHANGED_SHORTEST: &str = "⚠ changed";
 
-/// Paragraph above or below a diff.
+/// Paragraph shown above or below a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Note {
     pub text: String,
     pub token: Token,
-    /// Whether the paragraph is truncated to one row instead of wrapped.
+    /// Whether the paragraph is truncated to one row rather than wrapped.
     is_on_one_row: bool,
-    /// End of a paragraph of one row, which is never truncated.
+    /// Ending of a one-row paragraph, which is kept when the text before it is truncated.
     ending: &'static str,
 }
 
@@ -28,12 +28,12 @@ impl Note {
         Self { text, token, is_on_one_row: false, ending: "" }
     }
 
-    /// Creates a paragraph of one row, whose text `?` shows in full.
+    /// Creates a paragraph that is truncated to one row. The user can press `?` to see the full text.
     pub(crate) fn on_one_row(text: String, token: Token) -> Self {
         Self { text, token, is_on_one_row: true, ending: "" }
     }
 
-    /// Adds an end to a paragraph of one row.
+    /// Adds an ending that is kept when the one-row paragraph is truncated.
     pub(crate) fn with_ending(self, ending: &'static str) -> Self {
         Self { ending, ..self }
     }
@@ -47,14 +47,14 @@ impl Note {
     }
 }
 
-/// Verb on the approval choice of a dialog.
+/// Verb shown on a dialog's approval choice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Verb {
     pub long: &'static str,
     pub short: &'static str,
 }
 
-/// Wraps a line into rows with a hanging indent.
+/// Wraps a line into rows, with a hanging indent if the line is indented.
 pub(crate) fn hanging_indent(line: &str, width: u16) -> Vec<String> {
     let (indent, ranges) = hanging(line, width);
     let rows = ranges.into_iter().enumerate();

@@ -1,4 +1,4 @@
-//! Card of the first-time setup: one row for each setting, and the details of the current row.
+//! First-run setup card, with one row per setting and the details of the current row.
 
 use super::dialog_kind::{DialogKind, HintState};
 use super::{Body, Choice, ChoiceAction, Dialog, DialogAnswer, Note, choice};
@@ -11,13 +11,13 @@ use crate::tui::theme::Token;
 use crate::tui::typeahead_guard::Confirm;
 use std::borrow::Cow;
 
-/// Maximum number of asterisks shown for a key, next to its length.
+/// Maximum number of asterisks shown while an API key is typed.
 const SIGNS: usize = 24;
-/// Number of characters shown from the end of a long key.
+/// Number of trailing characters shown of a long API key.
 const TAIL: usize = 4;
-/// Width of the column with the names of the settings, in cells.
+/// Width, in cells, of the column that names the settings.
 const NAME: usize = 11;
-/// Marker before the current row.
+/// Marker shown before the current row.
 const MARK: &str = "▸";
 
 impl Onboarding {
@@ -27,7 +27,7 @@ impl Onboarding {
         Dialog { words, ..panel }
     }
 
-    /// Returns the line field. A key in it is masked.
+    /// Returns the line field of the page, if it has one. API keys are masked.
     pub(crate) fn field(&self) -> Option<TextField> {
         let SetupPage::Typing(typing) = &self.page else { return None };
         let mut field = TextField::new();
@@ -59,7 +59,7 @@ impl Onboarding {
 
     fn choices(&self) -> Vec<Choice> {
         let pick = |letter, pick: SetupChoice, words: &str, short: &'static str| {
-            // Whatever is saved needs a second key.
+            // Saving the settings needs a second key.
             let confirm = if pick == SetupChoice::Save { Confirm::LetterThenEnter } else { Confirm::Letter };
             choice(letter, confirm, ChoiceAction::Setup(pick), words.to_owned(), short)
         };
@@ -98,7 +98,7 @@ impl Onboarding {
         Body::sample(notes, &diff)
     }
 
-    /// Returns one paragraph for each row of the card.
+    /// Returns a one-row paragraph for each row of the card.
     fn row_notes(&self) -> Vec<Note> {
         let current = Some(self.current_row()).filter(|_| matches!(self.page, SetupPage::Card));
         let note = |row: SetupRow| {
@@ -109,7 +109,7 @@ impl Onboarding {
         self.rows().into_iter().map(note).collect()
     }
 
-    /// Returns the name and the value of a row.
+    /// Returns a setting's name and its displayed value.
     fn row_text(&self, row: SetupRow) -> (&'static str, String) {
         match row {
             SetupRow::Model => ("model", self.model_text()),
@@ -152,7 +152,7 @@ impl Onboarding {
         }
     }
 
-    /// Returns the details of the current row.
+    /// Returns the lines with details about the current row.
     fn details(&self) -> Vec<String> {
         let mut lines = match self.current_row() {
             SetupRow::Model => self.model_details(),
@@ -264,20 +264,20 @@ impl DialogKind for Onboarding {
     }
 }
 
-/// Rebuilds the content of the current page.
+/// Rebuilds the dialog from the current setup page.
 pub(crate) fn refresh_setup(panel: &mut Dialog) {
     let Some(setup) = panel.kind.find::<Onboarding>() else { return };
     let row = setup.rows().iter().position(|row| *row == setup.current_row()).unwrap_or(0);
     let is_card = matches!(setup.page, SetupPage::Card);
     (panel.title, panel.reason, panel.body, panel.words) = (setup.title(), setup.reason(), setup.body(), setup.field());
-    // Other details must be shown again.
+    // The details of another row must be shown before saving.
     (panel.view.seen, panel.view.saw_all) = (0, false);
     if is_card && panel.view.shown > 0 {
         panel.view.top = panel.view.top.clamp((row + 1).saturating_sub(panel.view.shown), row);
     }
 }
 
-/// Returns the current key hints, most likely first.
+/// Returns the key hints for the current page, most useful first.
 fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static str> {
     match &onboarding.page {
         SetupPage::Typing(TypedLine { what: TypedInput::Key, .. }) => {
@@ -289,7 +289,7 @@ fn hints(onboarding: &Onboarding, is_arming: bool) -> Vec<&'static str> {
     }
 }
 
-/// Describes a model that the user typed: its server or name, and its key.
+/// Describes a model that the user entered: its server or name, and its API key.
 fn own_text(own: &ModelAddress) -> String {
     let key = own.key.as_ref().map_or_else(|| "no key".to_owned(), |key| format!("key: {}", describe_key(&key.0)));
     let model = text::reveal_line(&own.model);
@@ -300,7 +300,7 @@ fn own_text(own: &ModelAddress) -> String {
     }
 }
 
-/// Returns the server and the name of a model that the user typed, and its key, in full.
+/// Returns the server, name and API key of a model that the user entered, one per line.
 fn own_details(own: &ModelAddress) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(own.address.as_deref().map(|address| format!("Server: {}", text::reveal_line(address))));
@@ -311,7 +311,7 @@ fn own_details(own: &ModelAddress) -> Vec<String> {
     lines
 }
 
-/// Describes a key: `51 characters, …k3f9`, or only its length if it is short.
+/// Describes an API key, such as `51 characters, …k3f9`. For a short key, only its length is given.
 fn describe_key(key: &str) -> String {
     let count = key.chars().count();
     let tail: String = key.chars().skip(count.saturating_sub(TAIL)).collect();

@@ -1,4 +1,4 @@
-//! Pages to read in front of a dialog, such as matching rules or project files. They require no decision.
+//! Pages that open in front of a dialog, for example to show matching rules or project files. They require no decision.
 
 use super::dialog_kind::DialogKind;
 use super::effects::has_output;
@@ -9,7 +9,7 @@ use crate::tui::interface::ProjectFile;
 use crate::tui::typeahead_guard::Confirm;
 use std::fmt::Write as _;
 
-/// Pages, and the index of the open one.
+/// Pages to read, and the index of the open one.
 #[derive(Debug)]
 pub(crate) struct Pager {
     pages: Vec<DialogPage>,
@@ -21,15 +21,15 @@ struct DialogPage {
     title: String,
     about: String,
     text: String,
-    /// Diff shown instead of the text.
+    /// Diff that is shown instead of the text.
     diff: Option<FileDiffs>,
-    /// File of the page, if it can be opened in an editor.
+    /// File that the page shows, if it can be opened in an editor.
     file: Option<String>,
 }
 
 impl Pager {
-    /// Creates the details page: facts common to all calls, hidden keys, and the explanation of the verdict at the time
-    /// of the request.
+    /// Creates the details page of an approval: facts common to all calls, hidden keys, and the reasons behind the
+    /// verdict that was in force when the approval was requested.
     pub(crate) fn rules(approval: &Approval, choices: &[Choice]) -> Self {
         let mut text = String::new();
         for line in constants(approval).into_iter().chain(other_keys(choices)) {
@@ -89,7 +89,7 @@ impl Pager {
         Self { pages: printed.chain(groups).chain([rules]).collect(), at: 0 }
     }
 
-    /// Creates one page for each file of the project.
+    /// Creates the pages for the given project files, one per file.
     pub(crate) fn files(files: &[ProjectFile]) -> Self {
         let pages = files.iter().map(|file| {
             let mut text = file.text.clone();
@@ -110,14 +110,15 @@ impl Pager {
         Self { pages: pages.collect(), at: 0 }
     }
 
-    /// Creates the page with the proposed changes.
+    /// Creates a page that shows the diff of the proposed changes.
     pub(crate) fn diff(diff: FileDiffs) -> Self {
         let about = "from the current files to the result".to_owned();
         let title = "Proposed changes".to_owned();
         Self { pages: vec![DialogPage { title, about, text: String::new(), diff: Some(diff), file: None }], at: 0 }
     }
 
-    /// Creates the page about the rule that decided one part of a command: its file, line and text.
+    /// Creates the page about the rule that decided one part of a command, with the rule's file, line and text. Returns
+    /// `None` if the command has no such part.
     pub(crate) fn for_rule(approval: &Approval, part: usize) -> Option<Self> {
         let decided = approval.parts.get(part)?;
         let title = format!("Rule for part {}", part + 1);
@@ -141,7 +142,7 @@ impl Pager {
         Some(Self { pages: vec![DialogPage { title, about, text: text.trim_end().to_owned(), diff: None, file }], at: 0 })
     }
 
-    /// Returns the file of the open page, for an editor.
+    /// Returns the open page's file, to be opened in an editor.
     pub(crate) fn file(&self) -> Option<&str> {
         self.pages.get(self.at)?.file.as_deref()
     }
@@ -180,7 +181,7 @@ impl DialogKind for Pager {
         None
     }
 
-    /// Opens the next page, wrapping around.
+    /// Turns to the next page, wrapping around at the end.
     fn turn(mut self: Box<Self>, _act: ChoiceAction) -> Option<Dialog> {
         self.at = (self.at + 1) % self.pages.len().max(1);
         self.panel()
@@ -191,12 +192,11 @@ impl DialogKind for Pager {
     }
 }
 
-/// Returns the facts common to all commands in this session, and the reasons why choices are
-/// unavailable.
+/// Returns the facts common to all commands in the session, and the reasons why some choices are unavailable.
 fn constants(approval: &Approval) -> Vec<String> {
     let mut lines = Vec::new();
     if let (Some(command), Some(effects)) = (&approval.command, &approval.effects) {
-        // The prompt shows one row of the command.
+        // The prompt shows only one row of the command.
         lines.push(format!("command      {}", text::reveal_rows(&command.line).replace('\n', "\n             ")));
         let ended = text::reveal_line(&effects.ended);
         let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
@@ -226,7 +226,7 @@ fn constants(approval: &Approval) -> Vec<String> {
     lines
 }
 
-/// Returns the hidden keys: `N  deny and say why`.
+/// Returns the available keys that the dialog does not show, such as `N  deny and say why`.
 fn other_keys(choices: &[Choice]) -> Vec<String> {
     let other = choices.iter().filter(|choice| !choice.is_shown && choice.enabled && choice.act != ChoiceAction::Look);
     let words = |choice: &Choice| if choice.words.is_empty() { choice.short.to_string() } else { choice.words.clone() };
@@ -249,7 +249,7 @@ fn rule_origin(rule: &str) -> String {
     }
 }
 
-/// Returns the location of a rule, if it is in a file.
+/// Returns where a rule is defined, if it comes from a file.
 fn origin<'a>(approval: &'a Approval, rule: &str) -> Option<&'a RuleOrigin> {
     approval.origins.iter().find(|origin| origin.rule == rule)
 }

@@ -1,8 +1,8 @@
-//! Selection of a part of a command, to show the rule that decided it.
+//! Selection of a command part, used to show the rule that decided it.
 
 use super::{Body, Dialog, Pager};
 
-/// Selects the next or previous part and scrolls to it. Returns false if there are no parts.
+/// Selects the next or previous command part and scrolls to it. Returns `false` if there are no parts.
 pub(crate) fn mark_part(panel: &mut Dialog, forward: bool) -> bool {
     let width = panel.view.width;
     let Body::Command { command, laid } = &mut panel.body else { return false };
@@ -33,7 +33,7 @@ pub(crate) fn mark_part(panel: &mut Dialog, forward: bool) -> bool {
     true
 }
 
-/// Opens the rule that decided the selected part. Returns whether a part is selected.
+/// Opens the page about the rule that decided the selected command part. Returns `false` if no part is selected.
 pub(super) fn open_rule(panel: &mut Dialog) -> bool {
     let (Some(approval), Some(part)) = (panel.asked_approval(), panel.body.marked_part()) else { return false };
     let rule = Pager::for_rule(approval, part).and_then(Pager::panel);
@@ -47,7 +47,7 @@ impl Body {
         matches!(self, Self::Command { command, .. } if !command.parts.is_empty())
     }
 
-    /// Returns the index of the selected part.
+    /// Returns the index of the selected command part, if any.
     pub(crate) fn marked_part(&self) -> Option<usize> {
         match self {
             Self::Command { command, .. } => command.marked,

@@ -1,4 +1,4 @@
-//! Row above the composer that lists pending dialogs.
+//! Bar above the composer that lists pending dialogs.
 
 use super::DialogStack;
 use super::countdown::time_left;
@@ -8,11 +8,11 @@ use crate::text;
 use crate::tui::glyphs::Glyphs;
 use crate::tui::metrics::GUTTER;
 
-/// Minimum number of cells of the name next to the hints.
+/// Minimum width, in cells, of a dialog's name next to the key hints.
 const NAME: usize = 12;
-/// Minimum width in cells of an item if several dialogs are pending. Items that do not fit are only counted.
+/// Minimum width, in cells, of each item when several dialogs are pending. Items that do not fit are only counted.
 const ITEM: usize = 16;
-/// Minimum number of cells of a useful name.
+/// Width, in cells, below which a name is omitted because it would be useless.
 const SHORT: usize = 6;
 const WAITS: &str = "waiting for you";
 const NEXT: &[&str] = &["tab next"];
@@ -27,7 +27,7 @@ pub(crate) struct BarContext {
     pub shows_card: bool,
 }
 
-/// Returns the text of the row and its hints, or `None` if the only dialog is already visible.
+/// Returns the bar's text and key hints. Returns `None` if the only pending dialog is already visible.
 pub(crate) fn bar_text(
     panels: &DialogStack,
     width: u16,
@@ -54,7 +54,7 @@ pub(crate) fn bar_text(
     // The head of a visible dialog contains the remaining time.
     let left = time_left(first, now).map(|(words, _)| words).filter(|_| !stays);
     if stays || shows_card {
-        // The title of the dialog is visible already.
+        // The title of the dialog is already visible.
         let separator = format!(" {} ", glyphs.dot);
         let hint = Some(REVIEW[0]).filter(|_| !is_tab_taken);
         let short: Vec<&str> = [WAITS].into_iter().chain(left.as_deref()).chain(hint).collect();
@@ -64,7 +64,7 @@ pub(crate) fn bar_text(
         return Some((if fits { words } else { short }, &[]));
     }
     let name = name(first);
-    // The hint stays; the name is shortened first, then the reassurance is dropped.
+    // The hint always remains. The name is shortened first, then the reassurance is dropped.
     let left = left.map(|words| format!(" {} {words}", glyphs.dot)).unwrap_or_default();
     let hint = if is_tab_taken { String::new() } else { format!(" {} {}", glyphs.dot, REVIEW[0]) };
     let tail = format!(" {} {WAITS}{left}{hint}", glyphs.dash);
@@ -78,14 +78,14 @@ pub(crate) fn bar_text(
     Some((format!("{}{tail}", text::truncate_middle(&name, room.saturating_sub(text::width(&tail)))), &[]))
 }
 
-/// Returns the row for several dialogs: `3 waiting for you   1 $ touch one.txt  low   2 $ touch two.txt  low`.
+/// Returns the bar's text for several dialogs: `3 waiting for you   1 $ touch one.txt  low   2 $ touch two.txt  low`.
 fn several(panels: &DialogStack, room: usize) -> String {
     let head = inbox::waiting(panels.len());
     let room = room.saturating_sub(text::width(&head));
     let shown = (room / (ITEM + 3)).clamp(1, panels.len());
     let mut left = room;
     let mut words = head;
-    // The open dialog is among the shown ones.
+    // The open dialog is always among the shown ones.
     let from = (panels.position_number()).saturating_sub(shown).min(panels.len() - shown);
     for (nth, (at, panel)) in panels.iter().enumerate().skip(from).take(shown).enumerate() {
         let each = (left / (shown - nth)).saturating_sub(3);
@@ -94,7 +94,7 @@ fn several(panels: &DialogStack, room: usize) -> String {
         let name = format!("{} {}", at + 1, name(panel));
         let (name_room, risk) = match each.saturating_sub(risk.len()) {
             room if room >= SHORT => (room, risk),
-            // The risk is kept, unless there is room for nothing else.
+            // The risk is kept unless only the name fits.
             _ if nth == 0 => (each, String::new()),
             _ => break,
         };

@@ -1,4 +1,4 @@
-//! Approval prompt for a plan from the model.
+//! Approval prompt for a plan proposed by the model, with a field in which to edit the plan.
 
 use super::amend_field::{AmendField, AmendTarget};
 use super::body::Body;
@@ -17,14 +17,14 @@ pub(crate) struct PlanDialog {
     editing: PlanEditing,
 }
 
-/// State of editing a plan in its prompt.
+/// Progress of editing the plan in its prompt.
 enum PlanEditing {
     Closed,
-    /// The session was asked for the text of the plan.
+    /// The plan's text has been requested from the session.
     Requested,
-    /// The dialog lost keyboard focus before the text arrived.
+    /// The dialog lost keyboard focus before the requested text arrived.
     Cancelled,
-    /// The field is open with this text.
+    /// The field is open. The value is the plan's text as proposed.
     Open(String),
 }
 
@@ -33,12 +33,13 @@ impl PlanDialog {
         Self { prompt: CallPrompt::new(approval), editing: PlanEditing::Closed }
     }
 
-    /// Records that the text of the plan was requested for editing in this dialog.
+    /// Records that the plan's text has been requested so that the user can edit it in this dialog.
     pub(crate) fn await_text(&mut self) {
         self.editing = PlanEditing::Requested;
     }
 
-    /// Opens the field with the text of the plan, if all of it can be shown. Returns whether the text was requested.
+    /// Opens the field with the plan's text, provided that the dialog `is_shown` and the user still wants to edit it.
+    /// Returns whether the text had been requested for this dialog.
     pub(crate) fn open_field(&mut self, text: &str, is_shown: bool) -> bool {
         let is_wanted = match self.editing {
             PlanEditing::Requested => true,
@@ -54,7 +55,7 @@ impl PlanDialog {
         true
     }
 
-    /// Closes the edit, and returns the text as it was proposed.
+    /// Ends editing and returns the plan's text as proposed, or an empty string if the field was not open.
     pub(crate) fn take_proposed(&mut self) -> String {
         match std::mem::replace(&mut self.editing, PlanEditing::Closed) {
             PlanEditing::Open(text) => text,

@@ -1,4 +1,4 @@
-//! Dialog that asks for the price of a model, so that a budget in dollars can be enforced.
+//! Dialog that asks for a model's price, which aye needs to enforce a budget in dollars.
 
 use super::dialog_kind::{DialogKind, HintState};
 use super::{Body, ChoiceAction, Dialog, DialogAnswer, Note, Verb};
@@ -8,21 +8,20 @@ use crate::tui::composer::TextField;
 use crate::tui::theme::Token;
 use std::borrow::Cow;
 
-/// Label of the line field.
+/// Label shown before the line field.
 const LABEL: &str = "input,output: ";
 const VERB: Verb = Verb { long: "use it", short: "use" };
 
-/// Question about the price of a model.
+/// State of the form in which the user enters the price of a model.
 #[derive(Debug)]
 pub(crate) struct PriceForm {
-    /// Name of the model.
+    /// Name of the model whose price is needed.
     pub model: String,
-    /// Budget that needs the price, with its unit.
+    /// Budget that cannot be enforced without the price, formatted with its unit.
     budget: Option<String>,
-    /// Price of the same model at another provider: the model's name there, and the price in the
-    /// form in which it is typed.
+    /// Name of the same model at another provider, and its price there, formatted like the expected input.
     elsewhere: Option<(String, String)>,
-    /// Reason why the last input was rejected.
+    /// Reason why the last input was rejected, if it was.
     problem: Option<String>,
 }
 
@@ -45,7 +44,7 @@ impl PriceForm {
         panel
     }
 
-    /// Returns the line field with the suggested price.
+    /// Returns the line field, prefilled with the suggested price if there is one.
     fn field(&self) -> TextField {
         let mut field = TextField::new();
         if let Some((_, price)) = &self.elsewhere {
@@ -66,7 +65,8 @@ impl PriceForm {
         Body::notes(notes, VERB, String::new())
     }
 
-    /// Parses the input; `None` if it is not a price, which the dialog then reports.
+    /// Parses the input as a price. If the input is invalid, returns `None` and stores the problem to be shown in the
+    /// dialog.
     pub(crate) fn read(&mut self, input: &str) -> Option<AssumedPrice> {
         let price = AssumedPrice::parse(input.trim());
         self.problem = price.is_none().then(|| match input.trim() {
@@ -93,7 +93,7 @@ impl DialogKind for PriceForm {
         true
     }
 
-    /// Preserves the text that was typed.
+    /// Keeps the text that was already typed. If there is none yet, prefills the field with the suggested price.
     fn field_when_armed(&self, current: Option<TextField>) -> Option<TextField> {
         current.or_else(|| Some(self.field()))
     }
@@ -107,7 +107,7 @@ impl DialogKind for PriceForm {
     }
 }
 
-/// Rebuilds the content of the dialog.
+/// Rebuilds the dialog's body from the form.
 pub(crate) fn refresh_price(panel: &mut Dialog) {
     let Some(form) = panel.kind.find::<PriceForm>() else { return };
     panel.body = form.body();

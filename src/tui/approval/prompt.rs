@@ -1,4 +1,4 @@
-//! Call of an approval prompt: the approval, its time limit, and its relation to the file on disk.
+//! State common to all approval prompts: the approval, its time limit, and how its change relates to the file on disk.
 
 use super::DialogAnswer;
 use super::amend_field::AmendField;
@@ -7,14 +7,14 @@ use super::disk_state::ProposalFreshness;
 use crate::protocol::{Amendment, Approval, Decision};
 use crate::text;
 
-/// State that approval prompts of every kind have.
+/// State common to all kinds of approval prompt.
 #[derive(Debug)]
 pub(crate) struct CallPrompt {
     pub approval: Approval,
-    /// Time at which a missing answer becomes a denial, if there is a limit.
+    /// Time, in milliseconds, at which the call is denied if it is not answered, or `None` if there is no limit.
     pub ends: Option<u64>,
     pub disk: ProposalFreshness,
-    /// Field for the text that replaces the proposal, while it is open.
+    /// Field in which the user edits the proposal, if it is open.
     pub amend_field: Option<AmendField>,
 }
 
@@ -27,7 +27,7 @@ impl CallPrompt {
         Some(DialogAnswer::Decide(self.approval.approval_id.clone(), decision))
     }
 
-    /// Returns the answer to a choice that several kinds of prompts have.
+    /// Returns the answer that an action common to several kinds of prompt produces, or `None` for other actions.
     pub(crate) fn answer(&self, act: ChoiceAction, reason: Option<String>) -> Option<DialogAnswer> {
         let amended = |amendment| self.decide(Decision::Amended { amendment });
         match act {
@@ -48,7 +48,8 @@ impl CallPrompt {
         self.approval.approval_id.to_string()
     }
 
-    /// Returns the command line of the call, with the agent that runs it: `$ cargo test`.
+    /// Returns the call's command line, preceded by its agent's name if it has one: `$ cargo test`, `Agent explore: $
+    /// ls`.
     pub(crate) fn command_name(&self) -> Option<String> {
         let line = format!("$ {}", text::reveal_name(&self.approval.command.as_ref()?.line));
         Some(match &self.approval.agent {

@@ -1,4 +1,4 @@
-//! Rewind dialog: the changes to undo, changes that cannot be undone, and edits made outside aye.
+//! Rewind dialog, which lists the changes to undo, the changes that cannot be undone, and edits made outside aye.
 
 use super::dialog_kind::{DialogKind, HintState};
 use super::note::{Note, Verb};
@@ -10,22 +10,22 @@ use crate::tui::format::format_count;
 use crate::tui::theme::Token;
 use std::path::PathBuf;
 
-/// Width of the column with the change of a path, in cells.
+/// Width, in cells, of the column that names the kind of change.
 const VERB: usize = 14;
-/// Verb of the approval choice.
+/// Verb shown on the approval choice.
 const GO_BACK: Verb = Verb { long: "rewind", short: "rewind" };
 
-/// Rewind plan, and the conflicting paths to rewind anyway.
+/// Rewind plan, and the conflicting paths that the user has selected.
 #[derive(Debug)]
 pub(crate) struct RewindChoice {
     pub plan: RewindPlan,
-    /// Indexes into the files of the plan.
+    /// Indexes, in the plan's list of files, of the conflicting paths to rewind anyway.
     taken: Vec<usize>,
     /// Index of the current conflict.
     at: usize,
 }
 
-/// Effect of a key on the conflicting paths.
+/// Action of a key on the list of conflicting paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     Turn,
@@ -49,13 +49,13 @@ impl RewindChoice {
         Self { plan, taken: Vec::new(), at: 0 }
     }
 
-    /// Returns the indexes of the paths that were edited outside aye.
+    /// Returns the indexes of the files in conflict because they were edited outside aye.
     fn conflicts(&self) -> Vec<usize> {
         let files = self.plan.files.iter().enumerate();
         files.filter(|(_, file)| file.conflict.is_some()).map(|(at, _)| at).collect()
     }
 
-    /// Returns the conflicting paths to rewind anyway.
+    /// Returns the conflicting paths that the user chose to rewind anyway.
     pub(crate) fn overwrite(&self) -> Vec<PathBuf> {
         self.taken.iter().filter_map(|at| self.plan.files.get(*at)).map(|file| file.path.clone()).collect()
     }
@@ -64,7 +64,7 @@ impl RewindChoice {
         !self.conflicts().is_empty()
     }
 
-    /// Applies a key to the conflicts. Returns whether there are any.
+    /// Applies a key to the list of conflicts. Returns `false` if the plan has no conflicts.
     fn mark(&mut self, mark: Mark) -> bool {
         let conflicts = self.conflicts();
         let Some(marked) = conflicts.get(self.at).copied() else { return false };
@@ -85,7 +85,7 @@ impl RewindChoice {
         Body::notes(self.notes(), GO_BACK, self.facts())
     }
 
-    /// Returns the counts: `2 files · +14 −9 · 4 messages`.
+    /// Returns the numbers of affected files, lines and messages, such as `2 files · +14 −9 · 4 messages`.
     fn facts(&self) -> String {
         let plan = &self.plan;
         let goes = || plan.files.iter().filter(|file| !file.kept && file.conflict.is_none());
@@ -164,7 +164,7 @@ impl RewindChoice {
 }
 
 impl RewindChoice {
-    /// Returns the hint for the keys that select the scope.
+    /// Returns the key hint for selecting the rewind scope.
     fn keys(&self) -> &'static str {
         match (&self.plan.target, &self.plan.point) {
             (RewindTarget::Redo, _) => "1, then enter",
@@ -217,7 +217,7 @@ pub(crate) fn rewind_dialog(plan: RewindPlan) -> Dialog {
     Dialog { facts, ..panel }
 }
 
-/// Applies a key to the conflicting paths. Returns whether the key has an effect on them.
+/// Applies a key to the list of conflicting paths and updates the dialog. Returns `false` if there are no conflicts.
 pub(crate) fn mark_conflict(panel: &mut Dialog, mark: Mark) -> bool {
     let Some(rewinding) = panel.kind.find_mut::<RewindChoice>() else { return false };
     if !rewinding.mark(mark) {

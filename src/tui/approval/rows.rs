@@ -1,4 +1,4 @@
-//! Distribution of the panel rows among body, reason and choices.
+//! Allocation of a panel's rows to body, reason and choices.
 
 use super::disk_state::is_change_visible;
 use super::note::{CHANGED, CHANGED_SHORT};
@@ -8,49 +8,50 @@ use crate::tui::metrics::GUTTER;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Number of body rows from which every choice, or the first one, has its own row.
+/// Minimum number of body rows for a layout in which every choice has its own row.
 const ROOMY: u16 = 8;
 const ENOUGH: u16 = 4;
 
-/// Maximum number of rows of the reason.
+/// Maximum number of rows that show the reason.
 const REASON_ROWS: usize = 3;
-/// Maximum number of rows of one choice.
+/// Maximum number of rows per choice.
 const CHOICE_ROWS: usize = 3;
-/// Number of cells before the label of a choice.
+/// Width, in cells, of the space before a choice's label.
 pub(crate) const CHOICE_LEAD: u16 = 5;
 /// Suffix of a choice that requires two keys. Its no-break space is drawn as a space.
 pub(crate) const THEN_ENTER: &str = "   (then\u{a0}enter)";
 
-/// Panel width in cells below which choices on one row are closer together.
+/// Panel width, in cells, below which choices that share a row are packed more tightly and heads are shortened.
 pub(crate) const TIGHT: u16 = 50;
-/// Suffix of a choice that requires two keys, if there is space.
+/// Suffix of choices that require two keys, shown if there is room.
 pub(crate) const PLUS_ENTER: &str = " +enter";
-/// Cells of `12 more`, the number of remaining screens before the choice becomes available.
+/// Width, in cells, reserved for `12 more`, which gives the number of screens to show before the choice becomes
+/// available.
 const MORE_CELLS: usize = 7;
 
-/// Layout of the choices.
+/// Arrangement of the choices in rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choices {
-    /// One choice on each row; in a rule dialog only the scopes.
+    /// Every choice has its own row. In a rule dialog, only the scopes do.
     Rows,
-    /// The first choice on one row, the remaining ones on the next.
+    /// The first choice has its own row; the others share the following rows.
     FirstRow,
     OneRow,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PanelRows {
-    /// Whether the reason and a horizontal line above the body are shown.
+    /// Whether there is room for the reason and for horizontal lines.
     pub rules: bool,
-    /// Whether there is a horizontal line below the body.
+    /// Whether a horizontal line is drawn below the body.
     pub ends_with_rule: bool,
     pub body: u16,
     pub choices: Choices,
-    /// Number of rows for the choices, or for the field and the prepared reasons.
+    /// Number of rows for the choices, or for the line field and the prepared reasons that replace them.
     pub answers: u16,
-    /// Number of rows of the reason.
+    /// Number of rows that show the reason.
     pub reason: u16,
-    /// Number of rows of the hunk list.
+    /// Number of rows that show the hunk tabs.
     pub hunks: u16,
     top_rule: u16,
     draft: u16,
@@ -61,7 +62,7 @@ pub(crate) fn body_width(width: u16) -> u16 {
 }
 
 impl PanelRows {
-    /// Returns the best layout that fits into `limit` rows.
+    /// Returns the most spacious layout that fits into `limit` rows.
     pub(crate) fn fit(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> Self {
         panel.body.set_shape(panel.shape(width));
         let written = panel.amend_field().map_or(0, |writing| writing.lines.rows() + 2);
@@ -70,7 +71,7 @@ impl PanelRows {
             return Self::for_card(panel, width, limit, has_draft, wanted);
         }
         let all = [(true, Choices::Rows, ROOMY), (true, Choices::FirstRow, ENOUGH), (true, Choices::OneRow, ENOUGH)];
-        // In full-screen height, all free rows go to the body.
+        // At full-screen height, a long body gets the rows of the choices.
         let ways = match panel.view.height {
             Height::Full if Self::new(panel, width, true, Choices::Rows, has_draft).total() + wanted > limit => &all[1..],
             Height::Full | Height::Part => &all[..],
@@ -82,8 +83,8 @@ impl PanelRows {
             .with_body(wanted, limit)
     }
 
-    /// Returns the layout of a call card. All free rows go to the body, and a line below it is drawn only if all of it
-    /// fits.
+    /// Returns the layout of an approval prompt, in which the body receives all rows that are not needed elsewhere. The
+    /// line below the body is drawn only if the whole body fits.
     fn for_card(panel: &Dialog, width: u16, limit: u16, has_draft: bool, wanted: u16) -> Self {
         let with_reason = Self::new(panel, width, true, Choices::OneRow, has_draft);
         let with_rule = Self { ends_with_rule: true, ..with_reason };
@@ -131,7 +132,7 @@ impl PanelRows {
         1 + self.hunks + self.reason + self.top_rule
     }
 
-    /// Returns whether there is a horizontal line above the body.
+    /// Returns whether a horizontal line is drawn above the body.
     pub(crate) fn has_top_rule(self) -> bool {
         self.top_rule > 0
     }
@@ -141,8 +142,8 @@ impl PanelRows {
     }
 }
 
-/// Splits the choices into those with their own row and those that share rows. In a rule dialog, each scope has its own
-/// row.
+/// Splits the choices into those with their own row and those that share rows, as index ranges. In a rule dialog, every
+/// scope has its own row.
 pub(crate) fn split_choices(panel: &Dialog, choices: Choices) -> (Range<usize>, Range<usize>) {
     let all = panel.shown_choices();
     let is_scope = |choice: &&Choice| matches!(choice.act, ChoiceAction::Keep(_));
@@ -155,12 +156,12 @@ pub(crate) fn split_choices(panel: &Dialog, choices: Choices) -> (Range<usize>, 
     (0..own, own..all)
 }
 
-/// Returns whether a reason is being typed in which digits insert prepared answers.
+/// Returns whether the user is typing a denial reason. Digit keys then insert the prepared reasons.
 pub(crate) fn has_prepared_reasons(panel: &Dialog) -> bool {
     panel.words.is_some() && panel.is_card()
 }
 
-/// Returns the height of a choice, ignoring text that temporarily replaces its label.
+/// Returns the height of a choice in rows, ignoring any text that temporarily replaces its label.
 pub(crate) fn choice_height(panel: &Dialog, at: usize, width: u16) -> u16 {
     let choice = &panel.choices[at];
     let tail = if choice.enabled && choice.key.confirm == Confirm::LetterThenEnter { THEN_ENTER } else { "" };
@@ -168,7 +169,7 @@ pub(crate) fn choice_height(panel: &Dialog, at: usize, width: u16) -> u16 {
     text::wrap(&format!("{}{tail}", choice.words), room).len().clamp(1, CHOICE_ROWS) as u16
 }
 
-/// Distributes short choices over rows, as many per row as fit.
+/// Distributes choices with short labels over rows, fitting as many as possible into each row.
 pub(crate) fn pack_choices(panel: &Dialog, choices: Range<usize>, width: u16) -> Vec<Range<usize>> {
     let mut rows: Vec<Range<usize>> = Vec::new();
     let mut used = 0;
@@ -188,22 +189,22 @@ pub(crate) fn pack_choices(panel: &Dialog, choices: Range<usize>, width: u16) ->
     rows
 }
 
-/// Returns the number of rows for short choices. A rule dialog shows the file and line of the rule on the row of its
-/// choice, which therefore gets all rows.
+/// Returns the number of rows for choices with short labels. Rule dialogs need room for a highlighted choice, which
+/// also names the rule's file and line and takes up all these rows.
 fn packed_height(panel: &Dialog, choices: Range<usize>, width: u16) -> u16 {
     let least = if panel.kind.lists_scopes() { CHOICE_ROWS } else { 0 };
     pack_choices(panel, choices, width).len().max(least) as u16
 }
 
-/// Returns the cells of a short choice, including its key and suffix.
+/// Returns the width, in cells, of a choice with its short label, including its key and suffix.
 pub(crate) fn packed_width(panel: &Dialog, at: usize, width: u16) -> usize {
     let words =
         screens_left_prefix(panel, at).map_or_else(|| text::width(&panel.choices[at].short), |lead| lead.len() + MORE_CELLS);
     words + packed_lead(width) + packed_suffix(panel, at, width).len()
 }
 
-/// Returns the short label of a choice. If rows were not shown yet, the first choice contains the number of remaining
-/// screens.
+/// Returns a choice's short label. While some required rows are unseen, the first affected choice shows the number of
+/// remaining screens instead.
 pub(crate) fn packed_label(panel: &Dialog, at: usize) -> Cow<'_, str> {
     let choice = &panel.choices[at];
     match screens_left_prefix(panel, at) {
@@ -212,32 +213,34 @@ pub(crate) fn packed_label(panel: &Dialog, at: usize) -> Cow<'_, str> {
     }
 }
 
-/// Returns the prefix of the number of remaining screens, which only the first choice shows; `None` for other choices.
-/// After a digit key, the number needs a word.
+/// Returns the text to put before the number of remaining screens, or `None` if the choice does not show the number.
+/// Only the first choice that scrolls to unseen rows shows it. If its key is a digit, the prefix is a word that
+/// separates the key from the number.
 fn screens_left_prefix(panel: &Dialog, at: usize) -> Option<&'static str> {
     let says_it = |choice: &Choice| choice.act.shows_the_rest() && panel.screens_left(choice.act) > 0;
     let lead = if panel.choices[at].key.letter.is_ascii_digit() { "see " } else { "" };
     (panel.choices.iter().position(says_it) == Some(at)).then_some(lead)
 }
 
-/// Returns the gap between choices on one row.
+/// Returns the gap between choices that share a row.
 pub(crate) fn packed_gap(width: u16) -> &'static str {
     if width < TIGHT { "  " } else { "   " }
 }
 
-/// Returns the cells of the key and the spaces after it.
+/// Returns the width, in cells, of a choice's key and the spaces after it.
 pub(crate) fn packed_lead(width: u16) -> usize {
     if width < TIGHT { 2 } else { 3 }
 }
 
-/// Returns the suffix of a choice that requires two keys. Narrow screens show it on the row of the choice.
+/// Returns the suffix of a choice if it requires two keys, or else an empty string. On narrow screens, rule dialogs
+/// omit the suffix.
 pub(crate) fn packed_suffix(panel: &Dialog, at: usize, width: u16) -> &'static str {
     let choice = &panel.choices[at];
     let two = choice.enabled && choice.key.confirm == Confirm::LetterThenEnter;
     if two && (width >= TIGHT || !panel.kind.lists_scopes()) { PLUS_ENTER } else { "" }
 }
 
-/// Wraps the reason. The last row shows whether the reason was truncated.
+/// Wraps the reason to at most three rows. If it does not fit, the last row ends with an ellipsis.
 pub(crate) fn reason_lines(panel: &Dialog, width: u16) -> Vec<String> {
     let room = usize::from(body_width(width));
     let reason = panel.reason.as_str();
@@ -249,7 +252,7 @@ pub(crate) fn reason_lines(panel: &Dialog, width: u16) -> Vec<String> {
     };
     let mut lines: Vec<String> = shown.map(row).collect();
     if is_change_visible(panel) {
-        // Replaces a row that is there anyway, so that nothing moves when it appears or disappears.
+        // Replaces an existing row, so that nothing moves when the warning appears or disappears.
         let words = if text::width(CHANGED) <= room { CHANGED } else { CHANGED_SHORT };
         match lines.first_mut() {
             Some(first) => words.clone_into(first),

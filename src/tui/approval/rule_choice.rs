@@ -1,4 +1,5 @@
-//! "Always allow" dialog: the rule, its scope and its expiry. Nothing is saved before Enter.
+//! "Always allow" dialog, in which the user chooses a rule, its scope and its expiry. Nothing is saved until the user
+//! confirms a scope.
 
 use super::dialog_kind::{DialogKind, HintState};
 use super::{Body, Choice, ChoiceAction, Dialog, DialogAnswer, choice};
@@ -11,34 +12,34 @@ use crate::tui::format::format_count;
 use crate::tui::typeahead_guard::Confirm;
 use std::borrow::Cow;
 
-/// Explanation why a rule is not offered; always shown.
+/// Explanation, always shown, of the kinds of rules that aye never offers.
 const NEVER: &str = "never saved as a rule: deletions, network access, downloaded code, wrappers and interpreters \
                      (sh -c, python -c, sudo, env, …)";
 
-/// Current selection.
+/// State of the "always allow" dialog: the offered rules and the user's current selection.
 #[derive(Debug)]
 pub(crate) struct RuleChoice {
     approval_id: ApprovalId,
     always: GrantOptions,
     is_command: bool,
     offer: usize,
-    /// Index of the selected expiry; `None` if the rule never expires.
+    /// Index of the selected expiry, or `None` if the rule never expires.
     end: Option<usize>,
     body: RuleView,
-    /// Index of the first offer that the user wrote.
+    /// Index of the first offer that the user wrote; the offers before it come from the policy.
     own: usize,
-    /// Reason why the last rule was rejected.
+    /// Reason why the last rule that the user wrote was rejected, if it was.
     refused: Option<String>,
-    /// Recent commands that an offer would have allowed: its index, the number of commands examined, and the matching
-    /// commands.
+    /// Recent commands that an offer would have allowed, as the offer's index, the number of commands examined, and the
+    /// commands that match.
     reach: Option<(usize, usize, Vec<String>)>,
 }
 
-/// Content between the head and the choices.
+/// Content shown between the dialog's head and its choices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RuleView {
     Rule,
-    /// The rule as it would be written to a file, while it is being edited.
+    /// The rule as it would be written to the policy file, shown while the user edits it.
     Toml,
     Diff,
     Reach,
@@ -54,11 +55,11 @@ impl RuleChoice {
     pub(crate) fn panel(self) -> Dialog {
         let (choices, body) = (self.choices(), self.body());
         let reason = "Nothing is saved until you press enter.".to_owned();
-        // The destination of the rules must be readable, which is worth the rows.
+        // Users must be able to read where the rule will be saved, so the dialog takes the whole screen.
         Dialog::new(Box::new(self), "Always allow this".to_owned(), reason, choices, body).in_full_height()
     }
 
-    /// Selects another rule, expiry or view, and arms the dialog again.
+    /// Returns the dialog with another rule, expiry or view selected.
     fn with_selection(mut self, act: ChoiceAction) -> Dialog {
         match act {
             ChoiceAction::Widen => self.offer = (self.offer + 1) % self.always.offers.len().max(1),
@@ -102,7 +103,8 @@ impl RuleChoice {
         self.panel()
     }
 
-    /// Applies the policy's response. Returns whether the rule is still being written.
+    /// Applies the policy's reply about a rule that the user wrote. Returns the updated state and whether the user is
+    /// still writing the rule.
     pub(crate) fn apply(mut self, told: RuleInfo) -> (Self, bool) {
         match told {
             RuleInfo::Offered { offer, at } => {
@@ -123,17 +125,18 @@ impl RuleChoice {
         }
     }
 
-    /// Returns the approval for which the rule is chosen.
+    /// Returns the ID of the approval for which a rule is being chosen.
     pub(crate) fn approval_id(&self) -> ApprovalId {
         self.approval_id.clone()
     }
 
-    /// Returns the current rule as text for editing.
+    /// Returns the selected rule as a line of text for editing.
     pub(crate) fn to_line(&self) -> String {
         self.offer().map(|offer| offer.rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")).unwrap_or_default()
     }
 
-    /// Returns the offer whose matching commands must be listed: the next wider one, or else the current one.
+    /// Returns the approval ID and the index of the offer whose matching commands have yet to be requested: the next
+    /// wider offer or, if there is none, the current one. Returns `None` if nothing has to be requested.
     pub(crate) fn wants_reach(&self) -> Option<(ApprovalId, usize)> {
         let target = self.reaches();
         let known = self.reach.as_ref().is_some_and(|(offer, ..)| *offer == target);
@@ -185,7 +188,7 @@ impl RuleChoice {
         if self.is_writable() {
             choices.push(choice('e', Confirm::Letter, ChoiceAction::Write, "edit the rule".to_owned(), "edit"));
         }
-        // It is shown before the list arrives, so that no other choice moves under the user's finger.
+        // The choice is shown before the list arrives, so that no other choice moves under the user's finger.
         if self.is_command && self.always.offers.len() > 1 {
             let what = if self.reaches() == self.offer { "this rule" } else { "the wider rule" };
             let words = match &self.reach {
@@ -214,7 +217,7 @@ impl RuleChoice {
         choices
     }
 
-    /// Returns whether the rule can be edited. Rules for tools cannot.
+    /// Returns whether the user can edit the selected rule. Rules for tools and readable paths are not editable.
     fn is_writable(&self) -> bool {
         self.offer().is_some_and(|offer| {
             let is_fixed = |rule: &GrantRule| {
@@ -263,7 +266,7 @@ impl RuleChoice {
         choice(letter, Confirm::LetterThenEnter, ChoiceAction::Keep(scope), whole, short)
     }
 
-    /// Shows the rule as TOML, because the user is about to edit it.
+    /// Switches to the TOML view of the rule, because the user is about to edit the rule, and returns the new body.
     pub(super) fn begin_writing(&mut self) -> Body {
         self.body = RuleView::Toml;
         self.body()
@@ -317,7 +320,7 @@ impl RuleChoice {
         Body::from_text(rows.join("\n"))
     }
 
-    /// Returns the rules as TOML lines.
+    /// Returns the rules as lines of TOML, including the selected expiry.
     fn toml(&self, rules: &[GrantRule]) -> Vec<String> {
         let mut rows = Vec::new();
         for (at, rule) in rules.iter().enumerate() {
@@ -364,8 +367,8 @@ impl DialogKind for RuleChoice {
     }
 }
 
-/// Adds a line with the expiry after the reason of each added rule, because the diff is created before the user chooses
-/// the expiry.
+/// Adds the expiry to every added rule, on a line after its reason. It is missing from the diff, which was created
+/// before the user chose an expiry.
 fn add_end(hunk: &mut DiffHunk, row: &str) {
     let is_reason = |line: &DiffLine| line.side == DiffSide::Added && line.text.starts_with("reason = ");
     for at in (0..hunk.lines.len()).rev().filter(|at| is_reason(&hunk.lines[*at])).collect::<Vec<_>>() {
@@ -374,7 +377,7 @@ fn add_end(hunk: &mut DiffHunk, row: &str) {
     }
 }
 
-/// Describes the calls that the rules allow, on one line.
+/// Describes, on one line, the calls that the rules would allow.
 fn describe_rules(rules: &[GrantRule]) -> String {
     text::reveal_rows(&rules.iter().map(GrantRule::describe).collect::<Vec<_>>().join("; "))
 }

@@ -1,9 +1,9 @@
-//! Scrolling of a dialog, and a record of the rows that were shown.
+//! Dialog scrolling, and a record of the rows that have been shown.
 
 use super::Dialog;
 use crate::tui::metrics::GUTTER;
 
-/// Share of the screen that a dialog takes.
+/// Portion of the screen height that a dialog may use.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Height {
     #[default]
@@ -11,23 +11,23 @@ pub(crate) enum Height {
     Full,
 }
 
-/// Visible rows of the body of a dialog, and the rows that were shown.
+/// Scroll position of a dialog's body, and a record of the rows that have been shown.
 #[derive(Debug, Default)]
 pub(crate) struct ScrollState {
     pub height: Height,
-    /// Index of the first row on the screen.
+    /// Index of the first visible body row.
     pub top: usize,
-    /// Number of leading rows that were shown, and the width at which they were.
+    /// Number of rows, counted from the top of the body, that have been shown at the panel width `width`.
     pub seen: usize,
     pub width: u16,
-    /// Rows of the body in the last frame.
+    /// Number of body rows visible in the last frame.
     pub shown: usize,
-    /// Whether the whole content was shown, in any layout.
+    /// Whether the whole body has been shown, regardless of the width or layout.
     pub saw_all: bool,
 }
 
 impl Dialog {
-    /// Scrolls to the first screen that has not been shown completely.
+    /// Scrolls to the first unseen rows. If lines are truncated at the current width, wraps them first.
     pub(crate) fn show_unseen(&mut self) {
         if self.body.is_cut(self.view.width) && !self.view.saw_all {
             return self.turn_wrap(self.view.width + GUTTER);
@@ -50,11 +50,11 @@ impl Dialog {
         self.select_visible_hunk();
     }
 
-    /// Records that these rows are on the screen at this width.
+    /// Records that the last frame showed `rows` rows, starting at the scroll position, at the given panel width.
     pub(crate) fn note_shown(&mut self, width: u16, rows: usize) {
         if width != self.view.width {
             self.view.width = width;
-            // Another width has other rows, so rows that were partly shown must be shown again.
+            // Another width has other rows, so the body must be shown again unless all of it was shown.
             self.view.seen = if self.view.saw_all { self.body.rows(width) } else { 0 };
         }
         self.view.shown = rows;

@@ -1,4 +1,4 @@
-//! Dialogs that no task requests: trust, approval mode and deletion of a session.
+//! Dialogs about the session rather than a call: project trust, approval mode, and session deletion.
 
 use super::dialog_kind::DialogKind;
 use super::pager::Pager;
@@ -7,7 +7,7 @@ use crate::protocol::{Mode, Risk, SessionId};
 use crate::text;
 use crate::tui::interface::{TrustAnswer, TrustQuestion};
 
-/// Trust in the project's settings; taken when answered.
+/// Project settings that the user is asked to trust. `trust` is `None` once the user has answered.
 struct TrustDialog {
     trust: Option<TrustQuestion>,
 }
@@ -23,7 +23,7 @@ impl DialogKind for TrustDialog {
     }
 }
 
-/// Change to a less strict mode.
+/// Mode, more permissive than the current one, that the user is asked to confirm.
 pub(crate) struct ModeDialog {
     mode: Mode,
 }
@@ -42,7 +42,7 @@ impl DialogKind for ModeDialog {
     }
 }
 
-/// Deletion of a session.
+/// Session whose deletion the user is asked to confirm.
 pub(crate) struct DeletionDialog {
     pub session: SessionId,
 }
@@ -88,7 +88,7 @@ pub(crate) fn trust_dialog(trust: TrustQuestion) -> Dialog {
     Dialog::new(Box::new(TrustDialog { trust: Some(trust) }), title, reason.to_owned(), choices, body)
 }
 
-/// Describes the calls that a mode allows.
+/// Describes which calls a mode allows without approval.
 pub(crate) fn mode_description(mode: Mode) -> &'static str {
     match mode {
         Mode::Plan => "Tools do not write, and commands only read.",
@@ -117,7 +117,7 @@ pub(crate) fn mode_dialog(mode: Mode) -> Dialog {
     Dialog { risk: Some(Risk::High), ..panel }
 }
 
-/// Creates the dialog that confirms the deletion of a session.
+/// Creates the dialog that asks the user to confirm the deletion of a session.
 pub(crate) fn deletion_dialog(id: SessionId, title: &str) -> Dialog {
     let short: String = id.as_str().chars().take(8).collect();
     let choices = vec![

@@ -1,5 +1,6 @@
-//! Approval prompts for a file that has changed on disk. The shown change can no longer be applied; an updated proposal
-//! is requested once the user wants to see it. An open prompt keeps its content, but its choices change.
+//! Approval prompts for files that have changed on disk. The change that such a prompt shows can no longer be applied,
+//! so aye requests an updated proposal when the user wants to see it. An open prompt keeps its content, but its choices
+//! change.
 
 use super::disk_state::{ProposalFreshness, Staleness, is_awaited};
 use super::note::CHANGED;
@@ -9,7 +10,7 @@ use super::{Approval, ApprovalId, Body, ChoiceAction, Confirm, Dialog, DialogSta
 const NOTHING_DONE: &str = "Nothing was written. The edit was re-applied to the current file; \
                             review the new diff.";
 
-/// Creates the dialog of an approval, with a notice if its proposal was updated.
+/// Creates the prompt for an approval. If the proposal was updated, the prompt shows a notice first.
 pub(crate) fn approval_dialog(approval: Approval) -> Dialog {
     let is_renewed = approval.amendable.renewed;
     let mut panel = Dialog::approval(approval);
@@ -22,7 +23,8 @@ pub(crate) fn approval_dialog(approval: Approval) -> Dialog {
     panel
 }
 
-/// Shows the updated proposal if it is available. Otherwise returns the approval for which it must be requested.
+/// Shows the updated proposal if it is already available. Otherwise returns the ID of the approval for which an updated
+/// proposal must be requested.
 fn show_new(panel: &mut Dialog) -> Option<ApprovalId> {
     let prompt = panel.kind.prompt()?;
     match &prompt.disk.staleness {
@@ -52,7 +54,8 @@ fn await_new(panel: &mut Dialog) {
     }
 }
 
-/// Updates the choices to match the state on disk, unless a field is open. Returns whether the choices changed.
+/// Updates the choices to match the state of the file on disk, unless a field is open. Returns whether the choices
+/// changed.
 fn fit_disk(panel: &mut Dialog) -> bool {
     if panel.visible().has_field() {
         return false;
@@ -67,7 +70,7 @@ fn fit_disk(panel: &mut Dialog) -> bool {
                 panel.choices.iter().filter(|choice| matches!(choice.act, ChoiceAction::View | ChoiceAction::Wrap)).cloned();
             let outdated = outdated.into_iter().chain(views).collect();
             *staleness = Staleness::Outdated { before: std::mem::replace(&mut panel.choices, outdated) };
-            // A rule cannot answer an outdated prompt.
+            // An outdated prompt cannot be answered with a rule.
             panel.front.take_if(|front| front.kind.is::<RuleChoice>());
         }
         (Staleness::Outdated { before }, false) => {
@@ -83,7 +86,7 @@ fn fit_disk(panel: &mut Dialog) -> bool {
 }
 
 impl DialogStack {
-    /// Records that the file of an approval has changed on disk, or matches the shown change again.
+    /// Records whether the file on disk differs from the content on which an approval's change is based.
     pub(crate) fn set_outdated(&mut self, id: &ApprovalId, outdated: bool) {
         let mut prompts = self.list.iter_mut().filter_map(|panel| panel.kind.prompt_mut());
         if let Some(prompt) = prompts.find(|prompt| prompt.approval.approval_id == *id) {
@@ -91,7 +94,7 @@ impl DialogStack {
         }
     }
 
-    /// Updates the choices of every prompt to match the state on disk, and arms the open prompt again.
+    /// Updates every prompt's choices to match the file on disk, and rearms the current prompt if its choices changed.
     pub(super) fn fit_disk(&mut self, now: u64) {
         for at in 0..self.list.len() {
             if fit_disk(&mut self.list[at]) && at == self.current {
@@ -100,14 +103,15 @@ impl DialogStack {
         }
     }
 
-    /// Shows the updated proposal of the open prompt. Returns the approval for which it must be requested.
+    /// Shows the current prompt's updated proposal. If it is not available yet, returns the ID of the approval for
+    /// which it must be requested.
     pub(crate) fn show_new(&mut self, last_text: Option<u64>) -> Option<ApprovalId> {
         let id = show_new(self.list.get_mut(self.current)?);
         self.rearm(last_text);
         id
     }
 
-    /// Marks the prompt as waiting for an updated proposal, even if the user did not request one.
+    /// Marks a prompt as waiting for an updated proposal, even if the user has not requested one.
     pub(crate) fn expect_replacement(&mut self, id: &ApprovalId, last_text: Option<u64>) {
         let Some(at) = self.list.iter().position(|panel| panel.is_for(id)) else { return };
         if !is_awaited(&self.list[at]) {
@@ -118,7 +122,7 @@ impl DialogStack {
         }
     }
 
-    /// Replaces the waiting prompt with the updated approval. Returns whether there was one.
+    /// Replaces the prompt that was waiting for this updated approval. Returns `false` if no prompt was.
     pub(crate) fn replace_pending(&mut self, approval: &Approval, last_text: Option<u64>) -> bool {
         let waits = |panel: &Dialog| is_awaited(panel) && panel.call() == Some(&approval.tool_call_id);
         let Some(at) = self.list.iter().position(waits) else { return false };

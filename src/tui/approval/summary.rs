@@ -1,10 +1,9 @@
-//! Short form of a dialog for the list and the row of pending dialogs: its name and risk.
+//! Short forms of a dialog, such as its name and risk, for the list and the bar of pending dialogs.
 
 use super::Dialog;
 use crate::protocol::Risk;
 use crate::tui::theme::Token;
 
-/// Returns a short name of the dialog.
 pub(crate) fn name(panel: &Dialog) -> String {
     panel.kind.name(&panel.title, panel.body.line_counts().as_deref())
 }
@@ -13,7 +12,8 @@ pub(crate) fn is_command(panel: &Dialog) -> bool {
     panel.asked_approval().is_some_and(|approval| approval.command.is_some())
 }
 
-/// Returns the name, with the information that the user needs to decide it together with others.
+/// Returns a dialog's name. Unless the dialog is about a command, the name says if the dialog has not been read to the
+/// end.
 pub(crate) fn full_name(panel: &Dialog) -> String {
     if panel.is_card() && !is_command(panel) && panel.unseen() > 0 {
         return format!("{}: not read yet; enter opens it", name(panel));
@@ -21,7 +21,8 @@ pub(crate) fn full_name(panel: &Dialog) -> String {
     name(panel)
 }
 
-/// Returns the reason why the dialog must be reviewed individually, if any.
+/// Returns the reason why the dialog must be reviewed individually, or `None` if it can be decided together with
+/// others.
 pub(crate) fn individual_reason(panel: &Dialog) -> Option<String> {
     let Some(prompt) = panel.kind.prompt() else {
         return Some("this approval must be reviewed individually; enter opens it".to_owned());

@@ -1,4 +1,4 @@
-//! Title of an approval prompt: the most severe effect of the call as a sentence, or its name.
+//! Title of an approval prompt: the call's most severe effect as a sentence, or the call's name.
 
 use super::rows::TIGHT;
 use crate::protocol::{Approval, CommandPart, Containment, EffectKind, Effects, OUTSIDE_SANDBOX};
@@ -7,23 +7,23 @@ use crate::tui::format::format_count;
 use crate::tui::metrics::GUTTER;
 use std::cmp::Reverse;
 
-/// Text of the head, and the number of cells of the head that it cannot use.
+/// Title text, and the number of cells in the head that it cannot use.
 #[derive(Debug)]
 pub(crate) struct DialogTitle {
     pub words: String,
     pub beside: HeadSuffix,
 }
 
-/// Cells at the right of a head that its text cannot use, including the gap.
+/// Number of cells on the right of the head that the title cannot use, including the gap before them.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct HeadSuffix {
     pub wide: usize,
-    /// The same for a narrow screen, where the head is shorter.
+    /// Number of cells on narrow screens, where the right side of the head is shorter.
     pub narrow: usize,
 }
 
 impl DialogTitle {
-    /// Returns the text as rows for the body if it does not fit into the head.
+    /// Returns the title as rows for the body. Returns no rows if the title fits into the head.
     pub(crate) fn rows(&self, width: u16) -> Vec<String> {
         let beside = if width + GUTTER < TIGHT { self.beside.narrow } else { self.beside.wide };
         if text::width(&self.words) + beside <= width.into() {
@@ -34,8 +34,9 @@ impl DialogTitle {
     }
 }
 
-/// Returns the part of a command whose effect is the title: the riskiest one. Of several such parts, the last one is
-/// chosen, because it runs the output of the others.
+/// Returns the index of the command part whose effect becomes the title, which is the riskiest one. If several parts
+/// are equally risky, the last is chosen, because it may run the output of earlier parts. Returns `None` if the title
+/// has another source.
 pub(crate) fn titled_part(approval: &Approval) -> Option<usize> {
     let has_own_title = approval.effects.is_some() || !approval.opens.is_empty() || is_unsandboxed(approval);
     if approval.tool_name != "RunCommand" || has_own_title {
@@ -44,8 +45,7 @@ pub(crate) fn titled_part(approval: &Approval) -> Option<usize> {
     sort_by_risk(&approval.parts).into_iter().next().filter(|at| approval.parts[*at].effect.is_some())
 }
 
-/// Returns the indexes of the parts of a command, riskiest first. Among parts of equal risk, the
-/// last one comes first.
+/// Returns the indexes of the command parts, riskiest first. Of equally risky parts, the last one comes first.
 pub(crate) fn sort_by_risk(parts: &[CommandPart]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..parts.len()).rev().collect();
     order.sort_by_key(|at| Reverse((parts[*at].critical, parts[*at].risk, parts[*at].effect.is_some())));
@@ -57,7 +57,7 @@ pub(crate) fn is_unsandboxed(approval: &Approval) -> bool {
     approval.amendable.edited && approval.action_summary.ends_with(OUTSIDE_SANDBOX)
 }
 
-/// Returns the title of an approval prompt, with the agent that makes the call.
+/// Prefixes an approval prompt's title with the name of the agent that makes the call, if there is one.
 pub(crate) fn with_agent(approval: &Approval, title: String) -> String {
     match &approval.agent {
         Some(agent) => format!("Agent {}: {title}", text::reveal_line(&agent.name)),
@@ -65,7 +65,7 @@ pub(crate) fn with_agent(approval: &Approval, title: String) -> String {
     }
 }
 
-/// Returns the title of a command that ran in a copy: the changes that it would make.
+/// Returns the title for a previewed command, which states the changes that the command would make.
 pub(crate) fn of_effects(effects: &Effects) -> String {
     if effects.conflict.is_some() {
         return "Files changed since the command ran: run it again?".to_owned();
@@ -92,13 +92,13 @@ pub(crate) fn of_effects(effects: &Effects) -> String {
     }
 }
 
-/// Returns the summary of a call that runs no command, on one line without control characters.
+/// Returns the summary of a call that is not a command, on one line and without control characters.
 pub(crate) fn summary(approval: &Approval) -> String {
     let summary = &approval.action_summary;
     if summary.is_empty() { text::reveal_line(&approval.title) } else { text::reveal_name(summary) }
 }
 
-/// Returns the title of a command that has not run yet: its worst effect, or the kind of call.
+/// Returns the title for a command that has not run yet: its most severe effect, or the kind of call.
 pub(crate) fn of_command(approval: &Approval) -> String {
     let tool = approval.tool_name.as_str();
     if !approval.opens.is_empty() {
@@ -123,35 +123,37 @@ pub(crate) fn of_command(approval: &Approval) -> String {
         "CliWrite" => "Type into a session".to_owned(),
         "RunCommand" if approval.action_summary.ends_with(" (in the background)") => "Run a command in the background".to_owned(),
         "RunCommand" => "Run a command".to_owned(),
-        // A custom tool, or one of a policy, has its own name.
+        // Custom tools and tools of a policy have their own names.
         own => format!("Run the tool {}", text::reveal_line(own)),
     }
 }
 
-/// Maximum length of the blocked access in a title, in characters.
+/// Maximum length, in characters, at which the blocked access is named in the title.
 const MAX_BLOCKED: usize = 40;
 
-/// Returns the only blocked access, if it is short enough for the title.
+/// Returns the blocked access if it is the only one and short enough for the title.
 fn single_blocked_access(approval: &Approval) -> Option<String> {
     let [one] = approval.opens.as_slice() else { return None };
     Some(text::reveal_line(&one.to_string())).filter(|name| name.chars().count() <= MAX_BLOCKED)
 }
 
-/// Formats `Blocked: example.com:443. Run again with access?`.
+/// Returns a title such as `Blocked: example.com:443. Run again with access?`.
 fn blocked_title(approval: &Approval) -> String {
     let what =
         single_blocked_access(approval).map_or_else(|| "Blocked by the sandbox".to_owned(), |name| format!("Blocked: {name}"));
     format!("{what}. Run again with access?")
 }
 
-/// Describes the effect of approving another run, after the blocked access if the title does not name it.
+/// Describes the access that approval would grant for another run. Names the blocked access first, unless the title
+/// already does. Returns `None` if approval would grant none.
 pub(super) fn opens(approval: &Approval) -> Option<String> {
     let next = approval.next_run()?;
     let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
     Some(if single_blocked_access(approval).is_some() { next } else { format!("Blocked: {}. {next}", opens.join(", ")) })
 }
 
-/// Converts an effect such as `deletes your home directory` to `Delete your home directory`.
+/// Converts a description of an effect, such as `deletes your home directory`, to the imperative: `Delete your home
+/// directory`.
 fn to_imperative(effect: &str) -> String {
     let (verb, rest) = effect.split_once(' ').unwrap_or((effect, ""));
     let verb = base(verb);
@@ -160,7 +162,7 @@ fn to_imperative(effect: &str) -> String {
     format!("{first}{} {rest}", letters.as_str()).trim_end().to_owned()
 }
 
-/// Returns the base form of a verb in the third person.
+/// Returns the base form of a verb in the third person singular, such as `delete` for `deletes`.
 fn base(verb: &str) -> String {
     let is_verb = verb.bytes().all(|byte| byte.is_ascii_lowercase());
     let ends = |end: &str| is_verb && verb.ends_with(end);

@@ -1,4 +1,4 @@
-//! Approval prompt for the call of any other tool: its summary and its paths.
+//! Approval prompt for tool calls that have no more specific prompt. It shows the call's summary and paths.
 
 use super::body::Body;
 use super::call_dialog::CallDialog;

@@ -1,4 +1,4 @@
-//! Drawing of the dialog panel.
+//! Rendering of the dialog panel.
 
 use super::amend_field::{AmendField, AmendTarget};
 use super::countdown::time_left;
@@ -26,16 +26,16 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use std::ops::Range;
 
-/// Minimum number of cells of the title in the head.
+/// Minimum width of the title in the head, in cells.
 const SHORT_TITLE: usize = 8;
 
-/// Drawing context of a panel.
+/// Context in which a panel is drawn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrawContext<'a> {
     pub theme: &'a Theme,
     pub glyphs: &'a Glyphs,
     pub now: u64,
-    /// Position of the dialog and number of dialogs: `1 of 3`.
+    /// 1-based position of the dialog and the number of dialogs, shown as `1 of 3`.
     pub place: (usize, usize),
     /// First line of the unsent draft.
     pub draft: &'a str,
@@ -43,7 +43,7 @@ pub(crate) struct DrawContext<'a> {
     pub is_focused: bool,
 }
 
-/// Returns the number of rows that the panel needs, at most `limit`.
+/// Returns the number of rows that the panel needs, up to `limit`.
 pub(crate) fn height(panel: &Dialog, width: u16, limit: u16, has_draft: bool) -> u16 {
     PanelRows::fit(panel, width, limit, has_draft).total()
 }
@@ -101,7 +101,7 @@ fn draw_rule(area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) {
     buffer.set_stringn(area.x, area.y, rule, area.width.into(), frame.theme.style(Token::Faint));
 }
 
-/// Draws the junctions of the line between both sides of a diff with the lines above and below.
+/// Draws the junctions where a side-by-side diff's separator meets the horizontal lines above and below it.
 fn draw_joints(panel: &Dialog, rows: Range<u16>, has_top: bool, area: Rect, buffer: &mut Buffer) {
     let Some(seam) = panel.body.changes().and_then(|diff| diff.separator_column(body_width(area.width))) else { return };
     let x = area.x + GUTTER + seam;
@@ -117,14 +117,14 @@ fn draw_joints(panel: &Dialog, rows: Range<u16>, has_top: bool, area: Rect, buff
     }
 }
 
-/// Draws the body from its scroll position. Returns the row below it.
+/// Draws the visible part of the body, starting at its scroll position. Returns the first row below it.
 fn draw_body(panel: &mut Dialog, rows: PanelRows, area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) -> u16 {
     let DrawContext { theme, glyphs, .. } = frame;
     let inner = body_width(area.width);
     let room = usize::from(rows.body);
     let total = panel.body.rows(inner);
     panel.view.top = panel.view.top.min(total.saturating_sub(room));
-    // The counter of hidden lines takes the last row.
+    // The counter of hidden lines uses the last row.
     let counts = total.saturating_sub(panel.view.top) > room && room > 1;
     let shown = (room - usize::from(counts)).min(total.saturating_sub(panel.view.top));
     panel.note_shown(inner, shown);
@@ -136,7 +136,7 @@ fn draw_body(panel: &mut Dialog, rows: PanelRows, area: Rect, buffer: &mut Buffe
     draw_hunk_marks(panel, Rect { y: top, height: shown as u16, ..area }, buffer, frame);
     if counts {
         let left = total - panel.view.top - shown;
-        // A sample diff removes nothing.
+        // A sample diff removes no lines.
         let is_change = !panel.kind.shows_sample();
         let removed = if is_change { panel.body.count_removed(inner, panel.view.top + shown..total) } else { 0 };
         let removed = if removed > 0 { format!(", {removed} removed") } else { String::new() };
@@ -147,7 +147,7 @@ fn draw_body(panel: &mut Dialog, rows: PanelRows, area: Rect, buffer: &mut Buffe
     top + rows.body
 }
 
-/// Draws the field for an edited hunk, command or plan.
+/// Draws the field in which a hunk, command or plan is edited.
 fn draw_writing(
     writing: &AmendField,
     panel: &Dialog,
@@ -177,7 +177,7 @@ fn typed_text_hint(panel: &Dialog) -> &'static str {
     }
 }
 
-/// Draws the selection of each hunk in the gutter, next to its first row.
+/// Draws each hunk's selection symbol in the gutter, next to the hunk's first row.
 fn draw_hunk_marks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) {
     let inner = body_width(area.width);
     let rows = panel.view.top..panel.view.top + usize::from(area.height);
@@ -189,7 +189,7 @@ fn draw_hunk_marks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: DrawC
     }
 }
 
-/// Draws the files or hunks with their selection, as tabs.
+/// Draws the files or hunks as tabs that show which ones are selected.
 fn draw_hunks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) {
     let Some(hunks) = panel.hunks() else { return };
     let width = usize::from(area.width.saturating_sub(GUTTER));
@@ -202,7 +202,7 @@ fn draw_hunks(panel: &Dialog, area: Rect, buffer: &mut Buffer, frame: DrawContex
     }
 }
 
-/// Draws the field for a denial reason or another line of text.
+/// Draws the one-line field for a denial reason or other text. Returns the cursor position if the field is open.
 fn draw_text_field(panel: &Dialog, rows: PanelRows, area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) -> Option<Position> {
     let field = panel.words.as_ref()?;
     let label = panel.kind.field_label();
@@ -223,7 +223,8 @@ fn draw_text_field(panel: &Dialog, rows: PanelRows, area: Rect, buffer: &mut Buf
     Some(field.draw(Rect { x: area.x + left, y: area.y, width, height: 1 }, buffer, frame.theme))
 }
 
-/// Returns the prepared denial reasons in the longest form that fits.
+/// Returns the prepared denial reasons in the longest form that fits into `width` cells. If none fits, returns the
+/// shortest.
 fn prepared_reasons(width: u16) -> String {
     let row = |reasons: &[&str], lead, gap| {
         let numbered = reasons.iter().enumerate().map(|(at, words)| format!("{}{lead}{words}", at + 1));
@@ -239,7 +240,7 @@ fn draw_choices(panel: &Dialog, rows: PanelRows, area: Rect, buffer: &mut Buffer
     let choices = rows.choices;
     let look = panel.guard.choice_state(frame.now);
     let (own, others) = split_choices(panel, choices);
-    // The highlighted choice is shown in full, replacing the others, before Enter takes it.
+    // The highlighted choice replaces the others and is shown in full before Enter confirms it.
     if let Some(at) = pressed_choice(look).filter(|at| others.contains(at)) {
         return draw_choice(panel, at, Rect { height: rows.answers, ..area }, buffer, frame);
     }
@@ -269,10 +270,10 @@ fn head_line(panel: &Dialog, rows: PanelRows, width: u16, frame: DrawContext<'_>
         true => (CHANGED_SHORT.to_owned(), Token::Warn),
         false => (facts, Token::Muted),
     };
-    // Low risk is not shown, so that other risks stand out.
+    // Low risk is not shown, so that higher risks stand out.
     let risk = match panel.risk {
         Some(Risk::Low) if panel.is_card() => "",
-        // Only the word itself, where every cell counts.
+        // A narrow head shows only `high` instead of `high risk`.
         _ if width < TIGHT => panel.risk_words.trim_end_matches(" risk"),
         _ => panel.risk_words.as_str(),
     };
@@ -282,11 +283,11 @@ fn head_line(panel: &Dialog, rows: PanelRows, width: u16, frame: DrawContext<'_>
     right.push((count, Token::Muted));
     right.retain(|(words, _)| !words.is_empty());
     let wide = |right: &[(String, Token)]| right.iter().map(|(words, _)| text::width(words) + 3).sum::<usize>();
-    // The title matters more than the line counts; the risk is always shown.
+    // The title is more important than the line counts. The risk is always shown.
     if wide(&right) + text::width(&title) > room && !panel.facts.is_empty() && !is_change_visible(panel) {
         right.remove(0);
     }
-    // The staleness warning gives way to the risk and to the beginning of the title.
+    // The staleness warning is shortened before the risk or the beginning of the title.
     if is_change_visible(panel)
         && wide(&right) + SHORT_TITLE > room + 1
         && let Some((mark, _)) = right.iter_mut().find(|(words, _)| words == CHANGED_SHORT)
@@ -294,7 +295,7 @@ fn head_line(panel: &Dialog, rows: PanelRows, width: u16, frame: DrawContext<'_>
         CHANGED_SHORTEST.clone_into(mark);
     }
     let right_width = wide(&right).saturating_sub(3);
-    // Without anything at the right, the title has the whole row.
+    // Without anything at the right, the title gets the whole row.
     let gap = if right.is_empty() { 0 } else { 2 };
     let title = text::truncate(&title, room.saturating_sub(right_width + gap).max(SHORT_TITLE)).into_owned();
     let gap = room.saturating_sub(text::width(&title) + right_width).max(1);
@@ -312,7 +313,7 @@ fn head_line(panel: &Dialog, rows: PanelRows, width: u16, frame: DrawContext<'_>
     Line::from(spans)
 }
 
-/// Returns the label of the first choice while some rows have not been shown.
+/// Returns the label that a choice has until all rows have been shown, or `None` if its normal label applies.
 fn unseen_label(panel: &Dialog, at: usize) -> Option<String> {
     let choice = &panel.choices[at];
     if !choice.act.shows_the_rest() || panel.unseen() == 0 {
@@ -325,7 +326,7 @@ fn unseen_label(panel: &Dialog, at: usize) -> Option<String> {
     }
 }
 
-/// Returns the choice that was pressed and waits for confirmation.
+/// Returns the index of the choice whose key was pressed but not confirmed yet, if any.
 fn pressed_choice(look: typeahead_guard::ChoiceState) -> Option<usize> {
     match look {
         typeahead_guard::ChoiceState::Waiting(at, _) | typeahead_guard::ChoiceState::Highlighted(at) => Some(at),
@@ -333,7 +334,7 @@ fn pressed_choice(look: typeahead_guard::ChoiceState) -> Option<usize> {
     }
 }
 
-/// Draws one choice. Returns the cursor position if it is highlighted.
+/// Draws a choice. Returns the cursor position if the choice is highlighted.
 fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) -> Option<Position> {
     let DrawContext { theme, glyphs, .. } = frame;
     let look = panel.guard.choice_state(frame.now);
@@ -388,8 +389,8 @@ fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame
     end.filter(|_| is_held)
 }
 
-/// Returns the label with the longest suffix that fits into this many rows. Otherwise drops the last parts of the
-/// label, down to the location of a rule, and finally truncates its middle.
+/// Returns the label with the longest suffix that fits into `rows` rows. If none fits, shortens the label: first drops
+/// its trailing ` · ` segments, except for a rule's location, and finally truncates it in the middle.
 fn fit_label(words: &str, tails: &[&str], room: usize, rows: usize) -> String {
     let fits = |text: &str| text::wrap(text, room).len() <= rows;
     if let Some(whole) = tails.iter().map(|tail| format!("{words}{tail}")).find(|whole| fits(whole)) {
@@ -408,7 +409,7 @@ fn fit_label(words: &str, tails: &[&str], room: usize, rows: usize) -> String {
     cut.into_iter().find(|whole| fits(whole)).unwrap_or_else(|| tail.to_owned())
 }
 
-/// Draws several short choices on one row.
+/// Returns the row that shows several choices with their short labels.
 fn packed_line(
     panel: &Dialog,
     width: u16,
@@ -433,14 +434,14 @@ fn packed_line(
         }
         let key = if token == Token::Text { Token::Accent } else { token };
         spans.push(Span::styled(choice.key.letter.to_string(), theme.style(key)));
-        // Without colours, keys are underlined; the spaces are not.
+        // Without colours, keys are underlined. The spaces after them must not be.
         spans.push(Span::raw(" ".repeat(packed_lead(width).saturating_sub(1))));
         spans.push(Span::styled(format!("{words}{then}"), theme.style(token)));
     }
     Line::from(spans)
 }
 
-/// Returns the key hints of the panel, most likely first.
+/// Returns the panel's key hints, most useful first.
 pub(crate) fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: usize) -> Vec<&'static str> {
     let is_arming = look == typeahead_guard::ChoiceState::Arming;
     let scrolls = panel.body.rows(panel.view.width) > panel.view.shown;
@@ -482,7 +483,7 @@ pub(crate) fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: u
     hints
 }
 
-/// Adds the hints for the content: its hunks, parts and layout.
+/// Adds the key hints that depend on the content: its hunks, command parts and diff layout.
 fn content_hints(panel: &Dialog, hints: &mut Vec<&'static str>) {
     let has = |act: ChoiceAction| panel.choices.iter().any(|choice| choice.act == act && !choice.is_shown);
     if let Some(hunks) = panel.hunks().filter(|hunks| hunks.can_be_split() && !is_change_visible(panel)) {

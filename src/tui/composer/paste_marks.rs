@@ -160,7 +160,7 @@ fn marks_of(forms: &[&str]) -> Vec<Mark> {
 
 /// Orders the ranges, and removes those that overlap an earlier one.
 pub(super) fn without_overlaps(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
-    // A paste that contains another one hides it.
+    // A paste that contains another one takes precedence.
     found.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
     let mut end = 0;
     found.retain(|range| {

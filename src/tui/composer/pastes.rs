@@ -1,4 +1,4 @@
-//! Long pastes in a draft, which the draft shows as a chip: `[pasted 10,000 lines]`.
+//! Long pastes, which the draft shows as chips such as `[pasted 10,000 lines]`.
 
 use super::paste_marks::{MAX_TEXT_BYTES, PasteMarks, without_overlaps};
 use crate::text;
@@ -10,40 +10,41 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Number of lines above which a paste counts as long.
+/// Maximum number of lines in a paste that is inserted as plain text.
 const LONG: usize = 10;
-/// Maximum number of stored long pastes.
+/// Maximum number of pastes that are stored.
 const MAX_PASTES: usize = 8;
-/// Maximum size of the stored pastes, and of the chips that the draft no longer contains, in bytes.
+/// Maximum total size of the stored pastes, in bytes. If the chips exceed it as well, those removed from the draft are
+/// dropped.
 const MAX_BYTES: usize = 16 << 20;
 
-/// Stored pastes, and those that the draft contains as chips.
+/// Long pastes that are stored, and the chips that represent them in the draft.
 #[derive(Debug, Default)]
 pub(super) struct Pastes {
     /// Long pastes, newest first.
     known: VecDeque<Arc<str>>,
-    /// Chips of the draft, and removed ones that an undo can restore.
+    /// Chips that are in the draft, or were removed from it but can be restored by an undo.
     chips: Vec<Chip>,
     /// Fingerprints of pastes from before a restart.
     marks: PasteMarks,
 }
 
-/// Text in a draft that represents a paste.
+/// Label that represents a paste in the draft, and the pasted text.
 #[derive(Debug)]
 struct Chip {
     label: String,
     text: Arc<str>,
 }
 
-/// Change of a draft that leaves each chip whole or removes it: the bytes of the old draft, and the text that replaces
-/// them.
+/// Change to a draft that either keeps or removes each chip as a whole. It replaces a byte range of the old draft with
+/// `text`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct WholeChange<'t> {
     pub range: Range<usize>,
     pub text: &'t str,
 }
 
-/// Returns the label of a paste: `[pasted 10,000 lines]`.
+/// Returns the label for a paste, such as `[pasted 10,000 lines]`.
 pub(crate) fn label(pasted: &str) -> String {
     format!("[pasted {}]", format_large_count(pasted.lines().count(), "line"))
 }
@@ -52,7 +53,7 @@ pub(super) fn is_long(text: &str) -> bool {
     text.trim().lines().nth(LONG).is_some()
 }
 
-/// Returns whether text at the start of a draft can be a command, which must never be hidden.
+/// Returns whether text at the start of a draft may be a command, which must never be hidden in a chip.
 fn may_be_command(pasted: &str) -> bool {
     pasted.trim_start().starts_with(['!', '/'])
 }
@@ -77,8 +78,8 @@ impl Pastes {
         self.marks.add(pasted, &[&saved, &text::clean(&saved)])
     }
 
-    /// Stores a long paste. Returns the label that represents it in this draft, or `None` if the paste is short or may
-    /// be a command. `before`: the draft before the cursor.
+    /// Stores a paste if it is long. Returns the label of the chip to insert into `draft`, or `None` if the paste is
+    /// short or may be a command. `before` is the draft up to the cursor.
     pub(super) fn add(&mut self, pasted: &str, draft: &str, before: &str) -> Option<String> {
         if !is_long(pasted) || before.trim().is_empty() && may_be_command(pasted) {
             return None;
@@ -108,7 +109,7 @@ impl Pastes {
         label
     }
 
-    /// Returns the draft with chips in place of the stored pastes that the text contains.
+    /// Returns `text` with each stored paste that it contains replaced by a chip.
     pub(super) fn fold(&mut self, text: &str) -> String {
         self.chips.retain(|chip| text.contains(&chip.label));
         let mut draft = text.to_owned();
@@ -144,7 +145,7 @@ impl Pastes {
         folded + &draft[at..]
     }
 
-    /// Returns the chips in a draft, in order.
+    /// Returns the chips in a draft and their byte ranges, in order.
     fn chips_in<'s>(&'s self, draft: &str) -> Vec<(Range<usize>, &'s Chip)> {
         let places = |chip: &'s Chip| {
             draft.match_indices(&chip.label).map(move |(at, label)| (at..at + label.len(), chip)).collect::<Vec<_>>()
@@ -154,7 +155,7 @@ impl Pastes {
         found
     }
 
-    /// Returns the text of a draft, with the pastes in place of their chips.
+    /// Returns the draft with its chips replaced by the full text of the pastes.
     pub(super) fn unfold<'t>(&self, draft: &'t str) -> Cow<'t, str> {
         let found = self.chips_in(draft);
         if found.is_empty() {
@@ -170,18 +171,18 @@ impl Pastes {
         Cow::Owned(text)
     }
 
-    /// Returns whether the draft has or had chips.
+    /// Returns whether the draft contains chips, or has contained any that can be restored.
     pub(super) fn has_chips(&self) -> bool {
         !self.chips.is_empty()
     }
 
-    /// Returns the label of the chip for a paste.
+    /// Returns the label of the newest chip that represents this paste, if there is one.
     pub(super) fn label_of(&self, pasted: &str) -> Option<&str> {
         self.chips.iter().rev().find(|chip| *chip.text == *pasted).map(|chip| chip.label.as_str())
     }
 
-    /// Returns the change to make instead of one that damages a chip: text that is inserted into a chip goes behind it,
-    /// and a chip that is partly removed is wholly removed. Returns `None` if the change damages no chip.
+    /// Returns the change to make in place of one that would damage a chip. Text inserted into a chip is moved behind
+    /// the chip, and a partly removed chip is removed entirely. Returns `None` if no chip would be damaged.
     pub(super) fn whole_change<'t>(&self, old: &str, new: &'t str) -> Option<WholeChange<'t>> {
         let chips: Vec<Range<usize>> = self.chips_in(old).into_iter().map(|(range, _)| range).collect();
         if chips.is_empty() || old == new {
@@ -192,7 +193,7 @@ impl Pastes {
         let behind = (0..=behind).rev().find(|count| old.is_char_boundary(old.len() - count)).unwrap_or(0);
         let changed = before..old.len() - behind;
         let cuts = |range: &Range<usize>| chips.iter().any(|chip| is_cut(chip, range));
-        // A text of which only one part changed, by insertion or deletion, may have changed at several places.
+        // If text was only inserted or only deleted, the change may have happened at any of several places.
         let length = changed.len();
         let is_one_sided = length == 0 || before + behind == new.len();
         let first = (old.len() - length).saturating_sub(common_suffix(old, new)).min(before);
@@ -209,7 +210,7 @@ impl Pastes {
         Some(WholeChange { range, text: &new[before..new.len() - behind] })
     }
 
-    /// Returns the number of characters of the chip at the end of a text, or at its start.
+    /// Returns the length, in characters, of the chip at the end or start of `text`, if there is one.
     pub(super) fn chip_length(&self, text: &str, is_at_end: bool) -> Option<usize> {
         let is_here = |chip: &&Chip| if is_at_end { text.ends_with(&chip.label) } else { text.starts_with(&chip.label) };
         self.chips.iter().find(is_here).map(|chip| chip.label.chars().count())
@@ -229,19 +230,19 @@ impl Pastes {
     }
 }
 
-/// Returns whether a change of this range leaves only a part of the chip, or splits it.
+/// Returns whether replacing the range `changed` would split the chip or remove only part of it.
 fn is_cut(chip: &Range<usize>, changed: &Range<usize>) -> bool {
     let touches = changed.start < chip.end && chip.start < changed.end;
     touches && !(changed.start <= chip.start && chip.end <= changed.end)
 }
 
-/// Returns the number of equal bytes at the start of two texts, in whole characters.
+/// Returns the length, in bytes, of the longest common prefix of two texts that consists of whole characters.
 fn common_prefix(left: &str, right: &str) -> usize {
     let same = left.bytes().zip(right.bytes()).take_while(|(left, right)| left == right).count();
     (0..=same).rev().find(|count| left.is_char_boundary(*count) && right.is_char_boundary(*count)).unwrap_or(0)
 }
 
-/// Returns the number of equal bytes at the end of two texts, in whole characters.
+/// Returns the length, in bytes, of the longest common suffix of two texts that consists of whole characters.
 fn common_suffix(left: &str, right: &str) -> usize {
     let same = left.bytes().rev().zip(right.bytes().rev()).take_while(|(left, right)| left == right).count();
     let is_whole = |count: &usize| left.is_char_boundary(left.len() - count) && right.is_char_boundary(right.len() - count);
@@ -271,7 +272,7 @@ mod tests {
         assert_eq!(pastes.unfold(&draft), whole);
         assert_eq!(pastes.ranges_in(&whole).len(), 2);
         assert_eq!(pastes.chip_length("x [pasted 10,000 lines]", true), Some(first.len()));
-        // A prompt from the history is folded again.
+        // Pastes in a prompt from the history become chips again.
         assert_eq!(pastes.fold(""), "");
         assert_eq!(pastes.unfold(&draft), draft, "a label without its chip is only text");
         let folded = pastes.fold(&whole);
@@ -325,7 +326,7 @@ mod tests {
         let pasted = format!("{}\n", lines("a", 11));
         let label = pastes.add(&pasted, "", "").unwrap();
         assert_eq!(pastes.unfold(&format!("{label} {label}")), format!("{pasted} {pasted}"));
-        // A prompt is stored without spaces at its ends.
+        // Prompts are stored without surrounding whitespace.
         assert_eq!(pastes.fold(pasted.trim()), label);
         assert_eq!(pastes.unfold(&label), pasted.trim());
     }
@@ -341,15 +342,15 @@ mod tests {
         let all = labels.concat();
         let end = all.len();
         let change = |old: &str, new: &str| pastes.whole_change(old, new).map(|change| (change.range, change.text.to_owned()));
-        // Whole chips are removed, moved and added.
+        // Changes that remove, move or add whole chips are left as they are.
         for new in [format!("{one}{three}"), format!("{two}{three}"), format!("{one}{two}"), String::new(), format!("x{all}x")] {
             assert_eq!(change(&all, &new), None, "{new}");
         }
         assert_eq!(change(&all, &format!("{one}é{two}{three}")), None);
-        // A letter inside goes behind the chip.
+        // A character typed inside a chip goes after the chip.
         let inside = format!("[pasx{}", &all[4..]);
         assert_eq!(change(&all, &inside), Some((one.len()..one.len(), "x".to_owned())));
-        // A chip of which a part is removed is removed.
+        // Removing part of a chip removes the whole chip.
         assert_eq!(change(&all, &all[..end - 6]), Some((end - three.len()..end, String::new())));
         assert_eq!(change(&all, &all[5..]), Some((0..one.len(), String::new())));
         let replaced = format!("é{}", &all[5..]);

@@ -7,12 +7,13 @@ use ratatui::style::{Modifier, Style};
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Row: index of its line, and its byte range.
+/// Row of the draft: the index of its line, and its byte range within that line.
 type Row = (usize, Range<usize>);
-/// Line index and character index.
+/// Position in the draft: the index of the line, and the index of the character within that line.
 type Place = (usize, usize);
 
-/// Wraps the lines. Returns the rows, and the row and column of the cursor, which is given as line and character index.
+/// Wraps the lines at `width` cells. Returns the rows, and the row and column of `cursor`, which is given as a line
+/// index and a character index.
 fn lay_out(lines: &[String], cursor: (usize, usize), width: usize) -> (Vec<Row>, (usize, usize)) {
     let mut rows = Vec::new();
     let mut place = (0, 0);
@@ -29,12 +30,13 @@ fn lay_out(lines: &[String], cursor: (usize, usize), width: usize) -> (Vec<Row>,
     (rows, place)
 }
 
-/// Counts the rows of the lines, up to a limit.
+/// Returns the number of rows into which the lines are wrapped, between 1 and `limit`.
 pub(crate) fn count(lines: &[String], width: usize, limit: usize) -> usize {
     lines.iter().take(limit).map(|line| text::wrap(line, width).len().max(1)).sum::<usize>().clamp(1, limit)
 }
 
-/// Draws the rows from `top` on, adjusting `top` so that the cursor is visible. Returns the cursor position.
+/// Draws the rows starting at `top`, after adjusting `top` to make the cursor visible. Returns the position of the
+/// cursor.
 pub(crate) fn draw(
     lines: &[String],
     cursor: (usize, usize),
@@ -52,7 +54,7 @@ pub(crate) fn draw(
     cursor_position(area, column, row - *top)
 }
 
-/// Highlights the selected part of the drawn text. The end is exclusive.
+/// Highlights the selected part of the text that was drawn. The selection does not include its end.
 pub(crate) fn mark(lines: &[String], (from, to): (Place, Place), top: usize, area: Rect, buffer: &mut Buffer) {
     let (rows, _) = lay_out(lines, (0, 0), area.width.max(1).into());
     let byte = |line: &str, column: usize| line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
@@ -70,7 +72,7 @@ pub(crate) fn mark(lines: &[String], (from, to): (Place, Place), top: usize, are
     }
 }
 
-/// Draws one line, scrolled horizontally so that the cursor is visible. Returns the cursor position.
+/// Draws a single line, scrolled horizontally to make the cursor visible. Returns the position of the cursor.
 pub(crate) fn draw_line(line: &str, cursor: usize, area: Rect, buffer: &mut Buffer, style: Style) -> Position {
     let end = line.char_indices().nth(cursor).map_or(line.len(), |(at, _)| at);
     let starts = line[..end].grapheme_indices(true).map(|(at, _)| at).chain([end]);

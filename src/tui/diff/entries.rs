@@ -1,4 +1,4 @@
-//! Entries of a displayed diff: file names, remarks, lines and the gaps between hunks.
+//! Entries of a displayed diff: file names, remarks, lines, and gaps between hunks.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use crate::protocol::{DiffHunk, DiffLine, DiffSide, FileDiff};
 use crate::text;
 
-/// Entry of a diff, which takes one or more rows.
+/// Entry of a diff, which is shown on one or more rows.
 #[derive(Debug)]
 pub(super) enum DiffEntry {
-    /// File name, if there are several files.
+    /// File name, shown if the diff has several files.
     File(String),
-    /// Remark about the file or the previous line.
+    /// Remark on the file or the previous line.
     Note(String),
-    /// Omitted lines between two hunks, and the location of the next hunk.
+    /// Lines omitted between two hunks, with the location of the second hunk.
     Break(String),
     Line(ChangeLine),
 }
@@ -22,21 +22,20 @@ pub(super) enum DiffEntry {
 pub(super) struct ChangeLine {
     pub side: DiffSide,
     pub number: usize,
-    /// Number of a context line in the old file.
+    /// Line number in the old file, for context lines.
     pub old_number: usize,
-    /// Displayed text, with marks in place of invisible characters. Tabs and trailing spaces are
-    /// unchanged.
+    /// Text to display, with marks in place of invisible characters. Tabs and trailing spaces are left unchanged.
     pub text: String,
-    /// Ranges of the marks for invisible characters in the text.
+    /// Byte ranges of the marks for invisible characters within the text.
     pub marks: Vec<Range<usize>>,
     pub hunk: usize,
-    /// Index among the lines of its side in the hunk.
+    /// Index of the line among those on the same side of its hunk.
     pub index: usize,
-    /// Index of the entry that shows the other version of this changed line.
+    /// Index of the entry that contains the other version of a changed line, if there is one.
     pub partner: Option<usize>,
 }
 
-/// Indexes of a hunk's entries in the old and in the new file.
+/// Entries of a hunk: the path of its file, and the indexes of its lines in the old and the new version.
 #[derive(Debug)]
 pub(super) struct HunkEntries {
     pub path: Option<PathBuf>,
@@ -61,7 +60,7 @@ pub(super) fn number_width(entries: &[DiffEntry]) -> usize {
     numbers.max().unwrap_or(0).to_string().len().max(2)
 }
 
-/// Returns the entries and hunks of a diff. `path` names the file if the diff does not.
+/// Returns the entries and hunks of a diff. `path` is the path of the file, for diffs that do not contain file names.
 pub(super) fn entries(files: &[FileDiff], path: Option<&Path>) -> (Vec<DiffEntry>, Vec<HunkEntries>) {
     let mut list = EntryList { entries: Vec::new(), hunks: Vec::new(), all_crlf: all_lines_end_in_crlf(files) };
     let names_files = files.len() > 1;
@@ -89,7 +88,7 @@ pub(super) fn entries(files: &[FileDiff], path: Option<&Path>) -> (Vec<DiffEntry
     (list.entries, list.hunks)
 }
 
-/// Returns whether all lines end in CRLF, so that they need no individual marks.
+/// Returns whether every line ends in CRLF, in which case the lines are not marked individually.
 fn all_lines_end_in_crlf(files: &[FileDiff]) -> bool {
     let mut lines = files.iter().flat_map(|file| &file.hunks).flat_map(|hunk| &hunk.lines).peekable();
     lines.peek().is_some() && lines.all(|line| line.text.ends_with('\r'))
@@ -126,7 +125,8 @@ impl EntryList {
         hunk.remarks.lines().for_each(|remark| self.note(remark));
     }
 
-    /// Adds a line. `old` and `new` are its numbers in the files that contain it.
+    /// Adds a line. `old` and `new` are its line numbers in the two files. The number for a file that does not contain
+    /// the line is ignored.
     fn line(&mut self, line: &DiffLine, old: usize, new: usize) {
         let content = line.text.strip_suffix('\r').filter(|_| self.all_crlf).unwrap_or(&line.text);
         let entry = self.entries.len();

@@ -15,16 +15,16 @@ use crate::tui::theme::Token;
 
 /// Distance between tab stops, in cells.
 const TAB: usize = 4;
-/// Number of lines that are highlighted ahead of the last visible one.
+/// Number of lines after the last visible one that are highlighted in advance.
 const AHEAD: usize = 64;
 
-/// Layout for one width: the units, and the row at which each ends.
+/// Layout for one width: the units and, for each unit, the index of the row that follows it.
 #[derive(Default)]
 pub(super) struct Layout {
     width: Option<usize>,
     pub units: Vec<Unit>,
     pub ends: Vec<usize>,
-    /// Whether at least one line is cut.
+    /// Whether any line is truncated.
     pub cut: bool,
 }
 
@@ -74,28 +74,28 @@ impl Layout {
     }
 }
 
-/// Separator between both sides. The space after it separates it from the numbers of the right
-/// side.
+/// Separator between the two sides. It is followed by a space before the line numbers of the right side.
 pub(crate) const BETWEEN_SIGN: &str = "│";
 const BETWEEN_CELLS: usize = 2;
 
-/// Returns the widths of both sides, in cells.
+/// Returns the widths of the left and right sides, in cells.
 pub(super) fn halves(width: usize) -> (usize, usize) {
     let left = width.saturating_sub(1) / 2;
     (left, width.saturating_sub(left + BETWEEN_CELLS))
 }
 
-/// Returns the width of a line's text, after its number and sign. A very narrow screen shows only the text.
+/// Returns the width, in cells, that is left for a line's text next to its number and sign. On a very narrow screen,
+/// only the text is shown.
 fn text_width(width: usize, number_width: usize) -> usize {
     let gutter = number_width + 2;
     if width >= gutter * 2 { width - gutter } else { width.max(1) }
 }
 
-/// Highlighting of both sides of each hunk, requested when they become visible.
+/// Syntax highlighting for both sides of every hunk. A line is highlighted when it becomes visible.
 pub(super) struct HunkHighlights {
     pub number_width: usize,
     tracks: Vec<(HighlightedBlock, HighlightedBlock)>,
-    /// Whether each hunk is left out.
+    /// Whether the user has left out each hunk.
     pub left: Vec<bool>,
 }
 
@@ -129,7 +129,7 @@ impl HunkHighlights {
                 Some(rows) => rows.get(at).cloned().unwrap_or_default(),
                 None => StyledText::new(&nothing(at), SpanStyle::from_token(Token::Faint)),
             };
-            // A line with a tint up to the edge has it in all its rows.
+            // A tint that fills the first row also fills the blank rows below it.
             let tint = |side: &Option<Vec<StyledText>>| side.as_ref().and_then(|rows| rows.first()).map(|row| row.style_at(0));
             let blank = |row: &StyledText, ink: Option<SpanStyle>| if row.is_empty() { ink } else { None };
             let ink = blank(&row, tint(&left)).unwrap_or(SpanStyle::from_token(Token::Text));
@@ -148,7 +148,8 @@ impl HunkHighlights {
         rows
     }
 
-    /// Draws one side of a unit. A context line appears on both sides, with its own number on each.
+    /// Returns the rows for one side of a unit. Context lines appear on both sides, each time with the line number for
+    /// that side.
     fn rows_of_side(
         &mut self,
         entries: &[DiffEntry],
@@ -262,7 +263,7 @@ fn changed_words(entries: &[DiffEntry], line: &ChangeLine) -> Vec<Range<usize>> 
     }
 }
 
-/// Highlights the changed words of a line.
+/// Highlights the words of a line that have changed, in the colour of its side.
 fn highlight_changes(line: &StyledText, changed: &[Range<usize>], side: DiffSide) -> StyledText {
     let word = SpanStyle::from_token(if side == DiffSide::Removed { Token::RemovedWord } else { Token::AddedWord });
     let mut out = StyledText::default();
@@ -276,7 +277,7 @@ fn highlight_changes(line: &StyledText, changed: &[Range<usize>], side: DiffSide
     out
 }
 
-/// Shows tabs as arrows to the next stop, and trailing spaces as dots.
+/// Makes whitespace visible: tabs become arrows that extend to the next tab stop, and trailing spaces become dots.
 fn visible(line: &StyledText) -> StyledText {
     let blank_from = line.text.trim_end_matches([' ', '\t']).len();
     if blank_from == line.text.len() && !line.text.contains('\t') {

@@ -1,5 +1,4 @@
-//! File changes as rows for review. Every line has a number, a sign and a tint, and is shown in
-//! full.
+//! File changes laid out for review. Every line has a number, a sign and a tint, and no line is omitted.
 
 mod entries;
 mod layout;
@@ -26,14 +25,15 @@ use shape::{Unit, units};
 pub(crate) struct Diff {
     entries: Vec<DiffEntry>,
     hunks: Vec<HunkEntries>,
-    /// Layout at the last requested width.
+    /// Layout for the width that was last requested.
     layout: RefCell<Layout>,
     shape: Cell<Shape>,
     painter: RefCell<HunkHighlights>,
 }
 
 impl Diff {
-    /// Creates the diffs of files. `path` names the file if they do not. Remarks are shown unchanged.
+    /// Creates the diff of one or more files. `path` is the path of the file, for diffs that do not contain file names.
+    /// Remarks are displayed as they are.
     pub(crate) fn new(files: &[FileDiff], path: Option<&Path>) -> Self {
         let (mut entries, hunks) = entries::entries(files, path);
         words::pair(&mut entries);
@@ -41,24 +41,24 @@ impl Diff {
         Self { entries, hunks, layout: RefCell::default(), shape: Cell::default(), painter: RefCell::new(painter) }
     }
 
-    /// Changes the layout.
+    /// Sets the layout options. If they changed, the current layout is discarded.
     pub(crate) fn set_shape(&self, shape: Shape) {
         if self.shape.replace(shape) != shape {
             *self.layout.borrow_mut() = Layout::default();
         }
     }
 
-    /// Marks hunks as left out, by index.
+    /// Sets which hunks the user has left out, as one flag per hunk.
     pub(crate) fn set_left(&self, left: Vec<bool>) {
         self.painter.borrow_mut().left = left;
     }
 
-    /// Returns whether a line is cut at this width.
+    /// Returns whether any line is truncated at this width.
     pub(crate) fn is_cut(&self, width: u16) -> bool {
         self.with_layout(width, |layout| layout.cut)
     }
 
-    /// Returns the first row of a hunk.
+    /// Returns the index of the first row of a hunk.
     pub(crate) fn row_of(&self, width: u16, hunk: usize) -> usize {
         let is_of = |entry: usize| matches!(&self.entries[entry], DiffEntry::Line(line) if line.hunk == hunk);
         self.with_layout(width, |layout| {
@@ -67,7 +67,8 @@ impl Diff {
         })
     }
 
-    /// Returns the first row for a line of the new file.
+    /// Returns the index of the first row that shows a line of the new file, given its 1-based line number. Returns
+    /// `None` if the diff does not contain the line.
     pub(crate) fn row_of_line(&self, width: u16, number: usize) -> Option<usize> {
         let is_it = |entry: usize| match &self.entries[entry] {
             DiffEntry::Line(line) => line.side != DiffSide::Removed && line.number == number,
@@ -79,7 +80,7 @@ impl Diff {
         })
     }
 
-    /// Returns the hunk at a row, or else the previous one.
+    /// Returns the index of the hunk at a row or, if there is none, of the closest hunk before it.
     pub(crate) fn hunk_at(&self, width: u16, row: usize) -> Option<usize> {
         self.with_layout(width, |layout| {
             let unit = layout.ends.partition_point(|end| *end <= row);
@@ -103,12 +104,12 @@ impl Diff {
         self.hunks.len()
     }
 
-    /// Returns the number of lines in all hunks.
+    /// Returns the number of lines in all hunks, including context lines.
     pub(crate) fn lines(&self) -> usize {
         self.entries.iter().filter(|entry| entry.side().is_some()).count()
     }
 
-    /// Returns the number of added and removed lines for each file, in order.
+    /// Returns the path of each file and its numbers of added and removed lines, in order.
     pub(crate) fn files(&self) -> Vec<(Option<&Path>, usize, usize)> {
         let mut files: Vec<(Option<&Path>, usize, usize)> = Vec::new();
         for entry in &self.entries {
@@ -129,7 +130,7 @@ impl Diff {
         self.with_layout(width, |layout| layout.ends.last().copied().unwrap_or(0))
     }
 
-    /// Returns the rows from the first to the last changed line.
+    /// Returns the range of rows from the first to the last changed line, or an empty range if there are none.
     pub(crate) fn changed_rows(&self, width: u16) -> Range<usize> {
         let is_changed = |entry: usize| matches!(self.entries[entry].side(), Some(DiffSide::Added | DiffSide::Removed));
         self.with_layout(width, |layout| {
@@ -140,7 +141,7 @@ impl Diff {
         })
     }
 
-    /// Counts the removed lines that have a row in `range`.
+    /// Returns the number of removed lines of which at least one row is in `range`.
     pub(crate) fn count_removed(&self, width: u16, range: Range<usize>) -> usize {
         self.with_layout(width, |layout| {
             let first = layout.ends.partition_point(|end| *end <= range.start);
@@ -151,12 +152,12 @@ impl Diff {
         })
     }
 
-    /// Returns the column of the separator in the side-by-side layout.
+    /// Returns the column of the separator, or `None` if the layout is not side by side.
     pub(crate) fn separator_column(&self, width: u16) -> Option<u16> {
         self.shape.get().beside.then(|| halves(usize::from(width)).0 as u16)
     }
 
-    /// Returns the width of the number and sign columns, in cells.
+    /// Returns the combined width, in cells, of the columns for line number and sign.
     pub(crate) fn gutter(&self) -> usize {
         self.painter.borrow().number_width + 2
     }

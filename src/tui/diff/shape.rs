@@ -1,4 +1,4 @@
-//! Unified or side-by-side layout, which determines which lines share a row.
+//! Unified and side-by-side layouts, which determine the lines that share a row.
 
 use super::entries::DiffEntry;
 use crate::protocol::DiffSide;
@@ -7,9 +7,9 @@ use std::ops::Range;
 /// Layout options of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// Whether the old and the new side are shown next to each other.
+    /// Whether the old and new sides are shown next to each other.
     pub beside: bool,
-    /// Whether long lines are wrapped; otherwise they are cut and marked.
+    /// Whether long lines are wrapped. Otherwise, they are truncated and marked as such.
     pub wraps: bool,
 }
 
@@ -19,11 +19,11 @@ impl Default for Shape {
     }
 }
 
-/// Entries of a diff that share their rows.
+/// Group of diff entries that share rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     One(usize),
-    /// Old and new line that share a row.
+    /// Indexes of an old and a new line that share rows. A side without a line is `None`.
     Two(Option<usize>, Option<usize>),
 }
 
@@ -31,7 +31,7 @@ impl Unit {
     pub(crate) fn entries(self) -> impl Iterator<Item = usize> {
         let (one, other) = match self {
             Self::One(entry) => (Some(entry), None),
-            // A context line is the same entry on both sides.
+            // A context line has the same entry on both sides.
             Self::Two(old, new) => (old, new.filter(|new| old != Some(*new))),
         };
         one.into_iter().chain(other)
@@ -55,13 +55,13 @@ pub(super) fn units(entries: &[DiffEntry], beside: bool) -> Vec<Unit> {
     units
 }
 
-/// Returns whether a file has content before and after the change; a created or a deleted one has not.
+/// Returns whether a file exists in both the old and the new version, as opposed to having been created or deleted.
 fn has_both_sides(file: &[DiffEntry]) -> bool {
     let has = |side: DiffSide| file.iter().any(|entry| entry.side() == Some(side));
     has(DiffSide::Context) || has(DiffSide::Added) == has(DiffSide::Removed)
 }
 
-/// Adds the entries of one file, with old and new lines in shared rows.
+/// Adds the entries of one file as units in which old and new lines share rows.
 fn pair(entries: &[DiffEntry], file: Range<usize>, units: &mut Vec<Unit>) {
     let mut at = file.start;
     while at < file.end {
@@ -84,7 +84,8 @@ fn pair(entries: &[DiffEntry], file: Range<usize>, units: &mut Vec<Unit>) {
     }
 }
 
-/// Pairs changed lines that share rows. Lines between them share rows in order.
+/// Adds a run of changed lines. Paired lines share rows. The lines between the pairs share rows in the order in which
+/// they appear.
 fn zip(entries: &[DiffEntry], removed: &[usize], added: &[usize], units: &mut Vec<Unit>) {
     let (mut old, mut new) = (0, 0);
     let mut fill = |old: &mut usize, new: &mut usize, until: (usize, usize)| {

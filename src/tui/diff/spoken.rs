@@ -1,11 +1,12 @@
-//! Diff as sentences, one for each line, which name the kind of change.
+//! Diffs as sentences, one per line, each of which states the kind of change.
 
 use super::Diff;
 use super::entries::DiffEntry;
 use crate::protocol::DiffSide;
 
 impl Diff {
-    /// Returns the sentences: `removed line 10: …`, `added line 10: …`. Includes context lines for orientation.
+    /// Returns the sentences, such as `removed line 10: …` or `added line 10: …`. Context lines are included for
+    /// orientation.
     pub(crate) fn to_sentences(&self) -> Vec<String> {
         let entries = self.entries.iter().map(|entry| match entry {
             DiffEntry::File(name) => format!("file {name}"),

@@ -106,7 +106,7 @@ fn changed_lines_are_tinted_to_the_edge_and_have_a_sign() {
     }
 }
 
-/// Returns the text in the stronger tint, in order.
+/// Returns the words that are drawn in the stronger tint, in order.
 fn emphasis(unified: &str) -> Vec<String> {
     let theme = Theme::dark();
     let strong: Vec<Style> = [Token::AddedWord, Token::RemovedWord].map(|token| theme.style(token)).to_vec();

@@ -1,4 +1,4 @@
-//! Pairing of changed lines, and the words that differ between them.
+//! Pairing of similar changed lines, and the words that differ between the lines of a pair.
 
 use std::ops::Range;
 
@@ -7,15 +7,15 @@ use similar::{ChangeTag, TextDiff};
 use super::entries::DiffEntry;
 use crate::protocol::DiffSide;
 
-/// Length in bytes above which lines are not compared word by word.
+/// Maximum length, in bytes, of lines that are compared with each other.
 const LINE: usize = 2000;
-/// Number of added lines that are compared with each removed line.
+/// Maximum number of added lines with which each removed line is compared.
 const REACH: usize = 8;
-/// Minimum similarity of two lines that are treated as one changed line.
+/// Minimum similarity, from 0 to 1, at which two lines are treated as versions of the same line.
 const ALIKE: f32 = 0.4;
 
-/// Pairs removed lines with the added lines that follow them, in order; the most similar lines are
-/// paired first.
+/// Pairs removed lines with the added lines that follow them. Each removed line in turn is paired with the most similar
+/// of the next few unpaired added lines.
 pub(super) fn pair(entries: &mut [DiffEntry]) {
     let mut at = 0;
     while at < entries.len() {
@@ -41,7 +41,7 @@ fn pair_runs(entries: &mut [DiffEntry], removed: Range<usize>, added: Range<usiz
         let likeness =
             |new: &usize| line_text(entries, old).zip(line_text(entries, *new)).map_or(0.0, |(old, new)| likeness(old, new));
         let rated = candidates.map(|new| (likeness(&new), new)).filter(|(likeness, _)| *likeness >= ALIKE);
-        // Of equally similar lines, the first is used.
+        // Among equally similar lines, the first one is used.
         let best = rated.reduce(|best, other| if other.0 > best.0 { other } else { best });
         if let Some((_, new)) = best {
             set_partner(entries, old, new);
@@ -64,7 +64,8 @@ fn set_partner(entries: &mut [DiffEntry], of: usize, partner: usize) {
     }
 }
 
-/// Returns the share of common prefix and suffix, from 0 to 1. Cheap, because it is computed for every pair.
+/// Returns the similarity of two lines, from 0 to 1: the fraction of the longer line that is a common prefix or suffix.
+/// It is cheap enough to compute for every pair.
 fn likeness(old: &str, new: &str) -> f32 {
     let (old, new) = (old.trim(), new.trim());
     let longest = old.len().max(new.len());
@@ -78,7 +79,7 @@ fn likeness(old: &str, new: &str) -> f32 {
     (head + tail) as f32 / longest as f32
 }
 
-/// Returns the byte ranges of `line` that its partner does not contain.
+/// Returns the byte ranges of the words in `line` that are missing from `partner`. `side` is the side of `line`.
 pub(super) fn differing(line: &str, partner: &str, side: DiffSide) -> Vec<Range<usize>> {
     let (old, new, wanted) = match side {
         DiffSide::Removed => (line, partner, ChangeTag::Delete),

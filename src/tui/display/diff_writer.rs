@@ -1,19 +1,19 @@
-//! Terminal output for changed cells.
+//! Terminal output that updates only the cells that changed.
 //!
-//! After a grapheme whose width differs between terminals, the cursor is moved explicitly, so that a wrong guess shifts
-//! one cell instead of the rest of the line.
+//! Terminals disagree about the width of some graphemes. After writing one, the cursor is moved explicitly, so that a
+//! wrong width shifts only one cell instead of the rest of the line.
 
 use super::sgr_state::{PLAIN, SgrState};
 use crate::text::{self, WidthDoubt};
 use ratatui::buffer::{Buffer, Cell};
 use std::io::Write;
 
-/// Maximum number of unchanged cells that are cheaper to rewrite than to skip.
+/// Maximum number of consecutive unchanged cells that are rewritten instead of moving the cursor past them.
 const BRIDGE: u16 = 4;
-/// Minimum number of trailing blank cells that are erased instead of written.
+/// Minimum number of blank cells at the end of a row that are erased instead of written.
 const ERASE: u16 = 4;
 
-/// Appends the bytes that change a terminal from `shown` to `next`.
+/// Appends the bytes that change the content of the terminal from `shown` to `next`.
 pub(crate) fn changes(shown: &Buffer, next: &Buffer, out: &mut Vec<u8>) {
     let mut painter = CellWriter { next, out, pen: PLAIN, at: None, written: WidthDoubt::None, word: 0 };
     let area = next.area;
@@ -27,11 +27,11 @@ struct CellWriter<'a> {
     next: &'a Buffer,
     out: &'a mut Vec<u8>,
     pen: SgrState,
-    /// Cursor position, if it is certain.
+    /// Position of the terminal's cursor, if it is known.
     at: Option<(u16, u16)>,
-    /// Width uncertainty of the last grapheme.
+    /// Reason why the width of the grapheme written last is uncertain, if it is.
     written: WidthDoubt,
-    /// Starting column of the last written word.
+    /// Column at which the word written last starts.
     word: u16,
 }
 
@@ -44,7 +44,7 @@ impl CellWriter<'_> {
             return;
         }
         let blank_from = self.blank_from(y);
-        // Up to this column, the terminal may differ from the cells.
+        // The terminal content before this column may differ from `shown`.
         let mut stale = left;
         let mut x = left;
         while x < right {
@@ -64,7 +64,8 @@ impl CellWriter<'_> {
         }
     }
 
-    /// Writes the grapheme at a position. Returns the number of cells that it covers.
+    /// Writes the grapheme at a position, which takes up `cells` cells. If the terminal may use more cells for it,
+    /// extends `stale` accordingly.
     fn grapheme(&mut self, x: u16, y: u16, cells: u16, stale: &mut u16) -> u16 {
         let cell = &self.next[(x, y)];
         let symbol = cell.symbol();
@@ -79,7 +80,7 @@ impl CellWriter<'_> {
                     self.word = x;
                 }
                 self.write(symbol, after, y, doubt);
-                // The whole word may be twice as wide.
+                // The terminal may draw the whole word at twice the width.
                 *stale = (*stale).max(after + (after - self.word));
             }
             WidthDoubt::Sign => {
@@ -87,7 +88,7 @@ impl CellWriter<'_> {
                 *stale = (*stale).max(self.grapheme_end(after, y));
             }
             WidthDoubt::Picture => {
-                // Clear both cells first, because the emoji may fill one or both of them.
+                // Both cells are cleared first, because the emoji may fill one or both of them.
                 let right = self.next.area.right();
                 let is_narrow = cells == 1 && after < right && extends(cell, &self.next[(after, y)]);
                 let covered = if is_narrow { 2 } else { cells };
@@ -106,8 +107,8 @@ impl CellWriter<'_> {
         cells
     }
 
-    /// Returns the end of the grapheme at `x`, part of which may have been overwritten; `x` itself if that cell is
-    /// blank.
+    /// Returns the end column of the grapheme at `x`, which may have been partly overwritten. Returns `x` itself if the
+    /// cell is blank.
     fn grapheme_end(&self, x: u16, y: u16) -> u16 {
         let next = (x < self.next.area.right()).then(|| &self.next[(x, y)]);
         x + next.filter(|cell| cell.symbol() != " ").map_or(0, cells_of)
@@ -120,7 +121,8 @@ impl CellWriter<'_> {
         self.written = doubt;
     }
 
-    /// Moves the cursor. Adjacent characters of a word need no move.
+    /// Moves the cursor to a position unless it is already there. Adjacent characters of a word need no move between
+    /// them.
     fn move_to(&mut self, x: u16, y: u16, doubt: WidthDoubt) {
         let is_sure = match self.written {
             WidthDoubt::None => true,
@@ -145,7 +147,7 @@ impl CellWriter<'_> {
         self.written = WidthDoubt::None;
     }
 
-    /// Returns whether these cells can be written with the current style.
+    /// Returns whether these cells can be written without changing the terminal's colours and attributes.
     fn is_plain(&self, cells: std::ops::Range<u16>, y: u16) -> bool {
         cells.into_iter().all(|x| {
             let cell = &self.next[(x, y)];
@@ -153,7 +155,7 @@ impl CellWriter<'_> {
         })
     }
 
-    /// Returns the column from which the row is blank.
+    /// Returns the column after which the row is blank.
     fn blank_from(&self, y: u16) -> u16 {
         let (left, right) = (self.next.area.left(), self.next.area.right());
         let written = (left..right).rev().find(|x| !(is_blank(&self.next[(*x, y)])));
@@ -174,12 +176,12 @@ fn cells_of(cell: &Cell) -> u16 {
     if symbol.len() == 1 { 1 } else { (text::width(symbol) as u16).max(1) }
 }
 
-/// Returns whether an overflowing grapheme may cover this blank cell.
+/// Returns whether a grapheme that overflows its cell may extend over the given blank cell.
 fn extends(cell: &Cell, blank: &Cell) -> bool {
     blank.symbol() == " " && SgrState::from_cell(cell).has_ground_of(SgrState::from_cell(blank))
 }
 
-/// Returns whether a cell looks like an erased cell.
+/// Returns whether a cell looks the same as an erased cell.
 fn is_blank(cell: &Cell) -> bool {
     cell.symbol() == " " && SgrState::from_cell(cell).draws_blank()
 }

@@ -1,10 +1,10 @@
-//! Sequences for changes of colours and text attributes.
+//! Escape sequences that change the colours and text attributes of the terminal.
 
 use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
 use std::io::Write;
 
-/// Current colours and attributes of the terminal.
+/// Colours and text attributes that are currently set in the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SgrState {
     foreground: Color,
@@ -12,10 +12,10 @@ pub(crate) struct SgrState {
     stress: Modifier,
 }
 
-/// State without colours and attributes.
+/// State in which all colours are the defaults and no attributes are set.
 pub(crate) const PLAIN: SgrState = SgrState { foreground: Color::Reset, background: Color::Reset, stress: Modifier::empty() };
 
-/// Attributes and their SGR parameters.
+/// Text attributes, each with its SGR parameter.
 const STRESSES: [(Modifier, u8); 9] = [
     (Modifier::BOLD, 1),
     (Modifier::DIM, 2),
@@ -28,7 +28,7 @@ const STRESSES: [(Modifier, u8); 9] = [
     (Modifier::CROSSED_OUT, 9),
 ];
 
-/// Attributes that are visible on a space.
+/// Text attributes that are visible even on a space.
 const SEEN_ON_BLANK: Modifier = Modifier::UNDERLINED.union(Modifier::REVERSED).union(Modifier::CROSSED_OUT);
 
 impl SgrState {
@@ -36,17 +36,17 @@ impl SgrState {
         Self { foreground: cell.fg, background: cell.bg, stress: cell.modifier }
     }
 
-    /// Returns whether a space in this state looks like an erased cell.
+    /// Returns whether a space written in this state looks the same as an erased cell.
     pub(crate) fn draws_blank(self) -> bool {
         self.background == Color::Reset && !self.stress.intersects(SEEN_ON_BLANK)
     }
 
-    /// Returns whether spaces in both states look the same.
+    /// Returns whether spaces written in either state look the same.
     pub(crate) fn has_ground_of(self, other: Self) -> bool {
         self.background == other.background && !self.stress.union(other.stress).intersects(SEEN_ON_BLANK)
     }
 
-    /// Appends the sequence that switches the terminal to `next`.
+    /// Appends the sequence that changes the terminal's state to `next`.
     pub(crate) fn change(&mut self, next: Self, out: &mut Vec<u8>) {
         if *self == next {
             return;
@@ -54,7 +54,7 @@ impl SgrState {
         let from = out.len();
         out.extend(b"\x1b[");
         if !next.stress.contains(self.stress) {
-            // No parameter turns off bold on every terminal.
+            // Only a reset turns off bold on every terminal.
             out.extend(b"0;");
             *self = PLAIN;
         }
@@ -69,7 +69,7 @@ impl SgrState {
         if next.background != self.background {
             colour(next.background, 40, out);
         }
-        // Replace the last separator with the terminator.
+        // Replaces the last separator with the terminator.
         let is_empty = out.len() == from + 2;
         match out.last_mut() {
             Some(last) if !is_empty => *last = b'm',
@@ -79,8 +79,8 @@ impl SgrState {
     }
 }
 
-/// Appends a colour with a separator; `base` is 30 for text and 40 for the background. The sixteen basic colours use
-/// the parameters that all terminals support.
+/// Appends the parameter for a colour, followed by a separator. `base` is 30 for the text colour and 40 for the
+/// background. For the sixteen basic colours, parameters that all terminals support are used.
 fn colour(colour: Color, base: u8, out: &mut Vec<u8>) {
     let plain = |number: u8| base + number;
     let bright = |number: u8| base + 60 + number;

@@ -5,7 +5,7 @@ use crate::tui::view;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Terminal emulator that counts bytes.
+/// Terminal emulator that counts the bytes it receives.
 #[derive(Clone)]
 struct Emulator(Rc<RefCell<(vt100::Parser, usize)>>);
 
@@ -33,7 +33,7 @@ impl Write for Emulator {
     }
 }
 
-/// Draws a frame, and compares the terminal with the cells.
+/// Draws a frame and checks that the terminal shows the frame's cells.
 #[track_caller]
 fn frame(display: &mut Display<Emulator>, emulator: &Emulator, model: &mut UiModel, now: u64) {
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! Form field with its value and the validation of that value.
+//! Form field with its value, and validation of that value.
 
 use crate::protocol::{FieldKind, FormField};
 use crate::text;
@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 
 /// Maximum length of a text value, in bytes.
 const TEXT_BYTES: usize = 16 << 10;
-/// Words that indicate a secret, which a form must not request.
+/// Words that suggest a field asks for a secret, which forms are not allowed to do.
 const SECRETS: [&str; 15] = [
     "password",
     "passwd",
@@ -32,13 +32,13 @@ pub(crate) struct FormEntry {
     touched: bool,
 }
 
-/// Value of a field.
+/// Value of a form field.
 #[derive(Debug, Clone)]
 enum EntryValue {
     Text(String),
     Flag(Option<bool>),
     Choice(Option<usize>),
-    /// Selected choices, and the index of the current one.
+    /// Flags that say which choices are selected, and the index of the current choice.
     Choices {
         taken: Vec<bool>,
         mark: usize,
@@ -46,7 +46,8 @@ enum EntryValue {
 }
 
 impl FormEntry {
-    /// Creates the field with the value that the server suggests, if that is plain text and valid.
+    /// Creates the field with the server's default value, if that value is valid. A default text must also be plain and
+    /// on a single line.
     pub(crate) fn new(field: FormField) -> Self {
         let default = field.default.as_ref();
         let held = match &field.takes {
@@ -76,7 +77,7 @@ impl FormEntry {
         &self.field.name
     }
 
-    /// Returns the title for display.
+    /// Returns the field's title for display or, if it has none, its name.
     pub(crate) fn title(&self) -> String {
         let title = self.field.title.as_deref().map(text::reveal_line).filter(|title| !title.is_empty());
         title.unwrap_or_else(|| text::reveal_line(&self.field.name))
@@ -94,12 +95,12 @@ impl FormEntry {
         self.touched
     }
 
-    /// Returns whether the field is a text field.
+    /// Returns whether the user enters the value by typing.
     pub(crate) fn is_typed(&self) -> bool {
         matches!(self.held, EntryValue::Text(_))
     }
 
-    /// Returns whether the field seems to request a secret, which a server must not do in a form.
+    /// Returns whether the field seems to ask for a secret, which servers are not allowed to do in a form.
     pub(crate) fn looks_secret(&self) -> bool {
         let FormField { name, title, description, .. } = &self.field;
         let words = [Some(name), title.as_ref(), description.as_ref()].into_iter().flatten();
@@ -118,7 +119,7 @@ impl FormEntry {
         })
     }
 
-    /// Returns the text of the line field.
+    /// Returns the value of a text field, or an empty string for any other field.
     pub(crate) fn text(&self) -> String {
         match &self.held {
             EntryValue::Text(text) => text.clone(),
@@ -135,7 +136,7 @@ impl FormEntry {
         }
     }
 
-    /// Returns the value on one line.
+    /// Returns the value as displayed, on one line.
     pub(crate) fn display_value(&self) -> String {
         let nothing = || "–".to_owned();
         match (&self.held, &self.field.takes) {
@@ -158,7 +159,8 @@ impl FormEntry {
         }
     }
 
-    /// Returns all choices, each with two flags: whether it is selected, and whether it is current.
+    /// Returns the name of each choice with two flags, which say whether it is selected and whether it is the current
+    /// one.
     pub(crate) fn options(&self) -> Vec<(String, bool, bool)> {
         match (&self.held, &self.field.takes) {
             (EntryValue::Choice(at), FieldKind::Choice { choices }) => choices
@@ -181,7 +183,7 @@ impl FormEntry {
         matches!(self.held, EntryValue::Choices { .. })
     }
 
-    /// Moves to the next or previous choice.
+    /// Moves to the next or previous choice, wrapping around at the ends.
     pub(crate) fn step(&mut self, forward: bool) {
         let around = |at: Option<usize>, count: usize| match at {
             _ if count == 0 => None,
@@ -200,7 +202,7 @@ impl FormEntry {
         self.touched = true;
     }
 
-    /// Selects or deselects the current choice.
+    /// Selects or deselects the current choice. If only one choice can be selected, moves to the next one instead.
     pub(crate) fn flip(&mut self) {
         if let EntryValue::Choices { taken, mark } = &mut self.held {
             if let Some(one) = taken.get_mut(*mark) {
@@ -212,7 +214,8 @@ impl FormEntry {
         }
     }
 
-    /// Returns the value for the server; `None` if the field is empty; or the reason why it is invalid.
+    /// Returns the value to send to the server, or `None` if an optional field is empty. Fails with the reason if the
+    /// value is invalid.
     pub(crate) fn value(&self) -> Result<Option<Value>, String> {
         match (&self.held, &self.field.takes) {
             (EntryValue::Text(text), FieldKind::Number { whole, minimum, maximum }) => match text.trim() {
@@ -257,7 +260,8 @@ impl FormEntry {
         if self.field.required { Err("this field is required".to_owned()) } else { Ok(None) }
     }
 
-    /// Sets the value from a line of line mode: text, `yes`, or the names or numbers of choices.
+    /// Sets the value from a line of text, which may be the text itself, a number, `yes` or `no`, or names or numbers
+    /// of choices. Fails with a message if the line is not a valid value for the field.
     pub(crate) fn set_from_text(&mut self, words: &str) -> Result<(), String> {
         let words = words.trim();
         let position = |choices: &[(String, String)], word: &str| {
@@ -285,7 +289,7 @@ impl FormEntry {
         Ok(())
     }
 
-    /// Returns a short description of the accepted values.
+    /// Returns a short description of the values that the field accepts.
     pub(crate) fn describe_accepted(&self) -> String {
         let range = |least: Option<String>, most: Option<String>| match (least, most) {
             (Some(least), Some(most)) => format!(", {least} to {most}"),
@@ -346,7 +350,7 @@ fn number(text: &str, whole: bool, minimum: Option<f64>, maximum: Option<f64>) -
     Ok(value)
 }
 
-/// Checks the format of the text; unknown formats are accepted.
+/// Checks that a text value has the required format. Any value is accepted for an unknown format.
 fn check_format(text: &str, format: &str) -> Result<(), String> {
     let has_blank = text.contains(char::is_whitespace);
     let fits = match format {

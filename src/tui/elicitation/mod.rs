@@ -1,7 +1,9 @@
-//! Input requests from MCP servers: a form to fill in, or a URL to open; and questions from the model, with options.
-//! Nothing is sent before the user confirms, and nothing can be typed before the user chooses to.
+//! Input requests: forms to fill in or URLs to open, sent by MCP servers, and questions with options, asked by the
+//! model. Nothing is sent before the user confirms, and nothing can be typed before the user starts to fill in the
+//! form.
 //!
-//! This module only turns inputs into an answer. The dialog shares its panel and guard with all other dialogs.
+//! This module only turns input into an answer. The panel and the guard of the dialog are the same as for all other
+//! dialogs.
 
 mod entry;
 #[cfg(test)]
@@ -13,17 +15,17 @@ use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind, FieldKind
 use crate::text;
 use serde_json::Map;
 
-/// Input request from a server, and its answers so far.
+/// Input request from an MCP server or the model, and the values entered so far.
 #[derive(Debug)]
 pub(crate) struct ElicitationForm {
     pub id: String,
-    /// Name of the server, on one line without control characters.
+    /// Name of the server, on one line and without control characters.
     pub server: String,
     pub message: String,
     pub wants: FormContent,
-    /// Index of the current field.
+    /// Index of the current field, or `None` while the user is choosing an action.
     pub at: Option<usize>,
-    /// Whether all fields show their problems, because the user tried to send the form.
+    /// Whether problems are shown for all fields, because the user tried to send the form while it was invalid.
     checked: bool,
 }
 
@@ -34,13 +36,13 @@ pub(crate) enum FormContent {
     Question(Box<ModelQuestion>),
 }
 
-/// Question from the model.
+/// Options of a question from the model, and the field for an answer of the user's own.
 #[derive(Debug)]
 pub(crate) struct ModelQuestion {
     pub options: Vec<QuestionOption>,
-    /// Number of the question, and the number of questions.
+    /// 1-based position of the question, and the number of questions.
     pub place: (usize, usize),
-    /// Field for an answer other than the options.
+    /// Field for an answer that is not one of the options.
     pub answer: FormEntry,
 }
 
@@ -53,26 +55,26 @@ impl ModelQuestion {
     }
 }
 
-/// Action of a choice.
+/// Action that a choice in the request's dialog triggers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FormAction {
-    /// Sends the current values.
+    /// Sends the values that have been entered.
     Send,
     Fill,
     Copy,
-    /// Answers the model's question with this option.
+    /// Answers the model's question with the option at this index.
     Pick(usize),
     Decline,
-    /// Dismisses the request without an answer.
+    /// Dismisses the request without answering it.
     Dismiss,
 }
 
-/// Result of Enter in a field.
+/// Effect of pressing Enter in a field.
 #[derive(Debug, PartialEq)]
 pub(crate) enum EnterResult {
-    /// Moves to the next field, or to the first invalid one.
+    /// The next field has become current or, after the last one, the first invalid field.
     Next,
-    /// Sends the complete answer.
+    /// All fields are valid, so this answer must be sent.
     Whole(ElicitationAnswer),
 }
 
@@ -89,7 +91,7 @@ impl ElicitationForm {
         Self { id: elicitation_id, server: text::reveal_line(&server), message, wants, at: None, checked: false }
     }
 
-    /// Returns the URL to open, unchanged.
+    /// Returns the URL that the request asks the user to open, unchanged, if there is one.
     pub(crate) fn address(&self) -> Option<&str> {
         match &self.wants {
             FormContent::Visit(url) => Some(url),
@@ -102,7 +104,7 @@ impl ElicitationForm {
         matches!(self.wants, FormContent::Question(_))
     }
 
-    /// Returns the answer with this option.
+    /// Returns the answer that chooses an option of the model's question, or `None` if there is no such option.
     pub(crate) fn option_answer(&self, at: usize) -> Option<ElicitationAnswer> {
         match &self.wants {
             FormContent::Question(question) => {
@@ -124,7 +126,7 @@ impl ElicitationForm {
         }
     }
 
-    /// Returns the current field and its index.
+    /// Returns the current field and its index, or `None` if the user is not filling in the form.
     pub(crate) fn entry(&self) -> Option<(usize, &FormEntry)> {
         let at = self.at?;
         Some((at, self.entries().get(at)?))
@@ -138,26 +140,28 @@ impl ElicitationForm {
         }
     }
 
-    /// Opens the first invalid field, or else the first field. Returns whether the form has fields.
+    /// Makes the first invalid field the current one or, if all are valid, the first field. Returns whether the form
+    /// has any fields.
     pub(crate) fn fill(&mut self) -> bool {
         let wrong = self.entries().iter().position(|entry| entry.value().is_err());
         self.at = Some(wrong.unwrap_or(0)).filter(|at| *at < self.entries().len());
         self.at.is_some()
     }
 
-    /// Returns to the choices. The values are preserved.
+    /// Returns from the fields to the choices, preserving the values.
     pub(crate) fn leave(&mut self) {
         self.at = None;
     }
 
-    /// Moves to the next or previous field, wrapping around.
+    /// Moves to the next or previous field, wrapping around at the ends.
     pub(crate) fn turn(&mut self, forward: bool) {
         let count = self.entries().len().max(1);
         let step = if forward { 1 } else { count - 1 };
         self.at = self.at.map(|at| (at + step) % count);
     }
 
-    /// Handles Enter in a field: moves to the next one, or sends the form after the last one if all fields are valid.
+    /// Handles Enter in a field by moving to the next field. After the last field, completes the form if all fields are
+    /// valid.
     pub(crate) fn on_enter(&mut self) -> EnterResult {
         let Some(at) = self.at else { return EnterResult::Next };
         if at + 1 < self.entries().len() {
@@ -172,7 +176,7 @@ impl ElicitationForm {
         EnterResult::Next
     }
 
-    /// Returns the answer with the current values, or `None` if a field is missing or invalid.
+    /// Returns the answer that contains the current values, or `None` if any of them is invalid.
     pub(crate) fn answer(&self) -> Option<ElicitationAnswer> {
         let mut content = Map::new();
         for entry in self.entries() {
@@ -183,12 +187,13 @@ impl ElicitationForm {
         Some(ElicitationAnswer::Accept { content })
     }
 
-    /// Returns the problem of a field, if the field was changed or the user tried to send the form.
+    /// Returns the problem with a field's value, provided the user has changed the value or tried to send the form.
     pub(crate) fn problem(&self, entry: &FormEntry) -> Option<String> {
         entry.value().err().filter(|_| self.checked || entry.is_touched())
     }
 
-    /// Sets the current field from a line of line mode. An empty line leaves its value unchanged.
+    /// Sets the current field from a line of text and moves to the next field. An empty line keeps the current value.
+    /// Fails with a message if the value is invalid.
     pub(crate) fn take_line(&mut self, words: &str) -> Result<(), String> {
         let Some(entry) = self.entry_mut() else { return Ok(()) };
         let before = entry.clone();

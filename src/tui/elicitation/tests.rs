@@ -1,4 +1,4 @@
-//! Tests of MCP server forms in line mode: typed values, and the resulting answers.
+//! Tests of forms from MCP servers: typed values, lines entered in line mode, and the resulting answers.
 
 use super::{ElicitationForm, EnterResult};
 use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, FormField};
@@ -16,7 +16,7 @@ fn asking(fields: Vec<FormField>) -> ElicitationForm {
     })
 }
 
-/// Returns the value of a field after typing.
+/// Returns the outcome of typing a value into a field.
 fn typed(takes: FieldKind, words: &str) -> Result<Value, String> {
     let mut asking = asking(vec![field("x", true, takes)]);
     asking.fill();

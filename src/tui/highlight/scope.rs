@@ -1,11 +1,11 @@
-//! Mapping of grammar scopes to kinds of code.
+//! Mapping from grammar scopes to syntax kinds.
 
 use syntect::parsing::{Scope, ScopeStack};
 
 use crate::tui::theme::Syntax;
 
-/// Scope prefixes and their meaning. The first prefix that matches the innermost scope is used; if it has none, the
-/// text is plain.
+/// Scope prefixes and the syntax kinds that they map to. The first prefix that matches the innermost scope applies.
+/// `None` means plain text.
 const MEANINGS: &[(&str, Option<Syntax>)] = &[
     ("comment", Some(Syntax::Comment)),
     ("punctuation.definition.comment", Some(Syntax::Comment)),
@@ -45,8 +45,8 @@ const MEANINGS: &[(&str, Option<Syntax>)] = &[
     ("meta.template.expression", None),
 ];
 
-/// Table with resolved scopes, and the last result, because adjacent pieces of text mostly share
-/// their scopes.
+/// Table of parsed scopes, and the last result, which often applies again because adjacent pieces of text tend to have
+/// the same scopes.
 pub(super) struct Meanings {
     table: Vec<(Scope, Option<Syntax>)>,
     last: (Vec<Scope>, Option<Syntax>),

@@ -3,7 +3,7 @@ use super::*;
 use crate::tui::theme::Theme;
 use std::time::{Duration, Instant};
 
-/// Returns the coloured pieces of the last line, as `text:Kind`.
+/// Returns the highlighted pieces of the last line, each in the form `text:Kind`.
 fn kinds(language: &str, code: &[&str]) -> String {
     let mut track = HighlightedBlock::new(language);
     track.want(code.len(), |range| code[range].iter().map(|line| (*line).to_owned()).collect());

@@ -1,6 +1,7 @@
-//! Thread that loads the grammars when code is first shown, then highlights line by line.
+//! Thread that highlights code line by line. It loads the grammars when code is first shown.
 //!
-//! Code in a compiled language is highlighted immediately. Other languages wait until they may be compiled.
+//! Code in a language that is already compiled is highlighted immediately. Code in other languages waits until the
+//! quota allows its language to be compiled.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -13,7 +14,7 @@ use super::grammars::{CompileQuota, Grammars};
 use super::scope::Meanings;
 use super::{LINE, Run, SharedLines, lock_ignoring_poison};
 
-/// Number of lines highlighted between two progress signals.
+/// Number of lines that are highlighted between two calls to the progress callback.
 const BATCH: usize = 256;
 /// Idle time after which the grammars are freed.
 const IDLE: Duration = Duration::from_secs(20);
@@ -33,18 +34,19 @@ struct Lines {
     lines: Vec<String>,
 }
 
-/// State of the syntax parser after the last line.
+/// State of the syntax parser after the line that was highlighted last.
 pub(super) struct Parser {
     state: ParseState,
     scopes: ScopeStack,
 }
 
-/// Sets the callback for new colours, which the thread calls when a frame is needed. Only the first call has an effect.
+/// Sets the callback that the thread calls when a new frame is needed to show new colours. Only the first call has an
+/// effect.
 pub(crate) fn on_progress(wake: impl Fn() + Send + Sync + 'static) {
     let _ = WAKE.set(Box::new(wake));
 }
 
-/// Sets the callback for freed grammars. Only the first call has an effect.
+/// Sets the callback that the thread calls after freeing the grammars. Only the first call has an effect.
 pub(crate) fn on_grammars_freed(call: fn()) {
     let _ = LET_GO.set(call);
 }
@@ -53,7 +55,7 @@ pub(super) fn send(shared: &Arc<SharedLines>, lines: Vec<String>) {
     post(HighlightJob::Lines(Lines { of: Arc::downgrade(shared), lines }));
 }
 
-/// Waits until all requested lines are highlighted.
+/// Waits until all requested lines have been highlighted.
 #[cfg(test)]
 pub(crate) fn wait_until_idle() {
     let (done, wait) = channel();
@@ -61,7 +63,7 @@ pub(crate) fn wait_until_idle() {
     let _ = wait.recv();
 }
 
-/// Queues a job. Without a thread, the job is dropped and the code stays plain.
+/// Queues a job. If the thread could not be started, the job is dropped and the code stays plain.
 fn post(job: HighlightJob) {
     if let Some(jobs) = JOBS.get_or_init(start) {
         let _ = jobs.send(job);
@@ -103,21 +105,21 @@ fn run_worker(queue: &Receiver<HighlightJob>) {
     }
 }
 
-/// Lines to highlight, and the grammars for them.
+/// Lines waiting to be highlighted, and the grammars to highlight them with.
 struct HighlightQueue {
     waiting: VecDeque<CodeFragment>,
     grammars: Grammars,
     meanings: Meanings,
 }
 
-/// Lines and the name of their grammar.
+/// Lines to highlight, and the name of the grammar to use.
 struct CodeFragment {
     lines: Lines,
     grammar: String,
 }
 
 impl HighlightQueue {
-    /// Accepts a job. Code in an unknown language stays plain.
+    /// Handles a job. Code in an unknown language is ignored, so it stays plain.
     fn put(&mut self, job: HighlightJob) {
         match job {
             HighlightJob::Lines(lines) => {
@@ -134,8 +136,9 @@ impl HighlightQueue {
         }
     }
 
-    /// Returns the next fragment: in a compiled language, or else in the most recently requested language. If compiling
-    /// that language must wait, returns the time to wait.
+    /// Removes and returns the next fragment in a language that is already compiled. If there is none, returns one in
+    /// the most recently requested language. If the quota does not allow that language to be compiled yet, fails with
+    /// the time to wait.
     fn take(&mut self, allowance: &mut CompileQuota, now: Instant) -> Result<Option<CodeFragment>, Duration> {
         self.waiting.retain(|piece| piece.lines.of.strong_count() > 0);
         let ready = self.waiting.iter().position(|piece| self.grammars.is_ready(&piece.grammar));
@@ -149,7 +152,7 @@ impl HighlightQueue {
         Ok(next.and_then(|next| self.waiting.remove(next)))
     }
 
-    /// Highlights a piece. Stops early if the code is no longer shown.
+    /// Highlights a fragment, stopping early if its code is no longer shown.
     fn colour(&mut self, piece: &CodeFragment) {
         let grammars = self.grammars.make_ready(&piece.grammar);
         for batch in piece.lines.lines.chunks(BATCH) {
@@ -189,7 +192,7 @@ impl Parser {
         runs.into_boxed_slice()
     }
 
-    /// Records the meaning of the current scopes for the text before `at`.
+    /// Records the syntax kind of the current scopes for the text from the end of the last run up to byte `at`.
     fn note(&self, at: usize, runs: &mut Vec<Run>, meanings: &mut Meanings) {
         let begin = runs.last().map_or(0, |(end, _)| usize::from(*end));
         let Ok(end) = u16::try_from(at) else { return };

@@ -1,4 +1,4 @@
-//! Decoder for complete escape sequences and characters.
+//! Decoding of complete escape sequences and characters.
 
 use super::reports::{self, ParsedReport};
 use super::{InputSequence, UiInput};
@@ -19,8 +19,7 @@ pub(crate) fn decode(piece: InputSequence) -> Option<UiInput> {
     }
 }
 
-/// Converts a key with modifiers from xterm's format to kitty's: `CSI 27;5;106~` becomes `CSI
-/// 106;5u`.
+/// Converts a modified key from xterm's format to that of kitty: `CSI 27;5;106~` becomes `CSI 106;5u`.
 fn to_kitty_form(bytes: Vec<u8>) -> Vec<u8> {
     let parts = bytes.strip_prefix(b"\x1b[27;").and_then(|rest| rest.strip_suffix(b"~"));
     let parts = parts.and_then(|parts| std::str::from_utf8(parts).ok()).and_then(|parts| parts.split_once(';'));
@@ -31,8 +30,8 @@ fn to_kitty_form(bytes: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Returns whether a sequence looks like a key or mouse report. The parser would split any other sequence into
-/// characters.
+/// Returns whether a sequence looks like a key or mouse report. Any other sequence must not reach the parser, which
+/// would split it into characters.
 fn may_be_key(bytes: &[u8]) -> bool {
     let is_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b';' | b':');
     match bytes {
@@ -46,7 +45,8 @@ fn may_be_key(bytes: &[u8]) -> bool {
     }
 }
 
-/// Converts keypad keys in application mode, and older formats of modifiers: `ESC O 5 A` becomes `CSI 1;5A`.
+/// Converts keypad keys sent in application mode, and keys with modifiers in an older format: `ESC O 5 A` becomes `CSI
+/// 1;5A`.
 fn application_key(bytes: &[u8]) -> Option<Vec<u8>> {
     const KEYPAD: &[u8] = b"*+,-./0123456789";
     match bytes {
@@ -79,7 +79,7 @@ fn key_or_mouse(bytes: &[u8]) -> Option<UiInput> {
     }
 }
 
-/// Converts a mouse event. Pointer movement without a button is ignored.
+/// Converts a mouse event. Returns `None` for movement without a pressed button, and for horizontal scrolling.
 fn mouse_event(mouse: t::MouseEvent) -> Option<MouseEvent> {
     let button = |button| match button {
         t::MouseButton::Left => MouseButton::Left,
@@ -115,7 +115,7 @@ fn key_event(key: t::KeyEvent) -> Option<KeyEvent> {
     if key.kind == t::KeyEventKind::Release {
         return None;
     }
-    // Keys of the window manager are not text.
+    // Key combinations for the window manager are not text.
     if key.modifiers.intersects(t::Modifiers::SUPER | t::Modifiers::HYPER | t::Modifiers::META) {
         return None;
     }
@@ -141,7 +141,7 @@ fn key_event(key: t::KeyEvent) -> Option<KeyEvent> {
         _ => return None,
     };
     let modifiers = modifiers(key.modifiers);
-    // Depending on the protocol, a shifted letter arrives as an upper-case letter, or as the base letter with a flag.
+    // Depending on the protocol, a shifted letter arrives in upper case, or as the base letter with a flag.
     let code = match code {
         KeyCode::Char(c) if modifiers.contains(KeyModifiers::SHIFT) && !modifiers.contains(KeyModifiers::CONTROL) => {
             KeyCode::Char(c.to_uppercase().next().unwrap_or(c))

@@ -1,4 +1,4 @@
-//! Input from the user or the terminal, in the order of the byte stream.
+//! Input from the user and replies from the terminal, in the order of the byte stream.
 
 mod keys;
 mod reader;
@@ -16,20 +16,20 @@ pub(crate) use text_key::is_text;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
-/// One input event.
+/// Single input event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UiInput {
     Key(KeyEvent),
     Paste(String),
-    /// Button, drag or wheel; the upper left cell is 0, 0.
+    /// Mouse button, drag or wheel event. The cell in the upper left corner is 0, 0.
     Mouse(MouseEvent),
     FocusIn,
     FocusOut,
-    /// Reply to `CSI 5 n`: earlier input was typed before the terminal saw the query.
+    /// Reply to `CSI 5 n`. All input before it was typed before the terminal received the query.
     Fence,
-    /// Current size of the terminal, in cells.
+    /// Current size of the terminal, in columns and rows.
     Size(u16, u16),
-    /// Background colour of the terminal.
+    /// Background colour of the terminal, as red, green and blue components.
     Background(u8, u8, u8),
     /// Any other reply from the terminal.
     Answer(TerminalReply),
@@ -37,7 +37,7 @@ pub(crate) enum UiInput {
     Closed,
 }
 
-/// Decodes terminal bytes that arrive in these pieces, for `fuzz/`.
+/// Decodes terminal input that arrives in several pieces. Returns the debug output of each event. Used by `fuzz/`.
 #[cfg(feature = "fuzzing")]
 pub fn decode_inputs(pieces: &[&[u8]]) -> Vec<String> {
     let mut sequences = Sequences::default();

@@ -1,4 +1,4 @@
-//! Thread that reads the terminal, so that each key has its time of arrival.
+//! Thread that reads from the terminal and records when each input arrived.
 
 use super::sequences::Wait;
 use super::{Sequences, UiInput, decode};
@@ -9,14 +9,13 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// Time in milliseconds during which Escape may be the start of a sequence: long enough for a slow connection, but
-/// unnoticeable.
+/// Time, in milliseconds, to wait for the rest of a sequence after an Escape. It is long enough for slow connections
+/// but too short to be noticed.
 const ESCAPE_MS: u16 = 25;
-/// Time in milliseconds to wait for the rest of a report, which may be in the next packet.
+/// Time, in milliseconds, to wait for the rest of a report, which may be split across packets.
 const REPORT_MS: u16 = 1000;
 
-/// Handle of the running thread. Dropping it ends the thread, and the next reader gets unread
-/// bytes.
+/// Handle to the running thread. Dropping it stops the thread, leaving unread bytes to the next reader.
 #[derive(Debug)]
 pub(crate) struct InputReader {
     wake: PipeWriter,

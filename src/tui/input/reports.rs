@@ -1,26 +1,25 @@
-//! Reports from the terminal: replies and requested notifications.
+//! Reports from the terminal: replies to queries, and notifications that were requested.
 //!
-//! Every sequence with the syntax of a report is treated as one and never becomes a key, even if it
-//! is unknown.
+//! Any sequence with the syntax of a report is treated as a report, even if it is unknown, and never as a key.
 
 use super::UiInput;
 
-/// Information the terminal reported about itself.
+/// Property of the terminal that the terminal has reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TerminalReply {
     /// The terminal supports the kitty keyboard protocol.
     Kitty,
     /// The terminal supports xterm's modified key reports.
     ModifyOtherKeys,
-    /// Number and state of a private mode.
+    /// The private mode with this number is in this state.
     Mode(u16, ModeState),
-    /// The colour scheme changed to light or dark.
+    /// The colour scheme has changed to a light or dark one.
     Scheme { light: bool },
     /// The terminal supports true colour.
     TrueColour,
-    /// Name and version of the terminal.
+    /// The terminal has this name and version.
     Name(String),
-    /// `DA1`: no earlier query without a reply will get one.
+    /// Reply to `DA1`. Queries sent before it that are still unanswered will never be answered.
     Attributes,
 }
 
@@ -34,19 +33,19 @@ pub(crate) enum ModeState {
     AlwaysOff,
 }
 
-/// Result of parsing a sequence as a report.
+/// Outcome of parsing a sequence as a report.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ParsedReport {
     Known(UiInput),
-    /// A report that was not requested.
+    /// The sequence is a report that aye did not request.
     Unknown,
-    /// Not a report, but a key or mouse event.
+    /// The sequence is not a report but a key or mouse event.
     None,
 }
 
-/// Maximum screen size, in cells.
+/// Largest plausible screen size, as width and height in cells.
 const MAX_CELLS: (u16, u16) = (2000, 1000);
-/// Maximum length of a stored name, in characters.
+/// Maximum length, in characters, of the terminal name that is stored.
 const NAME: usize = 64;
 
 pub(crate) fn read(bytes: &[u8]) -> ParsedReport {
@@ -54,13 +53,14 @@ pub(crate) fn read(bytes: &[u8]) -> ParsedReport {
         [0x1b, b'[', body @ .., last] => control(body, *last),
         [0x1b, b']', body @ ..] => osc(strip_terminator(body)),
         [0x1b, b'P', body @ ..] => dcs(strip_terminator(body)),
-        // No query has such a reply; `ESC _` alone is a key.
+        // aye sends no query with such a reply. `ESC _` alone is a key.
         [0x1b, b'_' | b'^' | b'X', _, ..] => ParsedReport::Unknown,
         _ => ParsedReport::None,
     }
 }
 
-/// Strips the terminator of a string sequence; `None` for a key that looks like the start of one.
+/// Removes the terminator of a string sequence. Returns `None` if there is none, because a key can look like the start
+/// of a string.
 fn strip_terminator(body: &[u8]) -> Option<&str> {
     let body = body.strip_suffix(b"\x07").or_else(|| body.strip_suffix(b"\x1b\\"))?;
     std::str::from_utf8(body).ok()
@@ -77,17 +77,18 @@ fn control(body: &[u8], last: u8) -> ParsedReport {
         ([b'4', b'8', b';', body @ ..], b't') => {
             size(body).map_or(ParsedReport::Unknown, |(width, height)| ParsedReport::Known(UiInput::Size(width, height)))
         }
-        // Mouse report; `m` is a button release.
+        // This is a mouse report; `m` is a button release.
         ([b'<', ..], _) => ParsedReport::None,
-        // Sizes, checksums, states, cursor positions: no key ends with this byte, or contains bytes such as `$` or a
-        // space.
+        // Sizes, checksums, states and cursor positions. No key ends with one of these bytes or contains bytes such as
+        // `$` or a space.
         ([_, ..], b'n' | b'c' | b't' | b'x' | b'y' | b'm' | b'h' | b'l') => ParsedReport::Unknown,
         ([.., 0x20..=0x2f], _) => ParsedReport::Unknown,
         _ => ParsedReport::None,
     }
 }
 
-/// Parses rows and columns, which pixels may follow. Rejects impossible sizes.
+/// Parses a size in rows and columns, which may be followed by its size in pixels. Returns `None` for implausible
+/// sizes.
 fn size(body: &[u8]) -> Option<(u16, u16)> {
     let mut parts = std::str::from_utf8(body).ok()?.split(';').map(|part| part.split(':').next()?.parse::<u16>().ok());
     let (height, width) = (parts.next()??, parts.next()??);
@@ -128,7 +129,8 @@ fn osc(body: Option<&str>) -> ParsedReport {
     }
 }
 
-/// Parses `rgb:ffff/8080/0000` with one to four digits each, `rgba:` with a fourth part, or `#rrggbb`.
+/// Parses a colour of the form `rgb:ffff/8080/0000`, with one to four digits per component, `rgba:` with a fourth
+/// component, or `#rrggbb`.
 fn colour(text: &str) -> Option<(u8, u8, u8)> {
     if let Some(digits) = text.strip_prefix('#') {
         let third = digits.len() / 3;
@@ -141,7 +143,7 @@ fn colour(text: &str) -> Option<(u8, u8, u8)> {
     Some((parts.next()??, parts.next()??, parts.next()??))
 }
 
-/// Scales a colour component with any number of digits to a byte.
+/// Scales a colour component, given as one to four hexadecimal digits, to the range of a byte.
 fn byte(digits: &str) -> Option<u8> {
     if digits.is_empty() || digits.len() > 4 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
@@ -157,7 +159,7 @@ fn dcs(body: Option<&str>) -> ParsedReport {
         let name = name.chars().filter(|letter| !letter.is_control()).take(NAME).collect();
         return ParsedReport::Known(UiInput::Answer(TerminalReply::Name(name)));
     }
-    // `RGB` and `Tc` in hexadecimal, as requested.
+    // `RGB` and `Tc` in hexadecimal, as in the query.
     let names = body.strip_prefix("1+r").map(str::to_ascii_lowercase);
     let names = names.iter().flat_map(|names| names.split(';')).filter_map(|pair| pair.split('=').next());
     if names.into_iter().any(|name| matches!(name, "524742" | "5463")) {

@@ -1,51 +1,52 @@
-//! Splitter of the byte stream into escape sequences, pastes and characters.
+//! Splitting of the input byte stream into escape sequences, pastes and characters.
 //!
-//! Splitting precedes decoding, so that an unknown sequence affects nothing else and a paste may contain anything.
+//! The stream is split before it is decoded. Unknown sequences therefore cannot affect what follows, and pastes can
+//! contain anything.
 
-/// Maximum length in bytes of terminal strings (OSC, DCS) and numbered sequences; longer ones are treated as noise.
+/// Maximum length of a sequence, in bytes. Longer sequences are discarded as noise.
 const SEQUENCE_BYTES: usize = 4096;
-/// Size in bytes above which a paste is split.
+/// Size, in bytes, above which a paste is delivered in several parts.
 const PASTE_BYTES: usize = 8 << 20;
 const PASTE_START: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum InputSequence {
-    /// One complete key or report.
+    /// Bytes of one complete key or report.
     Whole(Vec<u8>),
     Paste(Vec<u8>),
 }
 
-/// Received bytes that do not form a complete piece yet.
+/// Splitter state: received bytes that do not yet form a complete sequence or character.
 #[derive(Debug, Default)]
 pub(crate) struct Sequences {
     held: Vec<u8>,
     pasting: bool,
-    /// Start of a sequence that was treated as a key because of a pause.
+    /// Start of a sequence that was delivered as a key because a pause followed it.
     orphan: Vec<u8>,
 }
 
-/// Result of inspecting the first bytes of the buffer.
+/// Result of examining the buffered bytes.
 enum Cut {
     Needs,
     Piece(usize),
-    /// Number of invalid bytes to drop.
+    /// This number of bytes is invalid and must be discarded.
     Drop(usize),
 }
 
-/// How long incomplete bytes wait for more.
+/// Time limit for more input to arrive before the buffered bytes are flushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Nothing is buffered, or a paste continues.
+    /// No limit, because nothing is buffered or a paste is in progress.
     Forever,
-    /// The bytes may be a complete key.
+    /// Short limit, because the buffered bytes may be a complete key.
     Key,
-    /// Start of a report or a multi-byte character, which no user types that fast.
+    /// Longer limit, because the buffered bytes start a report or a multi-byte character, which no user could type.
     Report,
 }
 
 impl Sequences {
-    /// Processes the bytes of one read.
+    /// Processes the bytes from one read, calling `found` for each complete sequence or character.
     pub(crate) fn push(&mut self, bytes: &[u8], mut found: impl FnMut(InputSequence)) {
         let orphan = std::mem::take(&mut self.orphan);
         let joined = [&orphan, bytes].concat();
@@ -61,19 +62,19 @@ impl Sequences {
         }
     }
 
-    /// Returns the kind of pause to wait for, depending on the buffered bytes.
+    /// Returns how long to wait for more input before calling [`Self::flush`].
     pub(crate) fn wait(&self) -> Wait {
         match &self.held[..] {
             _ if self.pasting => Wait::Forever,
             [] => Wait::Forever,
             [0x1b, b'[' | b']' | b'P' | b'_' | b'^' | b'X' | b'O', _, ..] => Wait::Report,
-            // First bytes of a multi-byte character.
+            // First byte of a multi-byte character.
             [0x80..=0xff, ..] | [0x1b, 0x80..=0xff, ..] => Wait::Report,
             _ => Wait::Key,
         }
     }
 
-    /// Handles a pause, after which the buffered bytes are either a key or noise.
+    /// Delivers the buffered bytes as a key, or discards them as noise, because no more input arrived in time.
     pub(crate) fn flush(&mut self, mut found: impl FnMut(InputSequence)) {
         if self.wait() == Wait::Forever {
             return;
@@ -109,8 +110,8 @@ impl Sequences {
         }
     }
 
-    /// Removes bytes up to the end of the paste. Only the end is searched again, so that a long paste takes linear
-    /// time.
+    /// Buffers bytes up to the end of the paste and returns the bytes that follow it. Only the new bytes are searched
+    /// for the end of the paste, so processing a long paste takes linear time.
     fn paste<'a>(&mut self, bytes: &'a [u8], found: &mut impl FnMut(InputSequence)) -> &'a [u8] {
         let from = self.held.len().saturating_sub(PASTE_END.len() - 1);
         self.held.extend_from_slice(bytes);
@@ -130,8 +131,7 @@ impl Sequences {
     }
 }
 
-/// Returns whether the bytes of one read, appended to the byte before a pause, start like a report that no user could
-/// type.
+/// Returns whether bytes that arrived before and after a pause together start a report, which no user could have typed.
 fn begins_with_report(bytes: &[u8]) -> bool {
     match bytes {
         [0x1b, b'[', b'?' | b'<' | b'>' | b'=', b'0'..=b'9', ..] => true,
@@ -157,13 +157,13 @@ fn cut(held: &[u8]) -> Cut {
     }
 }
 
-/// Splits a sequence after `ESC O`, in which a modifier is a digit and the key a letter.
+/// Finds the end of a sequence that starts with `ESC O`, in which digits are modifiers and a letter is the key.
 fn cut_application(rest: &[u8]) -> Cut {
     match rest {
         [] => Cut::Needs,
         [b'0'..=b'9'] | [b'0'..=b'9', b'0'..=b'9'] => Cut::Needs,
         [.., 0x40..=0x7e] => Cut::Piece(rest.len() + 2),
-        // The bytes were a key, and the next byte starts another one.
+        // `ESC O` was a key, and the next byte starts another one.
         [_] => Cut::Piece(2),
         [..] => Cut::Drop(rest.len() + 1),
     }
@@ -172,7 +172,7 @@ fn cut_application(rest: &[u8]) -> Cut {
 fn cut_csi(rest: &[u8]) -> Cut {
     match rest {
         [] => Cut::Needs,
-        // Function keys of the Linux console and the oldest mouse reports have their own formats.
+        // Function keys of the Linux console and the oldest mouse reports have special formats.
         [b'['] => Cut::Needs,
         [b'[', b'A'..=b'Z', ..] => Cut::Piece(4),
         [b'[', ..] => Cut::Drop(3),
@@ -181,7 +181,7 @@ fn cut_csi(rest: &[u8]) -> Cut {
         [.., 0x40..=0x7e] => Cut::Piece(rest.len() + 2),
         [.., 0x20..=0x3f] if rest.len() < SEQUENCE_BYTES => Cut::Needs,
         [.., 0x20..=0x3f] => Cut::Drop(rest.len() + 2),
-        // The sequence was cut off, and this byte starts something else.
+        // The sequence was truncated, and this byte starts something else.
         [..] => Cut::Drop(rest.len() + 1),
     }
 }
@@ -190,7 +190,7 @@ fn cut_string(rest: &[u8]) -> Cut {
     match rest {
         [.., 0x07] | [.., 0x1b, b'\\'] => Cut::Piece(rest.len() + 2),
         [.., 0x1b] | [] => Cut::Needs,
-        // A reply contains no control characters and no other sequences, so it was cut off.
+        // A reply contains no control characters and no other sequences, so it was truncated.
         [.., 0x1b, _] => Cut::Drop(rest.len()),
         [.., 0x00..=0x1f] => Cut::Drop(rest.len() + 1),
         [..] if rest.len() > SEQUENCE_BYTES => Cut::Drop(rest.len() + 2),

@@ -21,7 +21,7 @@ fn say(input: &UiInput) -> String {
     }
 }
 
-/// Returns the decoded inputs of these reads, with a pause after the last one.
+/// Returns the inputs decoded from the given reads, the last of which is followed by a pause.
 fn read(reads: &[&[u8]]) -> Vec<String> {
     let mut sequences = Sequences::default();
     let mut out = Vec::new();
@@ -71,7 +71,7 @@ fn keys_and_reports_are_decoded_in_order_regardless_of_read_boundaries() {
             b"\x1b]11;rgb:f/8/0\x07\x1b]11;#ff8000\x07\x1b]11;rgba:ffff/8080/0000/ffff\x07",
             &["Background(255, 136, 0)", "Background(255, 128, 0)", "Background(255, 128, 0)"],
         ),
-        // Unrequested reports, in every form.
+        // Reports that aye did not request, in every form.
         (b"\x1b[=1;2cx\x1b[>41;354;0cy\x1b[4;480;640tz\x1b[12;40Ra", &["x", "y", "z", "a"]),
         (b"\x1b_Gi=1;OK\x1b\\x\x1b]52;c;eHh4\x07y\x1b^z\x1b\\", &["x", "y"]),
         (b"\x1b[;Ax\x1b[;5Ay\x1b[!pz\x1b[?6;1;1ca", &["x", "y", "z", "Answer(Attributes)", "a"]),
@@ -82,7 +82,7 @@ fn keys_and_reports_are_decoded_in_order_regardless_of_read_boundaries() {
         (b"\x1bO5A\x1bO2P\x1bOMx\x1bOy", &["ctrl+up", "shift+f(1)", "enter", "x", "9"]),
         (b"\x1b[[A\x1b[1~\x1b[4~", &["f(1)", "home", "end"]),
         (b"\x1b[97:65;2:1u\x1b[97;1:2u\x1b[97;1:3u\x1b[7u\x1b[121;9ux", &["A", "a", "x"]),
-        // Mouse reports, in every encoding.
+        // Mouse reports in every encoding.
         (b"\x1b[<64;3;4M\x1b[M\x60\xff\xffx", &["ScrollUp 2 3", "ScrollUp 222 222", "x"]),
         (b"\x1b[96;10;10M\x1b[97;1;1My", &["ScrollUp 9 9", "ScrollDown 0 0", "y"]),
         (b"\x1b[?9999zx\x1bP1$r0m\x1b\\y", &["x", "y"]),
@@ -114,7 +114,7 @@ fn a_long_paste_is_complete_when_read_in_chunks() {
     assert_eq!(read(&pieces), [format!("paste({text})")]);
 }
 
-/// Returns the decoded inputs of these reads, with a pause after each.
+/// Returns the inputs decoded from the given reads, each of which is followed by a pause.
 fn read_with_silence(reads: &[&[u8]]) -> Vec<String> {
     let mut sequences = Sequences::default();
     let mut out = Vec::new();
@@ -152,7 +152,7 @@ mod random {
     use crate::tui::update::{Msg, update};
     use proptest::prelude::*;
 
-    /// Generates terminal reports that are not keys.
+    /// Generates reports from the terminal, none of which is a key.
     fn answer() -> impl Strategy<Value = Vec<u8>> {
         let known: [&[u8]; 27] = [
             b"\x1b[?62;22c",

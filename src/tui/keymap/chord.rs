@@ -1,4 +1,4 @@
-//! Key with modifiers, in the usual notation: `ctrl+g`, `alt+up`, `f1`.
+//! Keys with modifiers, written in the usual notation: `ctrl+g`, `alt+up`, `f1`.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::fmt;
@@ -25,18 +25,18 @@ const NAMED: &[(&str, KeyCode)] = &[
     ("pgup", KeyCode::PageUp),
     ("pgdn", KeyCode::PageDown),
 ];
-/// Alternative key names.
+/// Alternative names of keys and modifiers, each with its canonical name.
 const ALIASES: &[(&str, &str)] =
     &[("return", "enter"), ("escape", "esc"), ("pageup", "pgup"), ("pagedown", "pgdn"), ("del", "delete"), ("control", "ctrl")];
-/// Keys that most terminals report as another key.
+/// Key combinations that most terminals report as another key, each with that key.
 const SAME: &[(&str, &str)] = &[("ctrl+i", "tab"), ("ctrl+m", "enter"), ("ctrl+[", "esc")];
 
 impl Chord {
-    /// Parses a key.
+    /// Parses a key with optional modifiers, such as `ctrl+g`.
     ///
     /// # Errors
     ///
-    /// Returns a description of the error in the text.
+    /// Returns a message that says what is wrong with `text`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let lower = text.trim().to_lowercase();
         if let Some((_, other)) = SAME.iter().find(|(name, _)| *name == lower) {
@@ -82,8 +82,8 @@ impl Chord {
         KeyEvent::new(self.code, self.modifiers)
     }
 
-    /// Normalizes a key event: `shift+tab` gets its own code, shift becomes the case of a letter, and ctrl makes a
-    /// letter lower case.
+    /// Creates a key in normalized form: `shift+tab` becomes `BackTab`, shift is applied to the case of a letter, and a
+    /// letter pressed with ctrl becomes lower case.
     fn new(code: KeyCode, modifiers: KeyModifiers) -> Self {
         let modifiers = modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
         let (code, modifiers) = match code {
@@ -100,15 +100,15 @@ impl Chord {
         Self { code, modifiers }
     }
 
-    /// Returns whether the key has more modifiers than handlers check: ctrl+alt+t is not ctrl+t. Ignores shift for
-    /// symbols, because typing them may require it.
+    /// Returns whether the key has modifiers in addition to the ones that key handlers check, because ctrl+alt+t, for
+    /// example, must not act as ctrl+t. Shift is ignored for symbols, because it may be required to type them.
     pub(crate) fn has_extra_modifiers(self) -> bool {
         let is_letter = matches!(self.code, KeyCode::Char(letter) if letter.is_alphabetic());
         let second = if is_letter { KeyModifiers::ALT | KeyModifiers::SHIFT } else { KeyModifiers::ALT };
         self.modifiers.contains(KeyModifiers::CONTROL) && self.modifiers.intersects(second)
     }
 
-    /// Returns whether the key inserts text into a draft if no binding uses it.
+    /// Returns whether the key inserts text into a draft, unless it is bound to an action.
     pub(crate) fn is_text(self) -> bool {
         matches!(self.code, KeyCode::Char(_)) && !self.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
     }

@@ -1,4 +1,4 @@
-//! Parser of the user's key file. Invalid entries are reported, and valid ones apply.
+//! Parsing of the user's key file. Invalid entries are reported; valid ones still apply.
 
 use super::{Chord, Focus, KeyAction};
 use std::collections::HashMap;
@@ -6,23 +6,23 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Maximum number of reported problems; the rest are only counted.
+/// Maximum number of problems that are reported in full. Any others are only counted.
 const MAX: usize = 8;
 
 struct KeymapReader<'a> {
     text: &'a str,
-    /// Problems, each with its byte offset.
+    /// Problems found so far, each with its byte offset in the file.
     problems: Vec<(usize, String)>,
-    /// Actions to which the file assigns keys, each with the byte offset of the assignment.
+    /// Keys assigned in the file, each with the index of its action and the byte offset of its assignment.
     given: HashMap<(Focus, Chord), (usize, usize)>,
 }
 
-/// Applies the file, and returns its problems. A key that the file assigns to another action is removed from its former
-/// one.
+/// Applies the key file to the actions and returns the problems in the file. If the file assigns a key to an action,
+/// the key no longer triggers the action that it was bound to before.
 pub(super) fn change(actions: &mut [KeyAction], text: &str) -> Vec<String> {
     let mut reading = KeymapReader { text, problems: Vec::new(), given: HashMap::new() };
     let (table, errors) = DeTable::parse_recoverable(text);
-    // A line that cannot be parsed may be incomplete.
+    // A line with a syntax error may be incomplete.
     let unclear: Vec<usize> = errors.iter().map(|error| line(text, error.span().map_or(0, |span| span.start))).collect();
     for error in errors {
         let words = error.message().lines().collect::<Vec<_>>().join(" ");
@@ -49,7 +49,7 @@ pub(super) fn change(actions: &mut [KeyAction], text: &str) -> Vec<String> {
         let lines = line(text, name.span().start)..=line(text, value.span().end);
         !unclear.iter().any(|unclear| lines.contains(unclear))
     });
-    // In file order, so that the later of two conflicting entries is rejected.
+    // Entries apply in file order, so that the later of two conflicting entries is rejected.
     wishes.sort_by_key(|(_, name, _)| name.span().start);
     let mut named = Vec::new();
     for (focus, name, value) in wishes {
@@ -59,7 +59,7 @@ pub(super) fn change(actions: &mut [KeyAction], text: &str) -> Vec<String> {
     reading.into_problems()
 }
 
-/// Removes reassigned keys from their former actions, and reports actions without a key.
+/// Removes reassigned keys from the actions that had them before, and reports actions that no longer have any key.
 fn take_away(actions: &mut [KeyAction], named: &[usize], reading: &mut KeymapReader<'_>) {
     for (at, action) in actions.iter_mut().enumerate() {
         let had = action.keys.clone();
@@ -80,8 +80,8 @@ impl KeymapReader<'_> {
         self.problems.push((span.map_or(0, |span| span.start), words));
     }
 
-    /// Assigns the keys of an action. Returns the action's index if any key is valid or all keys
-    /// were removed.
+    /// Assigns keys to an action. Returns the action's index if at least one key is valid or the entry removes all
+    /// keys.
     fn assign_keys(
         &mut self,
         actions: &mut [KeyAction],
@@ -136,7 +136,8 @@ impl KeymapReader<'_> {
         Some(at)
     }
 
-    /// Parses a key. Rejects keys that type text where text can be typed, keys of decisions, and the keys that exit.
+    /// Parses a key for the action at index `at`. Rejects reserved keys and, where the user can type text, keys that
+    /// type text.
     fn parse_allowed(&mut self, actions: &[KeyAction], at: usize, word: &str, place: usize) -> Result<Chord, String> {
         let KeyAction { focus, entry, .. } = &actions[at];
         let focus = *focus;
@@ -181,7 +182,8 @@ fn line(text: &str, place: usize) -> usize {
     text.bytes().take(place).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// Returns the most similar name for a misspelled one, if it is close enough.
+/// Returns a suggestion of the known name most similar to a misspelled one, or an empty string if none is similar
+/// enough.
 fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let distance = |other: &str| strsim::damerau_levenshtein(name, other);
     let near = known.map(|other| (distance(other), other)).filter(|(distance, other)| *distance <= 3.min(other.len() / 2)).min();

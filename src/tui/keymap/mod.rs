@@ -1,7 +1,8 @@
-//! Key bindings: the built-in ones with the user's `keymap.toml` applied.
+//! Key bindings: the built-in ones, as modified by the user's `keymap.toml`.
 //!
-//! All handlers use the built-in keys. A key that the user assigned to an action is translated to the first built-in
-//! key of that action before it is handled, and a removed built-in key has no effect.
+//! All key handlers check for built-in keys. Before a key is handled, it is therefore translated: a key that the user
+//! assigned to an action becomes the first built-in key of that action. A built-in key that the user has removed does
+//! nothing.
 
 mod chord;
 mod file;
@@ -17,27 +18,27 @@ use std::sync::OnceLock;
 
 const BUILT_IN: &str = include_str!("../../../assets/keymap.toml");
 
-/// Text shown for an action without keys.
+/// Text shown in place of a key name if an action has no key.
 const NO_KEY: &str = "(no key)";
 
-/// Part of the screen that has keyboard focus.
+/// Part of the UI that has keyboard focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Focus {
     Composer,
-    /// Completion menu of the composer; keys that it does not use go to the composer.
+    /// Completion menu of the composer. Keys for which the menu has no use go to the composer.
     Menu,
-    /// Search in the prompt history; keys that it does not use go to the composer.
+    /// Prompt history search. Keys for which the search has no use go to the composer.
     Search,
     Question,
-    /// The list of pending dialogs.
+    /// List of pending dialogs.
     Inbox,
-    /// A text, hunk or command field of a dialog, or a search field.
+    /// Text field in a dialog, for example for editing a hunk or command, or a search field.
     Field,
     Browse,
-    /// The lists of models, sessions, commands and prompts, and the help.
+    /// List, such as that of models, sessions, commands or prompts, or the help.
     List,
-    /// The viewer of a diff or a long text.
+    /// Viewer for a diff or a long text.
     Reader,
 }
 
@@ -68,7 +69,7 @@ impl Focus {
         }
     }
 
-    /// Returns the focuses whose bindings apply, in order of precedence.
+    /// Returns the parts of the UI whose bindings apply, in order of precedence.
     pub(crate) fn layers(self) -> &'static [Self] {
         match self {
             Self::Menu => &[Self::Menu, Self::Composer],
@@ -83,29 +84,29 @@ impl Focus {
         }
     }
 
-    /// Returns whether letters are text or choices in this part of the screen, so that no action can be bound to a
-    /// letter.
+    /// Returns whether letters type text or select choices in this part of the UI. If so, they cannot be bound to
+    /// actions.
     pub(crate) fn takes_text(self) -> bool {
         !matches!(self, Self::Browse | Self::Reader)
     }
 }
 
-/// Key binding as written in the built-in file.
+/// Key binding as defined in the built-in key file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeyBinding {
     action: String,
     #[serde(default)]
     keys: Vec<String>,
-    /// Keys described as typed text, in place of key names.
+    /// Text that the user types to trigger the action, shown instead of key names.
     typed: Option<String>,
     does: String,
-    /// Whether key files cannot reassign the action.
+    /// Whether the user's key file is not allowed to change the binding.
     #[serde(default)]
     fixed: bool,
 }
 
-/// Action with its current keys, possibly none.
+/// Action as shown in key lists, with its current keys, if it has any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     pub focus: Focus,
@@ -116,14 +117,14 @@ pub(crate) struct Row {
 
 #[cfg(test)]
 impl Row {
-    /// Returns whether the input is typed text rather than a key.
+    /// Returns whether the action is triggered by typing text instead of pressing a key.
     pub(crate) fn is_typed(&self) -> bool {
         let is_it = |action: &KeyAction| (action.focus, &action.entry.action) == (self.focus, &self.action);
         built_in_actions().iter().any(|action| is_it(action) && action.entry.typed.is_some())
     }
 }
 
-/// Action during the construction of the map.
+/// Action and its keys while the key map is being built.
 struct KeyAction {
     focus: Focus,
     entry: KeyBinding,
@@ -147,25 +148,26 @@ impl KeyAction {
 
 #[derive(Debug, Default)]
 pub(crate) struct Keymap {
-    /// Rows, built on demand if the file changes no keys.
+    /// Rows for all actions. If the user's file changes no keys, they are built when first needed.
     rows: OnceLock<Vec<Row>>,
-    /// Translation of changed keys.
+    /// Built-in key for each key that the user's file changed, or `None` if that key now does nothing.
     changed: HashMap<(Focus, Chord), Option<Chord>>,
-    /// All keys that have a meaning; empty if no key was changed.
+    /// All keys that are bound to an action. Empty if no key was changed.
     known: HashSet<(Focus, Chord)>,
-    /// Built-in keys with several modifiers, collected when such a key is first pressed.
+    /// Built-in keys with several modifiers, collected when such a key is pressed for the first time.
     held: OnceLock<HashSet<(Focus, Chord)>>,
-    /// Current names of removed built-in keys.
+    /// Name of the key that replaces each removed built-in key, or `None` if the action no longer has a key.
     names: HashMap<(Focus, Chord), Option<String>>,
 }
 
-/// Returns the problems of a user's key file.
+/// Returns the problems in a user's key file, each with its line number.
 pub(crate) fn problems(text: &str) -> Vec<String> {
     Keymap::new(Some(text)).1
 }
 
 impl Keymap {
-    /// Builds the map from the built-in keys and a file. Also returns the problems of the file, each with its line.
+    /// Builds the key map from the built-in bindings and the text of a key file. Also returns the problems in the file,
+    /// each with its line number.
     pub(crate) fn new(file: Option<&str>) -> (Self, Vec<String>) {
         let Some(text) = file else { return (Self::default(), Vec::new()) };
         let mut actions = built_in_actions();
@@ -191,7 +193,7 @@ impl Keymap {
         map
     }
 
-    /// Translates a key to the built-in one. A key without meaning becomes an unknown key.
+    /// Translates a key to the built-in key bound to the same action. A key that was removed becomes `KeyCode::Null`.
     pub(crate) fn key(&self, focus: Focus, key: KeyEvent) -> KeyEvent {
         let chord = Chord::from_event(key);
         let known = focus.layers().iter().find(|focus| self.known.contains(&(**focus, chord)));
@@ -216,7 +218,7 @@ impl Keymap {
         focus.layers().iter().any(|focus| held.contains(&(*focus, chord)))
     }
 
-    /// Returns all actions, grouped by focus, in display order.
+    /// Returns the rows for all actions, grouped by part of the UI, in display order.
     pub(crate) fn rows(&self) -> &[Row] {
         self.rows.get_or_init(|| rows(&built_in_actions()))
     }

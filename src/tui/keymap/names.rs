@@ -1,16 +1,16 @@
-//! Current key names for messages, which are written with the built-in keys.
+//! Current key names for use in messages, which are written with the built-in keys.
 
 use super::{Chord, Focus, Keymap, NO_KEY};
 use std::borrow::Cow;
 
 impl Keymap {
-    /// Returns the new name of a built-in key, or `None` if it is unchanged. The name is missing if the action has no
-    /// key left.
+    /// Returns the current name of a built-in key, or `None` if it was not changed. The inner value is `None` if the
+    /// action no longer has a key.
     fn name(&self, focus: Focus, chord: Chord) -> Option<&Option<String>> {
         focus.layers().iter().find_map(|focus| self.names.get(&(*focus, chord)))
     }
 
-    /// Returns the current name of a built-in key.
+    /// Returns the current name of a built-in key, or [`NO_KEY`] if its action no longer has a key.
     pub(crate) fn current_name<'a>(&'a self, focus: Focus, key: &'a str) -> &'a str {
         if self.names.is_empty() {
             return key;
@@ -21,7 +21,8 @@ impl Keymap {
         }
     }
 
-    /// Replaces the keys at the beginning of a hint such as `ctrl+o fold`. Returns `None` if no key is left.
+    /// Replaces built-in keys at the start of a hint, such as `ctrl+o fold`, with the current keys. Returns `None` if
+    /// the action no longer has a key.
     pub(crate) fn hint<'a>(&self, focus: Focus, hint: &'a str) -> Option<Cow<'a, str>> {
         if self.names.is_empty() {
             return Some(Cow::Borrowed(hint));
@@ -47,7 +48,8 @@ impl Keymap {
         has_key.then(|| Cow::Owned(words.join(" ")))
     }
 
-    /// Replaces the keys in a sentence: keys with a `+`, and `f1` to `f24`. Other key names may be ordinary words.
+    /// Replaces built-in key names in a sentence with the current ones. Only names that contain a `+` and function keys
+    /// such as `f1` are replaced, because other names may be ordinary words.
     pub(crate) fn translate_keys<'a>(&self, focus: Focus, text: &'a str) -> Cow<'a, str> {
         if self.names.is_empty() {
             return Cow::Borrowed(text);

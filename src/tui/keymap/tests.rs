@@ -11,7 +11,7 @@ fn keymap(file: &str) -> Keymap {
     map
 }
 
-/// Returns the name of the key that the handlers get.
+/// Returns the name of the key that the handlers receive when the key `name` is pressed.
 fn sees(map: &Keymap, focus: Focus, name: &str) -> String {
     let key = map.key(focus, key(name));
     if key.code == KeyCode::Null { "nothing".to_owned() } else { Chord::from_event(key).to_string() }
@@ -21,7 +21,7 @@ fn keys(map: &Keymap, focus: Focus, action: &str) -> String {
     map.rows().iter().find(|row| row.focus == focus && row.action == action).unwrap().keys.clone()
 }
 
-/// Returns all keys that users can write.
+/// Returns all keys that may appear in a key file.
 fn all() -> Vec<Chord> {
     let named = [
         "enter",
@@ -72,7 +72,7 @@ fn the_built_in_keymap_is_complete() {
                 assert_eq!(other, None, "`{name}` of [{}] is {:?} and {}", focus.name(), other, entry.action);
             }
         }
-        // Every part of the screen can be closed with a key.
+        // Every part of the screen can be closed with a fixed key.
         let way_out = |name: &str| entries.iter().any(|entry| entry.fixed && entry.keys.iter().any(|key| key == name));
         assert!(way_out("esc"), "[{}]", focus.name());
         assert!(way_out("ctrl+c") || focus == Focus::Menu, "[{}]", focus.name());
@@ -254,7 +254,7 @@ fn two_actions_can_swap_their_keys() {
     assert_eq!(map.hint(Focus::Composer, "ctrl+o fold").as_deref(), Some("ctrl+t fold"));
 }
 
-/// Checks the guard with translated keys, so that no key file can make a key decide something else.
+/// Checks that no key file can make another key decide a dialog.
 #[test]
 fn no_keymap_file_can_make_another_key_decide_a_dialog() {
     let decides = |chord: Chord| chord.is_text() || chord.code == KeyCode::Enter && chord.modifiers.is_empty();

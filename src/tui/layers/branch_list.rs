@@ -1,4 +1,4 @@
-//! The `/tree` list: branches of a session, which are forks and undone parts.
+//! List of a session's branches (`/tree`), which are forks and parts that a rewind has undone.
 
 use super::{LayerRequest, Reaction, ScreenLayer};
 use crate::protocol::{Branch, SessionId};
@@ -13,7 +13,7 @@ const COLUMNS: &[Column] = &[
     Column { head: "prompts", is_number: true, rank: 2 },
     Column { head: "age", is_number: true, rank: 3 },
 ];
-/// Maximum indentation level; deeper branches are not indented further.
+/// Maximum indentation level. Branches nested more deeply are indented no further.
 const DEEPEST: u32 = 8;
 
 pub(crate) struct BranchList {

@@ -1,4 +1,4 @@
-//! Full-screen view of the session's changed files, with the diff of the selected file.
+//! Full-screen view of the files that the session has changed, with the selected file's diff.
 
 use super::{Canvas, LayerContext, LayerRequest, Reaction, ScreenLayer};
 use crate::protocol::{ChangedFile, ChangedFiles};
@@ -15,19 +15,19 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use std::path::Path;
 
-/// Maximum number of rows of the notes.
+/// Maximum number of rows that show notes.
 const MAX_NOTES: usize = 4;
-/// Minimum number of cells of a truncated name.
+/// Minimum width, in cells, to which a name is truncated.
 const NAME: usize = 12;
 
 pub(crate) struct ChangesView {
     changed: ChangedFiles,
-    /// Index of the file whose diff is shown.
+    /// Index of the selected file, whose diff is shown.
     at: usize,
     diff: Option<Diff>,
-    /// Index of the first diff row on the screen.
+    /// Index of the first visible diff row.
     top: usize,
-    /// Number of diff rows on the last screen, and in total.
+    /// Number of diff rows visible in the last frame. `rows` is the total number of diff rows.
     shown: usize,
     rows: usize,
 }
@@ -39,7 +39,7 @@ impl ChangesView {
         changes
     }
 
-    /// Updates the list. The open file stays open.
+    /// Replaces the list of files. The selected file stays selected if it is still in the list.
     pub(crate) fn set_files(&mut self, changed: ChangedFiles) {
         let open = self.changed.files.get(self.at).map(|file| file.path.clone());
         let at = changed.files.iter().position(|file| Some(&file.path) == open.as_ref());
@@ -58,7 +58,7 @@ impl ChangesView {
         self.diff = file.map(|file| Diff::new(&file.diff, Some(Path::new(&file.path))));
     }
 
-    /// Opens the next or previous file, wrapping around.
+    /// Selects the next or previous file, wrapping around at the ends.
     fn turn(&mut self, forward: bool) {
         let count = self.changed.files.len();
         if count > 0 {
@@ -101,7 +101,7 @@ impl ChangesView {
         self.draw_body(body, buffer, theme, glyphs);
     }
 
-    /// Draws the title, with the position of the open file if the list is truncated.
+    /// Returns the title. If the list of files is truncated, the title includes the selected file's position.
     fn head(&self, theme: &Theme, glyphs: &Glyphs, width: u16, is_cut: bool) -> Line<'static> {
         let since = if self.changed.since_task.is_some() { "this task" } else { "this session" };
         let counts = self.changed.summary().map_or_else(String::new, |counts| format!(" {} {counts}", glyphs.dot));
@@ -126,7 +126,7 @@ impl ChangesView {
         rows.take(MAX_NOTES).collect()
     }
 
-    /// Draws a file: `❯ M src/main.rs  +3 −1  aye, a command`.
+    /// Returns the row of a file, such as `❯ M src/main.rs  +3 −1  aye, a command`.
     fn row(&self, at: usize, width: u16, theme: &Theme, glyphs: &Glyphs) -> Line<'static> {
         let Some(file) = self.changed.files.get(at) else { return Line::default() };
         let open = at == self.at;
@@ -157,7 +157,7 @@ impl ChangesView {
         let height = self.diff.as_ref().map_or(0, |diff| diff.height(area.width));
         self.rows = notes.len() + height;
         let room = usize::from(area.height);
-        // The counter of hidden lines takes the last row.
+        // The counter of hidden lines uses the last row.
         let counts = self.rows.saturating_sub(self.top) > room && room > 1;
         self.shown = room - usize::from(counts);
         self.top = self.top.min(self.rows.saturating_sub(self.shown));
@@ -229,14 +229,14 @@ impl ScreenLayer for ChangesView {
     }
 }
 
-/// Returns the reason why there is no diff, or other notes about the file.
+/// Returns the note about a file, such as the reason why it has no diff, wrapped into rows.
 fn note_rows(file: &ChangedFile, width: u16) -> Vec<String> {
     let Some(note) = &file.note else { return Vec::new() };
     let note = line(note);
     text::wrap(&note, width.into()).into_iter().map(|part| note[part].to_owned()).collect()
 }
 
-/// Returns the text on one line, without control characters.
+/// Returns the text on one line, with control characters made visible.
 fn line(words: &str) -> String {
     text::reveal(words).replace(['\n', '\r'], " ")
 }

@@ -1,4 +1,4 @@
-//! Command palette, which lists all commands with their keys.
+//! Command palette, which lists all commands and their keys.
 
 use super::{LayerRequest, Reaction, ScreenLayer};
 use crate::protocol::CustomCommand;
@@ -14,7 +14,8 @@ const COLUMNS: &[Column] = &[
 pub(crate) struct CommandPalette(Picker);
 
 impl CommandPalette {
-    /// Creates the palette; `last` lists recently used commands, newest first.
+    /// Creates the palette. `own` contains the custom commands. `last` contains the names of recently used commands,
+    /// most recent first.
     pub(crate) fn new(commands: &[(&str, &str)], own: &[CustomCommand], keys: &[(&str, String)], last: &[String]) -> Self {
         let key = |name: &str| keys.iter().find(|(command, _)| *command == name).map_or("", |(_, key)| key.as_str());
         let row = |name: &str, words: &str| Row {
@@ -26,7 +27,7 @@ impl CommandPalette {
         };
         let mut rows: Vec<Row> = commands.iter().map(|(name, words)| row(name, words)).collect();
         rows.extend(own.iter().map(|command| row(&format!("/{}", command.name), &command.description)));
-        // The sort is stable, so the other commands keep their order.
+        // The sort is stable, so commands that were not used recently keep their order.
         rows.sort_by_key(|row| last.iter().position(|used| *used == row.key).unwrap_or(usize::MAX));
         let mut picker = Picker::new("Commands", COLUMNS).fuzzy();
         picker.set_rows(rows);

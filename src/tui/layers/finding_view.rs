@@ -1,4 +1,4 @@
-//! Full-screen view of one finding of a review: its explanation, and the diff of its file at its line.
+//! Full-screen view of one review finding, with its explanation and the part of the file's diff that it refers to.
 
 use super::{Canvas, LayerContext, LayerRequest, Reaction, ScreenLayer};
 use crate::protocol::{Finding, Review, Severity};
@@ -14,29 +14,30 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use std::path::Path;
 
-/// Number of rows of the heading.
+/// Number of rows in the heading.
 const HEAD_ROWS: u16 = 2;
-/// Minimum number of rows of the explanation.
+/// Minimum number of rows that show the explanation.
 const MIN_ROWS: u16 = 2;
 
 pub(crate) struct FindingView {
     finding: Finding,
-    /// Index of the finding, and the number of findings.
+    /// Index of the finding. `count` is the number of findings in the review.
     at: usize,
     count: usize,
-    /// The diff of its file.
+    /// Diff of the file to which the finding refers.
     diff: Diff,
-    /// Index of the first diff row on the screen, if the user has scrolled.
+    /// Index of the first visible diff row, or `None` if the user has not scrolled.
     top: Option<usize>,
-    /// First visible diff row, number of visible diff rows, and number of all diff rows in the last
-    /// frame.
+    /// State of the last frame: index of the first visible diff row, number of visible diff rows, and total number of
+    /// diff rows.
     drawn: (usize, usize, usize),
-    /// Whether part of the explanation was cut off on the last screen.
+    /// Whether the explanation was truncated in the last frame.
     is_cut: bool,
 }
 
 impl FindingView {
-    /// Opens a finding by its index; `None` if the index is out of range.
+    /// Creates the view of the finding at index `at`. Returns `None` if there is no such finding, or if the review has
+    /// no diff of its file.
     pub(crate) fn new(review: &Review, at: usize) -> Option<Self> {
         let finding = review.findings.get(at)?.clone();
         let diff = review.changes.diffs.iter().find(|diff| finding.is_in(diff))?;
@@ -44,12 +45,12 @@ impl FindingView {
         Some(Self { finding, at, count: review.findings.len(), diff, top: None, drawn: (0, 1, 0), is_cut: false })
     }
 
-    /// Returns the title and the explanation without control characters.
+    /// Returns the finding's title and explanation, without control characters.
     fn description(&self) -> String {
         description(&self.finding)
     }
 
-    /// Returns the location of the finding on one line.
+    /// Returns the finding's location on one line.
     fn location(&self) -> String {
         text::reveal_line(&self.finding.location())
     }
@@ -59,7 +60,7 @@ impl FindingView {
         self.top = Some(first.saturating_add_signed(rows).min(all.saturating_sub(shown)));
     }
 
-    /// Requests the next or previous finding, wrapping around.
+    /// Requests the next or previous finding, wrapping around at the ends.
     fn turn(&self, forward: bool) -> Reaction {
         match self.count {
             0 => Reaction::Done,
@@ -84,7 +85,7 @@ impl FindingView {
         self.draw_diff(Rect { y, height: area.bottom() - y, ..inner }, buffer, theme, glyphs);
     }
 
-    /// Returns the severity, the position among the findings, and the location.
+    /// Returns the two heading rows: severity, position and confidence on the first, the location on the second.
     fn head(&self, width: u16, theme: &Theme, glyphs: &Glyphs) -> Vec<Line<'static>> {
         let Finding { severity, confidence, .. } = &self.finding;
         let (dot, number) = (glyphs.dot, self.at + 1);
@@ -98,7 +99,7 @@ impl FindingView {
         vec![first, Line::styled(place, theme.style(Token::Heading))]
     }
 
-    /// Returns the rows of the title and the explanation, cut after `most` rows.
+    /// Returns the title and explanation as rows. If there are more than `most` rows, they are truncated.
     fn explanation(&mut self, width: u16, most: usize, theme: &Theme) -> Vec<Line<'static>> {
         let words = self.description();
         let mut rows: Vec<Line<'static>> = Vec::new();
@@ -121,7 +122,7 @@ impl FindingView {
         let (room, all) = (usize::from(area.height), self.diff.height(area.width));
         let place = self.diff.row_of_line(area.width, self.finding.line);
         let last = all.saturating_sub(room);
-        // A third of the rows is above the line.
+        // A third of the visible rows is above the line of the finding.
         let first = self.top.unwrap_or_else(|| place.unwrap_or(0).saturating_sub(room / 3)).min(last);
         self.drawn = (first, room, all);
         for (row, y) in self.diff.rows(area.width, first..first + room, theme).iter().zip(area.y..area.bottom()) {
@@ -185,7 +186,7 @@ impl ScreenLayer for FindingView {
     }
 }
 
-/// Returns the title and the explanation of a finding without control characters.
+/// Returns a finding's title and explanation, without control characters.
 pub(crate) fn description(finding: &Finding) -> String {
     let Finding { title, explanation, .. } = finding;
     format!("{}\n{}", text::clean_line(title), text::clean(explanation)).trim_end().to_owned()

@@ -1,4 +1,4 @@
-//! The `/memory` list: proposals for instruction files.
+//! List of proposed changes to instruction files (`/memory`).
 
 use super::{LayerContext, LayerRequest, Reaction, ScreenLayer, ShownList};
 use crate::protocol::{MemoryProposal, MemorySource};
@@ -14,12 +14,12 @@ const COLUMNS: &[Column] = &[
     Column { head: "instruction", is_number: false, rank: 0 },
 ];
 
-/// Reason why a proposal cannot be applied: the user has not opened its change.
+/// Reason why a proposal cannot be applied yet, which is that the user has not opened its diff.
 const UNREAD: &str = "enter shows the change; ctrl+a then applies it";
 
 pub(crate) struct MemoryList {
     picker: Picker,
-    /// ID of the proposal whose complete change was opened last.
+    /// ID of the proposal whose diff the user last opened.
     read: Option<String>,
 }
 
@@ -30,13 +30,14 @@ impl MemoryList {
         list
     }
 
-    /// Shows the highlighted proposal, even if it cannot be applied.
+    /// Requests the diff of the highlighted proposal, even if that proposal cannot be applied.
     fn show(&mut self) -> Reaction {
         self.read = self.picker.highlighted_as_drawn().map(|row| row.key.clone());
         self.read.clone().map_or(Reaction::Done, |id| Reaction::Request(LayerRequest::ShowProposal(id)))
     }
 
-    /// Applies the highlighted proposal, if the user has opened its change.
+    /// Returns a request to apply the proposal or, if the user has not opened its diff, to show why it cannot be
+    /// applied yet.
     fn apply(&self, id: String) -> LayerRequest {
         if self.read.as_ref() == Some(&id) { LayerRequest::ApplyProposal(id) } else { LayerRequest::ShowToast(UNREAD.to_owned()) }
     }
@@ -72,7 +73,8 @@ impl ScreenLayer for MemoryList {
         Some(ShownList::Proposals)
     }
 
-    /// Updates the rows. A change that was opened may be another one now.
+    /// Replaces the rows. Because the diffs may have changed, the user has to open a proposal's diff again before
+    /// applying it.
     fn set_rows(&mut self, rows: Vec<Row>) {
         self.picker.set_rows(rows);
         self.read = None;
@@ -83,7 +85,7 @@ impl ScreenLayer for MemoryList {
     }
 }
 
-/// Returns the rows of the proposals.
+/// Returns one list row per proposal.
 pub(crate) fn proposal_rows(proposals: &[MemoryProposal]) -> Vec<Row> {
     proposals.iter().map(row).collect()
 }
@@ -98,12 +100,12 @@ fn row(proposal: &MemoryProposal) -> Row {
     }
 }
 
-/// Returns the instruction of a proposal on one line.
+/// Returns the text of a proposed instruction, on one line.
 pub(crate) fn proposal_heading(proposal: &MemoryProposal) -> String {
     text::reveal_line(&proposal.text)
 }
 
-/// Returns the diff of a proposal, and its source.
+/// Returns a proposal's diff, followed by a description of where the proposal comes from.
 pub(crate) fn proposal_details(proposal: &MemoryProposal) -> String {
     let mut all = text::reveal(&proposal.diff).into_owned();
     let origin = match proposal.source {

@@ -1,8 +1,8 @@
-//! Layers over the conversation: the help, lists and viewers, each in its own module, and the stack of open layers.
+//! Layers over the conversation (the help, lists and viewers, each in its own module), and the stack of open layers.
 //!
-//! A layer owns its state, and handles its keys, pasted text and mouse events itself. It receives only the data that it
-//! needs to draw, and returns a [`Reaction`]; `update::layers` performs the requests in it. Browse mode and the history
-//! search are not layers: they are modes of the transcript and the composer.
+//! A layer owns its state and handles its own keys, pasted text and mouse events. It receives only the data needed to
+//! draw it, and returns a [`Reaction`], which may contain a request for `update::layers` to carry out. Browse mode and
+//! the history search are not layers but modes of the transcript and the composer, respectively.
 
 mod branch_list;
 mod changes;
@@ -48,16 +48,16 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use std::any::Any;
 
-/// Facts about the screen that change the effect of keys and hints.
+/// Facts about the screen that affect a layer's key handling and hints.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LayerContext {
-    /// Whether a preview fits next to a list.
+    /// Whether the screen is wide enough to show a preview next to a list.
     pub is_wide: bool,
     /// Whether approvals or other dialogs are pending.
     pub has_questions: bool,
 }
 
-/// Colours, symbols and key names for drawing layers.
+/// Colours, symbols and key names needed to draw a layer.
 pub(crate) struct Canvas<'a> {
     pub theme: &'a Theme,
     pub glyphs: &'a Glyphs,
@@ -65,7 +65,7 @@ pub(crate) struct Canvas<'a> {
     pub key_file: &'a KeymapFile,
 }
 
-/// Part of the session whose state a list shows, and with which its rows change.
+/// Kind of data that a list shows. When that data changes, the rows of the list are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShownList {
     Proposals,
@@ -75,52 +75,52 @@ pub(crate) enum ShownList {
 
 /// View over the conversation. The topmost layer has keyboard focus, unless a dialog is open.
 pub(crate) trait ScreenLayer: Any {
-    /// Returns the part of the screen whose key bindings apply.
+    /// Returns the part of the UI whose key bindings apply while the layer has focus.
     fn focus(&self) -> Focus {
         Focus::List
     }
 
-    /// Returns whether the layer also covers open dialogs, instead of being below them.
+    /// Returns whether the layer covers open dialogs rather than being drawn below them.
     fn covers_questions(&self) -> bool {
         false
     }
 
-    /// Returns whether the layer stays on the screen above an open dialog.
+    /// Returns whether the layer stays visible above an open dialog.
     fn stays_above_question(&self) -> bool {
         true
     }
 
-    /// Returns whether the layer replaces the composer.
+    /// Returns whether the layer is drawn in place of the composer.
     fn replaces_composer(&self) -> bool {
         true
     }
 
-    /// Returns the list of the layer, if the layer is a list.
+    /// Returns the list that makes up the layer, if it is a list.
     fn list(&mut self) -> Option<&mut Picker> {
         None
     }
 
-    /// Handles the choice of a list row.
+    /// Handles the choice of the list row whose key is `_row`.
     fn choose(&mut self, _row: &str) -> Reaction {
         Reaction::Done
     }
 
-    /// Handles the choice of a row that cannot be used, with the reason.
+    /// Handles the choice of an unavailable list row. `_why` is the reason why it is unavailable.
     fn refuse(&mut self, _why: String) -> Reaction {
         Reaction::Done
     }
 
-    /// Handles the key that closes the list.
+    /// Handles a key that closes the list.
     fn on_close(&mut self) -> Reaction {
         Reaction::Close
     }
 
-    /// Handles a key that the list does not know.
+    /// Handles a key for which the list has no use.
     fn on_other_key(&mut self, _key: KeyEvent) -> Reaction {
         Reaction::Pass
     }
 
-    /// Handles a key, translated to the built-in one.
+    /// Handles a key, which has already been translated to the built-in binding.
     fn key(&mut self, key: KeyEvent, _around: LayerContext) -> Reaction {
         match self.list().map(|list| list.key(key)) {
             None => Reaction::Pass,
@@ -132,48 +132,48 @@ pub(crate) trait ScreenLayer: Any {
         }
     }
 
-    /// Returns the part of the session whose state the list shows.
+    /// Returns the kind of data that the list shows, if its rows must be replaced when that data changes.
     fn shown_list(&self) -> Option<ShownList> {
         None
     }
 
-    /// Updates the rows to the current state.
+    /// Replaces the rows of the list.
     fn set_rows(&mut self, rows: Vec<Row>) {
         if let Some(list) = self.list() {
             list.set_rows(rows);
         }
     }
 
-    /// Handles pasted text, without control characters.
+    /// Handles pasted text, from which control characters have been removed.
     fn paste(&mut self, text: &str) -> Reaction {
         let Some(list) = self.list() else { return Reaction::Pass };
         list.insert(text);
         Reaction::Done
     }
 
-    /// Scrolls by this number of rows; a list moves the highlight by one.
+    /// Scrolls by `rows` rows. In a list, moves the highlight by one row instead.
     fn wheel(&mut self, rows: isize) {
         if let Some(list) = self.list() {
             list.scroll_by(rows.signum());
         }
     }
 
-    /// Handles a click on a row of the screen; `None` if the layer has no clickable rows.
+    /// Handles a click on a screen row. Returns `None` if the layer has no rows that can be clicked.
     fn click(&mut self, row: u16) -> Option<ClickResult> {
         Some(self.list()?.click(row))
     }
 
-    /// Returns the request that results from a moved highlight, if any.
+    /// Returns the request to make after the highlight has moved to another row, if any.
     fn on_highlight_moved(&mut self) -> Option<LayerRequest> {
         None
     }
 
-    /// Draws the layer; returns the position of the cursor, if it has one.
+    /// Draws the layer. Returns the cursor position if the layer has a cursor.
     fn draw(&mut self, area: Rect, buffer: &mut Buffer, canvas: &Canvas<'_>) -> Option<Position> {
         Some(self.list()?.draw(area, buffer, canvas.theme, canvas.glyphs))
     }
 
-    /// Returns the key hints, most important first.
+    /// Returns the layer's key hints, most useful first.
     fn hints(&self, _around: LayerContext) -> Vec<&'static str> {
         vec!["enter select", "esc close", "up down move", "type to filter"]
     }

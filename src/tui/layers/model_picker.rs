@@ -1,5 +1,4 @@
-//! List of models to choose from, with their limits and prices, and the reasons why some cannot be
-//! used.
+//! List of models, with their limits and prices and, for unavailable models, the reasons why they cannot be used.
 
 use super::{LayerContext, LayerRequest, Reaction, ScreenLayer};
 use crate::protocol::{Effort, ListedModel, ModelFacts, SecretString};
@@ -20,30 +19,31 @@ const COLUMNS: &[Column] = &[
 pub(crate) struct ModelPicker {
     picker: Picker,
     listed: Vec<ListedModel>,
-    /// Number of lists that have not arrived yet.
+    /// Number of model lists that have been requested but have not arrived yet.
     due: u8,
-    /// Name and facts of the model in use, because a list may not contain it.
+    /// Name of the current model. `in_use` contains its facts, because the requested lists may not include it.
     current: String,
     in_use: Option<ModelFacts>,
-    /// Reasoning effort: the level chosen here, or the current level.
+    /// Reasoning effort: the level chosen in this list or, by default, the current level.
     effort: Option<Effort>,
     before: Option<Effort>,
-    /// API key that is being typed.
+    /// API key that the user is entering, if any.
     key: Option<TypedKey>,
 }
 
-/// API key as typed so far. It is never shown, and stored nowhere else.
+/// API key as entered so far. It is never displayed and not stored anywhere else.
 struct TypedKey {
-    /// Model for which the key is entered.
+    /// Name of the model for which the API key is entered.
     name: String,
     typed: SecretString,
 }
 
-/// Maximum length of a key, in bytes; longer text is probably a file pasted by mistake.
+/// Maximum length of an API key, in bytes. Anything longer is probably a file that was pasted by mistake.
 const KEY_BYTES: usize = 8 << 10;
 
 impl ModelPicker {
-    /// Creates the list, which waits for the known models and for those that the providers list.
+    /// Creates the list. Two lists of models are expected to arrive: the known ones, and those that the providers
+    /// offer.
     pub(crate) fn new(current: &str, in_use: Option<ModelFacts>, effort: Option<Effort>) -> Self {
         let mut picker = Self {
             picker: Picker::new("Models", COLUMNS),
@@ -59,7 +59,7 @@ impl ModelPicker {
         picker
     }
 
-    /// Merges a list. Known models are updated, and new ones are added at the end.
+    /// Adds the models from a list that has arrived. Models that are already present are updated; others are appended.
     pub(crate) fn add_models(&mut self, models: Vec<ListedModel>, notices: &[String]) {
         let first = self.listed.is_empty();
         self.due = self.due.saturating_sub(1);
@@ -73,7 +73,7 @@ impl ModelPicker {
             self.listed.insert(0, ListedModel { facts, source: "in use".to_owned(), ..ListedModel::default() });
         }
         if first {
-            // Usable models come first; otherwise the order is kept.
+            // Usable models come first. Otherwise the order does not change.
             self.listed.sort_by_key(|model| model.lacks.is_some());
         }
         self.picker.set_notices(notices.iter().map(|notice| line(notice)).collect());
@@ -84,20 +84,22 @@ impl ModelPicker {
         }
     }
 
-    /// Returns the model for a key, by the provider of the key. Prefers the highlighted model.
+    /// Returns the name of a model from the provider to which the API key belongs, preferably the highlighted model.
+    /// Returns `None` if the provider is unknown or has no model in the list.
     fn model_for(&self, key: &str) -> Option<String> {
         let provider = provider_of_key(key)?;
         let is_of = |model: &&ListedModel| model.facts.name.split('/').next() == Some(provider);
         self.highlighted().filter(is_of).or_else(|| self.listed.iter().find(is_of)).map(|model| model.facts.name.clone())
     }
 
-    /// Requests the API key of this model, even if the model is not listed.
+    /// Asks for the API key of the model called `name`, even if the model is not in the list.
     pub(crate) fn ask_for_model_key(&mut self, name: &str) {
         self.key = Some(TypedKey { name: name.to_owned(), typed: SecretString::default() });
         self.show_key();
     }
 
-    /// Requests an API key if the highlighted model lacks only that; otherwise does nothing.
+    /// Asks for an API key if that is what the highlighted model lacks. Otherwise, shows the reason why the model
+    /// cannot be used.
     fn ask_for_key(&mut self, why: &str) -> Reaction {
         let Some(name) = self.highlighted().filter(|model| model.key_of.is_some()).map(|model| model.facts.name.clone()) else {
             return Reaction::Request(LayerRequest::ShowToast(format!("model not changed: {why} first")));
@@ -107,7 +109,7 @@ impl ModelPicker {
         Reaction::Done
     }
 
-    /// Handles a key while an API key is being typed.
+    /// Handles a key press while the user is entering an API key.
     fn on_key_of_key(&mut self, pressed: KeyEvent) -> Reaction {
         let Some(key) = &mut self.key else { return Reaction::Done };
         let ctrl = pressed.modifiers.contains(KeyModifiers::CONTROL);
@@ -130,7 +132,7 @@ impl ModelPicker {
         Reaction::Done
     }
 
-    /// Shows an asterisk for each character of the key, so that a paste is visible.
+    /// Shows one asterisk per character of the API key, so the user can see that a paste has arrived.
     fn show_key(&mut self) {
         self.picker.asked = self.key.as_ref().map(|key| {
             let known = self.listed.iter().find(|model| model.facts.name == key.name).and_then(|model| model.key_of.clone());
@@ -141,13 +143,13 @@ impl ModelPicker {
         self.update_hint();
     }
 
-    /// Returns the highlighted model.
+    /// Returns the highlighted model, if there is one.
     pub(crate) fn highlighted(&self) -> Option<&ListedModel> {
         let key = &self.picker.highlighted()?.key;
         self.listed.iter().find(|model| model.facts.name == *key)
     }
 
-    /// Changes the effort by a step, within its range.
+    /// Raises or lowers the reasoning effort by `by` levels, among the levels that the highlighted model supports.
     fn turn_effort(&mut self, by: isize) {
         let Some(facts) = self.highlighted().map(|model| &model.facts) else { return };
         let efforts = facts.supported_efforts();
@@ -178,7 +180,7 @@ impl ModelPicker {
             return;
         }
         let facts = self.highlighted().map(|model| &model.facts).filter(|facts| !facts.supported_efforts().is_empty());
-        // What the model would use, which may not be what is set.
+        // Effort that the model would use, which may differ from the chosen level.
         let effort = facts.map(|facts| match self.effort.and_then(|effort| facts.nearest_effort(effort)) {
             Some(effort) => format!("effort {} · left right change", effort.as_str()),
             None => "right set effort".to_owned(),
@@ -209,13 +211,13 @@ impl ScreenLayer for ModelPicker {
             return Reaction::Done;
         }
         let picked = self.picker.key(key);
-        // The highlighted model may have no effort levels.
+        // The newly highlighted model may have no effort levels.
         self.update_hint();
         match picked {
             PickerResult::Nothing => Reaction::Done,
             PickerResult::Closed => Reaction::Close,
             PickerResult::Refused(why) => self.ask_for_key(&why),
-            // The key opened the list.
+            // This key opens the list, and closes it again.
             PickerResult::Other if key.code == KeyCode::Char('l') && key.modifiers.contains(KeyModifiers::CONTROL) => {
                 Reaction::Close
             }
@@ -228,10 +230,10 @@ impl ScreenLayer for ModelPicker {
         }
     }
 
-    /// Handles pasted text: an API key if one is being entered, otherwise filter words.
+    /// Handles pasted text as part of the API key being entered, as a new API key, or as filter text.
     fn paste(&mut self, words: &str) -> Reaction {
         if self.key.is_none() && provider_of_key(words).is_some() {
-            // A key is never shown, wherever it is pasted.
+            // An API key is never shown, wherever it is pasted.
             let Some(name) = self.model_for(words) else {
                 "this looks like an API key; highlight a model from its provider and press enter"
                     .clone_into(&mut self.picker.aside);
@@ -288,7 +290,7 @@ fn row(model: &ListedModel, is_current: bool) -> Row {
     }
 }
 
-/// Returns the text on one line, without control or bidirectional characters.
+/// Returns the text on one line, with control and bidirectional characters made visible.
 fn line(words: &str) -> String {
     text::reveal(words).replace(['\n', '\r', '\t'], " ")
 }

@@ -1,5 +1,5 @@
-//! Overviews of the session: its state, cost, context window, policy, saved rules, use of tools, background commands,
-//! queued messages, planned steps, artifacts and findings of a review, each a list with a preview.
+//! Overviews of the session's state, cost, context window, policy, saved rules, tools, background commands, queued
+//! messages, planned steps, artifacts and review findings. Each overview is a list with a preview.
 
 use super::{LayerContext, LayerRequest, Reaction, ScreenLayer};
 use crate::protocol::{ContextUse, RequestedList};
@@ -72,27 +72,27 @@ const LANGUAGE_SERVERS: &[Column] = &[
 const GRANTS: &[Column] =
     &[Column { head: "name", is_number: false, rank: 1 }, Column { head: "rule", is_number: false, rank: 0 }];
 
-/// Subject of an overview.
+/// Subject of an overview, with the data that only the overview needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Topic {
-    /// State of the session, with the locations of aye's files.
+    /// Session state. Contains the locations of aye's files, each with a label.
     Status(Vec<(String, String)>),
     Cost,
     Policy,
     Tools,
-    /// Commands in the background, by their ID.
+    /// Background commands. A row's key is the command's ID.
     Background,
-    /// Queued messages, by their ID.
+    /// Queued messages. A row's key is the message's ID.
     Queue,
-    /// Steps that the model planned.
+    /// Steps planned by the model.
     Steps,
-    /// Artifacts, by their number.
+    /// Artifacts. A row's key is the artifact's number.
     Artifacts,
-    /// Findings of the last review, by their index.
+    /// Findings of the last review. A row's key is the finding's index.
     Findings,
-    /// Shares of the context window.
+    /// Context window usage.
     Context(ContextUse),
-    /// Commands that ran without approval, or saved rules.
+    /// Commands that ran without approval, language servers, or saved rules.
     Requested(RequestedList),
 }
 
@@ -147,7 +147,7 @@ impl Topic {
     }
 }
 
-/// Open overview.
+/// Overview that is open.
 #[derive(Debug)]
 pub(crate) struct Overview {
     pub topic: Topic,
@@ -159,30 +159,30 @@ impl Overview {
         Self { picker: Picker::new(topic.title(), topic.columns()).with_last_truncated(), topic }
     }
 
-    /// Sets the rows and the notices below them, and preserves the highlight.
+    /// Replaces the rows and the notices below them. The highlighted row stays highlighted.
     pub(crate) fn fill(&mut self, rows: Vec<Row>, notices: Vec<String>) {
         self.picker.set_notices(notices);
         self.picker.set_rows(rows);
     }
 
-    /// Sets the text after the title.
+    /// Sets the text shown after the list's title.
     pub(crate) fn set_aside(&mut self, aside: String) {
         self.picker.aside = aside;
     }
 
-    /// Highlights the row with this key.
+    /// Highlights the row with the given key.
     pub(crate) fn highlight(&mut self, key: &str) {
         self.picker.highlight(key);
     }
 
-    /// Shows all details of the highlighted row.
+    /// Opens a text viewer with the full details of the highlighted row.
     fn show_details(&self) -> Reaction {
         let Some(row) = self.picker.highlighted() else { return Reaction::Done };
         let title = row.cells.first().cloned().unwrap_or_default();
         Reaction::Request(LayerRequest::OpenText { title, text: row.detail.clone() })
     }
 
-    /// Returns the command that stops or removes the highlighted row.
+    /// Returns the slash command that stops or removes the highlighted item, if there is one.
     fn removal(&self) -> Option<String> {
         let key = &self.picker.highlighted()?.key;
         match self.topic {
@@ -192,7 +192,7 @@ impl Overview {
         }
     }
 
-    /// Returns the index of the highlighted finding.
+    /// Returns the index of the highlighted finding, or `None` if the overview does not list findings.
     fn finding(&self) -> Option<usize> {
         self.picker.highlighted().filter(|_| self.topic == Topic::Findings)?.key.parse().ok()
     }

@@ -1,94 +1,94 @@
-//! Reaction of a layer to an input, with its requests to the rest of the screen.
+//! A layer's reaction to an input, and the requests that it can make to the rest of the UI.
 
 use crate::protocol::{Branch, Effort, SecretString, SessionId, TaskId};
 use crate::tui::interface::{TaskProgram, ThemeChoice};
 
-/// Reaction of a layer to a key or pasted text.
+/// Reaction of a layer to a key press or pasted text.
 pub(crate) enum Reaction {
-    /// The layer has handled the input.
+    /// The layer handled the input and stays open.
     Done,
-    /// The layer does not handle the input.
+    /// The layer does not handle the input, and stays open.
     Pass,
-    /// The layer closes.
+    /// The layer handled the input and closes.
     Close,
-    /// The layer closes, and the view below handles the key.
+    /// The layer closes and passes the input on to the view below.
     ClosePass,
-    /// The layer stays open and requests something.
+    /// The layer handled the input, stays open and makes a request.
     Request(LayerRequest),
-    /// The layer closes and requests something.
+    /// The layer handled the input, closes and makes a request.
     CloseWith(LayerRequest),
 }
 
-/// Request from a layer.
+/// Request that a layer makes to the rest of the UI.
 pub(crate) enum LayerRequest {
     /// Shows a notice above the composer.
     ShowToast(String),
-    /// Opens a text viewer above this layer.
+    /// Opens a text viewer in front of the layer.
     OpenText {
         title: String,
         text: String,
     },
-    /// Runs the command with this name. A command that needs an argument is put into the draft.
+    /// Runs the slash command with this name. If it needs an argument, inserts it into the draft instead.
     ChooseCommand(String),
-    /// Runs a command without changing the draft.
+    /// Runs a slash command, preserving the draft.
     RunCommand(String),
-    /// Moves a queued message to the draft.
+    /// Moves the queued message with this ID to the draft.
     EditQueued(u64),
-    /// Opens the finding with this index.
+    /// Opens the view of the finding at this index.
     OpenFinding(usize),
-    /// Writes a task into the draft to fix the finding with this index.
+    /// Inserts a prompt that asks the model to fix the finding at this index into the draft.
     DraftFix(usize),
-    /// Requests the changed files again.
+    /// Requests the list of changed files again.
     ReloadChanges,
-    /// Uses a model. The effort is set only if the user changed it.
+    /// Switches to a model. The reasoning effort is set only if the user changed it.
     UseModel {
         name: String,
         effort: Option<Effort>,
     },
-    /// Saves an API key for the provider of this model, and uses the model.
+    /// Saves an API key for the model's provider and switches to the model.
     SaveKey {
         name: String,
         key: SecretString,
     },
-    /// Requests the sessions that match the filter.
+    /// Requests the sessions that match the filter of the session list.
     ListSessions,
     /// Requests the preview of a session.
     PreviewSession(SessionId),
     OpenSession(SessionId),
     ForkSession(SessionId),
-    /// Shows the conversation of a session.
+    /// Shows a session's transcript.
     ShowConversation(SessionId),
-    /// Archives or unarchives a session.
+    /// Archives a session if the flag is `true`; otherwise, unarchives it.
     ArchiveSession(SessionId, bool),
-    /// Sets the title of a session.
+    /// Changes a session's title.
     RenameSession(SessionId, String),
-    /// Asks whether to delete the session with this title.
+    /// Asks the user whether to delete the session with this ID and title.
     AskToDelete(SessionId, String),
     OpenBranch(Branch),
-    /// Applies a theme to the screen without saving the choice.
+    /// Applies a theme to the screen without saving it as the user's choice.
     ShowTheme(ThemeChoice),
-    /// Restores the previous theme.
+    /// Restores the theme that was in use before the list was opened.
     RestoreTheme(ThemeChoice),
-    /// Uses a theme and saves the choice.
+    /// Applies a theme and saves it as the user's choice.
     UseTheme(String),
     /// Shows the details of an MCP server.
     ShowServer(String),
     ReconnectServer(String),
-    /// Plans a rewind to the state before the prompt of this task.
+    /// Requests the plan for rewinding to the state before this task's prompt.
     PlanRewind(TaskId),
-    /// Cancels the rewind that was requested.
+    /// Cancels the pending rewind request.
     ForgetRewind,
-    /// Releases the terminal to a command about a task.
+    /// Hands the terminal over to an external command for the task with this ID.
     RunTaskProgram(String, TaskProgram),
-    /// Shows a proposal for an instruction file.
+    /// Shows the diff of the proposal with this ID.
     ShowProposal(String),
     ApplyProposal(String),
     EditProposal(String),
-    /// Proposes the instruction for another file.
+    /// Moves the proposal with this ID to another instruction file.
     MoveProposal(String),
     DropProposal(String),
     ResumeTask(String),
     StopTask(String),
-    /// Quits, because there is nothing below the layer.
+    /// Quits aye, because there is no conversation below the layer.
     Quit,
 }

@@ -1,4 +1,4 @@
-//! The `/rewind` list: prompts to which the session can be rewound.
+//! List of the prompts to which the session can be rewound (`/rewind`).
 
 use super::{LayerRequest, Reaction, ScreenLayer};
 use crate::protocol::{RewindPoint, TaskId};
@@ -12,10 +12,9 @@ const COLUMNS: &[Column] = &[
     Column { head: "lines", is_number: true, rank: 2 },
     Column { head: "commands", is_number: false, rank: 3 },
 ];
-/// Width of the column with the first command, in cells.
+/// Width, in cells, of the column that shows the first command run after the prompt.
 const COMMAND: usize = 28;
 
-/// List of rewind points.
 pub(crate) struct RewindList {
     picker: Picker,
     points: Vec<RewindPoint>,
@@ -28,7 +27,7 @@ impl RewindList {
         Self { picker, points: Vec::new() }
     }
 
-    /// Sets the points, newest first.
+    /// Sets the rewind points, which are given oldest first. The list shows them newest first.
     pub(crate) fn set_points(&mut self, points: Vec<RewindPoint>, can_redo: bool) {
         self.points = points;
         let redo = if can_redo { "/redo undoes the last rewind" } else { "" };

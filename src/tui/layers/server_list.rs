@@ -1,4 +1,4 @@
-//! The `/mcp` list: MCP servers, their states, and advice.
+//! List of MCP servers (`/mcp`), with the state of each server and advice on what to do about it.
 
 use super::{LayerContext, LayerRequest, Reaction, ScreenLayer, ShownList};
 use crate::protocol::{ServerState, ServerStatus};
@@ -17,7 +17,7 @@ const COLUMNS: &[Column] = &[
 pub(crate) struct ServerList(Picker);
 
 impl ServerList {
-    /// Creates the list of servers, with this one highlighted.
+    /// Creates the server list, with the server called `name` highlighted.
     pub(crate) fn new(servers: &[ServerStatus], name: Option<&str>) -> Self {
         let mut list = Self(Picker::new("MCP servers", COLUMNS));
         list.set_rows(server_rows(servers));
@@ -54,7 +54,7 @@ impl ScreenLayer for ServerList {
     }
 }
 
-/// Returns the rows of the servers.
+/// Returns one list row per server.
 pub(crate) fn server_rows(servers: &[ServerStatus]) -> Vec<Row> {
     servers.iter().map(row).collect()
 }
@@ -74,7 +74,7 @@ fn row(status: &ServerStatus) -> Row {
     }
 }
 
-/// Returns the details of a server, in lines.
+/// Returns a server's details as lines of text.
 pub(crate) fn server_details(status: &ServerStatus) -> Vec<String> {
     let project = if status.of_project { " · defined by the project" } else { "" };
     let mut lines = vec![
@@ -85,7 +85,7 @@ pub(crate) fn server_details(status: &ServerStatus) -> Vec<String> {
     lines
 }
 
-/// Returns details that the list does not show: the meaning of the state, the tools, and notes.
+/// Returns the details that the list omits: advice on the server's state, the number of tools, and notes.
 fn more(status: &ServerStatus) -> Vec<String> {
     let offered = match status.offered {
         0 => "tools not known yet".to_owned(),
@@ -109,12 +109,12 @@ fn state(state: &ServerState) -> &'static str {
     }
 }
 
-/// Returns the number of tools that the policy allows: `12 of 30`.
+/// Returns the number of tools that the policy allows, such as `12 of 30`, or just `30` if it allows all of them.
 fn tools(status: &ServerStatus) -> String {
     if status.tools == status.offered { status.tools.to_string() } else { format!("{} of {}", status.tools, status.offered) }
 }
 
-/// Returns the reason for the state of the server, with advice.
+/// Returns an explanation of the server's state, with advice on what to do.
 fn advice(status: &ServerStatus) -> String {
     let name = text::reveal_line(&status.name);
     match &status.state {

@@ -1,4 +1,4 @@
-//! Stack of open layers, with the most recently opened one on top.
+//! Stack of open layers. The topmost layer is the last element.
 
 use super::{Help, ScreenLayer, ShownList, TextViewer};
 use crate::tui::picker::Row;
@@ -10,14 +10,15 @@ pub(crate) struct LayerStack {
 }
 
 impl LayerStack {
-    /// Opens a layer on top, replacing an open one of the same type. Closes the help and text views, which would cover
-    /// it.
+    /// Opens a layer on top, replacing any open layer of the same type. Closes the help and text viewers, because they
+    /// would cover the new layer.
     pub(crate) fn open<T: ScreenLayer>(&mut self, layer: T) {
         self.make_room();
         self.push(layer);
     }
 
-    /// Opens a layer on top, replacing an open one of the same type. A layer that covers dialogs stays above others.
+    /// Opens a layer on top, replacing any open layer of the same type. A layer that covers dialogs, such as the help,
+    /// stays on top.
     pub(crate) fn push<T: ScreenLayer>(&mut self, layer: T) {
         self.close::<T>();
         let is_below = self.covers_questions() && !layer.covers_questions();
@@ -25,24 +26,24 @@ impl LayerStack {
         self.layers.insert(at, Box::new(layer));
     }
 
-    /// Opens a layer below all others, because the user has already opened another one.
+    /// Opens a layer below all others, because the user may have opened another one since requesting it.
     pub(crate) fn insert_below<T: ScreenLayer>(&mut self, layer: T) {
         self.close::<T>();
         self.layers.insert(0, Box::new(layer));
     }
 
-    /// Closes the help and open text views.
+    /// Closes the help and the text viewer.
     fn make_room(&mut self) {
         self.close::<Help>();
         self.close::<TextViewer>();
     }
 
-    /// Closes the layer of this type, and returns it if it was open.
+    /// Closes the layer of type `T` and returns it, or returns `None` if it was not open.
     pub(crate) fn close<T: ScreenLayer>(&mut self) -> Option<T> {
         self.close_if(|_: &T| true)
     }
 
-    /// Closes the layer of this type if the condition holds, and returns it.
+    /// Closes the layer of type `T` if it is open and satisfies the condition. Returns the layer if it was closed.
     pub(crate) fn close_if<T: ScreenLayer>(&mut self, condition: impl FnOnce(&T) -> bool) -> Option<T> {
         let at = self.layers.iter().position(|layer| is::<T>(layer.as_ref()))?;
         if !condition(self.find::<T>()?) {
@@ -57,7 +58,7 @@ impl LayerStack {
         self.layers.pop();
     }
 
-    /// Returns the open layer of this type.
+    /// Returns the open layer of type `T`, if there is one.
     pub(crate) fn find<T: ScreenLayer>(&self) -> Option<&T> {
         self.layers.iter().find_map(|layer| {
             let layer: &dyn Any = layer.as_ref();
@@ -65,7 +66,7 @@ impl LayerStack {
         })
     }
 
-    /// Returns a mutable reference to the open layer of this type.
+    /// Returns a mutable reference to the open layer of type `T`, if there is one.
     pub(crate) fn find_mut<T: ScreenLayer>(&mut self) -> Option<&mut T> {
         self.layers.iter_mut().find_map(|layer| {
             let layer: &mut dyn Any = layer.as_mut();
@@ -73,14 +74,14 @@ impl LayerStack {
         })
     }
 
-    /// Updates the open list that shows this part of the session.
+    /// Replaces the rows of the list that shows this kind of data, if such a list is open.
     pub(crate) fn set_rows(&mut self, shown: ShownList, rows: impl FnOnce() -> Vec<Row>) {
         if let Some(layer) = self.layers.iter_mut().find(|layer| layer.shown_list() == Some(shown)) {
             layer.set_rows(rows());
         }
     }
 
-    /// Returns whether a layer of this type is open.
+    /// Returns whether a layer of type `T` is open.
     pub(crate) fn is_open<T: ScreenLayer>(&self) -> bool {
         self.find::<T>().is_some()
     }
@@ -93,25 +94,25 @@ impl LayerStack {
         Some(self.layers.last_mut()?.as_mut())
     }
 
-    /// Returns whether the topmost layer also covers open dialogs.
+    /// Returns whether the topmost layer covers open dialogs.
     pub(crate) fn covers_questions(&self) -> bool {
         self.top().is_some_and(|layer| layer.covers_questions())
     }
 
-    /// Returns the layer that is drawn, which may be visible above an open dialog.
+    /// Returns the layer to draw, if any. While a dialog is open, some layers are not drawn.
     pub(crate) fn drawn(&self, is_question_open: bool) -> Option<&dyn ScreenLayer> {
         let is_drawn = |layer: &&dyn ScreenLayer| !is_question_open || layer.stays_above_question();
         self.layers.iter().rev().map(AsRef::as_ref).find(is_drawn)
     }
 
-    /// Returns a mutable reference to the layer of [`Self::drawn`].
+    /// Returns a mutable reference to the layer to draw, if any. See [`Self::drawn`].
     pub(crate) fn drawn_mut(&mut self, is_question_open: bool) -> Option<&mut dyn ScreenLayer> {
         let is_drawn = |layer: &dyn ScreenLayer| !is_question_open || layer.stays_above_question();
         let at = self.layers.iter().rposition(|layer| is_drawn(layer.as_ref()))?;
         Some(self.layers[at].as_mut())
     }
 
-    /// Returns whether any layer replaces the composer.
+    /// Returns whether any open layer is drawn in place of the composer.
     pub(crate) fn replace_composer(&self) -> bool {
         self.layers.iter().any(|layer| layer.replaces_composer())
     }

@@ -1,4 +1,4 @@
-//! The `/tasks` list: tasks in copies of the workspace.
+//! List of tasks that run in copies of the workspace (`/tasks`).
 
 use super::{LayerContext, LayerRequest, Reaction, ScreenLayer, ShownList};
 use crate::protocol::ListedTask;
@@ -16,7 +16,7 @@ const COLUMNS: &[Column] = &[
     Column { head: "files", is_number: true, rank: 1 },
     Column { head: "prompt", is_number: false, rank: 0 },
 ];
-/// Number of digits of an ID in the list.
+/// Number of characters shown of a task ID.
 const ID_DIGITS: usize = 8;
 
 pub(crate) struct TaskList(Picker);
@@ -61,7 +61,7 @@ impl ScreenLayer for TaskList {
     }
 }
 
-/// Returns the rows of the tasks.
+/// Returns one list row per task.
 pub(crate) fn task_rows(tasks: &[ListedTask]) -> Vec<Row> {
     tasks.iter().map(row).collect()
 }
@@ -84,17 +84,17 @@ fn row(task: &ListedTask) -> Row {
     }
 }
 
-/// Returns the first digits of a task's ID.
+/// Returns the short form of a task's ID.
 pub(crate) fn short_task_id(task: &ListedTask) -> String {
     task.id.chars().take(ID_DIGITS).collect()
 }
 
-/// Returns the first line of a task's prompt.
+/// Returns the first line of the prompt that started a task.
 pub(crate) fn task_prompt(task: &ListedTask) -> String {
     text::reveal_line(task.prompt.trim().lines().next().unwrap_or_default())
 }
 
-/// Returns the details of a task, in lines.
+/// Returns a task's details as lines of text.
 pub(crate) fn task_details(task: &ListedTask) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(waits_for) = &task.waits_for {

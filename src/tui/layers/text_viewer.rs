@@ -1,4 +1,4 @@
-//! Viewer for long text, shown instead of the transcript: its title and the visible rows.
+//! Viewer for long text, shown in place of the transcript.
 
 use super::{Canvas, LayerContext, Reaction, ScreenLayer};
 use crate::protocol::{Artifact, size};
@@ -12,17 +12,17 @@ use ratatui::layout::{Position, Rect};
 use std::ops::Range;
 
 pub(crate) struct TextViewer {
-    /// Title in the row above the text.
+    /// Title, shown in the row above the text.
     pub title: String,
     /// Index of the first visible row.
     pub top: usize,
-    /// Number of text rows on the last screen.
+    /// Number of text rows visible in the last frame.
     page: usize,
-    /// Letter that closes the text together with ctrl, because this key opened it.
+    /// Letter of the ctrl key that opened the viewer, if any. The same key closes it.
     opened_by: Option<char>,
-    /// Text with control characters removed.
+    /// Text to show, without control characters.
     text: String,
-    /// Width of the layout, and the byte range of each row.
+    /// Layout: the width in cells for which it was computed, and the byte range of each row.
     rows: (u16, Vec<Range<usize>>),
 }
 
@@ -32,7 +32,7 @@ impl TextViewer {
         Self::from_text(format!("{name}, {}, {}", size(artifact.bytes), artifact.uri), content)
     }
 
-    /// Creates a viewer for text with a title.
+    /// Creates a viewer for `content` with the given title.
     pub(crate) fn with_title(title: &str, content: &str) -> Self {
         Self::from_text(text::reveal_line(title), content)
     }
@@ -45,12 +45,12 @@ impl TextViewer {
         Self { title, top: 0, page: 1, opened_by: None, text: clean, rows: (0, Vec::new()) }
     }
 
-    /// Sets the letter that closes the text together with ctrl.
+    /// Returns the viewer with the letter of the ctrl key that opened it, which then also closes it.
     pub(crate) fn opened_by(self, letter: char) -> Self {
         Self { opened_by: Some(letter), ..self }
     }
 
-    /// Returns the visible rows. Moves `top` back if it is past the end.
+    /// Returns the visible rows. If `top` is past the last page, moves it back.
     pub(crate) fn view(&mut self, width: u16, height: usize) -> impl Iterator<Item = &str> {
         if self.rows.0 != width {
             self.rows = (width, wrap_rows(&self.text, width.max(1).into()));
@@ -60,7 +60,7 @@ impl TextViewer {
         rows[self.top..].iter().take(height).map(|row| &self.text[row.clone()])
     }
 
-    /// Returns the number of rows in the current layout.
+    /// Returns the total number of rows in the current layout.
     fn count(&self) -> usize {
         self.rows.1.len()
     }
@@ -79,8 +79,7 @@ impl ScreenLayer for TextViewer {
         false
     }
 
-    /// Handles a key. A key that does not scroll closes the text and is then handled by the view
-    /// below.
+    /// Handles a key. A key that does not scroll closes the viewer and is passed on to the view below.
     fn key(&mut self, key: KeyEvent, _around: LayerContext) -> Reaction {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {

@@ -1,4 +1,4 @@
-//! Source code as rows with line numbers.
+//! Layout of source code in rows with line numbers.
 
 use std::collections::HashMap;
 
@@ -8,17 +8,16 @@ use crate::tui::highlight::HighlightedBlock;
 use crate::tui::styled_text::{Join, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
-/// Width of the line number column, and the minimum width of a screen that has space for it, in
-/// cells.
+/// Width of the line number column, in cells. The column is shown only if the width is at least [`NARROWEST`].
 const GUTTER: usize = 6;
 const NARROWEST: usize = 16;
-/// Maximum number of code blocks with cached highlighting.
+/// Maximum number of code blocks for which highlighting is cached.
 const TRACKS: usize = 128;
 
-/// Highlighted code blocks, by block and index within the block.
+/// Highlighted code blocks, keyed by the index of the Markdown block and the index of the code block within it.
 pub(super) type Tracks = HashMap<(usize, usize), HighlightedBlock>;
 
-/// Whether rows are drawn with highlighting, or only counted.
+/// Whether code is highlighted. If its rows are only counted, it is laid out without colours.
 pub(super) enum Colours<'t> {
     Plain,
     Tracked { tracks: &'t mut Tracks, block: usize },
@@ -33,7 +32,7 @@ impl<'t> Colours<'t> {
     }
 }
 
-/// Lays out a part of a top-level code fence.
+/// Lays out bytes `start..end` of `source`, which are part of a top-level fenced code block.
 pub(super) fn part_rows(
     source: &str,
     part: &CodePart,
@@ -74,7 +73,7 @@ pub(super) fn part_rows(
     rows
 }
 
-/// Lays out the `nth` code block inside a list item or quote.
+/// Lays out a code block inside a list item or quote. `nth` is the code block's index within the Markdown block.
 pub(super) fn inner_rows(code: &str, info: &str, nth: usize, width: usize, colours: &mut Colours<'_>) -> Vec<StyledText> {
     let lines: Vec<_> = code.lines().map(text::expand_tabs).collect();
     let track = match colours {
@@ -96,8 +95,7 @@ pub(super) fn inner_rows(code: &str, info: &str, nth: usize, width: usize, colou
     rows
 }
 
-/// Returns the language of an info string such as `rust,ignore` or `{.python}`, without its
-/// attributes.
+/// Returns the language named in an info string such as `rust,ignore` or `{.python}`.
 fn language(info: &str) -> &str {
     let word = info.trim_start_matches(['{', '.']).split([' ', ',', '{', '}', '\t']).next().unwrap_or_default();
     match word {

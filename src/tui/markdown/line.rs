@@ -1,19 +1,19 @@
-//! Classification of single Markdown lines, without context.
+//! Classification of single Markdown lines, regardless of their context.
 
-/// Maximum indent of a top-level line, in spaces.
+/// Maximum indentation of a top-level line, in spaces.
 const INDENT: usize = 3;
 
-/// Opening fence of a code block: its character and length.
+/// Opening fence of a code block, with its character and the number of times that character is repeated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct CodeFence {
     letter: char,
     len: usize,
 }
 
-/// Marker of a list item.
+/// List item marker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Marker {
-    /// Bullet character, or the character after the number.
+    /// Bullet character, or the character that follows the number.
     pub sign: char,
     pub number: Option<u64>,
     pub empty: bool,
@@ -27,7 +27,7 @@ pub(super) fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
-/// Returns the fence that a line opens, and its info string.
+/// Returns the code fence that a line opens and its info string, or `None` if it opens none.
 pub(super) fn opening_fence(line: &str) -> Option<(CodeFence, &str)> {
     let body = line.trim();
     let letter = body.chars().next().filter(|letter| matches!(letter, '`' | '~'))?;
@@ -42,18 +42,18 @@ impl CodeFence {
         body.len() >= self.len && body.chars().all(|letter| letter == self.letter)
     }
 
-    /// Returns whether an unfinished line may become the closing fence.
+    /// Returns whether a line that is not complete yet may turn out to be the closing fence.
     pub(crate) fn may_be_closed_by(self, line: &str) -> bool {
         indent(line) <= INDENT && !is_blank(line) && line.trim().chars().all(|letter| letter == self.letter)
     }
 }
 
-/// Returns whether a fence on this line is at the top level.
+/// Returns whether a code fence on this line would be at the top level.
 pub(super) fn is_outermost(line: &str) -> bool {
     indent(line) <= INDENT
 }
 
-/// Parses the marker of a top-level list item.
+/// Parses the list item marker at the start of a line, if there is one at the top level.
 pub(super) fn marker(line: &str) -> Option<Marker> {
     if indent(line) > 1 || is_rule(line) {
         return None;
@@ -85,7 +85,7 @@ pub(super) fn is_rule(line: &str) -> bool {
     count >= 3
 }
 
-/// Returns whether a line separates the head of a table from its rows.
+/// Returns whether a line separates a table's head from its other rows.
 pub(super) fn is_table_rule(line: &str) -> bool {
     line.contains('-') && line.contains('|') && line.trim().chars().all(|letter| matches!(letter, '-' | ':' | '|' | ' '))
 }

@@ -1,5 +1,5 @@
-//! Streamed response as Markdown. Complete blocks are laid out once; only the open block is laid
-//! out again.
+//! Streamed responses in Markdown. Complete blocks are laid out only once; the block still being streamed is laid out
+//! each time.
 
 mod code;
 mod line;
@@ -20,28 +20,29 @@ use split::{Block, Splitter};
 
 pub(crate) use table::BAR;
 
-/// Maximum number of cached block layouts.
+/// Maximum number of blocks whose rows are cached.
 const KEPT: usize = 96;
 
-/// One response, from its first chunk to its last.
+/// Single response, from its first chunk to its last.
 #[derive(Default)]
 pub(crate) struct MarkdownDocument {
     filter: Filter,
     text: String,
     splitter: Splitter,
     blocks: Vec<Block>,
-    /// Row at which each complete block ends, at `width`.
+    /// Row at which each complete block ends in the current layout.
     ends: Vec<usize>,
     width: usize,
     open: OpenBlock,
-    /// Cached rows of blocks, each with the number of its lines that were highlighted.
+    /// Cached rows of blocks, keyed by block index, each with the number of code lines that were highlighted at the
+    /// time.
     kept: HashMap<usize, (Rc<Vec<StyledText>>, usize)>,
     tracks: Tracks,
-    /// Whether inline code is shown with its backticks, because without colours it has no other mark.
+    /// Whether inline code is shown with its backticks, because there are no colours to distinguish it.
     keeps_ticks: bool,
 }
 
-/// Row count of the open block, and the text length for which it was counted.
+/// Row count of the open block, and the length of the text at the time of counting.
 #[derive(Default)]
 struct OpenBlock {
     text_len: usize,
@@ -53,18 +54,18 @@ impl MarkdownDocument {
         Self::default()
     }
 
-    /// Creates a document for a screen without colours.
+    /// Creates a document to be shown on a screen without colours.
     pub(crate) fn colourless() -> Self {
         Self { keeps_ticks: true, ..Self::default() }
     }
 
-    /// Adds the next chunk of the response.
+    /// Appends the next chunk of the response.
     pub(crate) fn push(&mut self, chunk: &str) {
         self.filter.push(chunk, &mut self.text);
         self.splitter.scan(&self.text, &mut self.blocks);
     }
 
-    /// Marks the response as complete and closes the open block.
+    /// Marks the response as complete, closing the open block.
     pub(crate) fn finish(&mut self) {
         self.filter.finish(&mut self.text);
         self.splitter.scan(&self.text, &mut self.blocks);
@@ -72,18 +73,18 @@ impl MarkdownDocument {
         self.open = OpenBlock { text_len: self.text.len(), rows: 0 };
     }
 
-    /// Returns the Markdown source, without characters that cannot be displayed.
+    /// Returns the Markdown source, excluding characters that cannot be displayed.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the number of rows of the response.
+    /// Returns the number of rows of the response at this width.
     pub(crate) fn height(&mut self, width: u16) -> usize {
         self.lay_out(usize::from(width));
         self.closed_end() + self.open.rows
     }
 
-    /// Returns a range of rows for drawing.
+    /// Returns the rows in `range`, laid out at this width and styled with the theme.
     pub(crate) fn rows(&mut self, width: u16, range: Range<usize>, theme: &Theme) -> Vec<Row> {
         self.lay_out(usize::from(width));
         let mut lines = Vec::new();
@@ -100,7 +101,8 @@ impl MarkdownDocument {
         lines
     }
 
-    /// Returns the block of a row in the last layout, the row within the block, and the row count of the block.
+    /// Returns the position of a row in the last layout: the index of its block, the row's index within the block, and
+    /// the number of rows in the block.
     pub(crate) fn block_at(&self, row: usize) -> (usize, usize, usize) {
         let block = self.ends.partition_point(|end| *end <= row);
         let begin = block.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -108,7 +110,7 @@ impl MarkdownDocument {
         (block, row - begin, rows)
     }
 
-    /// Returns the row at this width for a position from [`Self::block_at`].
+    /// Returns the row at this width that corresponds to a position returned by [`Self::block_at`].
     pub(crate) fn row_of(&mut self, width: u16, (block, row, rows): (usize, usize, usize)) -> usize {
         self.lay_out(usize::from(width));
         let begin = block.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
@@ -138,8 +140,8 @@ impl MarkdownDocument {
         }
     }
 
-    /// Returns the rows of a complete block, or of the open block at the end. Code is laid out again after more of its
-    /// lines were highlighted.
+    /// Returns the rows of the complete block at an index or, for the index after the last one, of the open block. A
+    /// cached block that contains code is laid out again once more of its lines have been highlighted.
     fn block_rows(&mut self, index: usize) -> Option<Rc<Vec<StyledText>>> {
         if let Some((rows, coloured)) = self.kept.get(&index)
             && *coloured == self.highlighted_lines(index)
@@ -148,7 +150,7 @@ impl MarkdownDocument {
         }
         let open = self.splitter.open_block(&self.text, self.blocks.len());
         let block = self.blocks.get(index).or(open.as_ref())?;
-        // Count first, so that colours that arrive during layout appear in the next frame.
+        // Counting first ensures that colours that arrive during layout appear in the next frame.
         let coloured = self.highlighted_lines(index);
         let rows = Rc::new(paint::block(
             &self.text,
@@ -170,7 +172,7 @@ impl MarkdownDocument {
         paint::block(&self.text, block, self.width, self.keeps_ticks, colours)
     }
 
-    /// Counts the highlighted code lines in a block.
+    /// Returns the number of code lines in a block that have been highlighted.
     fn highlighted_lines(&self, index: usize) -> usize {
         match self.blocks.get(index).map(|block| &block.kind) {
             Some(split::BlockKind::Code(part)) => {
@@ -184,7 +186,7 @@ impl MarkdownDocument {
         }
     }
 
-    /// Drops cached layouts, but keeps the measured height.
+    /// Drops cached rows, but not the measured height.
     pub(crate) fn cool(&mut self) {
         self.kept = HashMap::new();
         self.tracks = Tracks::new();

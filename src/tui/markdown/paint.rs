@@ -1,4 +1,4 @@
-//! Layout of a Markdown block in styled rows.
+//! Layout of Markdown blocks in rows of styled text.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use crate::tui::metrics::MEASURE;
 use crate::tui::styled_text::{Frame, SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
-/// Returns the rows of a block, including the empty row before it. With `ticks`, inline code is shown with its
-/// backticks.
+/// Returns the rows of a block, including the empty row that precedes it. If `ticks` is set, inline code is shown with
+/// its backticks.
 pub(super) fn block(source: &str, block: &Block, width: usize, ticks: bool, colours: &mut Colours<'_>) -> Vec<StyledText> {
     let look = BlockLayout { width, ticks };
     let mut rows = match &block.kind {
@@ -31,7 +31,7 @@ pub(super) fn block(source: &str, block: &Block, width: usize, ticks: bool, colo
     rows
 }
 
-/// Layout options of a block.
+/// Options for laying out a block.
 #[derive(Clone, Copy)]
 struct BlockLayout {
     width: usize,
@@ -47,18 +47,18 @@ fn prose(source: &str, number: Option<u64>, goes_on: bool, look: BlockLayout, co
     }
     painter.flush();
     if painter.rows.is_empty() && !source.trim().is_empty() && text_without_fences(source) {
-        // Link definitions and similar blocks have no visible content, so show their source.
+        // Link definitions and similar blocks have no visible content, so their source is shown.
         return StyledText::new(&source.trim_end().replace('\t', " "), SpanStyle::from_token(Token::Muted)).wrap(look.width);
     }
     painter.rows
 }
 
-/// Returns whether a source contains more than an empty fence, which has no rows.
+/// Returns whether the source contains anything other than empty code fences, which take up no rows.
 fn text_without_fences(source: &str) -> bool {
     source.lines().any(|line| super::line::opening_fence(line).is_none() && !line.trim().is_empty())
 }
 
-/// Prefix of every row of a list item or quote.
+/// Prefix of the rows in a list item or quote, which may differ between the first row and the others.
 struct RowPrefix {
     first: Option<StyledText>,
     rest: StyledText,
@@ -72,18 +72,18 @@ struct Painter<'s, 't, 'c> {
     colours: &'c mut Colours<'t>,
     rows: Vec<StyledText>,
     levels: Vec<RowPrefix>,
-    /// Number of the next item of each open list.
+    /// Number of the next item in each open list, or `None` for a bullet list.
     lists: Vec<Option<u64>>,
-    /// First number of the outermost list.
+    /// Number of the outermost list's first item, if it is a numbered list.
     number: Option<u64>,
     inline: StyledText,
     inks: Vec<SpanStyle>,
-    /// Open links: the start of the link text in `inline`, and the target.
+    /// Open links, each with the byte offset of its text in `inline` and its target.
     links: Vec<(usize, String)>,
     table: Option<Table>,
     code: Option<(String, String)>,
     codes: usize,
-    /// End of the source painted so far, used to detect blank lines after it.
+    /// Byte offset up to which the source has been laid out, used to detect blank lines that follow.
     end: usize,
 }
 
@@ -238,7 +238,8 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         self.write(text, self.ink(), range);
     }
 
-    /// Appends text after cleaning it again, because Markdown entities can encode any character.
+    /// Appends text to the current paragraph. The text is cleaned again, because Markdown entities can encode any
+    /// character.
     fn write(&mut self, text: &str, ink: SpanStyle, range: Range<usize>) {
         self.end = self.end.max(range.end);
         let text = text::clean(text);
@@ -254,7 +255,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         if !self.ticks {
             return self.write(code, ink, range);
         }
-        // Use a delimiter longer than every run of backticks inside.
+        // The delimiter is longer than every run of backticks inside.
         let longest = code.split(|one| one != '`').map(str::len).max().unwrap_or(0);
         let ticks = "`".repeat(longest + 1);
         let blank = if code.starts_with('`') || code.ends_with('`') { " " } else { "" };
@@ -299,7 +300,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
             Some(None) | None => ["• ", "◦ ", "▪ "][(depth.max(1) - 1) % 3].to_owned(),
         };
         let rest = StyledText::new(&" ".repeat(text::width(&sign)), SpanStyle::from_token(Token::Text));
-        // Without colours the bullet suffices; the accent style would underline it.
+        // Without colours, the bullet is plain, because the accent style would underline it.
         let token = if self.ticks { Token::Text } else { Token::Accent };
         self.levels.push(RowPrefix { first: Some(StyledText::new(&sign, SpanStyle::from_token(token))), rest });
     }
@@ -341,7 +342,8 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         }
     }
 
-    /// Starts a block: flushes the previous text, and adds an empty row if the source has one.
+    /// Starts a new block after ending the previous one. Adds an empty row if a blank line separates them in the
+    /// source.
     fn begin_block(&mut self, start: usize) {
         self.flush();
         let between = self.source.get(self.trimmed_end()..start).unwrap_or_default();
@@ -367,7 +369,8 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
         }
     }
 
-    /// Returns the width next to list and quote marks. Marks are omitted if they would take more than half of the row.
+    /// Returns the width, in cells, that is left for content next to list and quote markers. If the markers would take
+    /// up more than half of the row, they are omitted.
     fn content_width(&self) -> usize {
         let marks = self.marks_width();
         if marks * 2 > self.width { self.width } else { self.width - marks }
@@ -379,7 +382,7 @@ impl<'s, 't, 'c> Painter<'s, 't, 'c> {
 
     fn emit(&mut self, row: &StyledText) {
         let mut line = StyledText::default().joined(row.join);
-        // The bullet of an item counts as text; bars and indents do not.
+        // The bullet of an item counts as text. Bars and indents do not.
         let mut has_sign = false;
         if self.marks_width() * 2 <= self.width {
             for level in &mut self.levels {

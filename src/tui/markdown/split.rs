@@ -1,29 +1,30 @@
-//! Incremental splitting of a response into blocks, line by line and without backtracking.
+//! Incremental splitting of a response into blocks, one line at a time and without backtracking.
 
 use std::ops::Range;
 
 use super::line::{CodeFence, Marker, indent, is_blank, is_outermost, is_rule, is_table_rule, marker, opening_fence};
 use crate::protocol::cut_position_before;
 
-/// Size in bytes above which a text block ends at its next line, so that long responses do not slow down frames.
+/// Size, in bytes, above which a text block is split at the next line, so laying out a long response does not slow down
+/// frames.
 const PROSE: usize = 16 * 1024;
-/// Maximum size of a code part, in lines and bytes.
+/// Maximum number of lines in one part of a code block. [`CODE`] is the maximum size of a part in bytes.
 pub(super) const CODE_LINES: usize = 64;
 const CODE: usize = 8 * 1024;
 
-/// Part of the text that is laid out separately.
+/// Part of a response that is laid out on its own.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub range: Range<usize>,
-    /// Whether an empty row precedes the block.
+    /// Whether the block is preceded by an empty row.
     pub gap: bool,
     pub kind: BlockKind,
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum BlockKind {
-    /// Everything except top-level fenced code. `number`: the number of its list item; `head`: the head of the table
-    /// that it continues.
+    /// Anything other than top-level fenced code. `number` is the number of the list item that starts the block, if
+    /// any. `head` is the head of the table that the block continues, if it continues one.
     Prose {
         number: Option<u64>,
         head: Option<Range<usize>>,
@@ -34,23 +35,23 @@ pub(super) enum BlockKind {
 /// Part of a fenced code block.
 #[derive(Clone, Debug)]
 pub(super) struct CodePart {
-    /// Index of the block where the fence started.
+    /// Index of the block that starts the fenced code.
     pub block: usize,
     pub info: Range<usize>,
-    /// Start of the code in the whole fence.
+    /// Byte offset at which the code within the fence starts.
     pub begin: usize,
-    /// Number of code lines before this part.
+    /// Number of code lines that precede this part within the fence.
     pub line: usize,
-    /// Whether the part starts within a line.
+    /// Whether the part starts in the middle of a line.
     pub inside_line: bool,
 }
 
 #[derive(Default)]
 pub(super) struct Splitter {
-    /// Start of the first line that is not complete yet.
+    /// Byte offset of the first line that is not yet complete.
     at: usize,
     state: State,
-    /// Whether a blank line followed the last block.
+    /// Whether the last block was followed by a blank line.
     blank: bool,
     list: Option<Marker>,
 }
@@ -68,11 +69,11 @@ struct Prose {
     gap: bool,
     is_list: bool,
     number: Option<u64>,
-    /// Whether a blank line was seen, after which text must be indented to belong to the item.
+    /// Whether the list item contains a blank line. If so, further text belongs to the item only if it is indented.
     blank: bool,
     inner: Option<CodeFence>,
     head: Option<Range<usize>>,
-    /// Range of the table's head lines, once the head was found.
+    /// Byte range of the table's head, if the block contains a table.
     table: Option<Range<usize>>,
     last_line: usize,
 }
@@ -86,7 +87,7 @@ struct OpenCode {
 }
 
 impl Splitter {
-    /// Processes every line completed since the last call.
+    /// Processes the lines that have been completed since the last call.
     pub(crate) fn scan(&mut self, text: &str, blocks: &mut Vec<Block>) {
         loop {
             let end = text[self.at..].find('\n').map(|len| self.at + len + 1);
@@ -99,7 +100,7 @@ impl Splitter {
         }
     }
 
-    /// Closes the open block at the end of the text.
+    /// Closes the open block at the end of the response.
     pub(crate) fn finish(&mut self, text: &str, blocks: &mut Vec<Block>) {
         if self.at < text.len() {
             self.line(text, self.at..text.len(), blocks);
@@ -108,7 +109,8 @@ impl Splitter {
         self.close(text.len(), blocks);
     }
 
-    /// Returns the unfinished block, including the unfinished line.
+    /// Returns the block that is not complete yet, including its incomplete line. `index` is the number of complete
+    /// blocks.
     pub(crate) fn open_block(&self, text: &str, index: usize) -> Option<Block> {
         let last = &text[self.at..];
         match &self.state {
@@ -188,7 +190,7 @@ impl Splitter {
         self.continue_text(text, range, blocks);
     }
 
-    /// Adds a line to the open text block.
+    /// Adds a line to the open text block. If the block becomes too long, splits it.
     fn continue_text(&mut self, text: &str, range: Range<usize>, blocks: &mut Vec<Block>) {
         let State::Prose(prose) = &mut self.state else { return };
         if prose.inner.is_none() && is_table_rule(&text[range.clone()]) && text[prose.last_line..range.start].contains('|') {
@@ -249,7 +251,8 @@ impl Splitter {
         }
     }
 
-    /// Ends a block within a very long line, at a position that depends only on the text and not on its chunks.
+    /// Splits an overlong line. Where it is split depends only on the text, not on the chunks in which the text
+    /// arrived. Returns whether the line was split.
     fn cut_long_line(&mut self, text: &str, end: usize, blocks: &mut Vec<Block>) -> bool {
         if matches!(self.state, State::Between) && end - self.at > 2 * PROSE {
             self.open_prose(self.at, None, blocks);
@@ -302,7 +305,7 @@ impl OpenCode {
     }
 }
 
-/// Returns the byte range of a part within the text.
+/// Returns the byte range of `part` within `text`, of which it must be a slice.
 fn subrange(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - text.as_ptr() as usize;
     start..start + part.len()

@@ -1,4 +1,4 @@
-//! Tables: aligned columns if they fit, otherwise one record per row.
+//! Layout of tables: in aligned columns if they fit, or else as one record per row.
 
 use pulldown_cmark::Alignment;
 use ratatui::style::Modifier;
@@ -10,22 +10,23 @@ use crate::tui::theme::Token;
 const SEPARATOR: &str = " │ ";
 /// Width of the separator between columns, in cells.
 pub(crate) const BAR: u16 = 3;
-/// Minimum width of a wrapped column, in cells.
+/// Minimum width of a column whose cells are wrapped, in cells.
 const NARROWEST: usize = 8;
-/// Width from which a word may be broken by a column, in cells.
+/// Length, in cells, above which a word may be broken across rows within a column.
 const LONG_WORD: usize = 20;
-/// Indent of the continuation rows of a record, in cells.
+/// Indentation of a record's continuation rows, in cells.
 const INDENT: usize = 2;
 
 #[derive(Default)]
 pub(super) struct Table {
     pub alignments: Vec<Alignment>,
-    /// Rows of the table, starting with the head.
+    /// Rows of the table. The first is the head.
     pub rows: Vec<Vec<StyledText>>,
 }
 
 impl Table {
-    /// Lays out the table. `with_head` is false if the previous block contains the head.
+    /// Lays out the table at a width of `width` cells. `with_head` is `false` if an earlier block already shows the
+    /// table's head.
     pub(crate) fn paint(&self, width: usize, with_head: bool) -> Vec<StyledText> {
         match self.column_widths(width) {
             Some(widths) => self.columns(&widths, with_head),
@@ -53,7 +54,7 @@ impl Table {
         Some(widths)
     }
 
-    /// Returns the width below which each column would break words.
+    /// Returns the minimum width of each column, in cells. A narrower column would have to break words.
     fn least_widths(&self) -> Vec<usize> {
         let longest = |cell: &StyledText| cell.text.split_whitespace().map(text::width).max().unwrap_or(0);
         let of_column = |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(longest).max().unwrap_or(0);
@@ -111,7 +112,7 @@ impl Table {
         }
     }
 
-    /// Lays out records as `Head: cell`, one cell per line, with an empty row between records.
+    /// Lays out each row as a record that consists of `Head: cell` lines. Records are separated by an empty row.
     fn records(&self, width: usize, with_head: bool) -> Vec<StyledText> {
         let mut out = Vec::new();
         let Some((head, rows)) = self.rows.split_first() else { return out };

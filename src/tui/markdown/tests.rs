@@ -178,7 +178,7 @@ fn rows_do_not_depend_on_the_requested_range() {
     }
 }
 
-/// Generates Markdown that opens and closes every construct.
+/// Generates Markdown in which every kind of block starts and ends.
 fn markdown() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[a-z ]{0,30}",
@@ -196,7 +196,7 @@ fn markdown() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// Cuts text at arbitrary characters.
+/// Splits text into chunks of `size` characters.
 fn chunks(text: &str, size: usize) -> impl Iterator<Item = String> {
     let letters: Vec<char> = text.chars().collect();
     let chunks: Vec<String> = letters.chunks(size.max(1)).map(|chunk| chunk.iter().collect()).collect();

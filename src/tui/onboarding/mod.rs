@@ -1,7 +1,7 @@
-//! First-time setup of model, approvals, list of models and theme as one card. No setting changes before the user saves
-//! the card.
+//! First-run setup of the model, approvals, model list and theme, all on one card. No setting is changed until the user
+//! saves the card.
 //!
-//! This module turns inputs into actions. The card shares its panel and guard with all other dialogs.
+//! This module turns input into actions. The panel and the guard of the card are the same as for all other dialogs.
 
 mod recognise;
 #[cfg(test)]
@@ -11,47 +11,47 @@ pub(crate) use recognise::provider_of as provider_of_key;
 
 use crate::protocol::{Mode, ModelAddress, SecretString, SetupEvent, SetupInfo, SetupRequest, TestOutcome};
 
-/// Maximum length of the typed text, in bytes; longer text is probably a file pasted by mistake.
+/// Maximum length of typed text, in bytes. Anything longer is probably a file that was pasted by mistake.
 const TYPED_BYTES: usize = 8 << 10;
 
-/// Notice after the first escape on a card with a typed model.
+/// Notice shown after Escape is pressed for the first time on a card with a model that the user entered.
 const REMOVED: &str = "the model that you entered was removed · esc again closes the setup";
 
-/// Settings of the card, and the row or line that has the keyboard.
+/// Values of all settings on the card, the current row, and the line being typed, if any.
 #[derive(Debug)]
 pub(crate) struct Onboarding {
     pub found: SetupInfo,
     pub page: SetupPage,
-    /// Index of the current row of the card.
+    /// Index of the card's current row.
     row: usize,
     pub model: ModelChoice,
-    /// Model and key, or server, that the user typed.
+    /// Model that the user entered, with its name, server and API key.
     pub own: Option<ModelAddress>,
-    /// Index of the choice for approvals; `None` keeps the configured one.
+    /// Index of the approval choice, or `None` to leave approvals as configured.
     pub approvals: Option<usize>,
-    /// Whether to check daily for a new list of models.
+    /// Whether aye should check daily for changes to the public model list.
     pub looks_daily: bool,
-    /// Whether an action is running.
+    /// Whether the settings are currently being saved.
     pub waits: bool,
-    /// Why the last action failed.
+    /// Reason why the last action failed, if it did.
     pub problem: Option<String>,
     pub test: TestState,
     tests: u64,
     pub themes: Vec<String>,
-    /// Index of the visible theme, and of the theme before setup.
+    /// Index of the theme being shown. `theme_before` is the index of the theme that was in use before the setup.
     pub theme: usize,
     theme_before: usize,
 }
 
 #[derive(Debug)]
 pub(crate) enum SetupPage {
-    /// The card with all rows.
+    /// The card with all its rows.
     Card,
-    /// A line that is typed for the model row of the card.
+    /// A line in which the user enters an API key or a server address.
     Typing(TypedLine),
 }
 
-/// Row of the card.
+/// Row of the setup card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SetupRow {
     Model,
@@ -60,27 +60,27 @@ pub(crate) enum SetupRow {
     Theme,
 }
 
-/// Value of the model row.
+/// Value of the model row on the setup card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ModelChoice {
-    /// No change.
+    /// The model that is already configured.
     Keep,
-    /// Model that was found, by its index.
+    /// The detected model with this index.
     Found(usize),
-    /// Model of a key or server that the user typed.
+    /// The model, API key or server that the user entered.
     Own,
 }
 
-/// Line of text being typed.
+/// Line of text that the user is entering.
 #[derive(Debug, Default)]
 pub(crate) struct TypedLine {
     pub what: TypedInput,
     pub text: SecretString,
-    /// Index of the provider to which the key belongs.
+    /// Index of the provider to which the typed key belongs, or `None` if the provider is not known yet.
     pub provider: Option<usize>,
-    /// Whether the user chose the provider.
+    /// Whether the user selected the provider, as opposed to it being detected from the key's prefix.
     pub is_said: bool,
-    /// Model and server for the key.
+    /// Model and server that the typed key is for.
     pub reach: ModelAddress,
 }
 
@@ -89,7 +89,7 @@ pub(crate) enum TypedInput {
     #[default]
     Key,
     Address,
-    /// Key for the user's own server.
+    /// API key for the server whose address the user entered.
     AddressKey,
 }
 
@@ -100,53 +100,53 @@ pub(crate) enum TestState {
     Done(TestOutcome),
 }
 
-/// Choice of the card.
+/// Choice offered on the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SetupChoice {
-    /// Saves all rows.
+    /// Saves the settings of all rows.
     Save,
     Key,
     Address,
     Test,
-    /// Ends the setup without changes.
+    /// Ends the setup without changing anything.
     Skip,
 }
 
-/// Input of the setup.
+/// Input that the setup handles.
 #[derive(Debug, Clone)]
 pub(crate) enum SetupInput<'a> {
     Pick(SetupChoice),
     Enter,
     Escape,
-    /// Leaves the setup.
+    /// Leaves the setup without saving.
     Leave,
     Letter(char),
     Backspace,
     Clear,
     Pasted(&'a str),
-    /// Changes the value of the current row, or the provider of a typed key.
+    /// Changes the value of the current row, or the provider of the typed key, by this many steps.
     Turn(isize),
-    /// Goes to the next or previous row.
+    /// Moves by this many rows.
     Move(isize),
     Told(SetupEvent),
 }
 
-/// Action requested by the setup.
+/// Action that the setup asks its owner to carry out.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum SetupAction {
     Ask(SetupRequest),
-    /// Shows another page. Keys take effect once it is on the screen.
+    /// Shows another page. Keys take effect only once the page is on the screen.
     Show,
-    /// Shows changed text on the same page.
+    /// Updates the text on the current page.
     Words,
-    /// Uses this model for later requests.
+    /// Switches the session to this model. `lines` describes the outcome.
     Use {
         model: String,
         lines: Vec<String>,
     },
     Theme(String),
     Notice(&'static str),
-    /// Ends the setup. `mode`: the mode of new sessions, if an approval choice was made.
+    /// Ends the setup. `mode` is the mode to use in sessions, if the user changed the approval choice.
     End {
         mode: Option<Mode>,
         lines: Vec<String>,
@@ -154,8 +154,8 @@ pub(crate) enum SetupAction {
 }
 
 impl Onboarding {
-    /// Creates the setup with the names of all themes and of the current one. The rows have the configured values, or
-    /// else the suggested ones.
+    /// Creates the setup. `themes` contains the names of all themes, and `theme` is the name of the current one. Each
+    /// row starts with the configured value or, if there is none, with the suggested one.
     pub(crate) fn new(found: SetupInfo, themes: Vec<String>, theme: &str) -> Self {
         let theme = themes.iter().position(|name| name == theme).unwrap_or(0);
         let is_new = found.model_now.is_none() && !found.models.is_empty();
@@ -188,7 +188,7 @@ impl Onboarding {
         self.rows().get(self.row).copied().unwrap_or(SetupRow::Model)
     }
 
-    /// Returns the values of the model row, in order.
+    /// Returns the values that the model row can have, in order.
     pub(crate) fn models(&self) -> Vec<ModelChoice> {
         let own = self.own.as_ref().map(|_| ModelChoice::Own);
         let found = (0..self.found.models.len()).map(ModelChoice::Found);
@@ -202,7 +202,7 @@ impl Onboarding {
         choices.map(|(at, choice)| Some(at).filter(|_| now != Some(&choice.name))).collect()
     }
 
-    /// Returns the chosen model and how to reach it, if it changes.
+    /// Returns the address of the chosen model, or `None` if the configured model is kept.
     fn chosen_model(&self) -> Option<ModelAddress> {
         match self.model {
             ModelChoice::Keep => None,
@@ -214,18 +214,18 @@ impl Onboarding {
         }
     }
 
-    /// Returns whether a line is being typed, which then receives the keys.
+    /// Returns whether the user is entering a line of text, which receives all text keys.
     pub(crate) fn types(&self) -> bool {
         matches!(self.page, SetupPage::Typing(_))
     }
 
-    /// Returns whether the line has any text.
+    /// Returns whether the line that the user is entering contains any text.
     pub(crate) fn has_typed(&self) -> bool {
         matches!(&self.page, SetupPage::Typing(typing) if !typing.text.0.trim().is_empty())
     }
 
-    /// Returns whether the setup handles pasted text. A key that is pasted into the card is treated as a key, never as a
-    /// draft; it is ignored while the card is being saved.
+    /// Returns whether the setup handles pasted text. An API key that is pasted on the card is always treated as a key
+    /// and never goes to the draft; while the card is being saved, it is ignored.
     pub(crate) fn accepts_paste(&self, pasted: &str) -> bool {
         match self.page {
             SetupPage::Typing(_) => true,
@@ -238,7 +238,7 @@ impl Onboarding {
             SetupInput::Leave => self.leave(),
             SetupInput::Told(told) => self.apply_answer(told),
             input => match self.page {
-                // Only an answer changes a card that is being saved.
+                // While the card is being saved, only the response of the host changes it.
                 SetupPage::Card if self.waits => Vec::new(),
                 SetupPage::Card => self.at_card(&input),
                 SetupPage::Typing(_) => self.at_typing(&input),
@@ -267,7 +267,7 @@ impl Onboarding {
                 self.go_to_page(SetupPage::Typing(TypedLine { what: TypedInput::Address, ..TypedLine::default() }))
             }
             SetupInput::Pick(SetupChoice::Test) if !matches!(self.test, TestState::Runs) => self.start_test(),
-            // A typed key would have to be typed again.
+            // Without this confirmation, the user would have to type the key again.
             SetupInput::Escape if self.own.is_some() => {
                 self.own = None;
                 if self.model == ModelChoice::Own {
@@ -292,7 +292,7 @@ impl Onboarding {
         }
     }
 
-    /// Changes the value of the current row.
+    /// Changes the value of the current row by `by` steps, wrapping around at the ends.
     fn turn_row(&mut self, by: isize) -> Vec<SetupAction> {
         self.problem = None;
         match self.current_row() {
@@ -328,7 +328,7 @@ impl Onboarding {
         vec![SetupAction::Ask(SetupRequest::Test { reach, number: self.tests }), SetupAction::Words]
     }
 
-    /// Saves the model first, because its key can be refused.
+    /// Starts saving the settings. The model is saved first, because its API key may be rejected.
     fn save(&mut self) -> Vec<SetupAction> {
         self.waits = true;
         self.problem = None;
@@ -361,7 +361,7 @@ impl Onboarding {
         vec![SetupAction::Ask(SetupRequest::End { approvals, theme, looks_daily }), SetupAction::Words]
     }
 
-    /// Ends the setup with the previous theme and without changes.
+    /// Ends the setup without changing anything, and restores the previous theme.
     fn leave(&mut self) -> Vec<SetupAction> {
         let before = self.themes.get(self.theme_before).cloned().filter(|_| self.theme != self.theme_before);
         let ask = SetupAction::Ask(SetupRequest::End { approvals: None, theme: None, looks_daily: false });
@@ -377,7 +377,7 @@ impl Onboarding {
             }
             SetupEvent::Tested { .. } => Vec::new(),
             SetupEvent::Taken { model, lines } => {
-                // If the rest cannot be saved, the model needs no second attempt.
+                // The model is saved now. If saving the other settings fails, it need not be saved again.
                 self.model = ModelChoice::Keep;
                 self.found.model_now = Some(model.clone());
                 [SetupAction::Use { model, lines }].into_iter().chain(self.end()).collect()
@@ -420,14 +420,14 @@ impl Onboarding {
         }
     }
 
-    /// Puts the typed model into its row.
+    /// Makes the model that the user entered the value of the model row.
     fn take_typed(&mut self, reach: ModelAddress) -> Vec<SetupAction> {
         self.own = Some(reach);
         (self.model, self.row) = (ModelChoice::Own, 0);
         self.go_to_page(SetupPage::Card)
     }
 
-    /// Handles Enter after typed text.
+    /// Handles Enter in the line that the user is entering.
     fn submit_text(&mut self) -> Vec<SetupAction> {
         let SetupPage::Typing(typing) = &mut self.page else { return Vec::new() };
         let text = typing.text.0.trim().to_owned();
@@ -461,7 +461,7 @@ impl Onboarding {
     }
 }
 
-/// Moves an index by a step, wrapping around.
+/// Moves an index below `count` by `by` steps, wrapping around at the ends.
 fn wrap_index(at: usize, by: isize, count: usize) -> usize {
     let count = count.max(1);
     at.wrapping_add_signed(by.rem_euclid(count.cast_signed())) % count

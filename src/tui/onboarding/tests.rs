@@ -1,4 +1,4 @@
-//! Tests of the setup by inputs and resulting actions.
+//! Tests of the first-run setup: inputs and the actions that they result in.
 
 use super::*;
 use crate::tui::tests::fixtures::setup_found;
@@ -7,7 +7,8 @@ fn questions() -> Onboarding {
     Onboarding::new(setup_found(), ["auto", "dark", "light"].map(str::to_owned).to_vec(), "auto")
 }
 
-/// Returns the input for a word of a script: `k` is a choice, `paste:…` is pasted, `told:…` is a response.
+/// Returns the input that a word of a script stands for: `k` is a choice, `paste:…` is a paste, and `told:…` is a
+/// response.
 fn input(word: &str) -> SetupInput<'_> {
     match word {
         "y" => SetupInput::Pick(SetupChoice::Save),
@@ -53,11 +54,11 @@ fn reached(reach: &ModelAddress) -> String {
     format!("{} key {key} at {}", reach.model, reach.address.as_deref().unwrap_or("-"))
 }
 
-/// Returns the actions of the last input of a script.
+/// Returns the actions that the last input of a script results in.
 fn last(questions: &mut Onboarding, script: &str) -> String {
     let mut outs = Vec::new();
     for word in script.split(' ') {
-        // An underscore is a space in typed text.
+        // An underscore represents a space in typed text.
         let word = word.replace('_', " ");
         outs = questions.step(input(&word));
     }
@@ -68,13 +69,13 @@ fn last(questions: &mut Onboarding, script: &str) -> String {
 fn setup_inputs_lead_to_the_expected_steps() {
     const KEY: &str = "paste:sk-ant-api03-abcdefgh";
     for (script, expected) in [
-        // Nothing is saved without a choice; a previewed theme is reset.
+        // Nothing is saved without a choice, and a previewed theme is reset.
         ("esc", "end - -; over"),
         ("s", "end - -; over"),
         ("ctrl+c", "end - -; over"),
         ("up right right esc", "theme auto; end - -; over"),
         ("enter", ""),
-        // All suggested values are saved at once: the model first, then the rest.
+        // All suggested values are saved at once: the model first, and then the other settings.
         ("y", "take anthropic/claude-sonnet-5 key - at -; words"),
         ("y y", ""),
         ("y right", ""),
@@ -82,12 +83,12 @@ fn setup_inputs_lead_to_the_expected_steps() {
         ("y told:taken told:ended", "over, approvals"),
         ("y told:failed y", "take anthropic/claude-sonnet-5 key - at -; words"),
         ("y told:taken told:failed y", "end effects -; words"),
-        // Another model of the list, or none.
+        // Another model from the list, or no change of the model.
         ("right y", "take local/qwen3:8b key - at -; words"),
         ("right t", "test local/qwen3:8b key - at -; words"),
         ("t t", ""),
         ("left y", "end effects -; words"),
-        // A key is recognized and described, and saved only with the card. Without a provider it is not used.
+        // A key is recognized and described, and saved only with the card. A key without a provider is not used.
         ("k enter", ""),
         ("paste:hello", "page"),
         ("k paste:sk-ant-api03-abcdefgh enter", "page"),
@@ -101,17 +102,17 @@ fn setup_inputs_lead_to_the_expected_steps() {
         ("k paste:sk-ant-api03-abcdefgh clear enter", ""),
         ("k paste:sk-ant-api03-abcdefgh esc k enter", ""),
         ("k paste:sk-ant-api03-abcdefgh esc y", "take anthropic/claude-sonnet-5 key - at -; words"),
-        // Esc removes a typed key before it closes the card.
+        // Escape removes a typed key before it closes the card.
         ("k paste:sk-ant-api03-abcdefgh enter esc", "notice; words"),
         ("k paste:sk-ant-api03-abcdefgh enter esc y", "end effects -; words"),
         ("k paste:sk-ant-api03-abcdefgh enter esc esc", "end - -; over"),
         // A key that is pasted while the card is being saved is ignored.
         ("y paste:sk-ant-api03-abcdefgh", ""),
-        // The user's own server: its address, its model, and its key if it needs one.
+        // A server of the user: its address, its model, and its API key if it needs one.
         ("u paste:localhost:8000 enter", "words"),
         ("u paste:http://h:8000/v1 enter enter y", "take  key - at http://h:8000/v1; words"),
         ("u paste:http://h/v1_my/model enter paste:secret enter t", "test my/model key secret at http://h/v1; words"),
-        // Approvals and theme; the rows wrap around.
+        // Approvals and theme. The rows wrap around.
         ("left down right y", "end auto -; words"),
         ("left down left y", "end command -; words"),
         ("left up right y", "end effects dark; words"),

@@ -1,7 +1,9 @@
-//! Line mode without a terminal: turns messages and typed lines into output lines and effects.
+//! Core of line mode, which turns messages and input lines into output lines and effects. It does not access the
+//! terminal.
 //!
-//! It uses the same model as the full-screen UI, so all commands and messages are identical. Only the presentation
-//! differs: the user answers a dialog with a word that is typed after the dialog was shown.
+//! Line mode uses the same model as the full-screen UI, so all commands and messages are the same; only their
+//! presentation differs. For example, the user answers a dialog with a word, which must be typed after the dialog was
+//! printed.
 
 mod history;
 mod lists;
@@ -21,15 +23,15 @@ use crate::tui::status;
 use crate::tui::update::{self, Msg, update};
 use std::io::{self, Write};
 
-/// Maximum time between two ctrl+c presses that quit, in milliseconds.
+/// Window, in milliseconds, within which a second ctrl+c quits.
 const QUIT_MS: u64 = 3000;
 
-/// State of the current dialog, with the dialog's key.
+/// State of the current dialog. The text is the key that identifies the dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PromptState {
-    /// Printed, but incoming input may still be older than the dialog.
+    /// The dialog has been printed, but incoming input may still have been typed before that.
     Written(String),
-    /// Ready for an answer: new input was typed after the dialog was printed.
+    /// The dialog accepts answers, because all incoming input was typed after the dialog was printed.
     Open(String),
 }
 
@@ -38,27 +40,27 @@ pub(crate) struct LineApp<W> {
     pub paper: LineWriter<W>,
     teller: EventPrinter,
     asked: Option<PromptState>,
-    /// Lines that were not valid answers. They are saved with the draft, but are not part of the
-    /// next message.
+    /// Lines that were rejected as answers. They are saved with the draft but are not part of the next message.
     kept: Vec<String>,
-    /// Whether a fence must be requested. `fences` counts the requested fences without a response.
+    /// Whether a fence must be requested. `fences` is the number of fences that have been requested but have not
+    /// arrived.
     wants_fence: bool,
     fences: usize,
-    /// Number of transcript entries already printed.
+    /// Number of transcript entries that have been printed.
     told: usize,
-    /// Number of open dialogs that were announced.
+    /// Number of pending dialogs at the time of the last announcement.
     known: usize,
-    /// Lines echoed by the terminal that have not appeared as a prompt yet.
+    /// Prompts that the terminal echoed as the user typed them, so they must not be printed again.
     typed: Vec<String>,
     interrupted: Option<u64>,
     /// Whether the input is a pipe, so that a prompt for the next message is useless.
     pub is_piped: bool,
-    /// Whether the input has ended.
+    /// Whether the end of the input has been reached.
     closed: bool,
     compacting: bool,
-    /// Announced save failure: the time since which saving fails.
+    /// Time at which saving started to fail, if the failure has been announced.
     unsaved: Option<u64>,
-    /// Branches in the last list, from which the user chooses by number.
+    /// Branches in the most recently printed list, from which the user chooses by number.
     branches: Vec<Branch>,
 }
 
@@ -85,7 +87,7 @@ impl<W: Write> LineApp<W> {
         }
     }
 
-    /// Returns and clears the request for a fence, which separates earlier input from later input.
+    /// Returns whether a fence must be requested to separate earlier input from later input, and resets that flag.
     pub(crate) fn take_fence(&mut self) -> bool {
         let wanted = std::mem::take(&mut self.wants_fence);
         self.fences += usize::from(wanted);
@@ -133,7 +135,7 @@ impl<W: Write> LineApp<W> {
                 self.line(&line, was_asked.is_some(), now, &mut effects)?;
                 let saves = |effect: &UiEffect| matches!(effect, UiEffect::Send(Command::SaveDraft { .. }));
                 if !self.kept.is_empty() && effects.iter().any(saves) {
-                    // Save the rejected lines together with the current draft.
+                    // The rejected lines are saved together with the current draft.
                     effects.push(UiEffect::Send(Command::SaveDraft { text: self.unsent() }));
                 }
             }
@@ -172,7 +174,7 @@ impl<W: Write> LineApp<W> {
         Ok(effects)
     }
 
-    /// Handles ctrl+c: stops the task. A second ctrl+c soon afterwards quits.
+    /// Handles ctrl+c by stopping the task. A second ctrl+c within [`QUIT_MS`] quits.
     pub(crate) fn interrupt(&mut self, now: u64) -> io::Result<Vec<UiEffect>> {
         self.paper.end_prompt();
         let mut effects = Vec::new();
@@ -197,20 +199,21 @@ impl<W: Write> LineApp<W> {
         Ok(effects)
     }
 
-    /// Returns whether all input is processed. Relevant only after the end of input.
+    /// Returns whether the input has ended and nothing more can happen, because no work is left or a dialog is waiting
+    /// for an answer.
     pub(crate) fn is_done(&self) -> bool {
         let task = &self.model.task;
         let idle =
             !self.model.is_running() && task.waiting.is_empty() && task.sent.is_empty() && self.model.reviews.running.is_none();
         let asks = !self.model.dialogs.is_empty();
         if self.model.info.model_access.is_none() {
-            // Nobody can answer a dialog before the session exists.
+            // Before a session exists, the end of input leaves the dialog without an answer.
             return self.closed && asks;
         }
         self.closed && self.model.startup.waiting_prompt.is_none() && (idle || asks)
     }
 
-    /// Leaves the session and saves the unsent text as the draft.
+    /// Quits, saving unsent text as the draft.
     pub(crate) fn leave(&mut self, effects: &mut Vec<UiEffect>) {
         let draft = self.unsent();
         if !draft.trim().is_empty() {
@@ -220,7 +223,7 @@ impl<W: Write> LineApp<W> {
         effects.push(UiEffect::Exit(ExitReason::Quit));
     }
 
-    /// Prints progress if there has been no output for a while.
+    /// Prints the current activity, and the last line printed by a running command.
     pub(crate) fn print_progress(&mut self, now: u64) -> io::Result<()> {
         self.print_activity(now)?;
         if let Some(last) = self.teller.last_printed() {
@@ -230,7 +233,7 @@ impl<W: Write> LineApp<W> {
         self.print_pending(now)
     }
 
-    /// Returns whether a task is running without waiting for the user, so that progress lines are useful.
+    /// Returns whether to print progress lines, because work is running that is not waiting for the user.
     pub(crate) fn is_working(&self) -> bool {
         let works = self.model.is_running() && !self.model.is_waiting_for_user() || self.model.reviews.running.is_some();
         works && self.asked.is_none()
@@ -247,7 +250,7 @@ impl<W: Write> LineApp<W> {
     fn line(&mut self, line: &str, asked: bool, now: u64, effects: &mut Vec<UiEffect>) -> io::Result<()> {
         let line = text::clean(line);
         self.interrupted = None;
-        // A form field accepts any first character, including `/`.
+        // A form field accepts lines that begin with any character, including `/`.
         if matches!(self.asked, Some(PromptState::Open(_))) && update::is_filling(&self.model) {
             return self.fill(&line);
         }
@@ -267,13 +270,13 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Appends a line to the draft and submits it, as Enter does in the composer.
+    /// Appends a line to the draft and submits the draft, as Enter does in the composer.
     fn send(&mut self, line: &str, now: u64, effects: &mut Vec<UiEffect>) {
         self.model.composer.insert(line);
         update::submit(&mut self.model, false, now, effects);
     }
 
-    /// Saves a rejected line, together with the draft text that it may complete.
+    /// Saves a rejected line separately, together with the draft text that precedes it.
     fn keep_apart(&mut self, line: &str, effects: &mut Vec<UiEffect>) {
         let whole = self.model.composer.text() + line;
         self.model.composer.set("");
@@ -403,7 +406,7 @@ impl<W: Write> LineApp<W> {
             ("/mcp", "") if !self.model.servers.statuses.is_empty() => return self.servers(),
             _ => {}
         }
-        // Run the command alone, and restore the draft afterwards.
+        // The command runs without the draft, which is restored afterwards.
         let draft = self.model.composer.text();
         self.model.composer.set(line);
         update::submit(&mut self.model, false, now, effects);
@@ -417,7 +420,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Switches to the first-time setup, unless a running task would be lost.
+    /// Switches to the first-run setup, unless that would interrupt a task or discard a dialog.
     fn setup(&mut self, effects: &mut Vec<UiEffect>) -> io::Result<()> {
         if self.model.is_running() || !self.model.dialogs.is_empty() {
             return self
@@ -446,7 +449,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Prints new entries and the current dialog, and shows the input prompt.
+    /// Prints new entries and the current dialog, then shows the input prompt.
     fn print_pending(&mut self, now: u64) -> io::Result<()> {
         self.print_entries()?;
         if let Some((words, _)) = self.model.toast.take() {
@@ -460,7 +463,7 @@ impl<W: Write> LineApp<W> {
             let rows: Vec<String> = reading.view(u16::MAX, usize::MAX).map(str::to_owned).collect();
             rows.iter().try_for_each(|row| self.paper.write(row))?;
         }
-        // Lists are printed when they arrive. The user chooses by name.
+        // Lists are printed when they arrive, so their layers close. The user chooses by name.
         self.model.layers.close::<ModelPicker>();
         lists::print_lists(self)?;
         self.print_save_state()?;
@@ -506,8 +509,8 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Prints a renewed proposal in full. The full-screen UI waits for a key before it replaces the text; line mode
-    /// does not.
+    /// Prints the notice that a proposal was updated, then shows the updated proposal. The full-screen UI waits for a
+    /// key before it does so.
     fn print_renewed(&mut self, now: u64) -> io::Result<()> {
         let renewed =
             self.model.dialogs.open().filter(|panel| panel.choices.iter().any(|choice| choice.act == ChoiceAction::ShowNew));

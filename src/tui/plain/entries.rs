@@ -1,10 +1,11 @@
-//! Transcript entries as text.
+//! Conversion of transcript entries to text.
 
 use crate::protocol::Problem;
 use crate::text;
 use crate::tui::transcript::{CardState, NoteTone, TranscriptEntryKind};
 
-/// Returns the text of an entry, and whether aye is its author; `None` for entries that events print.
+/// Returns an entry's text, and whether the text was written by aye. Returns `None` for entries that are printed as
+/// events instead.
 pub(crate) fn live_text(kind: &TranscriptEntryKind) -> Option<(bool, String)> {
     match kind {
         TranscriptEntryKind::User(text) => Some((false, format!("You: {text}"))),
@@ -13,7 +14,7 @@ pub(crate) fn live_text(kind: &TranscriptEntryKind) -> Option<(bool, String)> {
         TranscriptEntryKind::Note { text, tone: NoteTone::Failure } => Some((true, Problem::new(text).text())),
         TranscriptEntryKind::Problem { problem, .. } => Some((true, problem.text())),
         TranscriptEntryKind::Greeting(lines) => {
-            // Line mode has no such keys.
+            // Line mode has no key `?`.
             let without_key = |line: &'_ str| match line.strip_suffix("? keys") {
                 Some(line) => line.trim_end_matches(|letter: char| !letter.is_alphanumeric()).to_owned(),
                 None => line.to_owned(),
@@ -30,7 +31,8 @@ pub(crate) fn live_text(kind: &TranscriptEntryKind) -> Option<(bool, String)> {
     }
 }
 
-/// Returns the text of an entry that an event printed when it was new.
+/// Returns the text of an entry that would have been printed as events when it was new, and whether it was written by
+/// aye.
 pub(crate) fn past_text(kind: &TranscriptEntryKind) -> Option<(bool, String)> {
     match kind {
         TranscriptEntryKind::Answer { document, .. } => Some((false, format!("aye: {}", text::clean(document.text()).trim()))),

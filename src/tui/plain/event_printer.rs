@@ -1,4 +1,4 @@
-//! Events as lines: responses in whole lines, and tool calls when they start and finish.
+//! Printing of events as lines: responses line by line, and tool calls as they start and end.
 
 use super::writer::LineWriter;
 use crate::protocol::{
@@ -12,10 +12,10 @@ use crate::tui::transcript::take_exit;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Number of lines printed from the start and the end of a long output.
+/// Number of lines printed from the start of a long output. [`TAIL`] lines are printed from its end.
 const HEAD: usize = 3;
 const TAIL: usize = 5;
-/// Maximum number of printed models; the rest are only counted.
+/// Maximum number of models that are printed per list. Any others are only counted.
 const MODELS: usize = 40;
 /// Time after which the progress of a call's effects is printed, and interval between such lines, in milliseconds.
 const FIRST_PROGRESS_MS: u64 = 2_000;
@@ -27,14 +27,15 @@ pub(crate) struct EventPrinter {
     calls: HashMap<CallId, Call>,
     /// Number of output chunks so far.
     chunks: u64,
-    /// Prompts in the last list to which the session can be rewound.
+    /// Number and task of each prompt in the most recent list of rewind points.
     points: Vec<(u32, TaskId)>,
-    /// Number of requested model lists that have not arrived, and the models that were printed.
+    /// Number of model lists that have been requested but have not arrived. `printed_models` contains the names of the
+    /// models printed so far.
     models_due: u8,
     printed_models: Vec<String>,
 }
 
-/// The response being streamed.
+/// Response that is currently being streamed.
 #[derive(Default)]
 struct Answer {
     filter: text::Filter,
@@ -44,7 +45,7 @@ struct Answer {
 
 struct Call {
     summary: String,
-    /// Cleaner for the printed output, and its last line, for progress lines.
+    /// Cleans the printed output. `last` is the last line that was printed, which progress lines repeat.
     printed: text::Cleaner,
     last: String,
     /// Number of the output chunk with that line.
@@ -58,7 +59,7 @@ impl EventPrinter {
         match kind {
             EventKind::TextChunk { text } => return self.answer.push(text, paper),
             EventKind::ReasoningChunk { .. } | EventKind::ToolCallProgress { .. } => return Ok(()),
-            // Notices that arrive during a response do not interrupt its lines.
+            // Notices that arrive during a response must not interrupt its lines.
             EventKind::Notice { .. }
             | EventKind::QueueChanged { .. }
             | EventKind::StateChanged { .. }
@@ -126,13 +127,13 @@ impl EventPrinter {
         Ok(())
     }
 
-    /// Expects two lists: the known models, then the models that the providers report.
+    /// Prepares for printing the next two model lists: the known models, and the models that the providers offer.
     pub(crate) fn expect_models(&mut self) {
         self.models_due = 2;
         self.printed_models.clear();
     }
 
-    /// Returns the task whose prompt has this number.
+    /// Returns the task whose prompt has this number in the most recent list of rewind points.
     pub(crate) fn point(&self, number: u32) -> Option<&TaskId> {
         self.points.iter().find(|(nth, _)| *nth == number).map(|(_, task)| task)
     }
@@ -256,7 +257,7 @@ impl Call {
     }
 }
 
-/// Names the user or rule that allowed a call.
+/// Describes who allowed a call, which is the user or a rule.
 fn describe_approver(rule: &str) -> String {
     if [APPROVED_BY_YOU, APPROVED_UNSANDBOXED].contains(&rule) {
         rule.to_owned()
@@ -265,14 +266,15 @@ fn describe_approver(rule: &str) -> String {
     }
 }
 
-/// Returns one line about changes of a command without approval, and one line with the reason.
+/// Returns a line about the changes that a command made without approval, and a line with the note about them. Either
+/// is omitted if there is nothing to say.
 fn unasked_changes(effects: Option<&Effects>, note: Option<&str>) -> impl Iterator<Item = String> {
     let applied = effects.map(Effects::summary).filter(|applied| !applied.is_empty());
     let applied = applied.map(|applied| format!("Changed without an approval: {}", text::reveal_line(&applied)));
     applied.into_iter().chain(note.map(|note| format!("Note: {}", text::reveal_line(note))))
 }
 
-/// Returns whether an event ends the response text printed so far.
+/// Returns whether an event ends the response that is being streamed.
 fn ends_answer(kind: &EventKind) -> bool {
     kind.is_over()
         || matches!(
@@ -287,7 +289,7 @@ fn ends_answer(kind: &EventKind) -> bool {
         )
 }
 
-/// Prints the progress of the planned steps.
+/// Prints the progress of the planned steps, if there are any.
 fn planned_steps<W: Write>(steps: &[PlannedStep], paper: &mut LineWriter<W>) -> io::Result<()> {
     if steps.is_empty() {
         return Ok(());
@@ -295,7 +297,7 @@ fn planned_steps<W: Write>(steps: &[PlannedStep], paper: &mut LineWriter<W>) -> 
     paper.write_text(&text::reveal_line(&PlannedStep::progress(steps)))
 }
 
-/// Prints a decision about a call.
+/// Prints the decision about a call.
 fn decided<W: Write>(decision: &Decision, what: &str, paper: &mut LineWriter<W>) -> io::Result<()> {
     match decision {
         Decision::ApprovedInCleanContext => paper.write_text(&format!("Approved, in a clean context: {what}")),
@@ -328,7 +330,7 @@ fn print_completed<W: Write>(
         let (added, removed) = (proposal.diff.added_lines(), proposal.diff.removed_lines());
         return paper.write_text(&format!("Tool: {} added, {removed} removed", format::format_count(added, "line")));
     }
-    // Results of reads and searches are for the model; the output of commands is also for the user.
+    // The output of commands is also for the user. Results of reads and searches are only for the model.
     if summary.starts_with('$') { excerpt(output, paper) } else { Ok(()) }
 }
 
@@ -367,7 +369,7 @@ fn context<W: Write>(filled: &ContextUse, paper: &mut LineWriter<W>) -> io::Resu
     paper.write_text(&format!("/compact would free about {} tokens", format::tokens(filled.compactable)))
 }
 
-/// Prints all changes, file by file and line by line.
+/// Prints all changes, one file and one line at a time.
 pub(crate) fn changes<W: Write>(changed: &ChangedFiles, paper: &mut LineWriter<W>) -> io::Result<()> {
     let Some(counts) = changed.summary() else { return paper.write_text("Nothing has changed.") };
     let since = if changed.since_task.is_some() { "this task" } else { "this session" };

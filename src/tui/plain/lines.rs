@@ -1,5 +1,5 @@
-//! Thread that reads input lines from the terminal's line editing, and separates input that was typed before a dialog
-//! from later input.
+//! Thread that reads lines from the terminal's line editor and separates input typed before a dialog was printed from
+//! input typed later.
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -9,22 +9,23 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
 use tokio::sync::mpsc;
 
-/// Maximum length of one line, in bytes. Longer input is forwarded without waiting for its end.
+/// Maximum length of a line, in bytes. A longer one is delivered before its end has arrived.
 const LINE_BYTES: usize = 1 << 20;
 
-/// Input from the terminal or pipe.
+/// Input from the terminal or a pipe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LineInput {
     Line(String),
-    /// Several lines in one read, probably pasted: a message, never an answer.
+    /// Several lines that arrived in one read and were therefore probably pasted. They form a message and are never
+    /// treated as an answer.
     Pasted(String),
-    /// Fence: all input typed before the request has been delivered. Contains the incomplete line.
+    /// All input typed before the fence was requested has been delivered. Contains the line that is still incomplete.
     Fence(String),
-    /// End of input. Contains the incomplete line.
+    /// The input has ended. Contains the last line if it is incomplete.
     Closed(String),
 }
 
-/// Handle of the running thread. Dropping it ends the thread.
+/// Handle to the running thread. Dropping it stops the thread.
 #[derive(Debug)]
 pub(crate) struct Lines {
     wake: PipeWriter,
@@ -32,8 +33,8 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Starts the thread. `shown`: the terminal on which dialogs are printed, if any; a dialog counts as seen once the
-    /// output has drained.
+    /// Starts the thread. `shown` is the terminal on which dialogs are printed, if any. A dialog counts as seen once
+    /// that terminal has transmitted all output.
     pub(crate) fn start(input: OwnedFd, shown: Option<OwnedFd>) -> io::Result<(Self, mpsc::UnboundedReceiver<LineInput>)> {
         let (woken, wake) = io::pipe()?;
         let (sender, receiver) = mpsc::unbounded_channel();
@@ -43,7 +44,8 @@ impl Lines {
         Ok((Self { wake, thread: Some(thread) }, receiver))
     }
 
-    /// Requests `LineInput::Fence`. Must be called after the dialog was printed. At the end of input, no fence arrives.
+    /// Requests a [`LineInput::Fence`]. Must be called after a dialog has been printed. No fence arrives after the end
+    /// of the input.
     pub(crate) fn fence(&mut self) {
         // A failed write means that the thread has ended and has delivered everything.
         let _ = self.wake.write_all(b"f");
@@ -64,12 +66,12 @@ struct LineReading {
     input: OwnedFd,
     shown: Option<OwnedFd>,
     is_terminal: bool,
-    /// Incomplete line: the bytes read so far.
+    /// Bytes of the line that is still incomplete.
     buffer: Vec<u8>,
     sender: mpsc::UnboundedSender<LineInput>,
 }
 
-/// Result of reading from the terminal.
+/// Outcome of one read.
 #[derive(Debug, PartialEq, Eq)]
 enum ReadStatus {
     Something,
@@ -103,7 +105,7 @@ impl LineReading {
         let _ = self.sender.send(LineInput::Closed(rest));
     }
 
-    /// Reads the available input and delivers its lines.
+    /// Reads all available input and delivers the lines that it completes.
     fn read_available(&mut self) -> ReadStatus {
         loop {
             match self.read() {
@@ -117,10 +119,10 @@ impl LineReading {
         ReadStatus::Something
     }
 
-    /// Delivers all input typed so far, including the incomplete line in the terminal's line buffer.
+    /// Delivers all input typed so far, including the incomplete line in the terminal's line editor.
     fn fence(&mut self) -> ReadStatus {
         if let Some(shown) = &self.shown {
-            // Wait until the dialog has been transmitted, even on a slow connection.
+            // Waits until the dialog has been transmitted, even on a slow connection.
             let _ = tcdrain(shown);
         }
         if self.is_ready() && self.read_available() == ReadStatus::End {
@@ -136,7 +138,7 @@ impl LineReading {
         ReadStatus::Something
     }
 
-    /// Switches the terminal to character mode briefly, and reads the incomplete line.
+    /// Reads the incomplete line by briefly switching the terminal to character mode.
     fn read_partial_line(&mut self, modes: &Termios) {
         let mut letters = modes.clone();
         letters.local_flags.remove(LocalFlags::ICANON);
@@ -168,7 +170,7 @@ impl LineReading {
         }
     }
 
-    /// Delivers the complete lines in the buffer.
+    /// Delivers the complete lines in the buffer, if there are any.
     fn deliver(&mut self) {
         let end = match self.buffer.iter().rposition(|byte| *byte == b'\n') {
             Some(last) => last + 1,
@@ -178,8 +180,7 @@ impl LineReading {
         let whole: Vec<u8> = self.buffer.drain(..end).collect();
         let whole = String::from_utf8_lossy(&whole).replace('\r', "");
         let lines: Vec<&str> = whole.strip_suffix('\n').unwrap_or(&whole).split('\n').collect();
-        // Scripts, and users who type ahead, enter one command per line, so these lines are not a
-        // paste.
+        // Scripts, and users who type ahead, enter one command per line. Such lines are not a paste.
         let commands = lines.iter().any(|line| line.trim_start().starts_with(['/', '!']));
         if lines.len() > 1 && self.is_terminal && !commands {
             let _ = self.sender.send(LineInput::Pasted(lines.join("\n")));

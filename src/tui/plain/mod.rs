@@ -1,6 +1,7 @@
-//! Line mode for screen readers, dumb terminals and pipes: output is only appended, never drawn, moved or coloured.
+//! Line mode for screen readers, dumb terminals and pipes. It only appends output and uses neither cursor movement nor
+//! colours.
 //!
-//! The terminal does the line editing, which screen readers and editors with a built-in shell support.
+//! Lines are edited by the terminal, which works with screen readers and in editors that contain a shell.
 
 mod app;
 mod entries;
@@ -27,14 +28,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use writer::LineWriter;
 
-/// Interval between progress lines during a long operation.
+/// Interval between progress lines while an operation is running.
 const PROGRESS: Duration = Duration::from_secs(10);
-/// Maximum number of events to process before other input is polled.
+/// Maximum number of events that are processed before other input is polled.
 const EVENTS_A_TURN: usize = 1024;
-/// Nominal screen size. There is no layout, but dialogs need a size.
+/// Nominal screen size. Line mode has no layout, but dialogs require a size.
 const SIZE: Size = Size::new(120, 40);
 
-/// Runs the session until the user quits or a signal ends it.
+/// Runs line mode until the user quits, the session ends or a signal is received.
 pub(crate) async fn run(front: TuiHandles) -> io::Result<TuiOutcome> {
     let mut host = Host::new(front)?;
     let ended = host.run().await;
@@ -53,7 +54,7 @@ struct Host {
     desk: LineApp<io::BufWriter<Stdout>>,
     lines: Lines,
     heard: mpsc::UnboundedReceiver<LineInput>,
-    /// Whether the input is a terminal, so that its end means that the user quits.
+    /// Whether the input is a terminal. If so, the end of the input means that the user wants to quit.
     is_terminal: bool,
     inlet: EventReceiver,
     commands: CommandQueue<SessionCommand>,
@@ -63,7 +64,7 @@ struct Host {
     terminate: Signal,
     hang_up: Signal,
     began: Instant,
-    /// Number of printed lines at the last check, and the time of that check.
+    /// Number of lines printed by the time of the last check, and the time of that check.
     quiet_since: (u64, Instant),
 }
 
@@ -153,7 +154,7 @@ impl Host {
     }
 
     async fn next(&mut self) -> PlainEvent {
-        // Piped input waits until a session exists. A user at a terminal sees that aye is starting.
+        // Piped input waits until a session exists. On a terminal, the user sees that aye is still starting.
         let listens = self.is_terminal || self.desk.model.info.model_access.is_some() || !self.desk.model.dialogs.is_empty();
         let quiet = self.desk.is_working().then(|| self.quiet_since.1 + PROGRESS);
         let quiet = async {
@@ -182,15 +183,15 @@ impl Host {
     async fn perform(&mut self, effects: Vec<UiEffect>) -> Option<ExitReason> {
         for effect in effects {
             match effect {
-                // Line mode has no status row for the git state.
+                // Line mode has no status row for the state of the git worktree.
                 UiEffect::Ask(Query::LookUp(HostRequest::Worktree)) => {}
                 UiEffect::Send(command) => self.commands.push(command.into()),
                 UiEffect::SendToHost(command) => self.commands.push(command.into()),
                 UiEffect::Ask(query) => self.queries.push(query),
-                // A session that is ending no longer waits for these answers.
+                // If the session is ending, nothing receives the answer.
                 UiEffect::Trust(trust, answer) => drop(trust.answer.send(answer)),
                 UiEffect::Held(held, answer) => drop(held.answer.send(answer)),
-                // Use only a clipboard program, and write nothing to a terminal that might show it.
+                // Only a clipboard program is used, because the terminal might display the copy sequence.
                 UiEffect::Copy(clip) => {
                     let clipboard = self.desk.model.options.clipboard.clone();
                     let handed =
@@ -201,7 +202,7 @@ impl Host {
                 UiEffect::RunTask(..) => drop(self.desk.paper.write_text("Line mode cannot open a task here.")),
                 UiEffect::Push(_) | UiEffect::Synchronise(_) | UiEffect::Write(_) | UiEffect::Mouse(_) | UiEffect::Suspend => {}
                 UiEffect::Exit(ended) => {
-                    // Deliver pending commands before the session ends.
+                    // Pending commands are delivered before the session ends.
                     self.queries.send_all().await;
                     self.commands.send_all().await;
                     return Some(ended);

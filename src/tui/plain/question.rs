@@ -1,4 +1,4 @@
-//! Dialogs as lines of text, and the parser of their answers.
+//! Printing of dialogs as lines of text, and parsing of the user's answers.
 
 use crate::protocol::{Approval, GrantScope, Resolution, RewindScope};
 use crate::text;
@@ -8,35 +8,36 @@ use crate::tui::approval::{
 use crate::tui::elicitation::FormAction;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
 
-/// Word that leaves any dialog unanswered.
+/// Word that leaves a dialog unanswered for the moment.
 pub(crate) const LATER: &str = "later";
-/// Word that returns from a rule choice or explanation to the dialog.
+/// Word that returns from the rule dialog or an explanation to the dialog behind it.
 const BACK: &str = "back";
 
-/// Meaning of a line typed as an answer.
+/// Meaning of a line that was typed in answer to a dialog.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TypedAnswer {
-    /// Index of a choice, and the reason if one was given.
+    /// Choice with this index and, if given, the reason for a denial.
     Choice(usize, Option<String>),
-    /// Choice that is unavailable, with its description.
+    /// Choice that is unavailable, with its label.
     Off(String),
-    /// Denial without the required reason.
+    /// Denial that lacks the required reason.
     NoReason,
     Later,
-    /// Request to return to the dialog.
+    /// Request to return to the dialog behind.
     Back,
-    /// A line that is not a valid answer.
+    /// Line that is not a valid answer.
     Other,
 }
 
-/// Returns a key that identifies a dialog and changes when its content changes.
+/// Returns a key that identifies a dialog and changes whenever the dialog's content does.
 pub(crate) fn key(panel: &Dialog) -> String {
     let id = panel.kind.identity();
     let words: Vec<&str> = panel.choices.iter().map(|choice| choice.words.as_str()).collect();
     format!("{id}\n{}\n{}\n{}", panel.title, panel.reason, words.join("\n"))
 }
 
-/// Returns the full text of a dialog, from its head to its choices. `place`: its position and the number of dialogs.
+/// Returns the full text of a dialog, from its head to its choices. `place` contains the dialog's position and the
+/// number of dialogs.
 pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
     if let Some(question) = panel.kind.field_question() {
         return question;
@@ -50,7 +51,7 @@ pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
     };
     let mut lines = vec![format!("{head}{}", panel.title)];
     if is_change_visible(panel) {
-        // Do not repeat content that no longer exists.
+        // Content that no longer exists is not repeated.
         lines.push(CHANGED.to_owned());
         lines.extend(choices(panel));
         return lines;
@@ -80,7 +81,7 @@ pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
     lines
 }
 
-/// Lists the choices with the words that select them.
+/// Returns the lines that list the choices, each with the word that selects it.
 fn choices(panel: &Dialog) -> Vec<String> {
     let mut lines = vec!["Type one of these words, then Enter:".to_owned()];
     for choice in plain_choices(panel) {
@@ -105,17 +106,17 @@ fn without_word<'a>(label: &'a str, word: &str) -> &'a str {
     rest.and_then(|rest| rest.strip_prefix(": ")).unwrap_or(label)
 }
 
-/// Returns the choices that work without a screen. Other choices change the view or open a panel.
+/// Returns the choices that are usable without a screen. The others change the view or open an editor.
 fn plain_choices(panel: &Dialog) -> impl Iterator<Item = &Choice> {
     panel.choices.iter().filter(|choice| choice.listed)
 }
 
-/// Returns whether the panel covers a dialog and has no choice to return to it.
+/// Returns whether the dialog is in front of another one but offers no choice that returns to it.
 fn covers_question(panel: &Dialog) -> bool {
     panel.kind.is_in_front() && panel.choices.iter().all(|choice| choice.act != ChoiceAction::Back)
 }
 
-/// Returns the input prompt shown after a dialog.
+/// Returns the input prompt to show after a dialog.
 pub(crate) fn prompt(panel: &Dialog) -> String {
     if panel.kind.field_question().is_some() {
         return panel.kind.field_label().trim_end().to_owned();
@@ -133,7 +134,7 @@ pub(crate) fn expected_answers(panel: &Dialog) -> String {
     words.join(", ")
 }
 
-/// Returns the word that selects a choice.
+/// Returns the word that the user types to select a choice.
 fn choice_word(choice: &Choice) -> String {
     let own = match choice.act {
         ChoiceAction::Approve => "allow",
@@ -175,13 +176,14 @@ fn choice_word(choice: &Choice) -> String {
     own.to_owned()
 }
 
-/// Converts a label to a word: `always …` becomes `always`.
+/// Converts a label to a single word: `answer 1` becomes `answer-1`.
 fn slug(short: &str) -> String {
     let words = short.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-").to_lowercase()
 }
 
-/// Parses a line as an answer. Accepts only complete words: no single letters, digits or empty lines.
+/// Parses a line as an answer. Only complete words are accepted, so a single letter, a digit or an empty line is not an
+/// answer.
 pub(crate) fn reply(panel: &Dialog, line: &str) -> TypedAnswer {
     let line = line.trim();
     let said = line.to_lowercase();
@@ -201,7 +203,7 @@ pub(crate) fn reply(panel: &Dialog, line: &str) -> TypedAnswer {
             }
             return TypedAnswer::Choice(at, Some(reason.to_owned()));
         }
-        // A single letter is likely a typing slip, even if a choice has that name.
+        // A single letter is likely a slip, even if a choice has that word.
         if !because && said == word && word.chars().count() > 1 {
             return if choice.enabled { TypedAnswer::Choice(at, None) } else { TypedAnswer::Off(choice.words.clone()) };
         }
@@ -209,7 +211,7 @@ pub(crate) fn reply(panel: &Dialog, line: &str) -> TypedAnswer {
     TypedAnswer::Other
 }
 
-/// Describes a command: its line, its sandbox, and the verdict and rule for each part.
+/// Describes a command: the command line, its notes, its sandbox, and the verdict and rule for each of its parts.
 fn command(approval: &Approval) -> Vec<String> {
     let mut lines = Vec::new();
     let Some(command) = &approval.command else { return lines };

@@ -1,4 +1,4 @@
-//! Tests of line mode: typed input and the resulting output.
+//! Tests of line mode: typed input and the output that it results in.
 
 use super::SIZE;
 use super::app::LineApp;
@@ -11,7 +11,7 @@ use crate::tui::tests::fixtures::*;
 use crate::tui::update::Msg;
 use std::os::fd::OwnedFd;
 
-/// A line app, with its output so far.
+/// Session in line mode, and the position up to which the test has read its output.
 struct Session {
     desk: LineApp<Vec<u8>>,
     read: usize,
@@ -36,7 +36,7 @@ impl Session {
         assert!(effects.is_empty());
     }
 
-    /// Delivers a fence after the dialog was shown, with the input typed before.
+    /// Delivers a fence after the dialog was printed, along with the incomplete line that was typed before that.
     fn fence(&mut self, typed: &str) {
         assert!(self.desk.take_fence(), "a question is asked");
         let effects = self.heard(LineInput::Fence(typed.to_owned()));
@@ -53,7 +53,7 @@ impl Session {
         self.desk.on_line(heard, self.now).unwrap()
     }
 
-    /// Types a line, and returns the resulting queries.
+    /// Types a line and returns the queries that result from it.
     fn asks(&mut self, line: &str) -> Vec<Query> {
         let effects = self.effects(LineInput::Line(line.to_owned()));
         effects.into_iter().filter_map(|effect| if let UiEffect::Ask(query) = effect { Some(query) } else { None }).collect()
@@ -63,14 +63,14 @@ impl Session {
         self.heard(LineInput::Line(line.to_owned()))
     }
 
-    /// Types a line, and returns the resulting commands for the host.
+    /// Types a line and returns the commands for the host that result from it.
     fn types_for_host(&mut self, line: &str) -> Vec<HostCommand> {
         let effects = self.effects(LineInput::Line(line.to_owned()));
         let command = |effect| if let UiEffect::SendToHost(command) = effect { Some(command) } else { None };
         effects.into_iter().filter_map(command).collect()
     }
 
-    /// Returns the output since the last call.
+    /// Returns what has been printed since the last call.
     fn read(&mut self) -> String {
         let written = std::str::from_utf8(self.desk.paper.output()).unwrap();
         let new = written[self.read..].to_owned();
@@ -252,7 +252,7 @@ fn only_a_whole_word_typed_after_the_approval_appears_decides() {
     let mut session = Session::new();
     session.tell(started("change it"));
     session.tell(EventKind::ApprovalRequested(edit_approval("a")));
-    // The line was in the terminal's line buffer when the dialog appeared, and was completed before anyone could have
+    // The line was in the terminal's line editor when the dialog appeared, and was completed before the user could have
     // read the dialog.
     let sent = session.types("allow");
     assert!(!decides(&sent) && sent.contains(&Command::Prompt { text: "allow".to_owned() }), "it waits as a message: {sent:?}");
@@ -504,7 +504,7 @@ fn without_an_api_key_the_message_stays_in_the_draft() {
     assert_eq!(session.desk.model.composer.text(), "explain it");
 }
 
-/// Returns both ends of a pseudoterminal.
+/// Returns the two ends of a pseudoterminal.
 fn terminal() -> (OwnedFd, OwnedFd) {
     let pair = nix::pty::openpty(None, None).unwrap();
     (pair.master, pair.slave)

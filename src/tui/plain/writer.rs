@@ -1,8 +1,8 @@
-//! Line writer for line mode: complete lines in order, without terminal control sequences.
+//! Output of line mode, which consists of complete lines without terminal control sequences.
 
 use std::io::{self, Write};
 
-/// Symbols that line readers may not support, and their ASCII replacements.
+/// Symbols that the terminal may not support, each with its ASCII replacement.
 const ASCII: &[(&str, &str)] = &[
     ("…", "..."),
     ("−", "-"),
@@ -18,11 +18,11 @@ const ASCII: &[(&str, &str)] = &[
 
 pub(crate) struct LineWriter<W> {
     out: W,
-    /// Whether aye's own text must be ASCII.
+    /// Whether text written by aye must consist of ASCII characters.
     ascii: bool,
-    /// Whether the terminal echoes input directly after the last output.
+    /// Whether the terminal echoes the user's input after the input prompt.
     echoes: bool,
-    /// Input prompt that waits for a line.
+    /// Input prompt that is waiting for a line, if any.
     asked: Option<String>,
     /// Number of lines written so far.
     lines: u64,
@@ -33,14 +33,14 @@ impl<W: Write> LineWriter<W> {
         Self { out, ascii, echoes, asked: None, lines: 0 }
     }
 
-    /// Writes text by aye itself, in a form suited to screen readers.
+    /// Writes text that comes from aye, in a form suitable for screen readers.
     pub(crate) fn write_text(&mut self, words: &str) -> io::Result<()> {
         let words = speakable(words);
         let words = if self.ascii { to_ascii(&words) } else { words };
         self.write(&words)
     }
 
-    /// Writes text from other sources, unchanged except for control characters.
+    /// Writes text from any source unchanged, except that control characters are removed.
     pub(crate) fn write(&mut self, text: &str) -> io::Result<()> {
         if self.asked.take().is_some() && self.echoes {
             self.out.write_all(b"\n")?;
@@ -53,7 +53,7 @@ impl<W: Write> LineWriter<W> {
         Ok(())
     }
 
-    /// Shows an input prompt once. Output in between cancels it.
+    /// Shows an input prompt if it is not already shown. Any later output cancels the prompt.
     pub(crate) fn ask(&mut self, words: &str) -> io::Result<()> {
         if self.asked.as_deref() == Some(words) {
             return Ok(());
@@ -68,12 +68,12 @@ impl<W: Write> LineWriter<W> {
         self.out.flush()
     }
 
-    /// Records that the user typed a line, which ended the line of the prompt.
+    /// Records that the user has typed a line after the input prompt. Returns the prompt, if one was shown.
     pub(crate) fn end_prompt(&mut self) -> Option<String> {
         self.asked.take()
     }
 
-    /// Returns whether typed lines appear in the output.
+    /// Returns whether the lines that the user types appear in the output.
     pub(crate) fn echoes(&self) -> bool {
         self.echoes
     }
@@ -86,7 +86,7 @@ impl<W: Write> LineWriter<W> {
         self.out.flush()
     }
 
-    /// Ends an incomplete line and flushes the output.
+    /// Ends the line of the input prompt, if one is shown, and flushes the output.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         if self.asked.take().is_some() && self.echoes {
             self.out.write_all(b"\n")?;
@@ -102,7 +102,7 @@ impl LineWriter<Vec<u8>> {
     }
 }
 
-/// Replaces separator dots with commas, which screen readers render as pauses.
+/// Replaces separator dots with commas, at which screen readers pause.
 fn speakable(words: &str) -> String {
     words.replace(" · ", ", ")
 }
@@ -111,7 +111,7 @@ fn to_ascii(words: &str) -> String {
     ASCII.iter().fold(words.to_owned(), |words, (sign, plain)| words.replace(sign, plain))
 }
 
-/// Removes all control characters except tabs, as a last safeguard.
+/// Removes all control characters other than tabs, as a last safeguard.
 fn strip_controls(line: &str) -> String {
     line.chars().filter(|letter| *letter == '\t' || !letter.is_control()).collect()
 }

@@ -1,29 +1,29 @@
-//! Capabilities reported by the terminal, and the resulting actions.
+//! Capabilities reported by the terminal, and the actions that follow from them.
 
 use super::TerminalMode;
 use super::emulator::Emulator;
 use crate::tui::input::{ModeState, TerminalReply};
 
-/// Known properties of the terminal.
+/// Properties of the terminal that are known so far.
 #[derive(Debug, Default)]
 pub(crate) struct TerminalCapabilities {
     pub emulator: Emulator,
-    /// Name reported by the terminal.
+    /// Name that the terminal has reported.
     pub name: String,
-    /// Whether the terminal has sent all its replies.
+    /// Whether the terminal has replied to all the queries that it supports.
     pub has_answered: bool,
     kitty: bool,
     modify: bool,
 }
 
-/// Action after a reply from the terminal.
+/// Action that follows from a reply by the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CapabilityEffect {
     Nothing,
     Push(TerminalMode),
-    /// Turn synchronised updates on or off.
+    /// Turns synchronised updates on or off.
     Synchronise(bool),
-    /// The terminal changed to a light or dark background.
+    /// Adapts to the terminal's change to a light or dark background.
     Scheme {
         light: bool,
     },
@@ -64,7 +64,7 @@ impl TerminalCapabilities {
         }
     }
 
-    /// Returns whether the terminal distinguishes shift+enter and ctrl+enter from Enter.
+    /// Returns whether the terminal reports shift+enter and ctrl+enter as distinct from Enter.
     pub(crate) fn reports_modified_enter(&self) -> bool {
         self.kitty || self.modify
     }

@@ -1,43 +1,44 @@
-//! Terminal emulator according to the environment, and the sequences that it supports.
+//! Terminal emulator as identified by the environment, and the sequences that it supports.
 
 use super::terminfo;
 use crate::tui::theme::ColourDepth;
 
-/// Names of the terminal in the environment. They may be wrong, so replies from the terminal take precedence.
+/// Names by which the environment identifies the terminal. They may be wrong, so the terminal's own replies take
+/// precedence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Emulator {
-    /// Value of the variable `TERM`.
+    /// Value of the environment variable `TERM`.
     term: String,
-    /// Other names in the environment, in lower case.
+    /// Other names found in the environment, in lower case.
     program: String,
     multiplexer: Option<Multiplexer>,
-    /// Whether this is GNU screen itself, not just a terminal with its name.
+    /// Whether aye is running inside GNU screen itself, rather than in a terminal that merely uses its name.
     is_gnu_screen: bool,
 }
 
-/// Terminal multiplexer around aye.
+/// Terminal multiplexer inside which aye is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Multiplexer {
     Tmux,
     Screen,
 }
 
-/// Sequence for a desktop notification.
+/// Kind of escape sequence that shows a desktop notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notice {
-    /// Sequence `OSC 9 ; TEXT`.
+    /// `OSC 9 ; TEXT`.
     Nine,
-    /// Sequence `OSC 777 ; notify ; TITLE ; TEXT`.
+    /// `OSC 777 ; notify ; TITLE ; TEXT`.
     Notify,
 }
 
-/// Terminals with a progress indicator (`OSC 9 ; 4`). Others treat the sequence as a notification.
+/// Terminals with a progress indicator (`OSC 9 ; 4`). Other terminals would show the sequence as a notification.
 const PROGRESS: [&str; 7] = ["ghostty", "wezterm", "windows-terminal", "conemu", "mintty", "kitty", "termshot"];
-/// Terminals with true colour that may not report it.
+/// Terminals that support true colour but may not report that they do.
 const TRUE_COLOUR: [&str; 8] = ["kitty", "ghostty", "alacritty", "foot", "wezterm", "contour", "iterm", "konsole"];
 
 impl Emulator {
-    /// Detects the emulator from environment variables; an empty variable is treated as unset.
+    /// Detects the emulator from environment variables. An empty variable is treated as unset.
     pub(crate) fn detect<'v>(variable: impl Fn(&str) -> &'v str) -> Self {
         let term = variable("TERM").to_owned();
         let is_set = |name: &str| !variable(name).is_empty();
@@ -63,18 +64,18 @@ impl Emulator {
         Self { program: names.collect::<Vec<_>>().join(" ").to_lowercase(), term, multiplexer, is_gnu_screen }
     }
 
-    /// Returns whether this is the Linux console or similar: no titles, no string sequences, one
-    /// small font.
+    /// Returns whether this is the Linux console or a similar terminal, which has no title, supports no string
+    /// sequences and has only one small font.
     pub(crate) fn is_console(&self) -> bool {
         ["linux", "vt100", "vt102", "vt220", "ansi", "cons25"].contains(&self.term.as_str())
     }
 
-    /// Returns whether Escape is delayed until the next key while mouse reports are on.
+    /// Returns whether the terminal, while mouse reports are on, withholds Escape until the next key is pressed.
     pub(crate) fn delays_escape(&self) -> bool {
         self.is_gnu_screen
     }
 
-    /// Returns whether italics are shown as reversed text.
+    /// Returns whether the terminal displays italics as reversed text.
     pub(crate) fn reverses_italics(&self) -> bool {
         self.is_gnu_screen
     }
@@ -87,7 +88,7 @@ impl Emulator {
         self.term.contains(name) || self.program.contains(name)
     }
 
-    /// Returns the colour support according to the names and the terminal description.
+    /// Returns the colour support indicated by the environment and the terminal description.
     pub(crate) fn colours<'v>(&self, variable: impl Fn(&str) -> &'v str) -> ColourDepth {
         let says_so = !variable("COLORTERM").is_empty();
         let described = if says_so { None } else { terminfo::colours(&self.term, &variable) };
@@ -99,7 +100,7 @@ impl Emulator {
         let is_known = self.multiplexer.is_none() && TRUE_COLOUR.iter().any(|name| self.has_name(name));
         match described {
             _ if self.is_console() => ColourDepth::Sixteen,
-            // GNU screen forwards the variables of the outer terminal, but supports fewer colours.
+            // GNU screen passes on the variables of the outer terminal, but supports fewer colours.
             _ if self.multiplexer == Some(Multiplexer::Screen) && self.term.contains("256color") => ColourDepth::Indexed256,
             _ if self.multiplexer == Some(Multiplexer::Screen) => ColourDepth::Sixteen,
             _ if says_so || is_known => ColourDepth::True,
@@ -110,9 +111,9 @@ impl Emulator {
         }
     }
 
-    /// Returns the queries that are sent once before the first frame, without waiting for replies. Every terminal
-    /// replies to the last query, after which earlier queries get no reply. If a terminal prints an unknown query, the
-    /// first frame paints over it.
+    /// Returns the queries to send once, before the first frame, without waiting for replies. Every terminal replies to
+    /// the last query. Once that reply has arrived, no more replies to earlier queries are expected. If a terminal
+    /// prints a query that it does not know, the first frame overwrites it.
     pub(crate) fn questions(&self, colours: ColourDepth) -> Vec<u8> {
         if self.is_console() {
             return Vec::new();
@@ -123,7 +124,7 @@ impl Emulator {
         if !self.is_apple() {
             out.extend(b"\x1b[?4m\x1b[m\x1b[?2026$p\x1b[?2027$p\x1b[?2031$p\x1b[?2048$p");
         }
-        // GNU screen forwards unknown strings to the outer terminal.
+        // GNU screen passes unknown strings on to the outer terminal.
         if self.multiplexer.is_none() && !self.is_apple() {
             out.extend(b"\x1b[>0q");
             if matches!(colours, ColourDepth::Indexed256 | ColourDepth::Sixteen) {
@@ -134,14 +135,15 @@ impl Emulator {
         out
     }
 
-    /// Returns whether to request xterm's modified key reports without a reply that confirms
-    /// support.
+    /// Returns whether to enable xterm's modified key reports even if the terminal has not confirmed that it supports
+    /// them.
     pub(crate) fn may_modify_keys(&self) -> bool {
         let is_xterm = ["xterm", "tmux", "mintty", "rxvt"].iter().any(|name| self.term.starts_with(name));
         (is_xterm || self.multiplexer == Some(Multiplexer::Tmux)) && !self.is_apple() && !self.is_console()
     }
 
-    /// Returns the format of notifications. `name`: the name that the terminal reported.
+    /// Returns the kind of sequence to use for notifications, or `None` if the terminal supports none. `name` is the
+    /// name that the terminal has reported.
     pub(crate) fn notice(&self, name: &str) -> Option<Notice> {
         let is = |part: &str| self.has_name(part) || name.to_lowercase().contains(part);
         match () {
@@ -151,13 +153,13 @@ impl Emulator {
         }
     }
 
-    /// Returns whether the terminal has a progress indicator.
+    /// Returns whether the terminal has a progress indicator. `name` is the name that the terminal has reported.
     pub(crate) fn shows_progress(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         self.multiplexer.is_none() && PROGRESS.iter().any(|known| self.has_name(known) || name.contains(known))
     }
 
-    /// Wraps a sequence for the terminal outside a multiplexer.
+    /// Wraps a sequence so that a multiplexer, if there is one, passes it on to the outer terminal.
     pub(crate) fn wrap_for_outer(&self, sequence: &str) -> Vec<u8> {
         match self.multiplexer {
             None => sequence.as_bytes().to_vec(),
@@ -167,7 +169,7 @@ impl Emulator {
         }
     }
 
-    /// Returns whether the terminal has a title.
+    /// Returns whether the terminal has a window title that can be set.
     pub(crate) fn has_title(&self) -> bool {
         !self.is_console()
     }

@@ -1,16 +1,16 @@
-//! Number of colours in the system's terminal description (terminfo).
+//! Number of colours that a terminal supports according to the system's description of it (terminfo).
 //!
-//! A terminfo crate is not used, because only one number is needed and a full parser would have to handle a file that
-//! an environment variable names.
+//! This does not use a terminfo crate, because only one number is needed. A full parser would also have to handle
+//! untrusted files, because an environment variable can specify the file.
 
 use std::path::PathBuf;
 
-/// Maximum size of a description, in bytes.
+/// Maximum size of a terminal description, in bytes.
 const FILE_BYTES: u64 = 64 << 10;
-/// Index of the number of colours in a description.
+/// Index of the number of colours among the numbers in a terminal description.
 const MAX_COLOURS: usize = 13;
 
-/// Returns the number of colours of a terminal; `None` if the system has no description of it.
+/// Returns the number of colours that a terminal supports, or `None` if the system has no description of it.
 pub(crate) fn colours<'v>(term: &str, variable: impl Fn(&str) -> &'v str) -> Option<u32> {
     let first = term.chars().next()?;
     if term.contains('/') || term.starts_with('.') {
@@ -19,7 +19,7 @@ pub(crate) fn colours<'v>(term: &str, variable: impl Fn(&str) -> &'v str) -> Opt
     let own = [variable("TERMINFO").to_owned(), format!("{}/.terminfo", variable("HOME"))];
     let system = ["/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo", "/usr/lib/terminfo"].map(str::to_owned);
     let places = own.into_iter().chain(system).filter(|place| place.starts_with('/'));
-    // Some systems name the directory by the character code.
+    // Some systems name the directory after the character code.
     let files = places.flat_map(|place| {
         [format!("{first}"), format!("{:x}", u32::from(first))].map(|folder| PathBuf::from(&place).join(folder).join(term))
     });
@@ -27,7 +27,8 @@ pub(crate) fn colours<'v>(term: &str, variable: impl Fn(&str) -> &'v str) -> Opt
     max_colours(&std::fs::read(found.next()?).ok()?)
 }
 
-/// Parses a compiled description: a header of six numbers, then names, flags and numbers.
+/// Parses the number of colours from a compiled terminal description, which consists of a header of six numbers
+/// followed by names, flags and numbers.
 fn max_colours(bytes: &[u8]) -> Option<u32> {
     let short = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
     let is_long = match short(0)? {
@@ -46,7 +47,7 @@ fn max_colours(bytes: &[u8]) -> Option<u32> {
     } else {
         u32::from(short(start + MAX_COLOURS * 2)?)
     };
-    // A value with all bits set is undefined.
+    // A value with all bits set means that the number is undefined.
     let most = if is_long { 0x7fff_ffff } else { 0x7fff };
     (count <= most).then_some(count)
 }
@@ -55,7 +56,7 @@ fn max_colours(bytes: &[u8]) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// Builds a description with this colour count, with 16-bit or 32-bit numbers.
+    /// Builds a terminal description with the given number of colours, which is stored in 16 or 32 bits.
     fn description(colours: u32, is_long: bool) -> Vec<u8> {
         let names = b"mine|a terminal\0";
         let mut bytes = Vec::new();

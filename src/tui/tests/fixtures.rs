@@ -43,7 +43,7 @@ pub(crate) fn start() -> Start {
     }
 }
 
-/// Creates a trust question for a project with these items, and the receiver of its answer.
+/// Creates a trust dialog for a project with the given items, and the receiver for the answer.
 pub(crate) fn trust(items: &[&str]) -> (TrustQuestion, tokio::sync::oneshot::Receiver<TrustAnswer>) {
     let (answer, answered) = tokio::sync::oneshot::channel();
     let items = items.iter().map(|&item| item.to_owned()).collect();
@@ -64,7 +64,7 @@ pub(crate) fn trust(items: &[&str]) -> (TrustQuestion, tokio::sync::oneshot::Rec
     (question, answered)
 }
 
-/// Creates a question about a session that process 4711 has open, and the receiver of its answer.
+/// Creates a dialog about a session that is locked by process 4711, and the receiver for the answer.
 pub(crate) fn held(problem: Option<&str>, stays: Option<&str>) -> (LockQuestion, tokio::sync::oneshot::Receiver<LockAnswer>) {
     let (answer, answered) = tokio::sync::oneshot::channel();
     let own = |words: Option<&str>| words.map(str::to_owned);
@@ -75,7 +75,7 @@ pub(crate) fn held(problem: Option<&str>, stays: Option<&str>) -> (LockQuestion,
     )
 }
 
-/// Choices of the first-time setup: a provider with a key, and a server on this machine.
+/// Returns the data found by the setup: a provider with an API key, and a server on this machine.
 pub(crate) fn setup_found() -> SetupInfo {
     let found = |model: &str, by: &str| FoundModel { model: model.to_owned(), by: by.to_owned() };
     let choice = |name: &str, title: &str, words: &str| ApprovalsChoice {
@@ -112,13 +112,13 @@ pub(crate) fn setup_found() -> SetupInfo {
     }
 }
 
-/// Event for a session that cannot be saved because the disk is full.
+/// Returns the event that reports that a session cannot be saved because the disk is full.
 pub(crate) fn not_saved() -> EventKind {
     let message = "Cannot save this session (disk full, 0 B free in ~/.local/share/aye). Paused before the next step.";
     EventKind::SessionPaused { failure: Failure::new(FailureKind::NotSaved, message, "make room, then /continue") }
 }
 
-/// Event for a call that a crash left without an outcome.
+/// Returns the event that reports a call whose outcome is unknown after a crash.
 pub(crate) fn interrupted(id: &str, summary: &str) -> EventKind {
     EventKind::ToolInterrupted {
         tool_call_id: call(id),
@@ -130,7 +130,7 @@ pub(crate) fn interrupted(id: &str, summary: &str) -> EventKind {
     }
 }
 
-/// Three prompts, the last of which ran a command.
+/// Returns rewind points for three prompts, of which the last ran a command.
 pub(crate) fn rewind_points() -> Vec<RewindPoint> {
     let point = |number: u32, prompt: &str, files, added, removed, commands: &[&str]| RewindPoint {
         task_id: TaskId::new(format!("task_{number}")),
@@ -157,7 +157,7 @@ pub(crate) fn rewind_points() -> Vec<RewindPoint> {
     ]
 }
 
-/// Plan for a rewind to before the second prompt. One file was edited outside aye.
+/// Returns the plan for rewinding to before the second prompt. One of its files was edited outside aye.
 pub(crate) fn rewind_plan() -> RewindPlan {
     let file = |path: &str, change, added, removed, conflict: Option<&str>| RewindFile {
         path: path.into(),
@@ -194,7 +194,7 @@ pub(crate) fn rewound(target: RewindTarget, scope: RewindScope, kept: Vec<Rewind
     })
 }
 
-/// Sends an event of this task.
+/// Applies a task event to the model.
 pub(crate) fn tell_of(model: &mut UiModel, task: &str, kind: EventKind, now: u64) {
     let event = Event { task_id: Some(TaskId::new(task)), ..event(kind) };
     assert!(update(model, Msg::Event(Box::new(event)), now).is_empty());
@@ -211,7 +211,7 @@ pub(crate) fn event(kind: EventKind) -> Event {
     }
 }
 
-/// Creates a started UI of this size.
+/// Creates a UI of the given size in which a session has started.
 pub(crate) fn model(width: u16, height: u16) -> UiModel {
     let mut model = UiModel::new(options(), None, Size::new(width, height));
     feed(&mut model, Msg::Start(Box::new(start())), 0);
@@ -304,7 +304,7 @@ pub(crate) fn edit_approval(id: &str) -> Approval {
     }
 }
 
-/// A change of two hunks that can be approved separately.
+/// Returns an approval for a change with two hunks that can be selected individually.
 pub(crate) fn hunks_approval(id: &str) -> Approval {
     let hunk = |first, end, name: &str| Hunk { file: Some(0), first, end, name: Some(name.to_owned()), fixed: None };
     let second =
@@ -325,7 +325,7 @@ pub(crate) fn hunks_approval(id: &str) -> Approval {
     }
 }
 
-/// Options for saving a rule, as the policy engine and the files report them.
+/// Returns the options for saving the given rules, as the policy engine reports them.
 pub(crate) fn always(rules: Vec<GrantRule>) -> GrantOptions {
     let place = |scope, file: &str, line| RulePlace {
         scope,
@@ -429,7 +429,7 @@ pub(crate) fn command_approval(id: &str) -> Approval {
     }
 }
 
-/// A command that ran in a preview, with one effect of each kind.
+/// Returns an approval for a command that ran in a preview and had one effect of each kind.
 pub(crate) fn effects_approval(id: &str) -> Approval {
     let file = |path: &str, kind| FileEffect { path: path.to_owned(), kind, notes: Vec::new() };
     let effects = Effects {
@@ -517,7 +517,7 @@ pub(crate) fn plan_approval(id: &str) -> Approval {
     }
 }
 
-/// Event for a request that failed and is retried.
+/// Returns the event that reports a failed request to be retried.
 pub(crate) fn retry(kind: FailureKind, delay_ms: u64, message: &str, usage: Option<Usage>, cost_usd: Option<f64>) -> EventKind {
     EventKind::LlmRetry(FailedRequest {
         attempt: 1,
@@ -533,7 +533,7 @@ pub(crate) fn retry(kind: FailureKind, delay_ms: u64, message: &str, usage: Opti
     })
 }
 
-/// A complete response with half of its input cached.
+/// Returns the event that reports a complete response, half of whose input was cached.
 pub(crate) fn answered(input: u64, output: u64, cost_usd: Option<f64>, session_cost_usd: Option<f64>) -> EventKind {
     EventKind::LlmRequestCompleted {
         estimated: false,
@@ -597,12 +597,12 @@ pub(crate) fn compaction() -> Compaction {
     }
 }
 
-/// Creates a custom user command.
+/// Creates a custom command defined by the user.
 pub(crate) fn own_command(name: &str, content: &str) -> CustomCommand {
     CustomCommand::parse(name.to_owned(), format!("~/.config/aye/commands/{name}.md"), content).0
 }
 
-/// Returns sessions as they appear in the list.
+/// Returns sessions as the session list shows them.
 pub(crate) fn listed_sessions() -> Vec<ListedSession> {
     let session = |id: &str, title: &str, state, age: &str, seconds, branch: &str, cost| ListedSession {
         session_id: SessionId::new(id),
@@ -640,7 +640,7 @@ pub(crate) fn looked_at(id: &str) -> SessionPreview {
     }
 }
 
-/// Returns two proposals for instruction files, the second of which cannot be applied.
+/// Returns two proposals for instruction files, of which the second cannot be applied.
 pub(crate) fn memory_proposals() -> Vec<crate::protocol::MemoryProposal> {
     use crate::protocol::{MemoryProposal, MemoryQuote, MemorySource, MemoryTarget};
     let time = jiff::Timestamp::UNIX_EPOCH;
@@ -702,7 +702,7 @@ pub(crate) fn listed_tasks() -> Vec<ListedTask> {
     ]
 }
 
-/// Returns MCP servers in every state.
+/// Returns MCP servers, one in each state.
 pub(crate) fn servers() -> Vec<ServerStatus> {
     let status = |name: &str, reached_by: &str, state, tools, offered, of_project| ServerStatus {
         name: name.to_owned(),
@@ -732,7 +732,7 @@ pub(crate) fn text_field(name: &str, required: bool) -> FormField {
     field(name, required, FieldKind::Text { min_length: None, max_length: None, format: None })
 }
 
-/// A server that asks for one field of each kind.
+/// Returns a form sent by a server, with one field of each kind.
 pub(crate) fn form(id: &str) -> Elicitation {
     let choices = |names: &[&str]| names.iter().map(|name| (name.to_lowercase(), (*name).to_owned())).collect::<Vec<_>>();
     let name = FormField {

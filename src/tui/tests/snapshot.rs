@@ -1,4 +1,4 @@
-//! Comparison of rows with stored text snapshots; `UPDATE=1` rewrites them.
+//! Comparison of drawn rows with stored text snapshots. Setting `UPDATE=1` rewrites the snapshots.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use ratatui::backend::TestBackend;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
-/// Returns the rows as shown by a terminal, without trailing spaces.
+/// Returns the rows as a terminal would show them, without trailing spaces.
 pub(crate) fn picture(lines: Vec<Line<'static>>, width: u16) -> String {
     let height = u16::try_from(lines.len()).expect("a screen of rows").max(1);
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");

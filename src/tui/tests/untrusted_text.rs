@@ -1,4 +1,4 @@
-//! Tests that text from outside reaches the terminal only as text, wherever it is shown.
+//! Tests that untrusted text, wherever it is shown, never reaches the terminal as anything other than text.
 
 use crate::protocol::*;
 use crate::tui::display::Display;
@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 const SIZE: Size = Size { width: 100, height: 40 };
 
-/// Returns the screen as text, and the bytes that draw it.
+/// Returns the screen as text, and the bytes with which it is drawn.
 fn shown(model: &mut UiModel, now: u64) -> (String, Vec<u8>) {
     let mut bytes = Vec::new();
     let mut rows = String::new();
@@ -44,7 +44,7 @@ fn as_text(buffer: &Buffer) -> String {
     rows.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns sequences that aye does not send.
+/// Returns the control sequences and invisible characters in the bytes that did not originate in aye.
 fn foreign(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8(bytes.to_vec()).expect("text");
     let mut found = Vec::new();
@@ -72,15 +72,15 @@ fn foreign(bytes: &[u8]) -> Vec<String> {
     found
 }
 
-/// Returns whether a character changes direction or is invisible.
+/// Returns whether a character is invisible or changes the direction of text.
 fn is_unseen(letter: char) -> bool {
     matches!(letter, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 type Make<'t> = Box<dyn Fn() -> UiModel + 't>;
 
-/// Returns every place that shows text from outside: its name, whether the user decides there, and a screen with the
-/// text.
+/// Returns every place in the UI that shows untrusted text, as its name, whether the user makes a decision there, and a
+/// screen that shows the text. Places whose name does not satisfy `only` are omitted.
 fn places(text: &str, only: impl Fn(&str) -> bool) -> Vec<(&'static str, bool, UiModel)> {
     let own = |text: &str| text.to_owned();
     let one_line = text.replace(['\n', '\r'], " ");
@@ -218,14 +218,14 @@ fn strings(case: &serde_json::Value, key: &str) -> Vec<String> {
     list.filter_map(|entry| entry.as_str().map(str::to_owned)).collect()
 }
 
-/// Returns the bytes of a case as a process reads them.
+/// Returns the text of a test case. Invalid UTF-8 in its bytes is replaced.
 fn text_of(case: &serde_json::Value) -> String {
     let bytes = case["text_b64"].as_str().map(|text| base64::engine::general_purpose::STANDARD.decode(text).expect("base64"));
     let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     text.unwrap_or_else(|| case["text"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Returns all pages of the open view, joined into one text.
+/// Returns the text on all pages of the open view.
 fn pages(model: &mut UiModel, faults: &mut Vec<String>, name: &str) -> String {
     let mut all = String::new();
     for page in 0..40 {
@@ -348,7 +348,7 @@ fn an_unchanged_frame_writes_nothing() {
     assert_eq!(writes.get(), before);
 }
 
-/// Writer that only counts bytes.
+/// Writer that only counts the bytes written to it.
 struct Counted(Rc<Cell<usize>>);
 
 impl std::io::Write for Counted {

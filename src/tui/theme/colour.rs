@@ -1,4 +1,4 @@
-//! RGB colours: contrast, and the nearest of 256 colours with the same contrast.
+//! RGB colours, the contrast between them, and their closest equivalents among the 256 indexed colours.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -20,13 +20,13 @@ impl Rgb {
         0.2126 * linear(self.red) + 0.7152 * linear(self.green) + 0.0722 * linear(self.blue)
     }
 
-    /// Returns the contrast ratio as defined by WCAG 2, from 1 to 21.
+    /// Returns the contrast ratio to another colour as defined by WCAG 2, from 1 to 21.
     pub(crate) fn contrast(self, other: Self) -> f64 {
         let (one, two) = (self.luminance() + 0.05, other.luminance() + 0.05);
         one.max(two) / one.min(two)
     }
 
-    /// Returns whether dark text is more readable on this colour than light text.
+    /// Returns whether dark text on this colour is more readable than light text.
     pub(crate) fn is_light(self) -> bool {
         self.luminance() > 0.18
     }
@@ -36,7 +36,7 @@ impl Rgb {
         part(self.red, other.red) + part(self.green, other.green) + part(self.blue, other.blue)
     }
 
-    /// Returns the nearest of the 256 colours with at least this contrast on `ground`.
+    /// Returns the index of the closest indexed colour (16 to 255) whose contrast with `ground` is at least `contrast`.
     pub(crate) fn nearest_on(self, ground: Self, contrast: f64) -> u8 {
         let readable = (16..=255).filter(|index| Self::indexed(*index).contrast(ground) >= contrast);
         readable
@@ -44,12 +44,13 @@ impl Rgb {
             .unwrap_or_else(|| if ground.is_light() { 16 } else { 231 })
     }
 
-    /// Returns the nearest of the 256 colours outside the grey ramp, so that a faint tint keeps its hue.
+    /// Returns the index of the closest indexed colour (16 to 231). The grey ramp is excluded, so that a faint tint
+    /// keeps its hue.
     pub(crate) fn nearest_tint(self) -> u8 {
         (16..=231).min_by_key(|index| Self::indexed(*index).distance(self)).unwrap_or(16)
     }
 
-    /// Returns colours 16 to 255 of the standard palette: a cube of six steps and a grey ramp.
+    /// Returns an indexed colour (16 to 255) of the standard palette, which consists of a 6×6×6 cube and a grey ramp.
     pub(crate) fn indexed(index: u8) -> Self {
         const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
         if index >= 232 {

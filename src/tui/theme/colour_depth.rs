@@ -1,4 +1,4 @@
-//! Mapping of a palette to the terminal: true colour, 256 colours, 16 or none.
+//! Mapping from palettes to the colours that the terminal supports: true colour, 256 colours, 16 colours or none.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -15,7 +15,7 @@ pub(crate) enum ColourDepth {
     None,
 }
 
-/// Minimum contrast of body text and of other text after colours are rounded.
+/// Minimum contrast of body text after rounding to the available colours. For all other text, it is [`CONTRAST`].
 const TEXT_CONTRAST: f64 = 7.0;
 const CONTRAST: f64 = 4.5;
 
@@ -57,11 +57,11 @@ pub(super) fn background(palette: &Palette, colours: ColourDepth) -> Option<Colo
     }
 }
 
-/// Conversion of palette colours to terminal colours.
+/// Mapping from palette colours to terminal colours.
 trait ColourMapping {
     fn text(&self, colour: Rgb, ground: Rgb, contrast: f64) -> Color;
     fn ground(&self, colour: Rgb) -> Color;
-    /// Returns a tint and the colour that is actually shown.
+    /// Returns the terminal colour for a tint, and the RGB colour that the terminal displays for it.
     fn tint(&self, colour: Rgb) -> (Color, Rgb);
 }
 
@@ -128,14 +128,15 @@ fn line(change: Change, fit: &impl ColourMapping) -> Style {
     Style::new().fg(fit.text(change.text, ground, CONTRAST)).bg(tint)
 }
 
-/// Adds an underline if rounding made both tints identical.
+/// Returns the style for changed words. If rounding gives words and lines the same tint, words are underlined as well.
 fn word_style(change: Change, fit: &impl ColourMapping) -> Style {
     let (tint, ground) = fit.tint(change.word);
     let style = Style::new().fg(fit.text(change.text, ground, CONTRAST)).bg(tint).add_modifier(Modifier::BOLD);
     if fit.tint(change.line).0 == tint { style.add_modifier(Modifier::UNDERLINED) } else { style }
 }
 
-/// Returns the style of a token in sixteen colours. Users can redefine these colours, so none is used as a background.
+/// Returns the style for a role with sixteen colours. None of them is used as a background, because users can redefine
+/// them.
 fn sixteen(token: Token, light: bool) -> Style {
     let style = Style::new();
     let pick = |dark: Color, on_light: Color| style.fg(if light { on_light } else { dark });
@@ -156,8 +157,8 @@ fn sixteen(token: Token, light: bool) -> Style {
     }
 }
 
-/// Returns the style of source code in sixteen colours. Many terminals have unreadable plain blues and magentas on dark
-/// backgrounds, and unreadable cyans on light ones.
+/// Returns the style for source code with sixteen colours. On many terminals, plain blue and magenta are unreadable on
+/// dark backgrounds, as is cyan on light ones.
 fn sixteen_syntax(syntax: Syntax, light: bool) -> Style {
     let style = Style::new();
     match (syntax, light) {

@@ -1,11 +1,11 @@
-//! Theme file format.
+//! File format of themes.
 
 use serde::Deserialize;
 
 use super::Syntax;
 use super::colour::Rgb;
 
-/// Error in a theme file, with its line.
+/// Error in a theme file, with its 1-based line number.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub(crate) struct ThemeError {
@@ -25,7 +25,7 @@ impl ThemeError {
 #[serde(deny_unknown_fields)]
 pub(super) struct Palette {
     pub light: bool,
-    /// Whether to paint the background or leave it to the terminal.
+    /// Whether to paint the background instead of keeping the terminal's own.
     pub paint: bool,
     pub background: Rgb,
     /// Background of the user's prompts.
@@ -43,7 +43,7 @@ pub(super) struct Palette {
     pub syntax: SyntaxColours,
 }
 
-/// Colours of changed text, of its line and of its changed words.
+/// Colours of changed text: the text itself, and the backgrounds of the line and of the words that changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Change {
@@ -70,7 +70,8 @@ impl Palette {
         toml::from_str(text).map_err(|error| ThemeError::new(&error, text))
     }
 
-    /// Parses an incomplete file; missing values come from the palette for the same background.
+    /// Parses a file that may be incomplete. Values that are missing are taken from the palette for the same kind of
+    /// background.
     pub(crate) fn parse_over(text: &str, dark: &Self, light: &Self) -> Result<Self, ThemeError> {
         let file: Partial = toml::from_str(text).map_err(|error| ThemeError::new(&error, text))?;
         Ok(file.apply_to(if file.light { light } else { dark }))
@@ -91,7 +92,7 @@ impl Palette {
     }
 }
 
-/// Contents of a user theme file.
+/// Content of a user theme file, in which colours may be missing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Partial {

@@ -21,7 +21,7 @@ fn number(colour: Color) -> Rgb {
     }
 }
 
-/// Returns a description of each pair of colours that is too similar.
+/// Returns a description of every pair of colours with too little contrast.
 fn faults(theme: &Theme) -> Vec<String> {
     let mut faults = Vec::new();
     let mut check = |what: String, one: Rgb, two: Rgb, least: f64| {
@@ -184,7 +184,8 @@ fn low_contrast_colours_of_a_theme_are_detected() {
     assert!(token == "faint" && contrast < 2.0, "{token} {contrast}");
 }
 
-/// Common definitions of the sixteen colours, on the backgrounds on which they are used.
+/// Checks the contrast of typical definitions of the sixteen colours with the backgrounds on which the colours are
+/// used.
 #[test]
 fn only_readable_colours_of_the_sixteen_are_used() {
     let number = |colour: Color| -> Rgb {

@@ -1,4 +1,4 @@
-//! User themes, one file each.
+//! User themes, each of which has its own file.
 
 use super::{TOKENS, Theme, Token};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 /// Maximum size of a theme file, in bytes.
 const FILE_BYTES: u64 = 64 << 10;
 
-/// Returns a built-in or user theme by name; the error is a complete message.
+/// Returns the built-in or user theme with this name. On failure, the error is a complete message for the user.
 pub(crate) fn find(directory: Option<&Path>, name: &str) -> Result<Theme, String> {
     if let Some(theme) = Theme::by_name(name) {
         return Ok(theme);
@@ -27,7 +27,7 @@ pub(crate) fn find(directory: Option<&Path>, name: &str) -> Result<Theme, String
     Theme::parse_user_theme(name, &text).map_err(|error| format!("{shown}:{}: {}", error.line, error.message.replace('\n', " ")))
 }
 
-/// Returns the names of the user themes, sorted.
+/// Returns the sorted names of the user themes. A user theme with the name of a built-in one is omitted.
 pub(crate) fn list(directory: Option<&Path>) -> Vec<String> {
     let entries = directory.and_then(|directory| std::fs::read_dir(directory).ok()).into_iter().flatten();
     let names = entries.filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix(".toml")?.to_owned()));
@@ -37,7 +37,7 @@ pub(crate) fn list(directory: Option<&Path>) -> Vec<String> {
 }
 
 impl Theme {
-    /// Returns the least readable token and its contrast, if it is below the minimum.
+    /// Returns the role with the lowest contrast and that contrast, if any role is below the minimum.
     pub(crate) fn lowest_contrast(&self) -> Option<(String, f64)> {
         let pairs = TOKENS.iter().filter_map(|token| {
             let least = if *token == Token::Text { 7.0 } else { 4.5 };

@@ -1,4 +1,4 @@
-//! Tool call cards in the transcript.
+//! Cards, which represent tool calls in the transcript.
 
 use super::output::{Output, parse_line, truncate_line};
 use super::read_group::{ReadGroup, ReadKind};
@@ -20,19 +20,19 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Number of lines shown from the start of a long output, and from its end.
+/// Number of lines shown from the start of a long output. [`TAIL`] lines are shown from its end.
 const HEAD: usize = 3;
 const TAIL: usize = 5;
-/// Number of rows shown from the start of an edit's changes, and from their end.
+/// Number of changed rows shown from each end of an edit's diff.
 const EDIT_ENDS: usize = 2;
-/// Duration from which the time of a call is shown, in milliseconds.
+/// Minimum duration of a call, in milliseconds, for which its time is shown.
 const NOTABLE_MS: u64 = 100;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CardState {
-    /// The model requested the call, but it has not started.
+    /// The model has requested the call, which has not started yet.
     Requested,
-    /// The call waits for the user's approval.
+    /// The call is waiting for the user's approval.
     Waiting,
     Running {
         since: u64,
@@ -47,69 +47,69 @@ pub(crate) enum CardState {
     Denied {
         message: String,
     },
-    /// The user stopped the call, or it was skipped.
+    /// The call was stopped by the user or skipped.
     Stopped {
         message: String,
     },
-    /// The process ended before the call did, so the outcome is unknown.
+    /// The aye process exited before the call was complete, so the outcome is unknown.
     Unknown,
 }
 
-/// Last output lines of a running command.
+/// Most recent output lines of a running command.
 #[derive(Default)]
 struct Live {
     ansi: text::Ansi,
     cleaner: text::Cleaner,
-    /// Lines including their colour sequences.
+    /// Output lines, including their colour sequences.
     lines: VecDeque<String>,
 }
 
 pub(crate) struct Card {
     pub id: CallId,
     summary: String,
-    /// Original command line, if the user edited it.
+    /// Command line as proposed by the model, if the user edited it.
     meant: Option<String>,
     pub state: CardState,
     rule: String,
-    /// Description of the run's sandbox; empty if unknown or irrelevant.
+    /// Description of the sandbox in which the call runs, or an empty string if it is unknown or irrelevant.
     pub held: String,
-    /// File that the call affects, as named by the model.
+    /// Path of the file that the call reads or writes, as given by the model.
     pub path: Option<String>,
-    /// Whether the command runs in a preview copy, so that the workspace is unchanged.
+    /// Whether the command is running in a copy, leaving the workspace unchanged.
     pub is_preview: bool,
-    /// Whether the preview is a run in a copy before any approval.
+    /// Whether the command runs in a copy without approval, in which case the user approves its changes instead.
     pub is_layer: bool,
     /// Progress of listing or applying the effects of the command: `Applying 12,400 of 30,000 files`.
     pub progress: Option<String>,
-    /// Whether the approval of this call is shown below the card and repeats its title.
+    /// Whether the call's approval prompt is shown below the card, so the card need not repeat its title.
     pub has_question_below: bool,
-    /// Exit code of a command, from the first line of its output: `3`.
+    /// Exit code parsed from a command's output, such as `3`.
     exit: Option<String>,
     output: Output,
     live: Live,
     diff: Option<Diff>,
-    /// Diff of the call as text.
+    /// Diff of the call's changes, as text.
     source: String,
-    /// Description of content hidden from the model.
+    /// Description of content that was hidden from the model, if any was.
     hidden: Option<String>,
-    /// Whether the full output is stored, including parts not shown here.
+    /// Whether the full output is stored as an artifact.
     pub keeps_whole: bool,
-    /// Label for a command that the user ran.
+    /// Label shown if the user ran the command.
     pub by_person: Option<&'static str>,
     /// Whether the command runs in the background.
     pub is_in_background: bool,
-    /// Changes that the command made without approval, and whether they are only build output.
+    /// Description of the changes that the command made without approval, and whether they are only build output.
     applied: Option<(String, bool)>,
-    /// Reason why the command needed no approval.
+    /// Reason why the command required no approval.
     note: Option<String>,
-    /// Kind of content that the call reads, if it changes nothing.
+    /// Kind of content that the call reads, or `None` if it does more than read or search.
     pub reads: Option<ReadKind>,
-    /// Group of calls that share a row, and whether this call is the first in the group.
+    /// Group of calls shown as one row. `leads_group` is set on the first call in the group.
     pub group: Option<Rc<ReadGroup>>,
     pub leads_group: bool,
 }
 
-/// Time after which aye offers to restart a command in a layer in the background.
+/// Running time, in milliseconds, after which aye offers to restart a command that runs in a copy in the background.
 const LONG_RUN_MS: u64 = 10_000;
 
 impl Card {
@@ -143,14 +143,14 @@ impl Card {
         }
     }
 
-    /// Returns a label if the user ran or edited the command.
+    /// Returns a label that says the user ran or edited the command, or an empty string if neither is the case.
     fn actor_label(&self) -> String {
         let says_it = self.summary.ends_with(OUTSIDE_SANDBOX);
         let edited = self.meant.as_ref().filter(|_| !says_it).map(|_| "edited by you");
         self.by_person.or(edited).map(|whose| format!("  {whose}")).unwrap_or_default()
     }
 
-    /// Replaces the displayed command line with the user's edit; `None` restores the original.
+    /// Shows the command line as edited by the user. `None` restores the original command line.
     pub(crate) fn set_edited(&mut self, line: Option<&str>) {
         if let Some(meant) = self.meant.take() {
             self.summary = meant;
@@ -164,7 +164,7 @@ impl Card {
         self.state = CardState::Running { since: now };
     }
 
-    /// Adds changes that the command made without approval, and the reason.
+    /// Adds the changes that the command made without approval, and a note that explains why none was required.
     pub(crate) fn add_unasked_changes(&mut self, effects: Option<&Effects>, note: Option<&str>) {
         let applied = effects.filter(|effects| !effects.is_empty());
         self.applied =
@@ -183,7 +183,7 @@ impl Card {
         self.output = output;
         self.exit = exit;
         if let Some(proposal) = proposal {
-            // A command is already named by its line.
+            // The title of a command is already its command line.
             if !proposal.summary.is_empty() && !self.is_command() {
                 self.summary = text::clean_line(&proposal.summary);
             }
@@ -201,7 +201,7 @@ impl Card {
         self.hidden = redaction_summary(redactions);
     }
 
-    /// Returns whether content was hidden from the model; the card shows this.
+    /// Returns whether any content was hidden from the model.
     pub(crate) fn hides_something(&self) -> bool {
         self.hidden.is_some()
     }
@@ -210,12 +210,12 @@ impl Card {
         &self.summary
     }
 
-    /// Returns the output, without content hidden from the model.
+    /// Returns the output as text, excluding content that was hidden from the model.
     pub(crate) fn output(&self) -> &str {
         &self.output.text
     }
 
-    /// Returns the reason why the call failed, was denied or was stopped.
+    /// Returns the reason why the call failed, was denied or was stopped, or an empty string for any other state.
     pub(crate) fn message(&self) -> &str {
         match &self.state {
             CardState::Failed { message, .. } | CardState::Denied { message } | CardState::Stopped { message } => message,
@@ -227,7 +227,7 @@ impl Card {
         }
     }
 
-    /// Returns the changes made by the call, as a diff.
+    /// Returns the changes that the call made, as the text of a diff.
     pub(crate) fn changes_text(&self) -> &str {
         &self.source
     }
@@ -240,17 +240,18 @@ impl Card {
         self.summary.starts_with("$ ")
     }
 
-    /// Returns whether a command finished with a non-zero exit code.
+    /// Returns whether a command completed with a non-zero exit code.
     fn has_failed_exit(&self) -> bool {
         matches!(self.state, CardState::Done { .. }) && self.exit.as_ref().is_some_and(|exit| exit != "0")
     }
 
-    /// Returns whether a command waits for approval to run again with more access. Its output helps the user decide.
+    /// Returns whether the command is waiting for approval to run again with more access. In that case, its output so
+    /// far is shown to help the user decide.
     fn is_awaiting_rerun(&self) -> bool {
         self.state == CardState::Waiting && !self.is_preview && !self.live.is_empty()
     }
 
-    /// Returns whether the command has run in its layer long enough to offer a start in the background instead.
+    /// Returns whether the command has been running in a copy for long enough to offer a restart in the background.
     pub(crate) fn offers_background(&self, now: u64) -> bool {
         match self.state {
             CardState::Running { since } => self.is_layer && now.saturating_sub(since) >= LONG_RUN_MS,
@@ -287,7 +288,7 @@ impl Card {
         let faint = look.theme.style(Token::Faint);
         for row in self.body(inner, look) {
             let lead = match row.join {
-                // The bar marks continuation rows.
+                // The bar with an arrow marks a row that continues the row above.
                 Join::Nothing => format!("{}↪", look.glyphs.bar),
                 Join::Line | Join::Space => format!("{} ", look.glyphs.bar),
             };
@@ -299,7 +300,7 @@ impl Card {
     fn title(&self, width: u16, look: RenderContext<'_>) -> Line<'static> {
         let (words, token) = self.result_text(look);
         let right = self.right(look);
-        // If there is no text on the right, the result may use the full width.
+        // Without text on the right, the result may use the full width.
         let right_width = if right.is_empty() { 0 } else { text::width(&right) + 1 };
         let room = usize::from(width).saturating_sub(right_width);
         let words_width = if words.is_empty() { 0 } else { text::width(&words) + 2 };
@@ -320,7 +321,7 @@ impl Card {
         Line::from(spans)
     }
 
-    /// Returns the result as short text and its colour.
+    /// Returns a short description of the call's result, and the colour in which to show it.
     fn result_text(&self, look: RenderContext<'_>) -> (String, Token) {
         let glyphs = look.glyphs;
         match &self.state {
@@ -345,7 +346,7 @@ impl Card {
                     Some(_) | None => (amount, Token::Muted),
                 }
             }
-            // Only `killed after 300 s` is shown here; the rest is shown below.
+            // Only a text such as `killed after 300 s` is shown here. The rest of the message is shown below.
             CardState::Failed { message, .. } if message.starts_with("killed after ") => {
                 (message.split(" with ").next().unwrap_or_default().to_owned(), Token::Danger)
             }
@@ -379,7 +380,8 @@ impl Card {
         if mark.is_empty() && time.is_empty() { String::new() } else { format!("{mark} {time:>7}") }
     }
 
-    /// Returns whether the body is shown. Failed and running calls open automatically until the user closes them.
+    /// Returns whether the card's body is shown. The bodies of failed and running calls are shown unless the user
+    /// closes them.
     fn is_open(&self, fold: Fold, is_own: bool) -> bool {
         match self.state {
             CardState::Failed { .. } | CardState::Denied { .. } | CardState::Stopped { .. } | CardState::Running { .. }
@@ -393,7 +395,8 @@ impl Card {
         }
     }
 
-    /// Returns the next fold state of this card, starting from its own state or the global one.
+    /// Returns the card's next fold state. The current one is `own` or, if that is not set, the global state `all`.
+    /// Returns `None` if the card has nothing to unfold.
     pub(crate) fn next_fold(&self, own: Option<Fold>, all: Fold) -> Option<Fold> {
         let nothing = self.diff.is_none() && self.output.text.is_empty() && self.live.is_empty() && self.message().is_empty();
         if nothing && self.rule.is_empty() {
@@ -445,7 +448,8 @@ impl Card {
         rows
     }
 
-    /// Returns one row about changes of the command without approval, and one row with the reason.
+    /// Returns a row that lists the changes made without approval, and a row with the note about them. Either is
+    /// omitted if there is nothing to show.
     fn unasked_rows(&self, is_open: bool, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let style = look.theme.style(Token::Muted);
         let applied = self.applied.as_ref().filter(|(_, is_build)| is_open || !is_build).map(|(words, _)| words);
@@ -453,8 +457,8 @@ impl Card {
         applied.into_iter().chain(&self.note).map(row).collect()
     }
 
-    /// Returns the exit code, the rule that allowed the call, and the sandbox. A command that ran in a copy and was
-    /// denied afterwards was not allowed by a rule.
+    /// Returns the exit code, the rule that allowed the call, and the sandbox. Returns `None` if no rule is known, or
+    /// if the call was denied: a command that ran in a copy before it was denied was not allowed by any rule.
     fn terms(&self, glyphs: &Glyphs) -> Option<String> {
         if self.rule.is_empty() || matches!(self.state, CardState::Denied { .. }) {
             return None;
@@ -471,7 +475,7 @@ impl Card {
         Some(words.join(&format!(" {} ", glyphs.dot)))
     }
 
-    /// Returns every output line in colour, wrapped.
+    /// Returns all output lines as wrapped rows, in colour.
     fn full_output(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let mut rows = Vec::new();
         for line in self.output.lines(0, usize::MAX) {
@@ -483,7 +487,7 @@ impl Card {
         rows
     }
 
-    /// Returns the start and the end of the output, and the number of lines between them.
+    /// Returns the first and last output lines, with a row between them that gives the number of omitted lines.
     fn excerpt(&self, width: u16, look: RenderContext<'_>) -> Vec<Row> {
         let count = self.output.text.lines().count();
         let row = |line: StyledText| truncate_line(&line, width, look);
@@ -496,7 +500,8 @@ impl Card {
         rows
     }
 
-    /// Returns the visible part of the diff: all of it, or the first and last changed lines of an edit.
+    /// Returns the visible parts of the diff, which are all of it, only the first and last changed rows of an edit, or
+    /// nothing.
     fn diff_parts(&self, diff: &Diff, width: u16, look: RenderContext<'_>) -> Vec<DiffPart> {
         if self.is_open(look.fold, look.is_own) {
             return vec![DiffPart::Rows(0..diff.height(width))];
@@ -536,10 +541,10 @@ impl Card {
     }
 }
 
-/// Part of a diff, in order.
+/// Part of a diff as shown in a card.
 enum DiffPart {
     Rows(Range<usize>),
-    /// Number of omitted rows.
+    /// Number of rows omitted at this point.
     Omitted(usize),
 }
 
@@ -556,7 +561,7 @@ fn diff_rows_in(diff: &Diff, width: u16, range: Range<usize>, theme: &Theme) -> 
     let gutter = diff.gutter();
     let row = |line: Line<'static>| {
         let row = Row::from_line(line);
-        // The cell at this position contains the line number, the continuation mark or the sign, which identifies the
+        // The cell at this position contains the line number, the continuation mark or the sign, and so identifies the
         // kind of row.
         let mark = row.cells().chars().nth(gutter.saturating_sub(2));
         let join = if mark == Some('↪') { Join::Nothing } else { Join::Line };

@@ -1,4 +1,4 @@
-//! Entries of the transcript and their rows.
+//! Transcript entries and their layout in rows.
 
 use super::card::Card;
 use super::text_rows::{folded_row, more, truncated_row, wrapped};
@@ -17,8 +17,8 @@ use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 use std::ops::Range;
 
-/// Maximum number of rows of a prompt that is shown in full, and number of rows shown of a longer
-/// one.
+/// Maximum number of rows for which a prompt is shown in full. Of a longer prompt, only the first [`PROMPT_HEAD`] rows
+/// are shown.
 const PROMPT_ROWS: usize = 10;
 const PROMPT_HEAD: usize = 6;
 
@@ -26,7 +26,7 @@ const PROMPT_HEAD: usize = 6;
 pub(crate) enum AnswerState {
     Streaming,
     Done,
-    /// Excluded from the conversation for this reason.
+    /// The response was removed from the conversation for the given reason.
     Discarded(String),
 }
 
@@ -63,18 +63,18 @@ pub(crate) enum TranscriptEntryKind {
         text: String,
         tone: NoteTone,
     },
-    /// Error, as the lines that the command line would print. Contains only clean text.
+    /// Error, formatted as on the command line but without control characters.
     Problem {
         problem: Problem,
         tone: NoteTone,
     },
     Greeting(Vec<StyledText>),
-    /// Summary that replaces older messages: heading and text.
+    /// Summary that replaces earlier messages.
     Summary {
         head: String,
         text: String,
     },
-    /// Unfinished work of the previous process.
+    /// Work that the previous process left unfinished.
     Recovery(Recovery),
 }
 
@@ -83,32 +83,32 @@ pub(crate) struct TranscriptEntry {
     gap: bool,
     pub task: Option<TaskId>,
     pub step: Option<StepId>,
-    /// Ranges of long pastes in a prompt, in order.
+    /// Byte ranges of the long pastes in a prompt, in order.
     pub pastes: Vec<Range<usize>>,
-    /// Number of the rewind that undid this entry.
+    /// Number of the rewind that undid this entry, or `None` if it is not undone.
     pub undone: Option<u32>,
-    /// Fold state of this entry alone, and the global fold round in which it was set.
+    /// Fold state set for this entry alone, and the number of global fold changes at that time.
     fold: Option<(Fold, u32)>,
-    /// Whether the entry changed since the user scrolled up and its rows were last counted.
+    /// Whether the entry has changed since the user scrolled up and the added rows were last counted.
     pub is_touched: bool,
     /// Whether the entry has cached rows.
     pub is_warm: bool,
-    /// Cached rows, without the gap and the parts that a document or diff lays out itself.
+    /// Cached rows, excluding the gap above the entry and the rows of a document or diff, which are cached elsewhere.
     laid: Option<LayoutCache>,
-    /// Width and version for which the height was measured.
+    /// Width and layout version for which the entry's height was measured.
     measured: Option<(u16, u32)>,
 }
 
-/// Cached rows, laid out for one width and one version of the entry.
+/// Cached rows for a given width and layout version.
 struct LayoutCache {
     width: u16,
     version: u32,
     rows: Vec<Row>,
 }
 
-/// Rows drawn for an entry in the last frame.
+/// Position of the rows drawn for an entry in the last frame.
 pub(crate) struct DrawnRows {
-    /// Number of area rows above the first drawn row.
+    /// Number of rows in the area that precede the first drawn row.
     pub skipped: u16,
     pub rows: Vec<Row>,
 }
@@ -148,13 +148,13 @@ impl TranscriptEntry {
         }
     }
 
-    /// Empties a note, so that it takes no rows.
+    /// Turns the entry into an empty note, which takes up no rows.
     pub(crate) fn withdraw(&mut self) {
         self.kind = TranscriptEntryKind::Note { text: String::new(), tone: NoteTone::Plain };
         self.gap = false;
     }
 
-    /// Assigns the entry to a task and step.
+    /// Returns the entry tagged with the given task and step.
     pub(crate) fn with_step(self, task: Option<TaskId>, step: Option<StepId>) -> Self {
         Self { task, step, ..self }
     }
@@ -164,7 +164,7 @@ impl TranscriptEntry {
         self.measured = None;
     }
 
-    /// Drops cached rows that can be recomputed. Keeps the measured height.
+    /// Drops cached rows, which can be recomputed, but not the measured height.
     pub(crate) fn cool(&mut self) {
         self.laid = None;
         if let TranscriptEntryKind::Answer { document, .. } = &mut self.kind {
@@ -187,7 +187,7 @@ impl TranscriptEntry {
         self.measured == Some((width, version))
     }
 
-    /// Estimates the number of rows of an entry that has not been laid out.
+    /// Estimates the entry's height in rows without laying it out.
     pub(crate) fn guess(&self, width: u16) -> usize {
         let width = usize::from(width.saturating_sub(GUTTER).max(1));
         let rows = match &self.kind {
@@ -209,7 +209,7 @@ impl TranscriptEntry {
         usize::from(self.gap)
     }
 
-    /// Applies the entry's own fold state instead of the global one.
+    /// Returns the context with the fold state that applies to this entry: its own or, if it has none, the global one.
     fn with_own_fold<'a>(&self, look: RenderContext<'a>) -> RenderContext<'a> {
         let general = if matches!(self.kind, TranscriptEntryKind::Card(_)) { look.fold } else { look.rest };
         let own = self.fold.filter(|(_, round)| *round == look.round).map(|(fold, _)| fold);
@@ -221,7 +221,7 @@ impl TranscriptEntry {
         self.forget_layout();
     }
 
-    /// Advances the fold state of this entry. Returns whether it can fold.
+    /// Advances the entry's fold state. Returns `false` if the entry cannot be folded.
     pub(crate) fn fold_next(&mut self, tools: Fold, rest: Fold, round: u32) -> bool {
         let own = self.fold.filter(|(_, at)| *at == round).map(|(fold, _)| fold);
         let next = match &self.kind {
@@ -264,7 +264,7 @@ impl TranscriptEntry {
             }
     }
 
-    /// Draws the rows from `from` on into the area, whose height is the number of rows to draw.
+    /// Draws the entry's rows starting at row `from`, as many as fit into the height of the area.
     pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, from: usize, look: RenderContext<'_>) -> DrawnRows {
         let gap = self.gap_rows();
         let first = from.saturating_sub(gap);
@@ -273,7 +273,7 @@ impl TranscriptEntry {
         let rows = self.rows(first..first + count, look);
         let (sign, token) = self.symbol(look);
         if matches!(self.kind, TranscriptEntryKind::User(_)) {
-            // A block has a background where the theme has one, and a bar before its other rows.
+            // A prompt has a background, if the theme has one, and a bar before all rows but the first.
             let rows = Rect { y: area.y + skipped, height: (rows.len() as u16).min(area.height.saturating_sub(skipped)), ..area };
             buffer.set_style(rows, look.theme.style(Token::Prompt));
             for y in rows.y..rows.bottom() {
@@ -298,14 +298,14 @@ impl TranscriptEntry {
         DrawnRows { skipped, rows }
     }
 
-    /// Returns a range of rows, counted from the first row after the gap.
+    /// Returns the rows in `range`, where row 0 is the first row after the gap.
     pub(crate) fn rows(&mut self, range: std::ops::Range<usize>, look: RenderContext<'_>) -> Vec<Row> {
         let width = look.width.saturating_sub(GUTTER).max(1);
         let look = self.with_own_fold(look);
         self.lay_out(look);
         let laid = self.laid.as_ref().map_or(&[][..], |laid| laid.rows.as_slice());
         match &mut self.kind {
-            // A note follows a discarded response.
+            // After a discarded response, a note gives the reason.
             TranscriptEntryKind::Answer { document, state } => {
                 let height = if is_folded(state, look) { 0 } else { document.height(width) };
                 let mut rows = document.rows(width, range.start.min(height)..range.end.min(height), look.theme);
@@ -346,7 +346,7 @@ impl TranscriptEntry {
 
     fn lay_out(&mut self, look: RenderContext<'_>) {
         let width = look.width.saturating_sub(GUTTER).max(1);
-        // A running call shows its elapsed seconds. Laying it out for every frame is cheap.
+        // A running call shows its elapsed seconds, so it is laid out for each frame. This is cheap.
         let ticking = matches!(&self.kind, TranscriptEntryKind::Card(card) if card.is_running());
         let is_laid = |laid: &LayoutCache| laid.width == width && laid.version == look.version;
         if !ticking && self.laid.as_ref().is_some_and(is_laid) {
@@ -385,12 +385,13 @@ impl TranscriptEntry {
     }
 }
 
-/// Returns whether a response is folded to a row with the reason for its removal.
+/// Returns whether a discarded response is folded, so only the row that gives the reason is shown.
 fn is_folded(state: &AnswerState, look: RenderContext<'_>) -> bool {
     matches!(state, AnswerState::Discarded(_)) && look.fold == Fold::Quiet
 }
 
-/// Splits a line after its dots, so that a command in it is not wrapped.
+/// Returns the byte ranges of the pieces between separator dots in a line. Wrapping at the dots keeps a command on one
+/// row.
 fn pieces(line: &str, dot: &str) -> Vec<Range<usize>> {
     let end = format!(" {dot} ");
     let mut at = 0;
@@ -402,8 +403,8 @@ fn pieces(line: &str, dot: &str) -> Vec<Range<usize>> {
     line.split_inclusive(end.as_str()).map(piece).collect()
 }
 
-/// Returns the rows of a prompt. A long prompt is cut to its first rows until it is unfolded. The user's own words come
-/// first, then a chip for each long paste.
+/// Returns the rows of a prompt. Unless it is unfolded, a long prompt is truncated to its first rows, and each long
+/// paste is replaced with a chip after the typed text.
 fn prompt(text: &str, pastes: &[Range<usize>], width: u16, look: RenderContext<'_>) -> Vec<Row> {
     if let Some((own, pasted)) = split_pastes(text, pastes).filter(|_| look.fold != Fold::Full) {
         let mut rows = if own.is_empty() { Vec::new() } else { wrapped(&own.join("\n"), width, look, Token::Prompt) };
@@ -418,7 +419,7 @@ fn prompt(text: &str, pastes: &[Range<usize>], width: u16, look: RenderContext<'
     rows
 }
 
-/// Cuts long text to its first rows, followed by the number of hidden rows.
+/// Truncates a long list of rows, replacing the hidden rows with a row that gives their number.
 fn cut_head(rows: &mut Vec<Row>, look: RenderContext<'_>) {
     if rows.len() > PROMPT_ROWS {
         let hidden = rows.len() - PROMPT_HEAD;
@@ -427,7 +428,7 @@ fn cut_head(rows: &mut Vec<Row>, look: RenderContext<'_>) {
     }
 }
 
-/// Returns the parts of a prompt outside the pastes, and the pastes; `None` if there are no pastes.
+/// Splits a prompt into the text outside its pastes and the pastes themselves. Returns `None` if it has no pastes.
 fn split_pastes<'t>(text: &'t str, pastes: &[Range<usize>]) -> Option<(Vec<&'t str>, Vec<&'t str>)> {
     let (mut own, mut pasted, mut at) = (Vec::new(), Vec::new(), 0);
     for paste in pastes {
@@ -440,7 +441,7 @@ fn split_pastes<'t>(text: &'t str, pastes: &[Range<usize>]) -> Option<(Vec<&'t s
     (!pasted.is_empty()).then_some((own, pasted))
 }
 
-/// Returns the rows of a summary. A long summary is cut to its first rows until it is unfolded.
+/// Returns the rows of a summary. Unless it is unfolded, a long summary is truncated.
 fn summary(head: &str, text: &str, width: u16, look: RenderContext<'_>) -> Vec<Row> {
     let mut rows = wrapped(&head.replace('→', look.glyphs.to), width, look, Token::Muted);
     let body = wrapped(text, width.saturating_sub(2).max(1), look, Token::Text);
@@ -467,7 +468,7 @@ fn thinking(text: &str, live: bool, width: u16, look: RenderContext<'_>) -> Vec<
         let words = format!("thought  {}", format_count(text.lines().count(), "line"));
         return vec![Row::from_line(Line::from(Span::styled(words, faint)))];
     }
-    // Only the last line changes; the row above the composer counts the seconds.
+    // Only the last line is shown, because it changes. The row above the composer counts the seconds.
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     vec![truncated_row(last.trim(), width, look, Token::Faint)]
 }

@@ -1,4 +1,4 @@
-//! Search in the whole transcript, including folded parts.
+//! Search through the whole transcript, including its folded parts.
 
 use super::{Transcript, TranscriptEntry, TranscriptEntryKind};
 use regex::{Regex, RegexBuilder};
@@ -9,20 +9,20 @@ use std::borrow::Cow;
 pub(crate) struct FindQuery {
     pub words: String,
     pattern: Regex,
-    /// Whether the query contains Markdown marks; otherwise marks in the text are ignored.
+    /// Whether the query contains Markdown markup. If it does not, markup in the text is ignored.
     has_marks: bool,
 }
 
 impl FindQuery {
     pub(crate) fn new(words: &str) -> Option<Self> {
         let exact = words.chars().any(char::is_uppercase);
-        // A space also matches a line break.
+        // A space in the query also matches a line break.
         let pattern = words.split(' ').map(regex::escape).collect::<Vec<_>>().join(r"\s");
         let pattern = RegexBuilder::new(&pattern).case_insensitive(!exact).build().ok().filter(|_| !words.is_empty())?;
         Some(Self { words: words.to_owned(), pattern, has_marks: words.contains(['*', '`']) })
     }
 
-    /// Returns the ranges of the text that match.
+    /// Returns the byte ranges in `text` that match the query.
     pub(crate) fn find_matches<'t>(&self, text: &'t str) -> impl Iterator<Item = std::ops::Range<usize>> + use<'_, 't> {
         self.pattern.find_iter(text).map(|found| found.range())
     }
@@ -31,7 +31,7 @@ impl FindQuery {
         self.pattern.find_iter(text).count()
     }
 
-    /// Counts the matches in an entry.
+    /// Returns the number of matches in an entry, including those in folded text.
     fn count_in(&self, entry: &TranscriptEntry) -> usize {
         match &entry.kind {
             TranscriptEntryKind::User(text)
@@ -56,11 +56,11 @@ impl FindQuery {
     }
 }
 
-/// Entries with matches, their numbers of matches, and the current match.
+/// Entries that contain matches, and which match is the current one.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct SearchMatches {
     pub entries: Vec<(usize, usize)>,
-    /// Index of the current match over all entries, from 0.
+    /// Index of the current match, counted over all entries.
     pub at: usize,
     words: String,
 }
@@ -70,7 +70,7 @@ impl SearchMatches {
         self.entries.iter().map(|(_, count)| count).sum()
     }
 
-    /// Returns the entry of the current match, and its index within that entry.
+    /// Returns the index of the entry that contains the current match, and the match's index within that entry.
     pub(crate) fn position(&self) -> Option<(usize, usize)> {
         let mut left = self.at;
         for (entry, count) in &self.entries {
@@ -82,7 +82,7 @@ impl SearchMatches {
         None
     }
 
-    /// Moves to the next or previous match, wrapping around.
+    /// Makes the next or previous match the current one, wrapping around at the ends.
     pub(crate) fn step(&mut self, forward: bool) {
         let count = self.count();
         if count > 0 {
@@ -90,14 +90,16 @@ impl SearchMatches {
         }
     }
 
-    /// Moves to the first match at or after an entry, or to the first match of the transcript.
+    /// Makes the first match at or after the entry `from` the current one. If there is none, uses the transcript's
+    /// first match.
     fn go_to(&mut self, from: usize) {
         let before: usize = self.entries.iter().filter(|(entry, _)| *entry < from).map(|(_, count)| count).sum();
         self.at = if before < self.count() { before } else { 0 };
     }
 }
 
-/// Searches all entries. If the query was only extended, searches only previous matches.
+/// Finds all entries that match the query. If the query extends the previous one, only entries that matched before are
+/// searched.
 pub(crate) fn find_all(transcript: &Transcript, query: &FindQuery, before: &SearchMatches, from: usize) -> SearchMatches {
     let narrows = !before.words.is_empty() && query.words.starts_with(&before.words);
     let count = |at: usize| transcript.entries.get(at).map_or(0, |entry| query.count_in(entry));

@@ -1,11 +1,11 @@
-//! Grouping of consecutive reads and searches in one row.
+//! Grouping of consecutive reads and searches into a single row.
 
 use super::read_group::ReadGroup;
 use super::{Card, CardState, Transcript};
 use crate::protocol::CallId;
 use std::rc::Rc;
 
-/// Joins a completed call with the reads and searches next to it.
+/// Groups a completed call with adjacent reads and searches, if there are any.
 pub(crate) fn join(transcript: &mut Transcript, id: &CallId) {
     let Some(at) = transcript.calls.get(id).copied() else { return };
     if !is_member(transcript, at) || extend(transcript, at) {
@@ -25,8 +25,8 @@ pub(crate) fn join(transcript: &mut Transcript, id: &CallId) {
     }
 }
 
-/// Adds a call to the end of the preceding group. Only the entry with the row changes, whatever the size of the group.
-/// Returns whether the call was added.
+/// Adds a call to the end of the preceding group. Returns whether the call was added. This takes constant time, because
+/// only the call and the entry that shows the group's row change.
 fn extend(transcript: &mut Transcript, at: usize) -> bool {
     let card = |at: usize| transcript.entries.get(at).and_then(|entry| entry.card());
     let is_last = !is_member(transcript, at + 1) && card(at).is_some_and(|card| card.group.is_none());
@@ -43,14 +43,14 @@ fn extend(transcript: &mut Transcript, at: usize) -> bool {
     true
 }
 
-/// Returns whether an entry is a successful read or search.
+/// Returns whether an entry is a successful read or search that has not been undone.
 fn is_member(transcript: &Transcript, at: usize) -> bool {
     let entry = transcript.entries.get(at).filter(|entry| entry.undone.is_none());
     let is_done = |card: &Card| card.reads.is_some() && matches!(card.state, CardState::Done { .. }) && !card.hides_something();
     entry.and_then(|entry| entry.card()).is_some_and(is_done)
 }
 
-/// Opens or closes the group whose row an entry shows. Returns whether there is such a group.
+/// Opens or closes the group whose row the entry shows. Returns `false` if the entry does not show a group's row.
 pub(crate) fn toggle(transcript: &mut Transcript, at: usize) -> bool {
     let card = transcript.entries.get(at).and_then(|entry| entry.card()).filter(|card| card.leads_group);
     let Some(group) = card.and_then(|card| card.group.clone()) else { return false };
@@ -58,7 +58,7 @@ pub(crate) fn toggle(transcript: &mut Transcript, at: usize) -> bool {
     true
 }
 
-/// Opens the group of an entry, to show one of its calls.
+/// Opens the group that contains an entry, so that its calls are shown separately.
 pub(crate) fn open(transcript: &mut Transcript, at: usize) {
     let group = transcript.entries.get(at).and_then(|entry| entry.card()).and_then(|card| card.group.clone());
     if let Some(group) = group.filter(|group| !group.is_open.get()) {
@@ -73,7 +73,8 @@ fn set_open(transcript: &mut Transcript, group: &Rc<ReadGroup>, is_open: bool) {
     }
 }
 
-/// Splits a group before an entry, because the entries from there on were undone.
+/// Dissolves the group that contains the entry at index `at`, unless the entry is the group's first. The entries from
+/// `at` onwards are about to be undone.
 pub(crate) fn split(transcript: &mut Transcript, at: usize) {
     let card = transcript.entries.get(at).and_then(|entry| entry.card()).filter(|card| !card.leads_group);
     let Some(group) = card.and_then(|card| card.group.clone()) else { return };
@@ -96,7 +97,8 @@ mod tests {
     use super::*;
     use crate::tui::tests::fixtures::call;
 
-    /// Joins five reads that end in this order; returns the counts and the leaders of their groups.
+    /// Groups five reads that complete in the given order. Returns the group's counts, and for each call whether it
+    /// leads a group.
     fn joined(order: [usize; 5]) -> ([usize; 3], Vec<bool>) {
         let kinds = [ReadKind::File, ReadKind::Search, ReadKind::File, ReadKind::Directory, ReadKind::File];
         let mut transcript = Transcript::default();

@@ -1,6 +1,6 @@
-//! Row counts of all entries, to find a position without visiting every entry.
+//! Row counts of all entries, which make it possible to find a position without visiting every entry.
 
-/// Row counts and their prefix sums in a Fenwick tree. Updates, sums and searches take logarithmic time.
+/// Row counts and their partial sums, stored as a Fenwick tree, so updates and sums take logarithmic time.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Heights {
     rows: Vec<usize>,
@@ -37,7 +37,7 @@ impl Heights {
         }
     }
 
-    /// Inserts entries and rebuilds all sums.
+    /// Inserts entries at an index. This rebuilds all partial sums, which takes linear time.
     pub(crate) fn insert(&mut self, index: usize, rows: impl IntoIterator<Item = usize>) {
         drop(self.rows.splice(index..index, rows));
         let all = std::mem::take(&mut self.rows);
@@ -49,7 +49,7 @@ impl Heights {
         }
     }
 
-    /// Returns the total number of rows of all preceding entries.
+    /// Returns the total number of rows in the entries before an index.
     pub(crate) fn rows_before(&self, index: usize) -> usize {
         let (mut at, mut sum) = (index.min(self.sums.len()), 0);
         while at > 0 {

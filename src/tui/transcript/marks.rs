@@ -1,4 +1,4 @@
-//! Marks in the transcript: the focused entry, the selection and the search matches.
+//! Marks in the transcript: the focused entry, the selection and search matches.
 
 use super::entry::DrawnRows;
 use super::plain::{cells_between, join, without_bars};
@@ -12,7 +12,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 use std::ops::Range;
 
-/// Cell of an entry: its row, counting the gap, and its column after the gutter.
+/// Cell within an entry. `row` includes the gap above the entry, and `cell` is counted from the right of the gutter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct EntryCell {
     pub row: usize,
@@ -21,11 +21,11 @@ pub(crate) struct EntryCell {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SelectionShape {
-    /// Text from one character to another.
+    /// Text from one cell to another, spanning rows.
     Text,
-    /// Whole lines, including all rows of wrapped lines.
+    /// Whole lines, each including all the rows into which it is wrapped.
     Lines,
-    /// Rectangular block: the same columns in every row.
+    /// Rectangular block that covers the same columns in every row.
     Columns,
 }
 
@@ -43,7 +43,7 @@ impl Selection {
         self.from.row.min(self.to.row)..self.from.row.max(self.to.row) + 1
     }
 
-    /// Returns the selected cells of a row.
+    /// Returns the range of selected cells in a row, or `None` if no cell in the row is selected.
     fn cells(&self, row: usize) -> Option<Range<u16>> {
         let (first, last) = (self.from.min(self.to), self.from.max(self.to));
         if !self.rows().contains(&row) {
@@ -66,35 +66,35 @@ pub(crate) struct Marks {
     pub chosen: Option<usize>,
     pub selection: Option<Selection>,
     pub query: Option<FindQuery>,
-    /// Start position of the focused entry in the last frame.
+    /// Screen position of the focused entry's start in the last frame.
     cursor: Option<Position>,
 }
 
-/// Drawn rows of an entry.
+/// Rows of an entry that were drawn, and the area in which they were drawn.
 pub(super) struct VisibleEntry<'a> {
     pub entry: usize,
     pub area: Rect,
-    /// Index of the first drawn row, including the gap.
+    /// Index of the first drawn row, counted from the gap above the entry.
     pub from: usize,
     pub drawn: &'a DrawnRows,
 }
 
-/// Row and cells of one piece of a match.
+/// Part of a match that lies in one row: the row's index and the range of cells.
 type Piece = (usize, Range<u16>);
 
 impl Marks {
-    /// Adjusts all indices after entries have moved.
+    /// Applies `shift` to every entry index after entries have moved.
     pub(super) fn shift(&mut self, mut shift: impl FnMut(&mut usize)) {
         self.chosen.iter_mut().for_each(&mut shift);
         self.selection.iter_mut().for_each(|selection| shift(&mut selection.entry));
     }
 
-    /// Returns the start position of the focused entry in the last frame, if visible.
+    /// Returns the screen position of the focused entry's start, if it was visible in the last frame.
     pub(crate) fn cursor(&self) -> Option<Position> {
         self.cursor
     }
 
-    /// Resets the cursor at the start of a frame.
+    /// Clears the position of the focused entry at the start of a frame.
     pub(super) fn begin_frame(&mut self) {
         self.cursor = None;
     }
@@ -125,7 +125,7 @@ impl Marks {
             }
         }
         if let Some(selection) = self.selection.filter(|selection| selection.entry == entry) {
-            // Rows are relative to the area; rows of the gap were not drawn.
+            // The rows are relative to the area. Gap rows were not drawn.
             for (nth, row) in drawn.rows.iter().enumerate() {
                 let Some(cells) = selection.cells(from + usize::from(drawn.skipped) + nth) else { continue };
                 let end = (row.line.width() as u16).max(row.skip + 1);
@@ -135,7 +135,7 @@ impl Marks {
     }
 }
 
-/// Returns every match in these rows, including matches across wrapped lines.
+/// Returns all matches in the rows, including those that span wrapped rows. Each match is split into one piece per row.
 fn find_matches(rows: &[Row], query: &FindQuery) -> Vec<Vec<Piece>> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -169,7 +169,7 @@ fn find_matches(rows: &[Row], query: &FindQuery) -> Vec<Vec<Piece>> {
 }
 
 impl Transcript {
-    /// Returns the row of the nth match in an entry, counting the gap.
+    /// Returns the row in which the match with index `nth` of an entry starts, counted from the gap above the entry.
     pub(crate) fn match_row(&mut self, at: usize, nth: usize, query: &FindQuery, look: RenderContext<'_>) -> Option<usize> {
         let gap = self.entries.get(at)?.gap_rows();
         let rows = self.rows_of(at, look);
@@ -178,12 +178,12 @@ impl Transcript {
         place.first().map(|(row, _)| gap + row)
     }
 
-    /// Counts the matches in the visible part of an entry.
+    /// Returns the number of matches in the part of an entry that is not folded.
     pub(crate) fn count_shown(&mut self, at: usize, query: &FindQuery, look: RenderContext<'_>) -> usize {
         find_matches(&self.rows_of(at, look), query).len()
     }
 
-    /// Returns all rows of an entry, without its gap.
+    /// Returns all rows of an entry, excluding the gap above it.
     pub(crate) fn rows_of(&mut self, at: usize, look: RenderContext<'_>) -> Vec<Row> {
         let height = self.height_of(at, look);
         self.entries.get_mut(at).map(|entry| entry.rows(0..height - entry.gap_rows().min(height), look)).unwrap_or_default()
@@ -193,7 +193,7 @@ impl Transcript {
         self.entries.get(at).map_or(0, super::TranscriptEntry::gap_rows)
     }
 
-    /// Returns the rows of the line that contains this row.
+    /// Returns the rows of the line that contains `row`, counted from the gap above the entry.
     pub(crate) fn line_at(&mut self, at: usize, row: usize, look: RenderContext<'_>) -> Range<usize> {
         let gap = self.gap_rows(at);
         let rows = self.rows_of(at, look);
@@ -203,13 +203,13 @@ impl Transcript {
         gap + first..gap + next
     }
 
-    /// Returns the selected text without decoration. Wrapped lines are joined.
+    /// Returns the selected text without decoration, or `None` if nothing is selected. Wrapped rows are joined.
     pub(crate) fn selected_text(&mut self, look: RenderContext<'_>) -> Option<String> {
         let selection = self.marks.selection?;
         let gap = self.gap_rows(selection.entry);
         let rows = self.rows_of(selection.entry, look);
         let columns = selection.shape == SelectionShape::Columns;
-        // Whether the table row was selected as a whole.
+        // Whether the row of the table was selected as a whole.
         let mut whole = false;
         let pieces = rows.iter().enumerate().filter_map(|(nth, row)| {
             let cells = selection.cells(gap + nth)?;

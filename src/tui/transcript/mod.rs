@@ -1,4 +1,4 @@
-//! Transcript as rows, which are laid out on demand.
+//! Transcript: a list of entries that are laid out in rows on demand.
 
 mod card;
 mod entry;
@@ -35,15 +35,15 @@ use heights::Heights;
 use std::collections::{HashMap, VecDeque};
 use viewport::{Anchor, EntryRow};
 
-/// Level of detail of calls and other entries.
+/// Level of detail at which entries are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Fold {
     /// One line per successful call.
     #[default]
     Quiet,
-    /// Start and end of every output.
+    /// The start and end of each output.
     Excerpt,
-    /// Every output in full.
+    /// The full output.
     Full,
 }
 
@@ -57,22 +57,24 @@ impl Fold {
     }
 }
 
-/// Parameters for laying out rows.
+/// Parameters that determine how entries are laid out and drawn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RenderContext<'a> {
     pub width: u16,
-    /// Fold state of cards, and of other foldable entries.
+    /// Fold state of cards. `rest` is the fold state of all other entries.
     pub fold: Fold,
     pub rest: Fold,
-    /// Whether the entry has its own fold state, which also closes entries that open automatically.
+    /// Whether the entry has a fold state of its own. If so, it also closes bodies that are otherwise shown
+    /// automatically.
     pub is_own: bool,
-    /// Whether browse mode is on, in which Enter folds the focused entry.
+    /// Whether browse mode is on. In browse mode, Enter unfolds the focused entry.
     pub browses: bool,
-    /// Key that unfolds all entries.
+    /// Name of the key that unfolds all entries.
     pub unfolds: &'a str,
-    /// Number of global fold changes. Fold states from an earlier round no longer apply.
+    /// Number of global fold changes so far. The fold state of a single entry applies only until the next global
+    /// change.
     pub round: u32,
-    /// Layout version. Rows of another version are laid out again.
+    /// Layout version. Rows laid out for another version are invalid.
     pub version: u32,
     pub theme: &'a Theme,
     pub glyphs: &'a Glyphs,
@@ -81,44 +83,45 @@ pub(crate) struct RenderContext<'a> {
     pub now: u64,
 }
 
-/// Maximum number of invisible entries with cached rows.
+/// Maximum number of entries whose rows are cached, in addition to the visible ones.
 const WARM: usize = 256;
 
 pub(crate) struct Transcript {
     entries: Vec<TranscriptEntry>,
-    /// Row count of each entry: measured, last known or estimated.
+    /// Row count of each entry, which is either measured, last known or estimated.
     heights: Heights,
     calls: HashMap<CallId, usize>,
-    /// Index of the latest response.
+    /// Index of the entry that contains the latest response.
     answer: Option<usize>,
     anchor: Anchor,
     fold: Fold,
     rest: Fold,
     round: u32,
     version: u32,
-    /// First row of the last frame, and the total number of rows by which the view has moved down.
+    /// First visible row in the last frame. `position` is the total number of rows by which the view has moved down.
     top: EntryRow,
     position: u64,
-    /// Number of rows added since the user scrolled up.
+    /// Number of rows that were added since the user scrolled up.
     new: usize,
-    /// Entries changed since then, with their earlier heights.
+    /// Indexes of the entries that have changed since the user scrolled up, each with its height before the change.
     touched: Vec<(usize, usize)>,
-    /// Height of the transcript area in the last frame, in rows.
+    /// Height of the transcript in the last frame, in rows.
     height: u16,
-    /// Whether the next frame, and the last one, has a row that shows the number of lines below.
+    /// Whether the next frame shows the row that counts the rows below the view. `shows_count_below` says so for the
+    /// last frame.
     tells_below: bool,
     shows_count_below: bool,
     width: u16,
-    /// Entries with cached rows, least recently laid out first.
+    /// Indexes of the entries whose rows are cached, least recently laid out first.
     warm: VecDeque<usize>,
-    /// Focused entry, selection and search matches.
+    /// Focused entry, selection and search query.
     pub marks: marks::Marks,
-    /// Task and step of the entries being added.
+    /// Task to which new entries belong. `step` is the step within the task.
     task: Option<TaskId>,
     step: Option<StepId>,
     /// Number of rewinds so far.
     rewinds: u32,
-    /// Call whose approval is shown below.
+    /// Call whose approval prompt is shown below the transcript, if any.
     asked: Option<CallId>,
 }
 
@@ -135,7 +138,7 @@ impl Default for Transcript {
             round: 0,
             version: 0,
             top: EntryRow::default(),
-            // Far from zero, so that scrolling up does not underflow.
+            // Far above zero, so that scrolling up does not underflow.
             position: 1 << 40,
             new: 0,
             touched: Vec::new(),
@@ -170,7 +173,7 @@ impl Transcript {
         self.touch(at, Some(0));
     }
 
-    /// Removes the last note with this text, because the note is no longer true.
+    /// Clears the last note with this text because the note is no longer true.
     pub(crate) fn withdraw(&mut self, words: &str) {
         let is_it = |entry: &TranscriptEntry| matches!(&entry.kind, TranscriptEntryKind::Note { text, .. } if text == words);
         if let Some(at) = self.entries.iter().rposition(is_it)
@@ -180,23 +183,23 @@ impl Transcript {
         }
     }
 
-    /// Returns the entries from this index on.
+    /// Returns the entries from index `first` onwards.
     pub(crate) fn kinds_from(&self, first: usize) -> impl Iterator<Item = &TranscriptEntryKind> {
         self.entries.iter().skip(first).map(|entry| &entry.kind)
     }
 
-    /// Returns a mutable reference to the last entry.
+    /// Returns a mutable reference to the last entry, if there is one.
     pub(crate) fn last_mut(&mut self) -> Option<&mut TranscriptEntry> {
         let last = self.entries.len().checked_sub(1)?;
         self.changing(last)
     }
 
-    /// Returns whether reasoning is being streamed.
+    /// Returns whether the model's reasoning is being streamed.
     pub(crate) fn is_thinking(&self) -> bool {
         matches!(self.entries.last(), Some(TranscriptEntry { kind: TranscriptEntryKind::Reasoning { live: true, .. }, .. }))
     }
 
-    /// Returns the response that is being streamed. Notices that arrive during it are placed after it.
+    /// Returns the response being streamed, if any. Notices that arrive in the meantime are placed after it.
     pub(crate) fn streaming_mut(&mut self) -> Option<&mut MarkdownDocument> {
         let aside = |kind: &TranscriptEntryKind| {
             matches!(
@@ -217,7 +220,7 @@ impl Transcript {
         }
     }
 
-    /// Returns the latest response, at any position.
+    /// Returns the entry of the latest response, which need not be the last entry.
     pub(crate) fn last_answer_mut(&mut self) -> Option<&mut TranscriptEntry> {
         self.changing(self.answer?)
     }
@@ -234,7 +237,8 @@ impl Transcript {
         }
     }
 
-    /// Sets the call whose approval is shown below, so that its card does not repeat the text.
+    /// Sets the call whose approval prompt is shown below the transcript, so its card does not repeat the prompt's
+    /// text.
     pub(crate) fn set_question_below(&mut self, id: Option<&CallId>) {
         if self.asked.as_ref() == id {
             return;
@@ -257,12 +261,12 @@ impl Transcript {
         })
     }
 
-    /// Returns the cards that were not undone.
+    /// Returns the cards of all entries that have not been undone.
     pub(crate) fn active_cards_mut(&mut self) -> impl Iterator<Item = &mut Card> {
         self.entries.iter_mut().filter(|entry| entry.undone.is_none()).filter_map(TranscriptEntry::card_mut)
     }
 
-    /// Returns the entry about unfinished work of the previous process.
+    /// Returns the report on work that the previous process left unfinished, if there is one.
     pub(crate) fn recovery_mut(&mut self) -> Option<&mut Recovery> {
         let at = self.entries.iter().rposition(|entry| matches!(entry.kind, TranscriptEntryKind::Recovery(_)))?;
         match &mut self.changing(at)?.kind {
@@ -279,8 +283,8 @@ impl Transcript {
         self.entries.get(at)
     }
 
-    /// Returns a mutable reference to an entry. Drops its layout and records the changed number of
-    /// rows.
+    /// Returns a mutable reference to an entry that is about to change. Discards the entry's layout and records its
+    /// current height.
     fn changing(&mut self, at: usize) -> Option<&mut TranscriptEntry> {
         let before = self.entries.get(at)?.is_measured_at(self.width, self.version).then(|| self.heights.get(at));
         self.touch(at, before);
@@ -289,7 +293,8 @@ impl Transcript {
         Some(entry)
     }
 
-    /// Marks an entry as changed if the view is scrolled up.
+    /// Records that an entry is changing while the view is scrolled up. `before` is the entry's height, if it has been
+    /// measured.
     fn touch(&mut self, at: usize, before: Option<usize>) {
         if self.anchor == Anchor::End {
             return;
@@ -302,7 +307,7 @@ impl Transcript {
         }
     }
 
-    /// Returns a render context with the transcript's fold state.
+    /// Returns a render context with the transcript's current fold states.
     pub(crate) fn render_context<'a>(&self, width: u16, theme: &'a Theme, glyphs: &'a Glyphs, now: u64) -> RenderContext<'a> {
         let Self { fold, rest, round, version, .. } = *self;
         RenderContext {
@@ -321,19 +326,19 @@ impl Transcript {
         }
     }
 
-    /// Advances the fold state of all entries, and resets their own states.
+    /// Advances the fold state of all entries, overriding those set for single entries.
     pub(crate) fn fold_all(&mut self) {
         let next = self.fold.next();
         self.fold_to(next, next);
     }
 
-    /// Advances the fold state of the cards only.
+    /// Advances the fold state of cards, but not of other entries.
     pub(crate) fn fold_tools(&mut self) {
         let rest = self.rest;
         self.fold_to(self.fold.next(), rest);
     }
 
-    /// Unfolds or folds all entries.
+    /// Unfolds all entries completely. If they are already unfolded, folds them.
     pub(crate) fn fold_everything(&mut self) {
         let next = if self.fold == Fold::Full && self.rest == Fold::Full { Fold::Quiet } else { Fold::Full };
         self.fold_to(next, next);
@@ -345,7 +350,7 @@ impl Transcript {
         self.forget_layout();
     }
 
-    /// Advances the fold state of one entry; returns whether it can fold.
+    /// Advances the fold state of one entry. Returns `false` if the entry cannot be folded.
     pub(crate) fn fold_one(&mut self, at: usize) -> bool {
         if self.fold == Fold::Quiet && grouping::toggle(self, at) {
             self.marks.selection = None;
@@ -358,7 +363,7 @@ impl Transcript {
         done
     }
 
-    /// Unfolds an entry completely.
+    /// Unfolds an entry completely, even if it belongs to a closed group.
     pub(crate) fn unfold(&mut self, at: usize) {
         grouping::open(self, at);
         let round = self.round;
@@ -367,14 +372,15 @@ impl Transcript {
         }
     }
 
-    /// Invalidates all layouts after a change of colours or folding. Entries keep their heights until they are laid out
-    /// again.
+    /// Invalidates all layouts because colours or fold states have changed. Entries keep their known heights until they
+    /// are laid out again.
     pub(crate) fn forget_layout(&mut self) {
         self.version += 1;
         self.marks.selection = None;
     }
 
-    /// Inserts older entries below the greeting without moving the view. Older rows replace the greeting on the screen.
+    /// Inserts older entries after the greeting without moving the rows in view. If the greeting is visible, older rows
+    /// take its place.
     pub(crate) fn prepend(&mut self, older: Self, look: RenderContext<'_>) {
         let count = older.entries.len();
         let at =
@@ -393,7 +399,7 @@ impl Transcript {
         };
         self.calls.values_mut().for_each(shift);
         for (call, index) in older.calls {
-            // A server may reuse a call ID. Later events refer to the newer call.
+            // A provider may reuse a call ID. Later events refer to the newer call.
             self.calls.entry(call).or_insert(index + at);
         }
         match &mut self.answer {

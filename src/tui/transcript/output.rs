@@ -1,4 +1,4 @@
-//! Output of a call in theme colours.
+//! Output of a call, shown in the theme's colours.
 
 use super::RenderContext;
 use crate::protocol::{UNCHANGED_NOTE, exit_line};
@@ -8,7 +8,7 @@ use crate::tui::theme::{Syntax, Token};
 use ratatui::style::Modifier;
 use std::ops::Range;
 
-/// Output text with its colours.
+/// Output text, and the colours of its byte ranges.
 #[derive(Default)]
 pub(crate) struct Output {
     pub text: String,
@@ -16,7 +16,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Cleans printed output. For a command, also returns its exit code.
+    /// Creates an output from printed text, removing control sequences. If it is a command's output, also returns the
+    /// exit code.
     pub(crate) fn clean(printed: &str, is_command: bool) -> (Self, Option<String>) {
         let mut cleaner = text::Cleaner::new();
         let mut clean = String::new();
@@ -28,7 +29,7 @@ impl Output {
         (Self { text, paints }, exit)
     }
 
-    /// Returns `count` lines from line `from` on, in colour.
+    /// Returns up to `count` coloured lines, starting at line index `from`.
     pub(crate) fn lines(&self, from: usize, count: usize) -> Vec<StyledText> {
         let (mut lines, mut start) = (Vec::new(), 0);
         for (at, line) in self.text.split_inclusive('\n').enumerate() {
@@ -47,13 +48,13 @@ impl Output {
     }
 }
 
-/// Parses a line that contains colour sequences.
+/// Parses a line that may contain colour sequences.
 pub(crate) fn parse_line(line: &str) -> StyledText {
     let (text, paints) = text::parse_paints(line);
     apply_paints(&text, &text::paints_within(&paints, 0..text.len()))
 }
 
-/// Applies colours to an output line and expands its tabs.
+/// Applies colours to an output line, expanding its tabs.
 fn apply_paints(line: &str, paints: &[(Range<usize>, text::Paint)]) -> StyledText {
     if !line.contains('\t') {
         let mut out = StyledText::default();
@@ -66,7 +67,7 @@ fn apply_paints(line: &str, paints: &[(Range<usize>, text::Paint)]) -> StyledTex
     let whole = text::expand_tabs(line);
     let (mut at, mut rest) = (0, whole.as_ref());
     for (range, paint) in paints {
-        // End of the piece after tab expansion. The spaces of a tab belong to the piece that contains it.
+        // End of the piece after tab expansion. The spaces of a tab have the colour of the tab.
         let end = text::expand_tabs(&line[..range.end]).len();
         let (piece, after) = rest.split_at(end.saturating_sub(at).min(rest.len()));
         out.push(piece, ink(*paint));
@@ -98,7 +99,7 @@ fn ink(paint: text::Paint) -> SpanStyle {
     SpanStyle { stress, ..ink }
 }
 
-/// Truncates a line to the width.
+/// Truncates a line to the given width, marking the end with an ellipsis.
 pub(crate) fn truncate_line(line: &StyledText, width: u16, look: RenderContext<'_>) -> Row {
     if line.width() <= width.into() {
         return line.fit_row(width.into(), look.theme);
@@ -109,15 +110,15 @@ pub(crate) fn truncate_line(line: &StyledText, width: u16, look: RenderContext<'
     row.fit_row(width.into(), look.theme)
 }
 
-/// Removes the line with the exit code from the output, and returns the code. Also removes the stream heading if there
-/// is only one stream, and the note about a command without changes, which the card shows.
+/// Removes the line that gives the exit code from an output and returns the code. Also removes what the card shows
+/// elsewhere: the stream heading, if there is only one stream, and the note that the command made no changes.
 pub(crate) fn take_exit(output: &mut String) -> Option<String> {
     let found = exit_line(output).map(|(at, exit)| (at, exit.to_owned()));
     let at = found.as_ref().map_or(0, |(at, _)| *at);
     let changed = output[..at].to_owned();
     let (_, rest) = output[at..].split_once('\n').unwrap_or((&output[at..], ""));
     let exit = found.map(|(_, exit)| exit);
-    // A killed command has output, but no exit code.
+    // A killed command has output but no exit code.
     let rest = if exit.is_some() { rest } else { output.as_str() };
     let (alone, rest) = rest.strip_prefix("--- stdout ---\n").map_or((exit.is_some(), rest), |rest| (true, rest));
     if alone {
@@ -128,8 +129,8 @@ pub(crate) fn take_exit(output: &mut String) -> Option<String> {
     exit
 }
 
-/// Splits an output with an empty stderr section into stdout and the notes after that section. Does not split other
-/// outputs.
+/// Splits an output whose stderr section is empty into stdout and the notes that follow that section. Returns any other
+/// output whole, without notes.
 fn split_notes(output: &str) -> (&str, &str) {
     let Some((printed, notes)) = output.rsplit_once("--- stderr ---") else { return (output, "") };
     let is_heading = printed.is_empty() || printed.ends_with('\n');

@@ -1,4 +1,4 @@
-//! Entries as Markdown for copying, without symbols, line numbers and wrapping.
+//! Entries as Markdown to be copied, without symbols, line numbers or wrapping.
 
 use super::{Card, TranscriptEntryKind};
 use crate::tui::markdown::BAR;
@@ -8,7 +8,7 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
 impl super::TranscriptEntry {
-    /// Returns the whole entry as Markdown, including folded parts.
+    /// Returns the whole entry as Markdown, including any folded parts.
     pub(crate) fn markdown(&self) -> String {
         match &self.kind {
             TranscriptEntryKind::User(text)
@@ -23,7 +23,7 @@ impl super::TranscriptEntry {
         }
     }
 
-    /// Returns the code blocks of an entry. Those of a card are its changes and its output.
+    /// Returns the code blocks in an entry. For a card, these are its changes and its output.
     pub(crate) fn code(&self) -> Vec<String> {
         match &self.kind {
             TranscriptEntryKind::Card(card) => {
@@ -64,7 +64,7 @@ fn card_text(card: &Card) -> String {
     std::iter::once(head).chain(blocks).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Returns a fence longer than every run of backticks in the text.
+/// Returns a fence of at least `least` backticks that is longer than any run of backticks in the text.
 fn fence(text: &str, least: usize) -> String {
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(least.max(longest + 1))
@@ -80,7 +80,7 @@ fn inline_code(text: &str) -> String {
     if fence.len() > 1 { format!("{fence} {text} {fence}") } else { format!("{fence}{text}{fence}") }
 }
 
-/// Returns the code blocks of text, in order.
+/// Returns the code blocks in a Markdown text, in order.
 pub(crate) fn code_blocks(source: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut open: Option<String> = None;
@@ -96,11 +96,11 @@ pub(crate) fn code_blocks(source: &str) -> Vec<String> {
             _ => {}
         }
     }
-    // Clean again, because entities and raw text may contain control characters after decoding.
+    // Cleans the code, because entities can encode control characters.
     blocks.iter().map(|code| crate::text::clean(code).into_owned()).collect()
 }
 
-/// Joins pieces of consecutive rows, with line breaks only where the text has them.
+/// Joins pieces of consecutive rows, adding line breaks only where the original text has them.
 pub(crate) fn join(pieces: impl Iterator<Item = (String, Join)>) -> String {
     let mut out = String::new();
     for (nth, (piece, join)) in pieces.enumerate() {
@@ -119,7 +119,7 @@ pub(crate) fn join(pieces: impl Iterator<Item = (String, Join)>) -> String {
     out
 }
 
-/// Returns the text in these cells of a table row, with `between` in place of each bar.
+/// Returns the text in a range of cells of a table row, with each bar replaced by `between`.
 pub(crate) fn without_bars(row: &Row, bars: &[usize], cells: &Range<u16>, between: &str) -> String {
     let starts = || bars.iter().map(|bar| *bar as u16);
     // A partially selected bar is ignored.
@@ -137,7 +137,7 @@ pub(crate) fn without_bars(row: &Row, bars: &[usize], cells: &Range<u16>, betwee
     pieces.join(between)
 }
 
-/// Returns the text in these cells of a row, without decoration. A wide character belongs to its first cell.
+/// Returns the text in a range of cells of a row, excluding decoration. A wide character belongs to its first cell.
 pub(crate) fn cells_between(row: &Row, from: u16, to: u16) -> String {
     let from = from.max(row.skip);
     let mut at = 0_usize;

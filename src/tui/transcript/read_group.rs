@@ -1,4 +1,4 @@
-//! Consecutive reads and searches as one row with their number, which can be unfolded.
+//! Consecutive reads and searches that are shown as one row with their counts, which the user can unfold.
 
 use super::text_rows::truncated_row;
 use super::{Fold, RenderContext};
@@ -17,7 +17,8 @@ pub(crate) enum ReadKind {
 }
 
 impl ReadKind {
-    /// Returns the kind for a tool that only reads or searches the workspace.
+    /// Returns the kind of content that a tool reads, or `None` if the tool does more than read or search the
+    /// workspace.
     pub(crate) fn for_tool(name: &str) -> Option<Self> {
         match name {
             "ReadFile" => Some(Self::File),
@@ -28,10 +29,10 @@ impl ReadKind {
     }
 }
 
-/// Calls that share one row.
+/// Group of calls shown as a single row.
 #[derive(Debug)]
 pub(crate) struct ReadGroup {
-    /// First call, whose entry shows the row.
+    /// ID of the group's first call, whose entry shows the row.
     pub leader: CallId,
     files: Cell<usize>,
     directories: Cell<usize>,
@@ -45,7 +46,7 @@ impl ReadGroup {
         Self { leader, files: none(), directories: none(), searches: none(), is_open: Cell::new(is_open) }
     }
 
-    /// Adds another call to the group.
+    /// Adds a call of the given kind to the group's counts.
     pub(crate) fn add(&self, kind: ReadKind) {
         let count = match kind {
             ReadKind::File => &self.files,
@@ -55,17 +56,17 @@ impl ReadGroup {
         count.set(count.get() + 1);
     }
 
-    /// Returns the number of files, directories and searches.
+    /// Returns the number of files read, directories listed and searches made.
     pub(crate) fn counts(&self) -> [usize; 3] {
         [self.files.get(), self.directories.get(), self.searches.get()]
     }
 
-    /// Returns whether the calls have no separate rows.
+    /// Returns whether the group is shown as one row rather than one row per call.
     pub(crate) fn is_closed(&self, look: RenderContext<'_>) -> bool {
         !self.is_open.get() && look.fold == Fold::Quiet
     }
 
-    /// Returns the shared row: `Read 4 files, searched 2 patterns`.
+    /// Returns the group's row, such as `Read 4 files, searched 2 patterns`.
     pub(crate) fn row(&self, width: u16, look: RenderContext<'_>) -> Row {
         let [files, directories, searches] = self.counts();
         let parts = [(files, "read", "file"), (directories, "listed", "directory"), (searches, "searched", "pattern")];

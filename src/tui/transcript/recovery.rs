@@ -1,4 +1,5 @@
-//! Unfinished work of the previous process and its outcome, as one entry at the end of the transcript.
+//! Work that the previous process left unfinished, and what became of it, as a single entry at the end of the
+//! transcript.
 
 use super::RenderContext;
 use super::text_rows::truncated_row;
@@ -9,29 +10,29 @@ use crate::tui::styled_text::Row;
 use crate::tui::theme::Token;
 use ratatui::text::Span;
 
-/// Maximum number of rows.
+/// Maximum number of rows in the entry.
 const ROWS: usize = 5;
-/// Maximum width of a shown draft or prompt, in cells.
+/// Maximum width, in cells, of a draft or prompt quoted in the entry.
 const WORDS: usize = 60;
 
-/// State of a call that was unfinished.
+/// State of a call that was unfinished when the previous process exited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecoveryState {
-    /// The call had not started.
+    /// The call had not started yet.
     Open,
-    /// The call was running.
+    /// The call was running when the process exited.
     Ran,
-    /// The outcome is unknown, and aye will ask the user.
+    /// The outcome is unknown, so aye will ask the user about the call.
     Unknown,
-    /// The call is waiting for the user's answer again.
+    /// The call is once again waiting for the user's answer.
     Asked,
-    /// The call is running, possibly again.
+    /// The call is running, possibly for a second time.
     Runs,
-    /// The user answered, and the call did not run.
+    /// The user has answered, and the call did not run.
     Answered,
     /// Recovery found that the call had completed.
     Done,
-    /// Recovery or the session found that the call had no effect.
+    /// Recovery or the session established that the call had no effect.
     NotDone,
 }
 
@@ -49,7 +50,8 @@ impl RecoveryState {
         }
     }
 
-    /// Returns the priority of a call when the list has no space for all calls. Calls that need an answer come first.
+    /// Returns the rank by which calls are sorted if there is not enough room for all of them. Calls that need an
+    /// answer come first.
     fn rank(self) -> u8 {
         match self {
             Self::Unknown | Self::Asked => 0,
@@ -62,7 +64,7 @@ impl RecoveryState {
 
 #[derive(Debug, Default)]
 pub(crate) struct Recovery {
-    /// Number of words in the response that was cut off.
+    /// Number of words in the response that was interrupted, or `None` if no response was.
     pub answer: Option<usize>,
     pub calls: Vec<(CallId, String, RecoveryState)>,
     pub prompts: Vec<String>,
@@ -74,7 +76,7 @@ impl Recovery {
         self.answer.is_none() && self.calls.is_empty() && self.prompts.is_empty() && self.draft.is_none()
     }
 
-    /// Updates the state of a call, if it is listed.
+    /// Updates the state of a call if the entry lists it.
     pub(crate) fn set_state(&mut self, id: &CallId, fate: RecoveryState) {
         let Some((.., known)) = self.calls.iter_mut().find(|(call, ..)| call == id) else { return };
         *known = match (*known, fate) {
@@ -110,7 +112,7 @@ impl Recovery {
         lines
     }
 
-    /// Returns at most `most` lines about the calls. The last line contains the number of omitted calls.
+    /// Returns up to `most` lines about the calls. If some calls are omitted, the last line says how many.
     fn call_lines(&self, most: usize) -> Vec<String> {
         let line = |(_, summary, fate): &(CallId, String, RecoveryState)| format!("{summary}: {}", fate.description());
         let count = self.calls.len();

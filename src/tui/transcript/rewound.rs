@@ -1,9 +1,9 @@
-//! Undone entries, which remain visible and marked until they are restored.
+//! Undone entries, which stay visible and are marked as undone until they are restored.
 
 use super::{Transcript, TranscriptEntryKind};
 use crate::protocol::{StepId, TaskId};
 
-/// Sets the task and step of new entries.
+/// Sets the task and step that are assigned to entries added from now on.
 pub(crate) fn tag_new_entries(transcript: &mut Transcript, task: Option<&TaskId>, step: Option<&StepId>) {
     if transcript.task.as_ref() != task {
         transcript.task = task.cloned();
@@ -13,7 +13,8 @@ pub(crate) fn tag_new_entries(transcript: &mut Transcript, task: Option<&TaskId>
     }
 }
 
-/// Marks all entries from this task or step on as undone. Without a task, starts at the last task that is not undone.
+/// Marks all entries from a given task or step onwards as undone. If `task` is `None`, starts at the last task that has
+/// not been undone.
 pub(crate) fn undo_from(transcript: &mut Transcript, task: Option<&TaskId>, step: Option<&StepId>) {
     let standing = |entry: &&super::TranscriptEntry| entry.undone.is_none();
     let last = || transcript.entries.iter().rev().filter(standing).find_map(|entry| entry.task.clone());
@@ -30,7 +31,7 @@ pub(crate) fn undo_from(transcript: &mut Transcript, task: Option<&TaskId>, step
     }
 }
 
-/// Restores the entries of the latest rewind.
+/// Restores the entries that were undone by the latest rewind.
 pub(crate) fn redo_latest(transcript: &mut Transcript) {
     let Some(last) = transcript.entries.iter().filter_map(|entry| entry.undone).max() else { return };
     for entry in transcript.entries.iter_mut().filter(|entry| entry.undone == Some(last)) {
@@ -38,7 +39,7 @@ pub(crate) fn redo_latest(transcript: &mut Transcript) {
     }
 }
 
-/// Returns the latest response that was not undone.
+/// Returns the text of the latest complete response that has not been undone, if any.
 pub(crate) fn last_active_response(transcript: &Transcript) -> Option<String> {
     transcript.entries.iter().rev().filter(|entry| entry.undone.is_none()).find_map(|entry| match &entry.kind {
         TranscriptEntryKind::Answer { document, state: super::AnswerState::Done } => Some(document.text().to_owned()),

@@ -296,7 +296,7 @@ mod random {
         TranscriptEntryKind::Card(card)
     }
 
-    /// Returns all rows, each with its entry and row index.
+    /// Returns all rows, each as the index of its entry and its index within the entry.
     fn naive(transcript: &mut Transcript, known: &[bool], look: RenderContext<'_>) -> Vec<(usize, usize)> {
         let mut all = Vec::new();
         for (at, entry) in transcript.entries.iter_mut().enumerate() {

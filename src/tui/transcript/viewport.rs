@@ -1,4 +1,4 @@
-//! Visible part of the transcript, and scrolling.
+//! Visible part of the transcript, and how it scrolls.
 
 use super::marks::VisibleEntry;
 use super::{RenderContext, Transcript, TranscriptEntryKind, WARM};
@@ -6,10 +6,10 @@ use crate::protocol::CallId;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-/// Number of entries above the view below which older history is loaded.
+/// Number of entries above the view below which older history must be requested.
 const NEAR_START: usize = 4;
 
-/// Position of a row within an entry.
+/// Row within an entry, counted from the gap above the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct EntryRow {
     pub entry: usize,
@@ -18,14 +18,14 @@ pub(crate) struct EntryRow {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
-    /// Follow the end, so that the last row remains visible.
+    /// The view follows the end of the transcript, keeping the last row visible.
     End,
-    /// Keep this row at the top.
+    /// The view is scrolled so that this row is at its top.
     At(EntryRow),
 }
 
 impl Transcript {
-    /// Returns the number of rows of an entry, laying it out if necessary.
+    /// Returns the height of an entry in rows, laying it out if necessary.
     pub(super) fn height_of(&mut self, at: usize, look: RenderContext<'_>) -> usize {
         let Some(entry) = self.entries.get_mut(at) else { return 0 };
         if entry.is_measured(look) {
@@ -39,7 +39,8 @@ impl Transcript {
         rows
     }
 
-    /// Adapts to a new width. The same entry, or the same part of a long entry, remains at the top.
+    /// Adapts the view to a new width. The entry at the top of the view, or the visible part of a long entry, stays at
+    /// the top.
     fn settle_width(&mut self, look: RenderContext<'_>) {
         if self.width == look.width {
             return;
@@ -75,7 +76,8 @@ impl Transcript {
         self.anchor = Anchor::At(EntryRow::default());
     }
 
-    /// Returns whether the view is near the start of the loaded history.
+    /// Returns whether the view is close enough to the start of the loaded history that older entries must be
+    /// requested.
     pub(crate) fn is_near_start(&self) -> bool {
         matches!(self.anchor, Anchor::At(spot) if spot.entry < NEAR_START)
     }
@@ -87,7 +89,7 @@ impl Transcript {
     pub(crate) fn scroll_up(&mut self, rows: usize, look: RenderContext<'_>) {
         self.settle_width(look);
         let spot = self.row_above(self.top, rows, look);
-        // There is nothing above the view to scroll to.
+        // The view already shows the first row.
         if spot == self.top && matches!(self.anchor, Anchor::End) {
             return;
         }
@@ -132,7 +134,8 @@ impl Transcript {
         spot
     }
 
-    /// Scrolls as little as necessary to show these rows of an entry. If they do not fit, the first ones are shown.
+    /// Scrolls as little as necessary to make the given rows of an entry visible. If they do not all fit, shows the
+    /// first ones.
     pub(crate) fn show(&mut self, at: usize, rows: std::ops::Range<usize>, look: RenderContext<'_>) {
         self.settle_width(look);
         let height = usize::from(self.height.max(1));
@@ -151,14 +154,14 @@ impl Transcript {
         }
     }
 
-    /// Scrolls to show an entry, or as much of it as fits.
+    /// Scrolls to make an entry visible, or as many of its first rows as fit.
     pub(crate) fn show_entry(&mut self, at: usize, look: RenderContext<'_>) {
         let rows = self.height_of(at, look);
         self.show(at, 0..rows, look);
     }
 
-    /// Returns the number of rows added since the user scrolled up, and of all rows below the view. The size of rows
-    /// that were never laid out is estimated.
+    /// Returns the number of rows added since the user scrolled up, and the number of rows below the view. Rows that
+    /// have never been laid out are estimated. Returns `None` while the view follows the end.
     pub(crate) fn unread_rows(&mut self, look: RenderContext<'_>) -> Option<(usize, usize)> {
         self.settle_width(look);
         self.tells_below = matches!(self.anchor, Anchor::At(_));
@@ -173,15 +176,14 @@ impl Transcript {
             }
         }
         let all = self.heights.total().saturating_sub(self.heights.rows_before(top.entry));
-        // The row with this message takes one row from the view.
+        // The row with these numbers takes one row from the view.
         let height = self.height.saturating_sub(u16::from(!self.shows_count_below));
         let below = all.saturating_sub(top.row).saturating_sub(height.into());
         self.new = self.new.min(below);
         Some((self.new, below))
     }
 
-    /// Draws the transcript. Returns a position that grows with every row by which the view moves
-    /// down.
+    /// Draws the transcript. Returns a position that increases by one for each row by which the view moves down.
     pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, look: RenderContext<'_>) -> u64 {
         self.settle_width(look);
         self.marks.begin_frame();
@@ -207,7 +209,7 @@ impl Transcript {
         self.position
     }
 
-    /// Drops cached rows of entries that were not shown recently.
+    /// Drops the cached rows of entries that have not been visible recently.
     fn cool(&mut self, seen: std::ops::Range<usize>) {
         for _ in 0..self.warm.len().saturating_sub(WARM) {
             let Some(at) = self.warm.pop_front() else { return };
@@ -220,7 +222,7 @@ impl Transcript {
         }
     }
 
-    /// Returns the entry and row at a row of the view.
+    /// Returns the entry and the row within it that are drawn at a given row of the view, if any.
     pub(crate) fn spot_at(&mut self, row: u16, look: RenderContext<'_>) -> Option<EntryRow> {
         let top = self.top;
         Some(self.row_below(top, row.into(), look)).filter(|spot| spot.entry < self.entries.len())
@@ -251,7 +253,7 @@ impl Transcript {
         EntryRow::default()
     }
 
-    /// Returns the row with the content that `spot` had at the previous width.
+    /// Returns the row at the current width that corresponds to `spot`, which is a row at the previous width.
     fn row_at_width(&mut self, spot: EntryRow, look: RenderContext<'_>) -> usize {
         let before = self.heights.get(spot.entry);
         let Some(entry) = self.entries.get_mut(spot.entry) else { return spot.row };
@@ -267,7 +269,8 @@ impl Transcript {
         (spot.row * now).checked_div(before).unwrap_or(spot.row)
     }
 
-    /// Records how far the view moved since the last frame, so that unchanged rows are not sent again.
+    /// Records how far the view has moved since the last frame, so that rows already on the screen need not be sent
+    /// again.
     fn remember(&mut self, top: EntryRow, look: RenderContext<'_>) {
         if top < self.top {
             self.position -= 1;
@@ -275,7 +278,7 @@ impl Transcript {
             let enough = usize::from(self.height) + self.top.row;
             let mut between = 0;
             for at in self.top.entry..top.entry {
-                // Over distances beyond the screen height nothing can be reused, so the exact distance is irrelevant.
+                // Beyond the height of the screen, no row can be reused, so the exact distance is irrelevant.
                 if between > enough {
                     break;
                 }
@@ -288,17 +291,17 @@ impl Transcript {
 }
 
 impl Transcript {
-    /// Returns the height of the view in the last frame.
+    /// Returns the height of the view in the last frame, in rows.
     pub(crate) fn view_height(&self) -> u16 {
         self.height
     }
 
-    /// Returns the entry at the top of the view.
+    /// Returns the index of the entry at the top of the view.
     pub(crate) fn first_shown(&self) -> usize {
         self.top.entry.min(self.entries.len().saturating_sub(1))
     }
 
-    /// Returns the entries with at least one row in view.
+    /// Returns the index range of the entries that have at least one visible row.
     pub(crate) fn shown_entries(&mut self, look: RenderContext<'_>) -> std::ops::Range<usize> {
         let top = self.find_top(self.height.max(1).into(), look);
         let last = self.row_below(top, usize::from(self.height.saturating_sub(1)), look);
@@ -315,7 +318,7 @@ impl Transcript {
         self.find_top(height.into(), look) <= first
     }
 
-    /// Returns the first visible row of an entry, after its gap.
+    /// Returns the first visible row of an entry, never a row of the gap above the entry.
     pub(crate) fn first_row_shown(&mut self, at: usize, look: RenderContext<'_>) -> usize {
         let top = self.find_top(self.height.max(1).into(), look);
         let gap = self.gap_rows(at);

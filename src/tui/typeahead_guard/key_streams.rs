@@ -1,15 +1,15 @@
-//! Recorded keystrokes from other agents during which a prompt opened, with the keys that each agent took as an answer.
+//! Recorded keystrokes that other agents mistook for an answer because a prompt opened while they were being typed.
 
-/// Keystrokes: `{2200}` is a pause in milliseconds, `<enter>` is that key, other text is typed.
+/// Keystrokes. `{2200}` is a pause in milliseconds, `<enter>` is the Enter key, and everything else is typed text.
 pub(crate) struct KeyStream {
-    /// Agent that failed, and how.
+    /// Agent in which the keystrokes caused a wrong answer, and a description of what went wrong.
     pub of: &'static str,
     pub typed: &'static str,
 }
 
-/// Text typed without a pause while a task runs.
+/// Text typed without a pause while a task was running.
 const ON: &str = "a yes please also 1 2 p";
-/// Text typed with a pause in the middle, during which the prompt opens.
+/// Text typed with a pause in the middle, during which the prompt opened.
 const REST: &str = "also fix the{2200} bug in case 1 y";
 
 pub(crate) const STREAMS: &[KeyStream] = &[
@@ -30,7 +30,7 @@ pub(crate) const STREAMS: &[KeyStream] = &[
     KeyStream { of: "words that begin with the letter of a choice", typed: "yes no always never explain preview" },
 ];
 
-/// Returns the keys, each with the time since the first one in milliseconds; `None` is Enter.
+/// Returns the keys, each with the time since the first one in milliseconds. The key is `None` for Enter.
 pub(crate) fn keys(typed: &str, between_ms: u64) -> Vec<(u64, Option<char>)> {
     let mut keys = Vec::new();
     let (mut at, mut rest) = (0, typed);
@@ -49,7 +49,7 @@ pub(crate) fn keys(typed: &str, between_ms: u64) -> Vec<(u64, Option<char>)> {
     keys
 }
 
-/// Returns the text of the stream.
+/// Returns only the characters typed by the keystrokes.
 pub(crate) fn text(typed: &str) -> String {
     keys(typed, 1).into_iter().filter_map(|(_, key)| key).collect()
 }

@@ -1,11 +1,12 @@
 //! Type-ahead guard: decides whether a key answers a prompt or belongs to typed text.
 //!
-//! The guard is pure: it turns inputs with their times into results. Times are milliseconds since the start of the
-//! screen. It protects against keys of text that the user was already typing, not against hasty answers.
+//! The guard is pure: it maps inputs, each with its time, to results. All times are in milliseconds since the screen
+//! was opened. The guard protects against keys that belong to text the user was already typing, not against hasty
+//! answers.
 //!
-//! **Armed.** A prompt is armed when the terminal has answered the status request for its first frame, or 500 ms
-//! (`arming_ms`) after that frame, but not in the first second after the user sent a message. It is disarmed for 300 ms
-//! after a change of focus or size, and after a resume.
+//! **Armed.** A prompt is armed once the terminal has responded to the status request for its first frame, or 500 ms
+//! (`arming_ms`) after that frame, but never within a second of the user sending a message. It is disarmed for 300 ms
+//! after a change in window size or focus, and after a resume.
 //!
 //! **Alone.** A letter is alone if no other printable key was pressed in the 350 ms before it.
 //!
@@ -17,7 +18,7 @@
 //! | none | the letter that answered the previous prompt, less than 450 ms after it | marked |
 //! | none, marked | the digit of a row, alone | marked |
 //! | none, marked | a letter or digit that is not a choice, alone | none; the valid keys are shown |
-//! | any | a letter that only shows something (pages, explains, wraps), alone or repeated | performed at once, armed or not |
+//! | any | a letter that only shows something (page, explain, wrap), alone or repeated | acts at once, armed or not |
 //! | marked | the same letter again, 40 ms or more after it, armed | filling; still marked if the choice needs Enter |
 //! | filling | the same letter again | filling; decided at least 60 ms after it |
 //! | filling | 350 ms passed | *decided* |
@@ -26,13 +27,13 @@
 //! | marked | the same, a second time; a reported repeat; three presses less than 120 ms apart | none |
 //! | filling | a scroll key, focus, size, resume | marked |
 //! | any | an arrow or a click, armed | marked |
-//! | none, with a preset choice | Enter, 700 ms after the first frame, 350 ms after any text or other Enter | *decided* |
+//! | none, with a preset choice | Enter, 700 ms after the first frame, 350 ms after text or another Enter | *decided* |
 //! | any | Backspace or another key that types no text | none |
 //!
-//! Choices that need Enter (high and critical risk, and everything that is saved) are decided by Enter from 80 ms to 5
-//! s after their letter, but not in the first 250 ms after the prompt was armed, because nobody can have read it by
-//! then. Other marks last 30 s. With `guard = "strict"` every choice needs Enter, and no time limit applies except that
-//! the prompt must be armed.
+//! Choices that need Enter (those with high or critical risk, and everything that is saved) are decided by an Enter
+//! that follows their letter by 80 ms to 5 s. Such an Enter has no effect in the first 250 ms after the prompt was
+//! armed, because nobody can read a prompt in that time. Other choices stay marked for 30 s. With `guard = "strict"`,
+//! every choice needs Enter, and the only time limit is that the prompt must be armed.
 
 mod fence;
 #[cfg(test)]
@@ -42,52 +43,56 @@ mod tests;
 
 pub(crate) use fence::Fence;
 
-/// Minimum pause before a letter that counts as alone, and the delay that confirms a choice.
+/// Minimum pause, in milliseconds, before a letter that counts as alone, and default delay after which such a letter
+/// decides.
 pub(crate) const ALONE_MS: u64 = 350;
-/// Default time after the first frame at which a prompt is armed if the terminal does not respond.
+/// Default time, in milliseconds after the first frame, at which a prompt is armed if the terminal does not respond.
 pub(crate) const ARMING_MS: u64 = 500;
-/// Default arming time in strict mode.
+/// Time, in milliseconds after the first frame, at which a prompt is armed in strict mode if the terminal does not
+/// respond.
 const UNANSWERED_MS: u64 = 1500;
-/// Time during which input has no effect after a change of focus or size, or a resume.
+/// Time, in milliseconds, for which a prompt stays disarmed after a change in window size or focus, or after a resume.
 pub(crate) const UNSETTLED_MS: u64 = 300;
-/// Time after the letter of a choice within which Enter is accepted.
+/// Range of times, in milliseconds after the letter of a choice, within which Enter confirms the choice.
 pub(crate) const ENTER_MS: std::ops::RangeInclusive<u64> = 80..=5000;
-/// Minimum time between arming a choice and the Enter that confirms it, in milliseconds.
+/// Minimum time, in milliseconds, between arming a prompt and an Enter that confirms a choice.
 const REACTION_MS: u64 = 250;
-/// Minimum time on the screen before Enter confirms a preset choice, in milliseconds. A held key repeats earlier.
+/// Minimum time, in milliseconds, for which a prompt must be on the screen before Enter confirms a preset choice. A
+/// held key repeats sooner.
 const PRESET_MS: u64 = 700;
-/// Lifetime of any other highlight.
+/// Time, in milliseconds, for which a choice that does not require Enter stays highlighted.
 const MARK_MS: u64 = 30_000;
-/// Period in which letters without effect can still become the start of text, in milliseconds.
+/// Time, in milliseconds, for which letters without effect can still turn out to be the start of text.
 const TYPED_MS: u64 = 5000;
-/// Maximum interval between two key presses that come from a held key or a machine, in milliseconds.
+/// Time, in milliseconds between two key presses, below which they are attributed to a held key or a machine.
 pub(crate) const MACHINE_MS: u64 = 40;
-/// Maximum interval between three presses that come from a held key, in milliseconds.
+/// Time, in milliseconds between successive presses, below which three of them are attributed to a held key.
 const TRAIN_MS: u64 = 120;
-/// Minimum time between the last press of a letter and its confirmation, in milliseconds. A held key repeats earlier.
+/// Minimum time, in milliseconds, between a letter's last press and its confirmation. A held key repeats sooner.
 const SECOND_MS: u64 = 60;
-/// Time during which the letter of the last answer only highlights a choice of the next prompt.
+/// Time, in milliseconds, for which the letter of the last answer only highlights a choice in the next prompt.
 const ECHO_MS: u64 = 450;
-/// Time during which the letter of the last answer is ignored in an empty draft, unless more text
+/// Time, in milliseconds, for which the letter of the last answer is ignored in an empty draft, unless more text
 /// follows.
 const DRAFT_ECHO_MS: u64 = 700;
-/// Minimum time without a key before a prompt takes the focus, in milliseconds.
+/// Minimum time, in milliseconds, without any key before a prompt may take keyboard focus.
 pub(crate) const IDLE_MS: u64 = 1000;
-/// Maximum delay of a timer, in milliseconds. If a timer fires later, an unread key may have been pressed before it.
+/// Maximum delay of a timer, in milliseconds. If the timer fires later than that, a key pressed before it may not have
+/// been read yet.
 const LATE_MS: u64 = 150;
-/// Number of animation steps of a choice that is being confirmed.
+/// Number of steps in the animation that is shown while a choice is being confirmed.
 pub(crate) const STEPS: u64 = 4;
-/// Maximum number of stored letters of a held key.
+/// Maximum size, in bytes, of the typed text that the guard stores.
 const MAX_TYPED: usize = 1000;
 
-/// Timing of the guard.
+/// Timing and strictness of the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GuardTiming {
-    /// Whether every choice needs its key and Enter, with no other time limits.
+    /// Whether every choice requires both its key and Enter. No other time limits then apply.
     pub strict: bool,
-    /// Time in milliseconds from the first frame until the prompt is armed, if the terminal does not respond.
+    /// Time, in milliseconds after the first frame, at which the prompt is armed if the terminal does not respond.
     pub arming_ms: u64,
-    /// Time in milliseconds after which a letter decides, unless Enter confirms it earlier.
+    /// Delay, in milliseconds, after which a letter decides, unless Enter confirms it earlier.
     pub lone_ms: u64,
 }
 
@@ -97,93 +102,93 @@ impl Default for GuardTiming {
     }
 }
 
-/// Confirmation that a choice needs.
+/// Confirmation required to carry out a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Confirm {
-    /// None: the choice only changes the view.
+    /// No confirmation, because the choice only changes the view.
     Immediate,
-    /// The letter alone, after a short delay.
+    /// The choice's letter alone, after a short delay.
     Letter,
-    /// The letter (or an arrow), then Enter.
+    /// The choice's letter or an arrow key, followed by Enter.
     LetterThenEnter,
 }
 
-/// Key of a choice and its confirmation.
+/// Key of a choice, and how the choice must be confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChoiceKey {
     pub letter: char,
     pub confirm: Confirm,
 }
 
-/// Input while the panel has keyboard focus.
+/// Input that the guard receives while the panel has keyboard focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GuardInput {
-    /// A printable character without ctrl or alt.
+    /// Printable character typed without ctrl or alt.
     Letter(char),
-    /// The same character from a held key, if the terminal reports repeats.
+    /// Same character again, from a held key whose repetition the terminal reports.
     Repeat(char),
     Enter,
     Up,
     Down,
-    /// A scroll key, which does not change the highlight.
+    /// Scroll key, which leaves the highlight unchanged.
     Scroll,
-    /// Any other key that does not type text. It cancels a waiting letter.
+    /// Any other key that does not type text. It cancels a pending letter.
     Other,
-    /// The first frame with the panel was sent to the terminal.
+    /// The first frame that shows the panel has been sent to the terminal.
     Shown,
-    /// The terminal responded: later input was typed with the panel on the screen.
+    /// The terminal has responded, so any later input is typed while the panel is on the screen.
     Fence,
-    /// The focus returned, the window was resized, or the process was resumed.
+    /// The window gained focus or was resized, or the process was resumed.
     Unsettled,
-    /// A timer has elapsed; no key was pressed.
+    /// A timer has fired without any key having been pressed.
     Time,
 }
 
-/// Result of an input.
+/// Result of passing an input to the guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum GuardResult {
     Nothing,
-    /// The choice with this index is decided.
+    /// The user has decided on the choice with this index.
     Decided(usize),
-    /// These characters belong to the draft, in this order. The prompt gives up keyboard focus.
+    /// The text belongs to the draft, and the prompt loses keyboard focus.
     Draft(String),
-    /// This key is not a choice. The valid keys must be shown.
+    /// The key does not belong to any choice, so the valid keys must be shown.
     NoChoice(char),
 }
 
-/// State of the choices, for drawing.
+/// State of the choices, used to draw them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChoiceState {
-    /// Not armed yet; no choice is possible.
+    /// The prompt is not armed yet.
     Arming,
     Ready,
-    /// A letter is being confirmed: the choice index, and the number of `STEPS` that have passed.
+    /// A letter is being confirmed. Contains the index of its choice and the number of [`STEPS`] that have passed.
     Waiting(usize, u64),
-    /// A choice is highlighted; Enter confirms it.
+    /// The choice with this index is highlighted and can be confirmed with Enter.
     Highlighted(usize),
 }
 
-/// Pressed choice and the time of the press.
+/// Choice whose key was pressed, and when it was pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PendingChoice {
     None,
-    /// Decided once its delay has passed.
+    /// The choice will be decided once the delay has passed.
     Filling {
         choice: usize,
         at: u64,
     },
-    /// Waits for Enter, or for the same letter again.
+    /// The choice is highlighted and can be confirmed with Enter or the same letter.
     Marked {
         choice: usize,
         at: u64,
     },
 }
 
-/// State of one prompt while it has keyboard focus.
+/// State of a prompt while it has keyboard focus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Guard {
     keys: Vec<ChoiceKey>,
-    /// Number of leading choices with a row, which a digit highlights.
+    /// Number of leading choices that have their own row, which a digit highlights.
     rows: usize,
     pace: GuardTiming,
     shown: Option<u64>,
@@ -191,26 +196,27 @@ pub(crate) struct Guard {
     unsettled: Option<u64>,
     last_text: Option<u64>,
     held: PendingChoice,
-    /// Index of the choice that Enter alone confirms, until another key is pressed.
+    /// Index of a choice that Enter alone confirms, unless the user has pressed another key.
     preset: Option<usize>,
-    /// Time of the last Enter while there was such a choice.
+    /// Time at which Enter was last pressed without a pending choice.
     last_enter: Option<u64>,
-    /// Text keys without effect so far. They become the start of text if more follows.
+    /// Typed characters that have not been added to the draft. If more text follows, they become its start.
     typed: String,
-    /// Whether the last text keys only highlighted choices, and no other text was typed.
+    /// Whether the last text keys only highlighted choices or hunks, with no other text typed in between.
     only_marks: bool,
-    /// Whether the typed text already had an effect, or was typed elsewhere. It then becomes the start of text only if
-    /// more text follows immediately.
+    /// Whether the typed characters have already had an effect or were typed elsewhere. They then become the start of
+    /// text only if more text follows immediately.
     acted: bool,
-    /// Numbers of presses at machine speed, and at the repeat rate of a held key.
+    /// Number of consecutive presses at machine speed. `train` is the number of presses at the rate at which a held key
+    /// repeats.
     machine: u8,
     train: u8,
     echo: Option<Echo>,
-    /// Time at which the user sent the draft, after which more text may follow.
+    /// Time at which the user last sent the draft. The user may go on to type more text.
     sent: Option<u64>,
 }
 
-/// Letter of the last answer and its time. A press soon afterwards belongs to that answer.
+/// Letter of the last answer, and when it was pressed. Another press soon afterwards is attributed to the same answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Echo {
     pub letter: char,
@@ -222,20 +228,20 @@ impl Echo {
         self.letter == letter && now.saturating_sub(self.at) < ECHO_MS
     }
 
-    /// Returns whether a letter in an empty draft repeats the key of the last answer. The time limit is longer than in
-    /// a prompt, because the letter has no effect.
+    /// Returns whether a letter in an empty draft is a repeated press of the key that gave the last answer. The time
+    /// limit is longer than in a prompt, because ignoring a letter here is harmless.
     pub(crate) fn is_in_draft(self, letter: char, now: u64) -> bool {
         self.letter == letter && now.saturating_sub(self.at) < DRAFT_ECHO_MS
     }
 }
 
-/// Returns whether a new panel may take keyboard focus without a request from the user.
+/// Returns whether a new panel may take keyboard focus although the user did not request the panel.
 pub(crate) fn may_take_focus(draft_is_empty: bool, last_key: Option<u64>, now: u64) -> bool {
     draft_is_empty && last_key.is_none_or(|at| now.saturating_sub(at) >= IDLE_MS)
 }
 
 impl Guard {
-    /// Creates a guard; `last_text` is the time at which the user last typed.
+    /// Creates a guard. `last_text` is the time at which the user last typed text.
     pub(crate) fn new(keys: Vec<ChoiceKey>, last_text: Option<u64>) -> Self {
         Self {
             keys,
@@ -258,7 +264,7 @@ impl Guard {
         }
     }
 
-    /// Returns the guard with other keys.
+    /// Returns the guard with its keys replaced.
     #[must_use]
     pub(crate) fn with_keys(self, keys: Vec<ChoiceKey>) -> Self {
         Self { keys, ..self }
@@ -269,42 +275,43 @@ impl Guard {
         Self { pace, ..self }
     }
 
-    /// Sets the time of the last change of the window or its focus.
+    /// Returns the guard with the time at which the window or its focus last changed.
     #[must_use]
     pub(crate) fn with_unsettled_since(self, at: Option<u64>) -> Self {
         Self { unsettled: at, ..self }
     }
 
-    /// Adds text that was typed into a closed panel.
+    /// Returns the guard with text that was typed into a panel that has since been removed.
     #[must_use]
     pub(crate) fn with_typed(self, typed: String) -> Self {
         Self { acted: !self.pace.strict && !typed.is_empty(), typed, ..self }
     }
 
-    /// Disarms the prompt when it loses keyboard focus. The highlight is removed, and the next frame arms the prompt.
+    /// Disarms the prompt when it loses keyboard focus, and clears the highlight. The next frame can arm the prompt
+    /// again.
     pub(crate) fn disarm(&mut self) {
         (self.shown, self.answered) = (None, None);
         self.take_back();
     }
 
-    /// Sets the letter of the last answer.
+    /// Returns the guard with the letter and time of the last answer.
     #[must_use]
     pub(crate) fn with_echo(self, echo: Option<Echo>) -> Self {
         Self { echo, ..self }
     }
 
-    /// Sets the time at which the user sent the draft.
+    /// Returns the guard with the time at which the user last sent the draft.
     #[must_use]
     pub(crate) fn with_sent(self, sent: Option<u64>) -> Self {
         Self { sent, ..self }
     }
 
-    /// Sets the choice that Enter alone confirms. The key that opened the prompt was its letter.
+    /// Sets the choice that Enter alone confirms. Has no effect if the guard is strict.
     pub(crate) fn set_preset(&mut self, choice: Option<usize>) {
         self.preset = choice.filter(|choice| *choice < self.keys.len() && !self.pace.strict);
     }
 
-    /// Returns whether the first frame was sent to the terminal.
+    /// Returns whether the first frame that shows the prompt has been sent to the terminal.
     pub(crate) fn is_shown(&self) -> bool {
         self.shown.is_some()
     }
@@ -313,25 +320,25 @@ impl Guard {
         self.pace.strict
     }
 
-    /// Sets the confirmation of each choice, in the order of the keys.
+    /// Sets how each choice must be confirmed, in the order of the keys.
     pub(crate) fn set_confirms(&mut self, confirms: &[Confirm]) {
         for (key, confirm) in self.keys.iter_mut().zip(confirms) {
             key.confirm = *confirm;
         }
     }
 
-    /// Sets the number of leading choices with their own row.
+    /// Sets the number of leading choices that have their own row.
     pub(crate) fn set_rows(&mut self, rows: usize) {
         self.rows = rows;
     }
 
     fn confirm(&self, choice: usize) -> Confirm {
         let key = self.keys[choice];
-        // A typed digit is more likely part of a number than a key.
+        // A typed digit is more likely part of a number than the key of a choice.
         if self.pace.strict || key.letter.is_ascii_digit() { Confirm::LetterThenEnter } else { key.confirm }
     }
 
-    /// Returns the time from which choices take effect, if known.
+    /// Returns the time from which choices take effect, or `None` if the prompt is not on the screen yet.
     fn armed_at(&self) -> Option<u64> {
         let base = match (self.shown, self.answered) {
             (None, _) => return None,
@@ -339,7 +346,7 @@ impl Guard {
             (Some(shown), None) if self.pace.strict => shown + UNANSWERED_MS,
             (Some(shown), None) => shown + self.pace.arming_ms,
         };
-        // A key pressed soon after a message may be the start of another one.
+        // A key pressed soon after a message may be the start of another message.
         let base = self.sent.map_or(base, |at| base.max(at + IDLE_MS));
         Some(self.unsettled.map_or(base, |at| base.max(at + UNSETTLED_MS)))
     }
@@ -348,18 +355,19 @@ impl Guard {
         self.armed_at().is_some_and(|at| now >= at)
     }
 
-    /// Returns whether the window has been unchanged long enough.
+    /// Returns whether enough time has passed since the window or its focus last changed.
     pub(crate) fn is_settled(&self, now: u64) -> bool {
         self.unsettled.is_none_or(|at| now >= at + UNSETTLED_MS)
     }
 
-    /// Returns whether text was typed just before.
+    /// Returns whether the user has typed text within the last [`ALONE_MS`].
     fn is_close(&self, now: u64) -> bool {
         self.last_text.is_some_and(|at| now.saturating_sub(at) < ALONE_MS)
     }
 
-    /// Returns whether a text key without effect belongs to the panel: no text was typed just before it, except other
-    /// such keys. If text follows immediately, the key becomes part of that text.
+    /// Handles a text key that has an effect on the panel but does not decide. Returns `false` if the key belongs to
+    /// typed text instead, because the user typed other text just before. If text follows immediately, the key becomes
+    /// part of that text.
     pub(crate) fn mark(&mut self, letter: char, now: u64) -> bool {
         // A letter and a space are the start of text, even if the letter only changed the view.
         let ends_word = letter == ' ' && self.is_close(now) && self.typed.ends_with(char::is_alphabetic);
@@ -368,7 +376,7 @@ impl Guard {
         if !self.is_armed(now) || !alone || matches!(self.held, PendingChoice::Filling { .. }) {
             return false;
         }
-        // Earlier letters without effect are kept, because they are the start of text that follows.
+        // Earlier letters without effect are kept, because they may be the start of text.
         if self.acted && !self.is_close(now) {
             self.typed.clear();
         }
@@ -380,7 +388,7 @@ impl Guard {
         true
     }
 
-    /// Returns whether a choice waits for its delay or for Enter.
+    /// Returns whether a choice whose key was pressed is waiting for its delay to pass or for Enter.
     pub(crate) fn is_choice_pending(&self) -> bool {
         self.held != PendingChoice::None
     }
@@ -397,7 +405,7 @@ impl Guard {
         }
     }
 
-    /// Returns the time at which a timer changes the state.
+    /// Returns the next time at which a timer changes the guard's state, if any.
     pub(crate) fn deadline(&self, now: u64) -> Option<u64> {
         let held = match self.held {
             PendingChoice::None => None,
@@ -411,7 +419,7 @@ impl Guard {
         held.into_iter().chain(self.armed_at().filter(|at| *at > now)).min()
     }
 
-    /// Returns the lifetime of a highlight.
+    /// Returns the time, in milliseconds, for which a choice stays highlighted.
     fn highlight_lifetime(&self, choice: usize) -> u64 {
         if self.confirm(choice) == Confirm::LetterThenEnter { *ENTER_MS.end() } else { MARK_MS }
     }
@@ -431,8 +439,8 @@ impl Guard {
                 self.shown.get_or_insert(now);
             }
             GuardInput::Fence => {
-                // A response that arrives after arming by timeout must not disarm the prompt while the user presses a
-                // key.
+                // If the prompt was already armed by timeout, a late response must not disarm it while the user presses
+                // a key.
                 if !self.is_armed(now) {
                     self.answered.get_or_insert(now);
                 }
@@ -440,7 +448,7 @@ impl Guard {
             GuardInput::Unsettled => {
                 self.unsettled = Some(now);
                 self.stop_filling();
-                // A choice that needs Enter must be pressed again. In strict mode the highlight stays.
+                // The key of a choice that needs Enter must be pressed again. In strict mode, the highlight remains.
                 if let PendingChoice::Marked { choice, .. } = self.held
                     && !self.pace.strict
                     && self.confirm(choice) == Confirm::LetterThenEnter
@@ -452,27 +460,27 @@ impl Guard {
         GuardResult::Nothing
     }
 
-    /// Returns and removes the text that belongs to the draft, when an input other than a key, such as a paste, ends
-    /// the wait.
+    /// Removes and returns the typed text, which belongs to the draft because input other than a key, such as a paste,
+    /// has arrived.
     pub(crate) fn take_draft_text(&mut self) -> String {
         self.held = PendingChoice::None;
         std::mem::take(&mut self.typed)
     }
 
-    /// Drops the pressed choice and the typed text.
+    /// Discards the pending choice and the typed text.
     fn take_back(&mut self) {
         self.held = PendingChoice::None;
         self.typed.clear();
     }
 
-    /// Turns a choice that is being confirmed into a highlight.
+    /// Stops confirming the pending choice, leaving it highlighted.
     fn stop_filling(&mut self) {
         if let PendingChoice::Filling { choice, at } = self.held {
             self.held = PendingChoice::Marked { choice, at };
         }
     }
 
-    /// Drops letters that are too old to be confirmed or to be the start of text.
+    /// Discards letters that are too old to be confirmed or to be the start of text.
     fn expire_letters(&mut self, now: u64) {
         let is_old = self.last_text.is_none_or(|at| now > at + TYPED_MS);
         if self.pace.strict {
@@ -492,7 +500,8 @@ impl Guard {
         }
     }
 
-    /// Confirms that a letter was alone. Only a timer can confirm it, not a later key.
+    /// Decides on the pending choice if no other key has followed its letter for long enough. Only a timer can decide,
+    /// never a later key.
     fn tick(&mut self, now: u64) -> GuardResult {
         let PendingChoice::Filling { choice, at } = self.held else { return GuardResult::Nothing };
         let full = at + self.pace.lone_ms;
@@ -504,7 +513,7 @@ impl Guard {
             return GuardResult::Nothing;
         }
         if self.confirm(choice) == Confirm::LetterThenEnter {
-            // The choice changed its meaning during the confirmation.
+            // The choice needs Enter since its letter was pressed.
             self.held = PendingChoice::Marked { choice, at };
             return GuardResult::Nothing;
         }
@@ -540,8 +549,8 @@ impl Guard {
         }
     }
 
-    /// Handles a press at machine speed, which has no effect. A single such press may have been delayed by a slow
-    /// connection; several are a held key or a paste.
+    /// Handles a press that follows the previous one at machine speed and therefore has no effect. A single such press
+    /// may have been delayed by a slow connection, but several in a row come from a held key or a paste.
     fn hold_press(&mut self, letter: char, is_repeat: bool) {
         self.remember(letter);
         self.machine = self.machine.saturating_add(1);
@@ -551,7 +560,7 @@ impl Guard {
         self.stop_filling();
     }
 
-    /// Handles another press of the last letter.
+    /// Handles another press of the same letter.
     fn on_repeated_letter(&mut self, letter: char, since: u64, now: u64) -> GuardResult {
         let Some(choice) = self.choice(letter) else {
             return if self.is_choice_pending() { GuardResult::Nothing } else { GuardResult::NoChoice(letter) };
@@ -575,7 +584,7 @@ impl Guard {
         GuardResult::Nothing
     }
 
-    /// Handles a letter without other text keys around it.
+    /// Handles a letter that was not typed immediately after other text.
     fn begin(&mut self, letter: char, now: u64) -> GuardResult {
         (self.machine, self.train) = (0, 0);
         let choice = self.choice(letter);
@@ -602,14 +611,14 @@ impl Guard {
     }
 
     fn press(&mut self, choice: usize, now: u64) {
-        // A second press of the answer to the previous prompt.
+        // This may be a second press of the key that answered the previous prompt.
         let is_echo =
             self.held == PendingChoice::None && self.echo.is_some_and(|echo| echo.matches(self.keys[choice].letter, now));
         let fills = self.confirm(choice) == Confirm::Letter && self.is_armed(now) && !is_echo;
         self.held = if fills { PendingChoice::Filling { choice, at: now } } else { PendingChoice::Marked { choice, at: now } };
     }
 
-    /// Performs a choice that only changes the view. Within text, the letter remains text.
+    /// Carries out a choice that only changes the view. If text follows, the letter still becomes part of it.
     fn perform(&mut self, choice: usize) -> GuardResult {
         self.held = PendingChoice::None;
         self.acted = true;
@@ -621,7 +630,7 @@ impl Guard {
             return self.enter_preset(now);
         };
         let waited = now.saturating_sub(at.max(self.last_text.unwrap_or_default()));
-        // Two keys in one burst are not typed by hand.
+        // A user cannot type two keys so quickly.
         if waited < MACHINE_MS {
             let typed = self.take_draft_text();
             return if typed.is_empty() { GuardResult::Nothing } else { GuardResult::Draft(typed) };
@@ -635,8 +644,8 @@ impl Guard {
         GuardResult::Decided(choice)
     }
 
-    /// Confirms the preset choice, unless text or another Enter came just before, because the key that opened the
-    /// prompt may still be held down.
+    /// Confirms the preset choice, unless the user typed text or pressed Enter just before, because the key that opened
+    /// the prompt may still be held down.
     fn enter_preset(&mut self, now: u64) -> GuardResult {
         let before = self.last_enter.replace(now);
         let is_alone = before.is_none_or(|at| now.saturating_sub(at) >= ALONE_MS) && !self.is_close(now);
@@ -665,7 +674,7 @@ impl Guard {
         self.held = PendingChoice::Marked { choice: to(from, self.keys.len()), at: now };
     }
 
-    /// Highlights the choice under the pointer, as an arrow key does.
+    /// Highlights the choice under the pointer, as an arrow key would.
     pub(crate) fn point(&mut self, choice: usize, now: u64) {
         if self.is_armed(now) && choice < self.keys.len() {
             self.take_back();

@@ -17,7 +17,7 @@ fn guard(last_text: Option<u64>, pace: GuardTiming) -> Guard {
     guard
 }
 
-/// Returns the guard of a prompt whose terminal responded 10 ms after its first frame.
+/// Returns the guard of a prompt for which the terminal responded 10 ms after the first frame.
 fn armed() -> Guard {
     let mut guard = guard(None, GuardTiming::default());
     guard.step(GuardInput::Shown, 0);
@@ -25,7 +25,7 @@ fn armed() -> Guard {
     guard
 }
 
-/// Returns the guard of a prompt whose terminal does not respond.
+/// Returns the guard of a prompt for which the terminal does not respond.
 fn unanswered(pace: GuardTiming) -> Guard {
     let mut guard = guard(None, pace);
     guard.step(GuardInput::Shown, 0);
@@ -51,9 +51,10 @@ fn input(word: &str) -> GuardInput {
     }
 }
 
-/// Plays `1000 y 1350 tick` and returns the results: `y!` is decided, `"text"` goes to the draft, `?j` is reported as
-/// no choice; at the end, `[y]` is highlighted or `(y)` is being confirmed. Input after a draft belongs to the
-/// composer.
+/// Plays a script such as `1000 y 1350 tick` and returns the results. `y!` means that the choice was decided, `"text"`
+/// that the text goes to the draft, and `?j` that the key was reported as not being a choice. At the end, `[y]` means
+/// that the choice is highlighted, and `(y)` that it is being confirmed. Once text has gone to the draft, further input
+/// belongs to the composer.
 fn play(guard: &mut Guard, script: &str) -> String {
     let mut said = Vec::new();
     let words: Vec<&str> = script.split_whitespace().collect();
@@ -96,7 +97,7 @@ fn a_single_letter_is_confirmed_after_its_delay_or_by_enter() {
             ("10 y 360 tick", "y!"),
             ("1000 y 1040 enter", "y!"),
             ("1000 y 1100 enter", "y!"),
-            // A letter and Enter in one burst count as text.
+            // A letter and Enter in one burst are text.
             ("1000 y 1001 enter", "\"y\""),
             // A delay that is checked too late starts again.
             ("1000 y 1600 tick", "(y)"),
@@ -221,7 +222,7 @@ fn choices_that_need_enter_accept_enter_only_within_the_time_window() {
             ("1000 a 1080 enter", "a!"),
             ("1000 a 6000 enter", "a!"),
             ("1000 a 6001 enter", ""),
-            // Nobody can have read the prompt by then.
+            // The user cannot have read the prompt by then.
             ("20 a 259 enter", "[a]"),
             ("20 a 260 enter", "a!"),
         ],
@@ -233,8 +234,8 @@ fn enter_alone_decides_nothing() {
     check(&armed(), &[("1000 enter 2000 enter", ""), ("1000 space 2000 enter", "?\u{20}")]);
 }
 
-/// Returns the presses of a held key: at `from`, then repeated after `delay` at intervals of `apart`, `count` times;
-/// then a pause of two seconds.
+/// Returns a script in which a key is held: it is pressed at `from` and, after `delay`, repeats `count` times at
+/// intervals of `apart` milliseconds. A pause of two seconds follows.
 fn train(from: u64, delay: u64, apart: u64, count: u64, repeat: &str) -> String {
     let mut script = format!("{from} y");
     for nth in 0..count {
@@ -265,7 +266,8 @@ fn a_held_key_confirms_nothing_once_it_repeats() {
     for apart in [15, 25, 30, 33, 39] {
         for count in [3, 5, 40] {
             for repeat in ["y", "+y"] {
-                // Before the prompt is armed, and with a keyboard that repeats before a choice is confirmed.
+                // This holds the key before the prompt is armed, on a keyboard that repeats before a choice is
+                // confirmed.
                 let early = play(
                     &mut unanswered(GuardTiming { arming_ms: 3000, ..GuardTiming::default() }),
                     &train(5, 500, apart, count, repeat),
@@ -278,7 +280,7 @@ fn a_held_key_confirms_nothing_once_it_repeats() {
             }
         }
     }
-    // A single press that a slow connection delayed stays highlighted.
+    // A single press that a slow connection delayed remains highlighted.
     check(
         &armed(),
         &[("1000 y 1010 y 2000 tick", "[y]"), ("1000 y 1010 y 1500 enter", "y!"), ("1000 y 1010 y 1500 y 1850 tick", "y!")],
@@ -286,7 +288,7 @@ fn a_held_key_confirms_nothing_once_it_repeats() {
     check(&armed(), &[("1000 y 1200 +y 2000 tick", "")]);
 }
 
-/// Tests a key that repeats into the next prompt, where its first repeat looks like a press.
+/// Tests a key that is held until the next prompt opens, for which the first repeat looks like a press.
 #[test]
 fn a_held_key_never_answers_a_second_prompt() {
     for apart in [15, 33, 39, 40, 50, 59, 92, 110] {
@@ -400,7 +402,7 @@ proptest! {
         begin in 0_u64..4000,
         answer in prop::option::of(1_u64..900),
     ) {
-        // A repeated single key is not a sentence.
+        // A single repeated key is not a sentence.
         let first = sentence.chars().next().unwrap();
         prop_assume!(sentence.chars().any(|letter| letter != first));
         let mut guard = guard(None, GuardTiming::default());
@@ -414,7 +416,7 @@ proptest! {
             // A letter that is repeated at the start counts as typed fast.
             let starts = sentence.chars().take(nth + 1).all(|before| before == first);
             if open {
-                // Time events occur in between, as when frames are drawn.
+                // Timer events occur in between, as when frames are drawn.
                 prop_assert_eq!(guard.step(GuardInput::Time, now), GuardResult::Nothing);
                 match guard.step(GuardInput::Letter(letter), now) {
                     GuardResult::Nothing | GuardResult::NoChoice(_) => {}

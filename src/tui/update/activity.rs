@@ -1,15 +1,15 @@
-//! Activity of the running task.
+//! Changes to the displayed activity of the task.
 
 use crate::protocol::CallId;
 use crate::tui::model::{Activity, UiModel};
 
-/// Sets the activity of the task, unless the task is being stopped. An unchanged activity keeps its timer.
+/// Sets the task's activity, unless the task is being stopped. If the activity has not changed, its start time is kept.
 pub(crate) fn set_activity(model: &mut UiModel, activity: Activity, now: u64) {
     model.task.paused = None;
     if model.task.activity == Activity::Stopping {
         return;
     }
-    // The summary request is not an activity of the task.
+    // Compaction takes precedence over the activity of the task.
     let activity = if let Some(messages) = model.task.summarized_messages {
         Activity::Compacting { messages }
     } else {
@@ -21,7 +21,7 @@ pub(crate) fn set_activity(model: &mut UiModel, activity: Activity, now: u64) {
     model.set_activity(activity, since);
 }
 
-/// Adds a running call to the activity.
+/// Adds a call to the running calls, making them the task's activity.
 pub(crate) fn add_running_call(model: &mut UiModel, call: (CallId, String), now: u64) {
     model.task.goes_on = true;
     match &mut model.task.activity {
@@ -39,7 +39,7 @@ pub(crate) fn add_running_call(model: &mut UiModel, call: (CallId, String), now:
     }
 }
 
-/// Updates the activity when a call ends. After the last call, the model continues.
+/// Removes a call that has ended from the running calls. Once none is left, the task shows that the model is thinking.
 pub(crate) fn remove_running_call(model: &mut UiModel, id: &CallId, now: u64) {
     if let Activity::Running { calls } = &mut model.task.activity {
         calls.retain(|(running, _)| running != id);

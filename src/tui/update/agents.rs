@@ -1,4 +1,4 @@
-//! Agents of the session: their events, and the command to list, open and stop them.
+//! Agents in the session: their events, and the command that lists, shows and stops them.
 
 use super::draft::take_draft;
 use super::notes::show_requested;
@@ -47,7 +47,7 @@ fn show(model: &mut UiModel, view: AgentsView) {
     model.agents.view = Some(view);
 }
 
-/// Applies an event of an agent.
+/// Applies an agent event.
 pub(crate) fn apply(model: &mut UiModel, event: AgentEvent) {
     match event {
         AgentEvent::Started { agent_session_id, agent, title, prompt, max_steps, parent_session_id, .. } => {
@@ -77,7 +77,7 @@ pub(crate) fn apply(model: &mut UiModel, event: AgentEvent) {
     refresh(model);
 }
 
-/// Updates the open text about agents.
+/// Updates the open agent view, if any.
 fn refresh(model: &mut UiModel) {
     let Some(view) = &model.agents.view else { return };
     let (title, text) = model.agents.text(view);
@@ -87,7 +87,7 @@ fn refresh(model: &mut UiModel) {
             viewer.top = open.top;
             *open = viewer;
         }
-        // The text was closed, or another one is open.
+        // The user has closed the view, or opened another text.
         Some(_) | None => model.agents.view = None,
     }
 }

@@ -1,4 +1,4 @@
-//! Keys that amend a proposal: select hunks, edit lines and commands, and open a file in an editor.
+//! Keys that amend a proposal by selecting hunks, editing text, or opening files in an editor.
 
 use crate::protocol::{Amendment, ApprovalId, Command, Decision};
 use crate::text;
@@ -8,11 +8,11 @@ use crate::tui::model::{Editable, EditorText, UiEffect, UiModel};
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Message if a file cannot be edited as a whole, because aye would ask again about all other files as proposed.
+/// Message shown if a file cannot be edited as a whole because choices in other files would be lost.
 const OTHERS_CHANGED: &str = "E would reset your choices in other files; e edits this hunk";
 
-/// Handles a letter if it is a hunk key, and returns whether it is. A letter within text has no effect on hunks and
-/// stays text.
+/// Handles a letter if it is a hunk key. Returns whether it was handled as one. A letter typed as part of a text leaves
+/// the hunks unchanged and remains text.
 pub(crate) fn marks(model: &mut UiModel, letter: char, now: u64) -> bool {
     let Some(mark) = HunkMark::from_key(letter) else { return false };
     let Some(panel) = model.dialogs.open_mut() else { return false };
@@ -33,14 +33,14 @@ pub(crate) fn marks(model: &mut UiModel, letter: char, now: u64) -> bool {
     true
 }
 
-/// Undoes hunk keys that were the start of typed text.
+/// Undoes the recent hunk keys because they turned out to be the start of typed text.
 pub(crate) fn take_back(model: &mut UiModel, now: u64) {
     if let Some(panel) = model.dialogs.open_mut() {
         panel.undo_recent_marks(now);
     }
 }
 
-/// Performs an amend choice. Returns false for other choices.
+/// Carries out an action that amends the proposal or changes how it is displayed. Returns `false` for any other action.
 pub(crate) fn on_choice(model: &mut UiModel, act: ChoiceAction, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let width = model.screen.size.width;
     match act {
@@ -69,8 +69,8 @@ pub(crate) fn on_choice(model: &mut UiModel, act: ChoiceAction, now: u64, effect
     true
 }
 
-/// Returns the index of the file that an editor may open, or the reason why it may not. aye asks again about the edited text,
-/// with all other files of the call as proposed.
+/// Returns the index of the file that can be opened in an editor, or the reason why it cannot be. aye asks for approval
+/// of the edited text again, with the call's other files as proposed.
 fn editable_file(panel: &Dialog) -> Result<usize, &'static str> {
     let Some(hunks) = panel.hunks() else { return Ok(0) };
     let file = hunks.file().ok_or("this file cannot be edited; space leaves it out")?;
@@ -81,7 +81,7 @@ fn write(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     let Some(approval) = panel.asked_approval() else { return };
     if approval.plan.is_some() {
-        // The session knows the whole document.
+        // Only the session has the whole text of the plan.
         let approval_id = approval.approval_id.clone();
         if let Some(plan) = panel.kind.find_mut::<PlanDialog>() {
             plan.await_text();
@@ -110,7 +110,7 @@ fn write(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     }
 }
 
-/// Handles a key while a field of the panel is open.
+/// Handles a key while the user is editing a hunk, command or plan in the panel.
 pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     let Some(writing) = panel.kind.amend_field_mut().and_then(Option::as_mut) else { return };
@@ -185,8 +185,8 @@ fn on_amended(model: &mut UiModel, approval_id: ApprovalId, decision: Decision, 
     effects.push(UiEffect::Send(Command::Decide { approval_id, decision }));
 }
 
-/// Opens the text of a plan in a field of its dialog. Returns false if the user has not requested the edit in the
-/// dialog.
+/// Opens a field with the plan's text in the plan's dialog. Returns `false` if the user did not ask to edit the plan
+/// there.
 fn write_plan(model: &mut UiModel, approval_id: &ApprovalId, text: &str, now: u64) -> bool {
     let Some(panel) = model.dialogs.iter_mut().find(|panel| panel.is_for(approval_id)) else { return false };
     let Some(plan) = panel.kind.find_mut::<PlanDialog>() else { return false };
@@ -200,8 +200,8 @@ fn write_plan(model: &mut UiModel, approval_id: &ApprovalId, text: &str, now: u6
     true
 }
 
-/// Opens the resulting text of a file in an editor, with the decisions so far. A plan that the user wants to edit in
-/// its dialog is opened there.
+/// Opens the text that a file would have, given the user's decisions so far, in an editor. If the user asked to edit a
+/// plan in its dialog, opens the text there instead.
 pub(crate) fn on_proposed_text(model: &mut UiModel, approval_id: &ApprovalId, file: usize, text: &str, now: u64) {
     if write_plan(model, approval_id, text, now) {
         return;
@@ -214,7 +214,7 @@ pub(crate) fn on_proposed_text(model: &mut UiModel, approval_id: &ApprovalId, fi
     model.restart_activity_timer(now);
 }
 
-/// Handles the result of the editor.
+/// Handles the outcome of editing a proposal in the user's editor.
 pub(crate) fn on_edited(
     model: &mut UiModel,
     edit: EditorText,
@@ -231,7 +231,7 @@ pub(crate) fn on_edited(
             model.transcript.push(TranscriptEntryKind::Note { text: words, tone: NoteTone::Warning });
         }
         Ok(mut edited) => {
-            // Editors add a line ending to the last line. It is removed if the file had none.
+            // Editors add a line ending to the last line. It is removed if the original text had none.
             if !text.ends_with('\n') && edited.ends_with('\n') {
                 edited.pop();
             }
@@ -249,12 +249,12 @@ pub(crate) fn on_edited(
     }
 }
 
-/// Handles pasted text while a dialog has keyboard focus.
+/// Inserts pasted text into the open dialog's amend field. Returns `false` if no such field is open.
 pub(crate) fn on_paste(model: &mut UiModel, text: &str) -> bool {
     model.dialogs.open_mut().is_some_and(|panel| paste(panel, text))
 }
 
-/// Passes a key to the field of the open dialog. Returns whether there is such a field.
+/// Passes a key to the open dialog's amend field. Returns `false` if no such field is open.
 pub(crate) fn field_key(model: &mut UiModel, pressed: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     if model.dialogs.open().is_none_or(|panel| panel.amend_field().is_none()) {
         return false;

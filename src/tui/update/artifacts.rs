@@ -1,4 +1,4 @@
-//! Artifacts of the session: lists and opens them.
+//! Command that lists and opens the session's artifacts.
 
 use super::draft::take_draft;
 use crate::protocol::{ARTIFACT_SCHEME, Artifact, Query, SessionQuery, size};
@@ -6,7 +6,7 @@ use crate::text;
 use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::picker::Row;
 
-/// Handles `/artifacts`: lists the artifacts, or opens one by its number or URI.
+/// Handles `/artifacts`, which lists the artifacts or, given a number or URI, opens one of them.
 pub(crate) fn artifacts(model: &mut UiModel, which: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if which.is_empty() {
         take_draft(model, now, effects);
@@ -22,8 +22,7 @@ pub(crate) fn artifacts(model: &mut UiModel, which: &str, now: u64, effects: &mu
     effects.push(UiEffect::Ask(Query::Session(SessionQuery::ReadArtifact { uri })));
 }
 
-/// Sets the artifacts of the session, and returns whether there are any. If there are none, reports
-/// that.
+/// Stores the session's artifacts. Returns whether there are any; if there are none, shows a notice.
 pub(crate) fn on_listed(model: &mut UiModel, artifacts: Vec<Artifact>, now: u64) -> bool {
     model.info.artifacts = artifacts;
     let has_some = !model.info.artifacts.is_empty();
@@ -33,7 +32,7 @@ pub(crate) fn on_listed(model: &mut UiModel, artifacts: Vec<Artifact>, now: u64)
     has_some
 }
 
-/// Returns one row for each artifact, with its number.
+/// Returns one numbered list row per artifact.
 pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     let row = |(index, artifact): (usize, &Artifact)| {
         let (number, name) = ((index + 1).to_string(), text::clean_line(&artifact.name));
@@ -48,7 +47,7 @@ pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     model.info.artifacts.iter().enumerate().map(row).collect()
 }
 
-/// Returns the artifacts as text for line mode.
+/// Returns the list of artifacts as text for line mode.
 pub(crate) fn to_text(model: &UiModel) -> String {
     let head = format!("artifacts: {}; /artifacts NUMBER opens one", model.info.artifacts.len());
     let lines =

@@ -1,4 +1,4 @@
-//! Attachments of a draft: files dropped on the terminal, and the image in the clipboard.
+//! Attachments to the draft: files dropped onto the terminal, and images from the clipboard.
 
 use super::dialog_text;
 use super::draft::on_draft_changed;
@@ -12,14 +12,15 @@ use crate::tui::{drag_drop, menu, slash};
 /// Approximate number of image pixels per token.
 const TOKEN_PIXELS: u64 = 750;
 
-/// Handles `ctrl+v` and `/paste`.
+/// Requests the clipboard content, for `ctrl+v` and `/paste`.
 pub(crate) fn request_clipboard(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     model.show_toast("reading the clipboard", now);
     effects.push(UiEffect::Ask(Query::LookUp(HostRequest::Clipboard)));
 }
 
-/// Handles a paste, and returns whether it was not text. Text that may be file paths is inserted into the draft
-/// immediately, and replaced with references once the files are known to exist.
+/// Handles a paste before it is inserted into the draft. Returns `true` if there is no text to insert, because the
+/// clipboard may contain an image. If the text looks like file paths, requests a check of the files, so that references
+/// to them can replace the text.
 pub(crate) fn on_paste(model: &mut UiModel, pasted: &str, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let elsewhere = model.has_layer() || model.browse.is_some() || model.draft.search.is_some();
     if elsewhere || model.startup.is_session_chooser {
@@ -41,7 +42,7 @@ pub(crate) fn on_paste(model: &mut UiModel, pasted: &str, now: u64, effects: &mu
     false
 }
 
-/// Replaces pasted paths with references to the files.
+/// Replaces pasted paths in the draft with references, once the files are known to exist.
 pub(crate) fn on_dropped(model: &mut UiModel, pasted: &str, files: &[DroppedFile], now: u64) {
     let names: Option<Vec<String>> = files.iter().map(|file| menu::path_reference(&file.path)).collect();
     let Some(names) = names.filter(|names| !names.is_empty()) else { return };
@@ -74,7 +75,7 @@ pub(crate) fn on_dropped(model: &mut UiModel, pasted: &str, files: &[DroppedFile
     }
 }
 
-/// Inserts the content of the clipboard.
+/// Inserts the clipboard content into the draft.
 pub(crate) fn on_clipboard(model: &mut UiModel, clipped: ClipboardData, now: u64, effects: &mut Vec<UiEffect>) {
     match clipped {
         ClipboardData::Nothing { why } => model.show_toast(text::clean(&why).into_owned(), now),
@@ -99,7 +100,7 @@ pub(crate) fn on_clipboard(model: &mut UiModel, clipped: ClipboardData, now: u64
     }
 }
 
-/// Inserts text from the clipboard into the draft. A dialog that has opened since keeps keyboard focus.
+/// Inserts pasted text into the draft. A dialog that has opened in the meantime keeps keyboard focus.
 fn insert_paste(model: &mut UiModel, pasted: &str, now: u64) {
     if model.dialogs.is_open() || model.has_layer() {
         model.composer.insert_paste(pasted);
@@ -108,7 +109,7 @@ fn insert_paste(model: &mut UiModel, pasted: &str, now: u64) {
     dialog_text::paste_to_draft(model, "", pasted, now);
 }
 
-/// Inserts text into the draft. A dialog that has opened since keeps keyboard focus.
+/// Inserts text into the draft. A dialog that has opened in the meantime keeps keyboard focus.
 fn insert_text(model: &mut UiModel, words: &str, now: u64) {
     if model.dialogs.is_open() || model.has_layer() {
         model.composer.insert(words);
@@ -117,7 +118,7 @@ fn insert_text(model: &mut UiModel, words: &str, now: u64) {
     dialog_text::to_draft(model, words, now);
 }
 
-/// Warns before sending that the model will not see the image.
+/// Warns the user, before an image is sent, if the model does not accept images.
 fn warn(model: &mut UiModel, now: u64) {
     if let Some(name) = image_blind_model(model) {
         let dot = model.screen.glyphs.dot;
@@ -128,12 +129,13 @@ fn warn(model: &mut UiModel, now: u64) {
     }
 }
 
-/// Returns the name of the model if it does not accept images.
+/// Returns the model's name if the model is known not to accept images.
 fn image_blind_model(model: &UiModel) -> Option<String> {
     model.info.facts.as_ref().filter(|facts| !facts.images).map(|facts| text::clean(&facts.name).into_owned())
 }
 
-/// Returns whether the draft is not sent yet, because the model cannot see its image. The next Enter sends it.
+/// Returns whether Enter must not send the draft yet because it contains an image and the model does not accept images.
+/// The next Enter sends the unchanged draft.
 pub(crate) fn withholds_draft(model: &mut UiModel, draft: &str, now: u64) -> bool {
     let Some(name) = image_blind_model(model).filter(|_| model.draft.attached.said.as_deref() != Some(draft)) else {
         return false;

@@ -1,4 +1,4 @@
-//! Keys of browse mode: entries, folding, search and copying.
+//! Keys in browse mode, for moving between entries, folding, searching and copying.
 
 use super::{copy_export, help, history_page, pointer};
 use crate::tui::browse::{Browse, leave_browse};
@@ -10,7 +10,7 @@ use crate::tui::transcript::{
 };
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Enters browse mode. Selects the newest entry, or the one at the top if the user has scrolled up.
+/// Enters browse mode. Focuses the newest entry or, if the user has scrolled up, the entry at the top of the view.
 pub(crate) fn enter(model: &mut UiModel, now: u64) {
     let Some(last) = model.transcript.len().checked_sub(1) else {
         return model.show_toast("nothing to browse yet", now);
@@ -18,12 +18,12 @@ pub(crate) fn enter(model: &mut UiModel, now: u64) {
     let at = if model.transcript.is_following() { last } else { model.transcript.first_shown() };
     model.toast = None;
     model.browse = Some(Browse::default());
-    // Rows contain the key that unfolds them, which has changed.
+    // Rows name the key that unfolds them, and this key has changed.
     model.transcript.forget_layout();
     choose(model, at, now);
 }
 
-/// Handles a key in browse mode. Returns whether browse mode is on.
+/// Handles a key in browse mode. Returns `false` if browse mode is off.
 pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     if model.browse.is_none() {
         return false;
@@ -105,7 +105,7 @@ fn on_plain_key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<
     history_page::request_older(model, effects);
 }
 
-/// Handles a letter without a binding: a notice explains how to return to typing.
+/// Handles a letter that has no binding by showing how to return to the draft.
 fn on_unbound_key(model: &mut UiModel, key: KeyEvent, now: u64) {
     if let Some(letter) = is_text(&key) {
         model.show_toast(format!("`{letter}` does nothing while you browse; esc goes back to typing"), now);
@@ -120,14 +120,14 @@ fn is_prompt(model: &UiModel, at: usize) -> bool {
     model.transcript.entry(at).is_some_and(TranscriptEntry::is_prompt)
 }
 
-/// Selects an entry and scrolls to it.
+/// Focuses an entry and scrolls to it.
 fn choose(model: &mut UiModel, at: usize, now: u64) {
     let (transcript, look) = model.transcript_look(now);
     transcript.marks.chosen = Some(at);
     transcript.show_entry(at, look);
 }
 
-/// Selects the next or previous entry that has rows.
+/// Focuses the next or previous entry that has visible rows.
 fn step(model: &mut UiModel, at: usize, down: bool, now: u64) {
     let (transcript, look) = model.transcript_look(now);
     let mut to = at;
@@ -165,7 +165,7 @@ fn fold_all(model: &mut UiModel, now: u64, fold: impl FnOnce(&mut Transcript)) {
     choose(model, at, now);
 }
 
-/// Scrolls by a page or part of it. The selection follows.
+/// Scrolls by `1/part` of a page and focuses a visible entry.
 fn page(model: &mut UiModel, down: bool, part: usize, now: u64, effects: &mut Vec<UiEffect>) {
     let (transcript, look) = model.transcript_look(now);
     let rows = transcript.page() / part;
@@ -182,7 +182,7 @@ fn page(model: &mut UiModel, down: bool, part: usize, now: u64, effects: &mut Ve
     history_page::request_older(model, effects);
 }
 
-/// Scrolls to the diff of a card.
+/// Unfolds a card that changed files and scrolls to its diff.
 fn diff(model: &mut UiModel, at: usize, now: u64) {
     let has_diff = model.transcript.entry(at).and_then(|entry| entry.card()).is_some_and(|card| !card.changes_text().is_empty());
     if !has_diff {
@@ -192,7 +192,8 @@ fn diff(model: &mut UiModel, at: usize, now: u64) {
     choose(model, at, now);
 }
 
-/// Handles a key of the search input. Returns false for other keys.
+/// Handles a key while the user is typing the search text. Returns `false` only if no search text is being typed; keys
+/// that mean nothing in a search are ignored.
 fn on_search_key(model: &mut UiModel, key: KeyEvent, now: u64) -> bool {
     let Some(browse) = model.browse.as_mut() else { return false };
     let Some(words) = browse.typing.as_mut() else { return false };
@@ -211,7 +212,7 @@ fn on_search_key(model: &mut UiModel, key: KeyEvent, now: u64) -> bool {
         }
         KeyCode::Backspace => {
             words.pop();
-            // A shorter search text has more matches.
+            // A shorter search text can match more entries.
             browse.found = SearchMatches::default();
         }
         _ => match is_text(&key) {
@@ -223,7 +224,7 @@ fn on_search_key(model: &mut UiModel, key: KeyEvent, now: u64) -> bool {
     true
 }
 
-/// Adds pasted text to the search.
+/// Adds pasted text to the search text. Returns `false` if the user is not typing a search text.
 pub(crate) fn paste(model: &mut UiModel, pasted: &str, now: u64) -> bool {
     let Some(words) = model.browse.as_mut().and_then(|browse| browse.typing.as_mut()) else { return false };
     words.push_str(&pasted.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -255,7 +256,7 @@ fn next(model: &mut UiModel, forward: bool, now: u64) {
     };
     let from = selected_index(model);
     let Some(browse) = model.browse.as_mut() else { return };
-    // Search new messages too.
+    // New entries are searched too.
     let at = browse.found.at;
     browse.found = find_all(&model.transcript, &query, &SearchMatches::default(), from);
     browse.found.at = at.min(browse.found.count().saturating_sub(1));
@@ -263,7 +264,7 @@ fn next(model: &mut UiModel, forward: bool, now: u64) {
     go_to_found(model, now);
 }
 
-/// Shows the current match: opens its entry and scrolls to its row.
+/// Focuses the entry that contains the current match, unfolds it if necessary, and scrolls to the match.
 fn go_to_found(model: &mut UiModel, now: u64) {
     let Some((entry, nth)) = model.browse.as_ref().and_then(|browse| browse.found.position()) else { return };
     let Some(query) = model.transcript.marks.query.clone() else { return };
@@ -283,7 +284,7 @@ fn selects(model: &UiModel) -> bool {
     model.browse.as_ref().is_some_and(|browse| browse.selects)
 }
 
-/// Starts a selection at the topmost visible line of the current entry.
+/// Starts a selection at the topmost visible line of the focused entry.
 fn select(model: &mut UiModel, shape: SelectionShape, now: u64) {
     let at = selected_index(model);
     let (transcript, look) = model.transcript_look(now);
@@ -349,7 +350,7 @@ fn select_key(model: &mut UiModel, code: KeyCode, now: u64, effects: &mut Vec<Ui
     transcript.show(selection.entry, row..row + 1, look);
 }
 
-/// Extends the selection to whole lines.
+/// Extends a selection to cover whole lines.
 fn whole_lines(transcript: &mut Transcript, selection: &mut Selection, look: RenderContext<'_>) {
     let (from, to) = (selection.from.row, selection.to.row);
     let (first, last) = (transcript.line_at(selection.entry, from, look), transcript.line_at(selection.entry, to, look));

@@ -1,4 +1,4 @@
-//! Screen updates for tool calls, their approvals and the user's commands.
+//! Events about tool calls, their approvals, and commands run by the user.
 
 use super::activity::{add_running_call, remove_running_call};
 use super::notes::note;
@@ -9,7 +9,7 @@ use crate::text;
 use crate::tui::model::UiModel;
 use crate::tui::transcript::{Card, CardState, NoteTone, ReadKind, TranscriptEntryKind, join_reads};
 
-/// Applies an event of a call.
+/// Applies a call event.
 pub(crate) fn apply(model: &mut UiModel, kind: EventKind, now: u64) {
     match kind {
         EventKind::ToolRequested { tool_call_id, tool_name, arguments, summary, .. } => {
@@ -88,7 +88,7 @@ fn on_completed(model: &mut UiModel, kind: EventKind, now: u64) {
         ToolStatus::Succeeded => CardState::Done { latency_ms },
         ToolStatus::Failed if stopped => CardState::Stopped { message },
         ToolStatus::Failed => CardState::Failed { latency_ms, message },
-        // The message is for the model.
+        // The message is written for the model.
         ToolStatus::Denied => {
             CardState::Denied { message: message.replacen("the user denied this call", "you denied this call", 1) }
         }
@@ -101,7 +101,7 @@ fn on_completed(model: &mut UiModel, kind: EventKind, now: u64) {
     join_reads(&mut model.transcript, &tool_call_id);
 }
 
-/// Shows a call whose outcome is unknown after a crash.
+/// Shows that a crash interrupted a call and that its outcome is therefore unknown.
 pub(crate) fn on_interrupted(model: &mut UiModel, id: &CallId, summary: &str) {
     if model.transcript.card_mut(id).is_none() {
         model.transcript.push(TranscriptEntryKind::Card(Card::new(id.clone(), summary)));
@@ -109,7 +109,7 @@ pub(crate) fn on_interrupted(model: &mut UiModel, id: &CallId, summary: &str) {
     set_card(model, id, CardState::Unknown);
 }
 
-/// Marks the call as waiting, with the user's changes so far.
+/// Marks a call as waiting for approval. If the user edited its command line, shows the edited one.
 pub(crate) fn on_approval_requested(model: &mut UiModel, approval: &Approval) {
     set_card(model, &approval.tool_call_id, CardState::Waiting);
     if let Some(card) = model.transcript.card_mut(&approval.tool_call_id)
@@ -132,8 +132,8 @@ fn on_started(model: &mut UiModel, id: &CallId, rule: &str, summary: Option<&str
     add_running_call(model, call, now);
 }
 
-/// Shows that the command runs in a preview. It cannot move to the background, but a command without approval can
-/// restart in the background.
+/// Shows that a command is running in a preview. A preview cannot move to the background, but a command for which
+/// `is_layer` is set can be restarted there.
 fn on_preview_started(model: &mut UiModel, id: &CallId, is_layer: bool, now: u64) {
     model.task.paused = None;
     let Some(card) = model.transcript.card_mut(id) else { return };
@@ -147,7 +147,7 @@ fn on_preview_started(model: &mut UiModel, id: &CallId, is_layer: bool, now: u64
     add_running_call(model, (id.clone(), words), now);
 }
 
-/// Removes an approval that timed out and was denied.
+/// Removes the prompt for an approval that timed out, and notes that the call was denied.
 fn on_approval_timeout(model: &mut UiModel, approval: &ApprovalId, call: &CallId, now: u64) {
     model.dialogs.forget_approval(approval, model.keys.last_text);
     let what = model.transcript.card_mut(call).map_or_else(|| "an approval".to_owned(), |card| card.summary().to_owned());
@@ -156,7 +156,7 @@ fn on_approval_timeout(model: &mut UiModel, approval: &ApprovalId, call: &CallId
     note(model, &format!("denied because nobody answered in time: {what}"), NoteTone::Warning);
 }
 
-/// Returns the file that a call is about.
+/// Returns the path among a call's arguments, if there is one.
 fn path_argument(arguments: &CallArguments) -> Option<String> {
     let CallArguments::Object(fields) = arguments else { return None };
     let named = ["path", "file_path"].into_iter().find_map(|name| fields.get(name)?.as_str());

@@ -1,4 +1,4 @@
-//! The `/diff` view: request, display and keys.
+//! Requesting and displaying the changed files (`/diff`).
 
 use super::draft::take_draft;
 use crate::protocol::{ChangedFiles, Query, SessionQuery};
@@ -14,7 +14,7 @@ pub(crate) fn request_changes(model: &mut UiModel, now: u64, effects: &mut Vec<U
     request(model, now, effects);
 }
 
-/// Requests the changed files.
+/// Requests the files that the session has changed.
 pub(super) fn request(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     model.info.awaits_changes = true;
     model.show_toast("loading changes", now);
@@ -31,6 +31,6 @@ pub(crate) fn show(model: &mut UiModel, changed: ChangedFiles) {
     if let Some(open) = model.layers.find_mut::<ChangesView>() {
         return open.set_files(changed);
     }
-    // A list that was opened since keeps the keyboard.
+    // A list that the user has since opened keeps keyboard focus.
     model.layers.insert_below(ChangesView::new(changed));
 }

@@ -1,4 +1,4 @@
-//! Background commands: moves, lists and stops them.
+//! Background commands: starting, listing and stopping them.
 
 use super::draft::take_draft;
 use crate::protocol::{CallId, Command, RunningCommand, RunningState};
@@ -7,7 +7,7 @@ use crate::tui::model::{Activity, UiEffect, UiModel};
 use crate::tui::picker::Row;
 use crate::tui::transcript::{Card, NoteTone, TranscriptEntryKind};
 
-/// Moves the running command to the background. Returns whether a command is running.
+/// Moves the running command to the background. Returns `false` if the task is not running a command.
 pub(crate) fn background(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let words = if is_running_command(model) {
         "moved to the background · /ps to list"
@@ -21,27 +21,29 @@ pub(crate) fn background(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffe
     true
 }
 
-/// Returns whether the task is waiting for a command without approval in a copy, which can restart in the background.
+/// Returns whether the task is waiting for a command that runs in a copy of the workspace and can restart in the
+/// background.
 fn is_running_in_layer(model: &UiModel) -> bool {
     layers(model).any(Card::is_running)
 }
 
-/// Returns whether a command that runs in a copy has run long enough to offer to move it to the background.
+/// Returns whether a command has been running in a copy of the workspace for long enough to offer a restart in the
+/// background.
 pub(crate) fn is_running_long_in_layer(model: &UiModel, now: u64) -> bool {
     layers(model).any(|card| card.offers_background(now))
 }
 
-/// Returns the cards of running commands that are in a layer.
+/// Returns the cards of running commands that run in a copy of the workspace.
 fn layers(model: &UiModel) -> impl Iterator<Item = &Card> {
     running_calls(model).iter().filter_map(|(id, _)| model.transcript.card(id)).filter(|card| card.is_layer)
 }
 
-/// Returns whether the task waits for a command.
+/// Returns whether the task is waiting for a running command.
 pub(crate) fn is_running_command(model: &UiModel) -> bool {
     running_calls(model).iter().any(|(_, summary)| summary.starts_with("$ "))
 }
 
-/// Returns the running calls of the task, each with its summary.
+/// Returns the IDs and summaries of the task's running calls.
 fn running_calls(model: &UiModel) -> &[(CallId, String)] {
     match &model.task.activity {
         Activity::Running { calls } => calls,
@@ -55,7 +57,7 @@ fn running_calls(model: &UiModel) -> &[(CallId, String)] {
     }
 }
 
-/// Returns one row for each background command, for `/ps`.
+/// Returns one list row per background command, for `/ps`.
 pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     let row = |command: &RunningCommand| {
         let line = text::clean_line(&command.line);
@@ -73,7 +75,7 @@ pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     model.info.commands.iter().map(row).collect()
 }
 
-/// Returns the background commands as text for line mode.
+/// Returns the list of background commands as text for line mode.
 pub(crate) fn to_text(model: &UiModel) -> String {
     let mut lines = vec!["background sessions and commands (/stop ID stops one)".to_owned()];
     for command in &model.info.commands {
@@ -85,7 +87,8 @@ pub(crate) fn to_text(model: &UiModel) -> String {
     lines.iter().map(|line| text::clean_line(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// Updates the background commands. A note reports the end of a command, because its card is already complete.
+/// Updates the background commands. For each command that has ended, adds a note, because the command's card is already
+/// complete.
 pub(crate) fn on_changed(model: &mut UiModel, commands: Vec<RunningCommand>) {
     for one in &commands {
         let card = one.tool_call_id.as_ref().and_then(|id| model.transcript.card_mut(id));
@@ -105,7 +108,7 @@ pub(crate) fn on_changed(model: &mut UiModel, commands: Vec<RunningCommand>) {
     }
 }
 
-/// Handles `/stop ID`; without an ID, stops the only command.
+/// Handles `/stop ID`. If the ID is omitted, stops the only running command.
 pub(crate) fn stop(model: &mut UiModel, id: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let running: Vec<&RunningCommand> = model.info.commands.iter().filter(|one| one.state == RunningState::Running).collect();
     let found = match (id, running.as_slice()) {
@@ -125,7 +128,7 @@ pub(crate) fn stop(model: &mut UiModel, id: &str, now: u64, effects: &mut Vec<Ui
     effects.push(UiEffect::Send(Command::Stop { id }));
 }
 
-/// Returns the row above the composer while commands run in the background.
+/// Returns the text of the row above the composer that lists running background commands, or `None` if there are none.
 pub(crate) fn status_row(model: &UiModel) -> Option<String> {
     let running: Vec<String> = model
         .info

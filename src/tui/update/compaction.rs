@@ -1,4 +1,4 @@
-//! Context window: its content, and the summary that frees space.
+//! Context window usage, and compaction.
 
 use super::draft::take_draft;
 use super::readiness::is_ready;
@@ -9,9 +9,9 @@ use crate::tui::model::{Activity, UiEffect, UiModel};
 use crate::tui::picker::Row;
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
-/// Usage from which it is shown in percent.
+/// Usage, in percent, from which it is displayed in percent instead of tokens.
 const FULL_PERCENT: u64 = 50;
-/// Width of the longest bar of a share, in cells.
+/// Length of the longest bar in the list, in cells.
 const BAR: usize = 20;
 
 /// Handles `/compact`, `/compact FOCUS` and `/compact undo`.
@@ -35,7 +35,7 @@ pub(crate) fn request_context(model: &mut UiModel, now: u64, effects: &mut Vec<U
     }
 }
 
-/// Returns a row for each share of the context window, with a bar.
+/// Returns one list row per share of the context window, each with a bar.
 pub(crate) fn context_rows(model: &UiModel, filled: &ContextUse) -> Vec<Row> {
     let glyphs = &model.screen.glyphs;
     let window = filled.window.max(1);
@@ -62,13 +62,14 @@ pub(crate) fn context_rows(model: &UiModel, filled: &ContextUse) -> Vec<Row> {
     shares.chain(rest).collect()
 }
 
-/// Returns the usage of the whole context window: `30 %, 61.3k of 200k tokens`.
+/// Returns the overall context window usage, such as `30 %, 61.3k of 200k tokens`.
 pub(crate) fn context_summary(filled: &ContextUse) -> String {
     let (used, window) = (filled.used(), filled.window);
     format!("{} %, {} of {} tokens", used.saturating_mul(100) / window.max(1), tokens(used), tokens(window))
 }
 
-/// Returns notes on how much `/compact` would free, and on how the tokens were counted.
+/// Returns notices that say how many tokens `/compact` would free, when compaction runs automatically, and how the
+/// tokens were counted.
 pub(crate) fn context_notices(model: &UiModel, filled: &ContextUse) -> Vec<String> {
     let frees = match filled.compactable {
         0 => "/compact would free nothing now".to_owned(),
@@ -86,13 +87,13 @@ pub(crate) fn context_notices(model: &UiModel, filled: &ContextUse) -> Vec<Strin
     vec![name, format!("{frees} {} {own}", model.screen.glyphs.dot), counted]
 }
 
-/// Scales a share to the cells of its bar; a share that is not empty has at least one cell.
+/// Returns the length of a bar in cells. Every non-empty share gets at least one cell.
 fn bar_cells(count: u64, most: u64) -> usize {
     let exact = u128::from(count) * BAR as u128 / u128::from(most);
     usize::try_from(exact).unwrap_or(BAR).max(usize::from(count > 0)).min(BAR)
 }
 
-/// Returns the usage of the context window, in percent if it is high.
+/// Returns the context window usage, in percent if it is high and in tokens otherwise.
 pub(crate) fn window_usage(model: &UiModel) -> String {
     let used = model.info.tally.context_tokens;
     match model.context_limit().map(|all| used * 100 / all) {
@@ -143,14 +144,14 @@ pub(crate) fn on_truncated(model: &mut UiModel, removed: u64) {
     note(model, &words, NoteTone::Warning);
 }
 
-/// Handles a notice with the reason why the summary failed.
+/// Ends the compaction if the notice reports that it failed.
 pub(crate) fn on_notice(model: &mut UiModel, words: &str, now: u64) {
     if words.starts_with(NOT_COMPACTED) {
         on_end(model, now);
     }
 }
 
-/// Ends the compaction, regardless of its result.
+/// Ends the compaction, whatever its outcome.
 pub(crate) fn on_end(model: &mut UiModel, now: u64) {
     if model.task.summarized_messages.take().is_none() {
         return;

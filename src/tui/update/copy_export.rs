@@ -1,4 +1,4 @@
-//! Copying and exporting parts of the session, and opening them in an editor.
+//! Copying and exporting content of the session, and opening it in the user's editor.
 
 use super::draft::take_draft;
 use super::readiness::check_session;
@@ -9,7 +9,7 @@ use crate::tui::interface::EditorTarget;
 use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::transcript::{AnswerState, Transcript, TranscriptEntryKind, code_blocks};
 
-/// Copies an entry as Markdown.
+/// Copies a transcript entry as Markdown.
 pub(crate) fn entry(model: &mut UiModel, at: usize, now: u64, effects: &mut Vec<UiEffect>) {
     match model.transcript.entry(at).map(crate::tui::transcript::TranscriptEntry::markdown) {
         Some(words) if !words.is_empty() => effects.push(UiEffect::Copy(Clip::from_text(words))),
@@ -17,7 +17,7 @@ pub(crate) fn entry(model: &mut UiModel, at: usize, now: u64, effects: &mut Vec<
     }
 }
 
-/// Copies a code block of an entry. Pressed again, copies the next one.
+/// Copies a code block from an entry. Each repetition copies the next block.
 pub(crate) fn code_of_entry(model: &mut UiModel, at: usize, now: u64, effects: &mut Vec<UiEffect>) {
     let blocks = model.transcript.entry(at).map(crate::tui::transcript::TranscriptEntry::code).unwrap_or_default();
     let Some(browse) = model.browse.as_mut() else { return };
@@ -48,7 +48,7 @@ pub(crate) fn copy_path(model: &mut UiModel, at: usize, now: u64, effects: &mut 
     }
 }
 
-/// Opens the file of a card, or the entry itself as Markdown, in the user's editor.
+/// Opens a card's file in the user's editor or, for other entries, the entry as Markdown.
 pub(crate) fn edit(model: &mut UiModel, at: usize, now: u64, effects: &mut Vec<UiEffect>) {
     let shown = match entry_path(model, at) {
         Some(path) => EditorTarget::File(path),
@@ -60,7 +60,7 @@ pub(crate) fn edit(model: &mut UiModel, at: usize, now: u64, effects: &mut Vec<U
     effects.push(UiEffect::Show(shown));
 }
 
-/// Handles `/copy` and `/copy 2` (a response, counted from the newest) and `/copy code` (the last code block).
+/// Handles `/copy`, `/copy 2` (the second-to-last response) and `/copy code` (the last code block).
 pub(crate) fn copy(model: &mut UiModel, which: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let nth = match which {
         "" | "code" => 1,
@@ -89,7 +89,7 @@ pub(crate) fn copy(model: &mut UiModel, which: &str, now: u64, effects: &mut Vec
     effects.push(UiEffect::Copy(clip));
 }
 
-/// Handles `/export`, `/export html` and `/export json FILE`.
+/// Handles `/export`, such as `/export html` or `/export json FILE`.
 pub(crate) fn export(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if !check_session(model, now) {
         return;
@@ -97,7 +97,7 @@ pub(crate) fn export(model: &mut UiModel, words: &str, now: u64, effects: &mut V
     let (first, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
     let (form, file) = match ExportForm::from_name(first) {
         Some(form) => (form, rest.trim()),
-        // A single word that is not a format is a mistake rather than a file name.
+        // A single word that is not a format is more likely a mistake than a file name.
         None if !words.is_empty() && !words.contains(['.', '/']) => {
             let word = text::clean_line(words);
             let word = text::truncate(&word, 24);
@@ -111,12 +111,12 @@ pub(crate) fn export(model: &mut UiModel, words: &str, now: u64, effects: &mut V
     effects.push(UiEffect::Ask(Query::Export { form, path }));
 }
 
-/// Reports that text was copied or an editor was closed.
+/// Shows the outcome of work done outside the UI, such as copying.
 pub(crate) fn report_done(model: &mut UiModel, words: &str, now: u64) {
     model.show_toast(text::clean(words).into_owned(), now);
 }
 
-/// Returns the responses that are part of the conversation, newest first.
+/// Returns the text of each complete response in the conversation, newest first.
 fn response_texts(transcript: &Transcript) -> impl Iterator<Item = &str> {
     (0..transcript.len()).rev().filter_map(|at| transcript.entry(at)).filter(|entry| entry.undone.is_none()).filter_map(|entry| {
         match &entry.kind {

@@ -1,4 +1,4 @@
-//! Keys while a dialog has keyboard focus.
+//! Key handling while a dialog has keyboard focus.
 
 use super::dialog_text::{paste_to_draft, to_draft};
 use super::draft::on_draft_changed;
@@ -16,12 +16,13 @@ use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 use crate::tui::typeahead_guard::{ALONE_MS, GuardInput, GuardResult, MACHINE_MS};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// Time in milliseconds after losing the focus during which Escape returns to a prompt instead of stopping the task.
+/// Time, in milliseconds after a prompt loses focus, during which Escape returns to the prompt instead of stopping the
+/// task.
 const RETURN_MS: u64 = 3000;
-/// Number of wide characters without a space that count as more than one word.
+/// Number of wide characters from which a text without spaces counts as more than one word.
 const WIDE_WORDS: usize = 4;
 
-/// Adds an approval prompt. An updated prompt replaces the earlier one.
+/// Adds an approval prompt. If a prompt is waiting for this updated approval, replaces that prompt.
 pub(crate) fn on_approval_requested(model: &mut UiModel, approval: Approval, focus: bool) {
     let last_text = model.keys.last_text;
     if !model.dialogs.replace_pending(&approval, last_text) {
@@ -30,7 +31,8 @@ pub(crate) fn on_approval_requested(model: &mut UiModel, approval: Approval, foc
     }
 }
 
-/// Removes an approval that was answered, here or elsewhere.
+/// Removes the prompt for an approval that was decided. If an updated approval was requested, marks the prompt as
+/// waiting for it instead.
 pub(crate) fn on_approval_resolved(model: &mut UiModel, approval_id: &ApprovalId, decision: &Decision) {
     let last_text = model.keys.last_text;
     match decision {
@@ -63,7 +65,7 @@ pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
         return stimulus(model, if repeats { GuardInput::Repeat(letter) } else { GuardInput::Letter(letter) }, now, effects);
     }
     let navigation = match key.code {
-        // A held key must not confirm.
+        // A held key must not confirm a choice.
         KeyCode::Enter if key.kind == KeyEventKind::Repeat => return,
         KeyCode::Enter if key.modifiers.is_empty() => GuardInput::Enter,
         KeyCode::Up => GuardInput::Up,
@@ -102,7 +104,8 @@ pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
     }
 }
 
-/// Selects another part of a command with a letter. Returns false if the letter is part of typed text.
+/// Selects another command part if the letter is a bracket. Returns `false` if it is not, or if it was typed as part of
+/// a text.
 fn marks_part(model: &mut UiModel, letter: char, now: u64) -> bool {
     let forward = match letter {
         ']' => true,
@@ -113,19 +116,19 @@ fn marks_part(model: &mut UiModel, letter: char, now: u64) -> bool {
     panel.body.has_parts() && panel.guard.mark(letter, now) && mark_part(panel, forward)
 }
 
-/// Opens the rule of the selected part with Enter, unless a choice waits for Enter. Returns whether the rule was
-/// opened.
+/// Handles Enter by opening the rule of the selected command part, unless a choice is waiting to be confirmed by Enter.
+/// Returns whether the rule was opened.
 fn opens_rule(model: &mut UiModel, now: u64) -> bool {
     let Some(panel) = model.dialogs.open_mut() else { return false };
     if panel.guard.is_choice_pending() || !panel.guard.is_armed(now) || panel.body.marked_part().is_none() {
         return false;
     }
-    // The typed keys selected parts.
+    // The typed keys have selected parts, so they are not the start of text.
     panel.guard.step(GuardInput::Other, now);
     model.dialogs.open_rule(Some(now))
 }
 
-/// Passes an input to the guard and performs the result.
+/// Passes an input to the open dialog's guard and carries out the result.
 pub(crate) fn stimulus(model: &mut UiModel, stimulus: GuardInput, now: u64, effects: &mut Vec<UiEffect>) {
     if model.dialogs.inbox().is_some() {
         return inbox::stimulus(model, stimulus, now, effects);
@@ -145,13 +148,14 @@ pub(crate) fn stimulus(model: &mut UiModel, stimulus: GuardInput, now: u64, effe
     }
 }
 
-/// Returns the name of a key for a sentence.
+/// Returns the name of a key as used in a sentence.
 fn key_name(letter: char) -> String {
     if letter == ' ' { "space".to_owned() } else { format!("`{letter}`") }
 }
 
-/// Handles a key while a prompt is pending without the focus, and returns whether the key was handled. For a while,
-/// Escape returns to the prompt, and so does Enter after a single word, because the word was probably meant for it.
+/// Handles a key while a prompt is pending without keyboard focus. Returns whether the key was handled. Escape returns
+/// to the prompt for a short while after it lost focus. Enter does so if the draft is a single word, which was probably
+/// meant for the prompt.
 pub(crate) fn handle_return_key(model: &mut UiModel, key: &KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     if model.dialogs.is_empty() || model.is_too_small() {
         return false;
@@ -166,8 +170,8 @@ pub(crate) fn handle_return_key(model: &mut UiModel, key: &KeyEvent, now: u64, e
     }
 }
 
-/// Handles Enter while an approval is pending. A single word is not sent; instead, the choice with its letter is
-/// highlighted.
+/// Handles Enter while an approval is pending. A draft that is a single word is not sent. If the word is the key of a
+/// choice, that choice is highlighted instead.
 fn on_enter(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let draft = model.composer.text();
     let word = draft.trim();
@@ -193,8 +197,8 @@ fn on_enter(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) -> bool 
     true
 }
 
-/// Returns whether a string is at most one word. In scripts without spaces, more than a few cells count as several
-/// words.
+/// Returns whether the text is a single word. For scripts that do not use spaces, several wide characters count as more
+/// than one word.
 fn is_one_word(text: &str) -> bool {
     let wide = text.chars().filter(|letter| text::width(letter.encode_utf8(&mut [0; 4])) > 1).count();
     !text.is_empty() && !text.contains(char::is_whitespace) && wide < WIDE_WORDS
@@ -280,7 +284,7 @@ fn on_choice(model: &mut UiModel, choice: usize, now: u64, effects: &mut Vec<UiE
     answer(model, act, None, now, effects);
 }
 
-/// Shows the updated proposal of an outdated prompt, or requests it.
+/// Shows the updated proposal of an outdated prompt, requesting it first if necessary.
 pub(crate) fn show_new(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if let Some(approval_id) = model.dialogs.show_new(Some(now)) {
         model.restart_activity_timer(now);
@@ -288,7 +292,7 @@ pub(crate) fn show_new(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect
     }
 }
 
-/// Requests the list of commands that a wider rule would have allowed.
+/// Requests the list of commands that a wider rule would have allowed, if it is needed.
 fn ask_reach(model: &UiModel, effects: &mut Vec<UiEffect>) {
     if let Some((approval_id, offer)) = model.dialogs.wants_reach() {
         effects.push(UiEffect::Send(Command::AskRule { approval_id, asked: RuleQuery::Reach { offer } }));
@@ -334,8 +338,8 @@ pub(crate) fn answer(model: &mut UiModel, act: ChoiceAction, reason: Option<Stri
     });
 }
 
-/// Returns whether a letter in an empty draft is a second press of the answer key. If text follows immediately, the
-/// letter becomes part of that text.
+/// Returns whether a letter typed into an empty draft is ignored as a second press of the key that answered a dialog.
+/// If other text follows immediately, the ignored letter is added to that text.
 pub(crate) fn consume_echo(model: &mut UiModel, letter: Option<char>, now: u64) -> bool {
     let before = model.keys.echo.take();
     let Some(letter) = letter else { return false };
@@ -356,8 +360,7 @@ fn on_text_key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<U
     let keeps = panel.kind.find::<RuleChoice>().map(RuleChoice::approval_id);
     let Some(field) = &mut panel.words else { return };
     match key.code {
-        // A line ending within pasted text, or typed just before the screen changed, submits
-        // nothing.
+        // A line break that is part of pasted text, or typed just before the screen changed, submits nothing.
         KeyCode::Enter if key.kind == KeyEventKind::Repeat || !panel.guard.is_settled(now) => {}
         KeyCode::Enter if model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS) => field.insert(" "),
         KeyCode::Enter if keeps.is_some() => {

@@ -1,4 +1,4 @@
-//! Text that was typed or pasted into a dialog, but belongs to the draft.
+//! Text that was typed or pasted into a dialog but is meant for the draft.
 
 use super::draft::on_draft_changed;
 use super::{amend, sessions};
@@ -6,12 +6,12 @@ use crate::tui::browse;
 use crate::tui::layers::RewindList;
 use crate::tui::model::UiModel;
 
-/// Moves text to the draft, and makes the panel give up keyboard focus.
+/// Moves typed text to the draft, or to the filter of the open session list. The dialog loses keyboard focus.
 pub(crate) fn to_draft(model: &mut UiModel, text: &str, now: u64) {
     insert(model, text, "", now);
 }
 
-/// Moves typed text and the paste after it to the draft, and makes the panel release the keyboard.
+/// Moves typed text, followed by pasted text, to the draft or to the filter of the open session list.
 pub(crate) fn paste_to_draft(model: &mut UiModel, typed: &str, pasted: &str, now: u64) {
     insert(model, typed, pasted, now);
 }
@@ -22,7 +22,7 @@ fn insert(model: &mut UiModel, text: &str, pasted: &str, now: u64) {
     if sessions::add_to_filter(model, &format!("{text}{pasted}")) {
         return;
     }
-    // The typed text must be visible.
+    // The draft must be visible, so that the user sees the text.
     model.layers.close::<RewindList>();
     browse::leave_browse(&mut model.browse, &mut model.transcript);
     model.screen.dirty = true;

@@ -1,12 +1,12 @@
-//! Sending and saving of the draft.
+//! Saving the draft, and taking it to be sent.
 
 use crate::protocol::Command;
 use crate::tui::model::{UiEffect, UiModel};
 
-/// Delay in milliseconds between the last change of the draft and its saving.
+/// Delay, in milliseconds, between the last change to the draft and saving it.
 const SAVE_DRAFT_MS: u64 = 300;
 
-/// Takes the draft for sending, and deletes its saved copy.
+/// Empties the draft and returns its text to be sent. Adds the text to the prompt history and deletes the saved draft.
 pub(crate) fn take_draft(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) -> String {
     let (text, kept) = model.composer.take();
     if let Err(error) = kept {

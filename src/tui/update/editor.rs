@@ -1,16 +1,16 @@
-//! Editing of the draft in the user's editor.
+//! Editing the draft in the user's editor.
 
 use super::draft::on_draft_changed;
 use crate::text;
 use crate::tui::model::{Editable, EditorText, UiEffect, UiModel};
 
-/// Opens the editor, which replaces the screen.
+/// Opens the draft in the user's editor, which takes over the screen until it exits.
 pub(crate) fn open(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     let edit = EditorText { what: Editable::Draft, name: "draft.md".to_owned(), text: model.composer.text() };
     effects.push(UiEffect::EditFile(edit));
 }
 
-/// Replaces the draft with the text from the editor, or reports why there is none.
+/// Replaces the draft with the text from the user's editor, or shows the editor's error.
 pub(crate) fn on_editor_closed(model: &mut UiModel, edited: Result<String, String>, now: u64) {
     model.screen.dirty = true;
     match edited {

@@ -1,4 +1,4 @@
-//! Keys and choices of input requests from MCP servers, and of questions from the model.
+//! Keys and choices in dialogs for MCP server input requests and for questions from the model.
 
 use super::notes::note;
 use crate::protocol::{Elicitation, ElicitationAnswer, ElicitationOutcome, HostCommand, QUESTION_ANSWER};
@@ -18,7 +18,8 @@ pub(crate) fn on_requested(model: &mut UiModel, elicitation: Elicitation, now: u
     model.dialogs.add(Box::new(ElicitationForm::new(elicitation)).panel(), focus, model.keys.last_text);
 }
 
-/// Removes a request that was answered, here or elsewhere, or that is no longer needed.
+/// Removes the dialog of a request that was answered, here or elsewhere, or was withdrawn. If it was withdrawn, adds a
+/// note.
 pub(crate) fn on_ended(model: &mut UiModel, id: &str, outcome: ElicitationOutcome) {
     let is_it = |panel: &Dialog| panel.kind.find::<ElicitationForm>().is_some_and(|form| form.id == id);
     let form = model.dialogs.iter().find_map(|panel| panel.kind.find::<ElicitationForm>().filter(|form| form.id == id));
@@ -29,7 +30,7 @@ pub(crate) fn on_ended(model: &mut UiModel, id: &str, outcome: ElicitationOutcom
     }
 }
 
-/// Returns the request that has keyboard focus.
+/// Returns the request whose dialog has keyboard focus, if any.
 fn open(model: &mut UiModel) -> Option<&mut ElicitationForm> {
     model.dialogs.open_mut()?.kind.find_mut()
 }
@@ -51,7 +52,7 @@ pub(crate) fn on_picked(model: &mut UiModel, pick: FormAction, now: u64, effects
         FormAction::Decline => send(model, ElicitationAnswer::Decline, now, effects),
         FormAction::Dismiss => send(model, ElicitationAnswer::Cancel, now, effects),
         FormAction::Copy => {
-            // A line ending in the URL would act as Enter where it is pasted.
+            // A line break in the URL would act as Enter where the URL is pasted.
             let plain = |url: &str| url.chars().filter(|one| !one.is_control() && !one.is_whitespace()).collect();
             let clip = |url| Clip { text: plain(url), what: "the URL".to_owned() };
             effects.extend(asking.address().map(clip).map(UiEffect::Copy));
@@ -85,7 +86,8 @@ fn send(model: &mut UiModel, answer: ElicitationAnswer, now: u64, effects: &mut 
     effects.push(UiEffect::SendToHost(HostCommand::AnswerElicitation { elicitation_id, answer }));
 }
 
-/// Declines a question from the model with Escape. Returns whether one was open long enough to be read.
+/// Handles Escape by declining the model's question. Returns `false` if no such question has focus, or if it has not
+/// been on the screen long enough to be read.
 pub(crate) fn escapes(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let is_read = model.dialogs.open().is_some_and(|panel| panel.guard.is_armed(now));
     if !is_read || !open(model).is_some_and(|asking| asking.is_of_model()) {
@@ -95,7 +97,7 @@ pub(crate) fn escapes(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>
     true
 }
 
-/// Gives keyboard focus to the current field.
+/// Opens the line field for the current form field.
 fn show(model: &mut UiModel) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     if let Some(asking) = panel.kind.find::<ElicitationForm>() {
@@ -104,7 +106,7 @@ fn show(model: &mut UiModel) {
     refresh_form(panel);
 }
 
-/// Handles a key of a form. Returns whether a form is being filled in.
+/// Handles a key while the user is filling in a form. Returns `false` if no form is being filled in.
 pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     if !open(model).is_some_and(|asking| asking.is_filling()) {
         return false;
@@ -116,8 +118,7 @@ pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
     let Some(asking) = panel.kind.find_mut::<ElicitationForm>() else { return false };
     let is_typed = asking.entry().is_some_and(|(_, entry)| entry.is_typed());
     match key.code {
-        // A line ending within pasted text, or typed just before the screen changed, submits
-        // nothing.
+        // A line break that is part of pasted text, or typed just before the screen changed, submits nothing.
         KeyCode::Enter if key.kind == KeyEventKind::Repeat || !is_settled => return true,
         KeyCode::Enter if model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS) => return true,
         KeyCode::Enter => {
@@ -172,7 +173,7 @@ pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
     true
 }
 
-/// Handles a key in the text of a field.
+/// Handles a key in the line field and updates the form field's value.
 fn edit(field: &mut TextField, entry: Option<&mut FormEntry>, key: KeyEvent) {
     if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('u') {
         *field = TextField::new();
@@ -184,7 +185,7 @@ fn edit(field: &mut TextField, entry: Option<&mut FormEntry>, key: KeyEvent) {
     }
 }
 
-/// Handles pasted text. Returns whether the text went to a form.
+/// Handles pasted text. Returns `false` if no form is being filled in.
 pub(crate) fn on_paste(model: &mut UiModel, words: &str) -> bool {
     if !open(model).is_some_and(|asking| asking.is_filling()) {
         return false;
@@ -199,13 +200,14 @@ pub(crate) fn on_paste(model: &mut UiModel, words: &str) -> bool {
     true
 }
 
-/// Returns whether a form field has keyboard focus.
+/// Returns whether a form is being filled in.
 pub(crate) fn is_filling(model: &UiModel) -> bool {
     let form = model.dialogs.open().and_then(|panel| panel.kind.find::<ElicitationForm>());
     form.is_some_and(ElicitationForm::is_filling)
 }
 
-/// Sets the current field from a line of line mode. Without a line, returns to the choices.
+/// Sets the current form field from a line of text, or returns to the choices if `line` is `None`. Fails with a message
+/// if the line is not a valid value for the field.
 pub(crate) fn fill_line(model: &mut UiModel, line: Option<&str>) -> Result<(), String> {
     let Some(panel) = model.dialogs.open_mut() else { return Ok(()) };
     let Some(asking) = panel.kind.find_mut::<ElicitationForm>() else { return Ok(()) };

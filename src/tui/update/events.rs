@@ -1,4 +1,4 @@
-//! Screen updates for session events.
+//! Effects of session events on the UI model.
 
 use super::draft::on_draft_changed;
 use super::notes::{note, note_problem};
@@ -13,14 +13,14 @@ use crate::tui::model::UiModel;
 use crate::tui::session_info::{BudgetRequest, PolicyInfo};
 use crate::tui::transcript::{NoteTone, tag_new_entries};
 
-/// Tags the entry of an event with its task and step.
+/// Tags the transcript entries that an event adds with the event's task and step.
 pub(crate) fn apply_tagged(model: &mut UiModel, event: Event) -> Event {
     tag_new_entries(&mut model.transcript, event.task_id.as_ref(), event.step_id.as_ref());
     event
 }
 
-/// Applies an event that looks the same live and in a replay. Events at the end are handled by `apply` when live, and
-/// have no effect in a replay.
+/// Applies an event that has the same effect whether it is live or replayed. The event kinds in the last match arm are
+/// applied elsewhere if they are live, and have no effect if they are replayed.
 pub(crate) fn apply_shared(model: &mut UiModel, kind: EventKind, now: u64) {
     match kind {
         EventKind::SessionStarted { .. }
@@ -124,7 +124,7 @@ fn on_artifacts(model: &mut UiModel, artifacts: Vec<Artifact>, now: u64) {
     }
 }
 
-/// Stores the budgets, and shows them if the user requested them.
+/// Stores the budgets, and shows them if the user has requested them.
 fn on_budgets(model: &mut UiModel, budgets: Vec<Budget>) {
     match spending::set_budgets(model, budgets) {
         Some(BudgetRequest::Show) => overview::open(model, Topic::Cost),
@@ -133,7 +133,7 @@ fn on_budgets(model: &mut UiModel, budgets: Vec<Budget>) {
     }
 }
 
-/// Applies a change of the session: its mode, policy, sandbox or store.
+/// Applies an event about the session as a whole, such as a change to its mode, policy, sandbox or save state.
 fn on_session_changed(model: &mut UiModel, kind: EventKind, now: u64) {
     match kind {
         EventKind::SessionStarted { model: name, mode, facts, .. } => {
@@ -180,7 +180,7 @@ fn on_session_changed(model: &mut UiModel, kind: EventKind, now: u64) {
     }
 }
 
-/// Appends the command that undoes or stops it to a notice about a saved rule or a summary.
+/// Appends the command that undoes or stops the reported action to a notice about a saved rule or a compaction.
 fn with_commands(message: String) -> String {
     if message.starts_with(RULE_SAVED) || message.starts_with(RULE_UNTIL_QUIT) {
         format!("{message} — /policy undo removes it")
@@ -191,7 +191,7 @@ fn with_commands(message: String) -> String {
     }
 }
 
-/// Restores earlier text, or queued messages that were not sent, below the current draft.
+/// Restores a saved draft, or queued messages that were not sent, by appending the text to the current draft.
 pub(crate) fn on_draft_restored(model: &mut UiModel, text: &str, now: u64) {
     model.task.waiting.clear();
     let before = model.composer.text();

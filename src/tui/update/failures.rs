@@ -1,4 +1,4 @@
-//! Messages about failures of a task or the session, and about how to continue.
+//! Messages that explain why the task or the session failed, and how to continue.
 
 use super::notes::note_problem;
 use super::{retry, save_errors, streaming};
@@ -19,7 +19,7 @@ pub(crate) fn on_failed(model: &mut UiModel, failure: &Failure) {
 
 pub(crate) fn on_paused(model: &mut UiModel, failure: &Failure, now: u64) {
     if failure.kind == FailureKind::NotSaved {
-        // The row above the composer shows how to continue, as long as that is possible.
+        // The row above the composer shows how to continue, as long as this is possible.
         model.task.paused = None;
         if save_errors::on_stopped(model, failure, now) {
             note_problem(model, &Problem::new(failure.text()), NoteTone::Failure);
@@ -31,7 +31,7 @@ pub(crate) fn on_paused(model: &mut UiModel, failure: &Failure, now: u64) {
     }
     model.task.paused = Some(match failure.kind {
         FailureKind::BudgetExceeded => over_budget(failure.remedy),
-        // This may take long, so the row remains visible.
+        // The failure may last long, so the row remains visible.
         kind if retry::is_passing(kind) => {
             PauseNotice::new(format!("{} {} /continue when it is back", pause_location(model), model.screen.glyphs.dot))
         }
@@ -40,7 +40,7 @@ pub(crate) fn on_paused(model: &mut UiModel, failure: &Failure, now: u64) {
     note_problem(model, &problem(model, failure), NoteTone::Warning);
 }
 
-/// Returns the pause after a rejected API key. Enter in the empty draft replaces the key.
+/// Returns the notice for a rejected API key. Pressing Enter in an empty draft then replaces the key.
 fn rejected_key_pause(model: &UiModel) -> PauseNotice {
     let dot = model.screen.glyphs.dot;
     let ways = vec![
@@ -51,7 +51,8 @@ fn rejected_key_pause(model: &UiModel) -> PauseNotice {
     PauseNotice { ways, wants_key: true, wants_price: false }
 }
 
-/// Returns the pause after a budget was reached, with the command that raises it if the user may do that.
+/// Returns the notice for a reached budget. It includes the command that raises the budget, if the user is allowed to
+/// raise it.
 fn over_budget(remedy: Option<Remedy>) -> PauseNotice {
     let ways = match remedy {
         Some(Remedy::RaiseBudget { scope, unit, limit }) => {
@@ -72,10 +73,10 @@ fn over_budget(remedy: Option<Remedy>) -> PauseNotice {
     PauseNotice { ways, wants_key: false, wants_price: remedy == Some(Remedy::AssumePrice) }
 }
 
-/// Command that assumes a price.
+/// Command that sets an assumed price for the model.
 const ASSUME_PRICE: &str = "/budget price";
 
-/// Returns the command that sets a limit: `/budget task steps 40`.
+/// Returns the command that sets a budget's limit, such as `/budget task steps 40`.
 fn budget_command(scope: BudgetScope, unit: BudgetUnit, limit: f64) -> String {
     let scope = match scope {
         BudgetScope::Session => "",
@@ -96,8 +97,8 @@ pub(crate) fn pause_location(model: &UiModel) -> String {
     }
 }
 
-/// Returns whether the same task can continue after a change of the key, a better connection or a
-/// delay.
+/// Returns whether a failure was caused by the provider or the connection to it. In that case, the task can continue
+/// once the API key, the connection or the provider's state has changed.
 fn is_of_provider(kind: FailureKind) -> bool {
     match kind {
         FailureKind::Authentication
@@ -122,10 +123,10 @@ fn is_of_provider(kind: FailureKind) -> bool {
     }
 }
 
-/// Returns the failure as an error, with the commands of the screen that solve it.
+/// Returns the failure as an error with hints about the commands that resolve it.
 fn problem(model: &UiModel, failure: &Failure) -> Problem {
     let provider = model.info.header.model.split_once('/').map(|(provider, _)| provider);
-    // The messages of key and account failures do not name the provider.
+    // The messages about keys and accounts do not name the provider.
     let of_account = matches!(failure.kind, FailureKind::Authentication | FailureKind::Billing | FailureKind::Permission);
     let mut problem = match provider {
         Some(provider) if failure.status.is_none() && of_account => failure.problem().with_location(format!("{provider} says")),
@@ -139,7 +140,7 @@ fn problem(model: &UiModel, failure: &Failure) -> Problem {
         FailureKind::Authentication | FailureKind::NotFound | FailureKind::Billing | FailureKind::RateLimited => {
             problem = problem.hint("use /model to choose another model");
         }
-        // The only option here is to reload the policy.
+        // Here, the user can only reload the policy.
         FailureKind::PolicyExpired => problem = problem.hint("use /policy reload after you renew the policy"),
         _ => {}
     }
@@ -155,7 +156,7 @@ fn problem(model: &UiModel, failure: &Failure) -> Problem {
     problem
 }
 
-/// Marks the streamed response as discarded; it remains visible.
+/// Marks the response that was being streamed as discarded. Its text stays visible.
 pub(crate) fn on_discarded(model: &mut UiModel, reason: &str) {
     streaming::complete_response(model);
     model.info.last_answer = None;

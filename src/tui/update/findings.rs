@@ -1,4 +1,4 @@
-//! Findings of the last review: the list, the view of one finding, and the task to fix it.
+//! Findings of the last review: their list, the view of a single finding, and the prompt that asks the model to fix it.
 
 use super::draft::on_draft_changed;
 use super::notes::note;
@@ -10,7 +10,7 @@ use crate::tui::picker::Row;
 use crate::tui::transcript::NoteTone;
 use std::fmt::Write as _;
 
-/// Opens a finding; line mode prints it with its diff.
+/// Opens the view of the finding at index `at`. Line mode prints the finding and its diff instead.
 pub(crate) fn open(model: &mut UiModel, at: usize) {
     let Some(review) = &model.reviews.last else { return };
     if model.screen.in_lines {
@@ -22,7 +22,7 @@ pub(crate) fn open(model: &mut UiModel, at: usize) {
         return note(model, &text, NoteTone::Plain);
     }
     let view = FindingView::new(review, at);
-    // Highlight the same finding in the list below.
+    // Highlights the same finding in the list below the view.
     if let Some(overview) = model.layers.find_mut::<Overview>().filter(|overview| overview.topic == Topic::Findings) {
         overview.highlight(&at.to_string());
     }
@@ -33,7 +33,7 @@ pub(crate) fn open(model: &mut UiModel, at: usize) {
     model.screen.dirty = true;
 }
 
-/// Writes a task to fix a finding into the draft, before existing text, and closes the list.
+/// Inserts a prompt to fix a finding at the start of the draft, and closes the finding and the list.
 pub(crate) fn draft_fix(model: &mut UiModel, at: usize, now: u64) {
     let Some(finding) = model.reviews.last.as_ref().and_then(|review| review.findings.get(at)) else { return };
     let (place, severity) = (text::reveal_line(&finding.location()), finding.severity.as_str());
@@ -54,7 +54,7 @@ pub(crate) fn draft_fix(model: &mut UiModel, at: usize, now: u64) {
     );
 }
 
-/// Returns one row for each finding, with its index.
+/// Returns one list row per finding. A row's key is the index of its finding.
 pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     let row = |(at, finding): (usize, &Finding)| {
         let place = text::reveal_line(&finding.location());
@@ -71,7 +71,8 @@ pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     findings.enumerate().map(row).collect()
 }
 
-/// Returns the reviewed changes, the summary, and notes about omitted parts.
+/// Returns the notices shown below the list: the review's summary, the number of dropped findings, and the files
+/// missing from the diff.
 pub(crate) fn notices(model: &UiModel) -> Vec<String> {
     let Some(review) = &model.reviews.last else { return Vec::new() };
     let left_out = review.changes.left_out_names().map(|names| format!("not in the diff: {names}"));
@@ -80,12 +81,12 @@ pub(crate) fn notices(model: &UiModel) -> Vec<String> {
     all.map(|notice| text::clean_line(&notice)).collect()
 }
 
-/// Returns the name of the reviewed changes, for the title of the list.
+/// Returns a description of the reviewed changes for the list's title.
 pub(crate) fn subject_text(model: &UiModel) -> String {
     model.reviews.last.as_ref().map(|review| text::clean_line(&review.changes.title)).unwrap_or_default()
 }
 
-/// Returns the findings as text for line mode.
+/// Returns the list of findings as text for line mode.
 pub(crate) fn to_text(model: &UiModel) -> String {
     let Some(review) = &model.reviews.last else { return String::new() };
     let head =
@@ -98,7 +99,7 @@ pub(crate) fn to_text(model: &UiModel) -> String {
     [head].into_iter().chain(findings).chain(notices(model)).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the number, location, severity and confidence of a finding.
+/// Returns a finding's number, location, severity and confidence as one line.
 fn finding_line(finding: &Finding, at: usize) -> String {
     let (place, severity) = (text::reveal_line(&finding.location()), finding.severity.as_str());
     format!("{}. {place}: {severity}, confidence {}", at + 1, finding.confidence.as_str())

@@ -1,4 +1,4 @@
-//! Keyboard focus and key translation.
+//! Keyboard focus, and translation of keys to the built-in bindings.
 
 use crate::tui::keymap::Focus;
 use crate::tui::model::UiModel;
@@ -53,9 +53,9 @@ pub(crate) fn focus(model: &UiModel) -> Focus {
     }
 }
 
-/// Translates a key to the built-in one.
+/// Translates a key to the built-in key bound to the same action.
 pub(crate) fn translate_key(model: &UiModel, pressed: KeyEvent) -> KeyEvent {
-    // Vim mode has its own keys.
+    // Vim mode has its own key bindings.
     let is_redo = pressed.code == KeyCode::Char('r') && pressed.modifiers == KeyModifiers::CONTROL;
     if is_redo && model.composer.vim_mode().is_some() && focus(model) == Focus::Composer {
         return pressed;

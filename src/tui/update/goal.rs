@@ -1,4 +1,4 @@
-//! Goals: the `/goal` command, the row above the composer, and notes about progress.
+//! Goals: the `/goal` command, the row above the composer, and notes about their progress.
 
 use super::draft::{on_draft_changed, take_draft};
 use super::notes::{note, show_requested};
@@ -9,10 +9,10 @@ use crate::tui::approval::{GoalChoice, GoalDialog, goal_dialog};
 use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
-/// Commands for a paused goal.
+/// Commands suggested while a goal is paused.
 const CHOICES: &str = "\n/goal continue resumes it, /goal check COMMAND replaces the check, /goal stop ends it";
 
-/// Handles `/goal` and its forms.
+/// Handles `/goal` in all its forms.
 pub(crate) fn goal(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let (first, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
     let sends = match (first, rest.trim()) {
@@ -39,13 +39,13 @@ pub(crate) fn goal(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec
     effects.push(UiEffect::Send(sends));
 }
 
-/// Returns the text without its enclosing quotes.
+/// Returns the text without a pair of enclosing quotes.
 fn unquoted(text: &str) -> &str {
     let inner = |quote: char| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
     inner('"').or_else(|| inner('\'')).unwrap_or(text)
 }
 
-/// Shows the goal.
+/// Shows the goal and its state, or a notice if no goal is set.
 fn show(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(goal) = model.task.goal.clone() else {
         return model.show_toast(format!("no goal is set: {GOAL_FORM}"), now);
@@ -54,7 +54,7 @@ fn show(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     show_requested(model, TranscriptEntryKind::Note { text: to_text(&goal, model.screen.glyphs.dot), tone: NoteTone::Plain });
 }
 
-/// Returns the goal as lines.
+/// Returns the goal, its state and the available commands as lines of text.
 pub(crate) fn to_text(goal: &GoalState, dot: &str) -> String {
     let mut lines = vec![goal.progress(dot), format!("check: {}", goal.goal.check), format!("goal: {}", goal.goal.text)];
     if !goal.changed_check_files.is_empty() {
@@ -64,9 +64,9 @@ pub(crate) fn to_text(goal: &GoalState, dot: &str) -> String {
     text::clean(&lines.join("\n")).into_owned()
 }
 
-/// Applies a change of the goal.
+/// Applies a change in the goal's state.
 pub(crate) fn on_changed(model: &mut UiModel, state: GoalState, now: u64) {
-    // In line mode, the note names the commands.
+    // In line mode, a note names the commands instead.
     let dialog = goal_dialog(&state).filter(|_| !model.screen.in_lines && state.message.is_some());
     let asks = dialog.is_some();
     if let Some(message) = &state.message {
@@ -87,7 +87,7 @@ pub(crate) fn on_changed(model: &mut UiModel, state: GoalState, now: u64) {
     model.task.goal = Some(state).filter(GoalState::is_active);
 }
 
-/// Performs a choice of the dialog about a goal.
+/// Carries out the user's choice in the goal dialog.
 pub(crate) fn on_choice(model: &mut UiModel, goal: &Goal, choice: GoalChoice, now: u64, effects: &mut Vec<UiEffect>) {
     match choice {
         GoalChoice::Continue => effects.push(UiEffect::Send(Command::Continue)),
@@ -103,13 +103,13 @@ pub(crate) fn on_choice(model: &mut UiModel, goal: &Goal, choice: GoalChoice, no
     }
 }
 
-/// Returns the row above the composer.
+/// Returns the text of the row above the composer that shows the goal's progress, or `None` if no goal is set.
 pub(crate) fn status_row(model: &UiModel, now: u64) -> Option<String> {
     let mut goal = model.task.goal.clone()?;
     if goal.is_running() {
         goal.elapsed_ms = goal.elapsed_ms.saturating_add(now.saturating_sub(model.task.goal_at));
     }
-    // The goal is reported after every round, and the cost of the session after every request.
+    // The session reports the goal after each round, and its own cost after each request.
     if let Some(cost) = model.info.tally.cost_usd {
         let more = (cost - model.task.goal_session_cost.unwrap_or_default()).max(0.0);
         goal.cost_usd = Some(goal.cost_usd.unwrap_or_default() + more);

@@ -1,4 +1,4 @@
-//! First lines of the transcript: location, permissions and suggestions.
+//! First lines of the transcript, which show the location, the permissions and suggested prompts.
 
 use crate::text;
 use crate::tui::interface::{ModelAccess, Start};
@@ -6,7 +6,7 @@ use crate::tui::model::UiModel;
 use crate::tui::styled_text::{SpanStyle, StyledText};
 use crate::tui::theme::Token;
 
-/// Suggestions for an empty screen.
+/// Prompts suggested on an empty screen.
 const TRY: [&str; 2] = ["explain this project", "find untested code"];
 
 pub(crate) fn lines(model: &UiModel, start: &Start, resumed: bool) -> Vec<StyledText> {
@@ -25,7 +25,7 @@ pub(crate) fn lines(model: &UiModel, start: &Start, resumed: bool) -> Vec<Styled
     lines
 }
 
-/// Returns the last session in one row, even if its title is long.
+/// Returns the row that describes the last session, without line breaks.
 fn last_session_row(model: &UiModel, words: &str) -> StyledText {
     let words = text::reveal_line(words).replace('·', model.screen.glyphs.dot);
     StyledText::new(&words, SpanStyle::from_token(Token::Muted))
@@ -56,7 +56,7 @@ fn rules(model: &UiModel, start: &Start) -> StyledText {
     line
 }
 
-/// Returns the suggestions; `own`: a task from this project.
+/// Returns the row of suggested prompts. If there is a suggestion specific to this project, `own`, it comes first.
 fn attempts(model: &UiModel, own: Option<&str>) -> StyledText {
     let mut line = StyledText::new("Try: ", SpanStyle::from_token(Token::Muted));
     let own = own.map(text::reveal_line);

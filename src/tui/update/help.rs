@@ -1,4 +1,4 @@
-//! Help and the user's key file.
+//! Help screen, and changes to the user's key file.
 
 use super::dialog;
 use super::focus::focus;
@@ -10,13 +10,13 @@ use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 use crate::tui::typeahead_guard::GuardInput;
 
-/// Opens the help. A letter that waits for confirmation in a dialog has no effect.
+/// Opens the help. If a choice in a dialog below was waiting for confirmation, it is cancelled.
 pub(crate) fn open(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
-    // A field keeps its text. Other keys decide only once they are visible again.
+    // A field keeps its text. Keys for choices decide only once the dialog is visible again.
     if focus(model) != Focus::Field {
         dialog::stimulus(model, GuardInput::Other, now, effects);
     }
-    // The menu for the submitted word is no longer needed.
+    // The menu for the submitted command is no longer needed.
     if model.composer.is_empty() {
         model.menu.set_typing(None);
         model.menu.set(Vec::new());
@@ -26,7 +26,7 @@ pub(crate) fn open(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec
     model.screen.dirty = true;
 }
 
-/// Applies the key file after it was read again. If it cannot be read, the keys do not change.
+/// Applies the key file after it was reloaded. If it cannot be read, the key bindings stay as they are.
 pub(crate) fn keys_read(model: &mut UiModel, file: KeymapFile, now: u64) {
     if file.text == model.options.keys.text {
         return;
@@ -49,7 +49,7 @@ pub(crate) fn keys_read(model: &mut UiModel, file: KeymapFile, now: u64) {
     check_keys(model);
 }
 
-/// Reports invalid entries of the key file, once the transcript can show them.
+/// Reports invalid entries in the key file once the transcript can show them.
 pub(crate) fn check_keys(model: &mut UiModel) {
     if model.keys.problems.is_empty() {
         return;

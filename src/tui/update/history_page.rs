@@ -1,10 +1,10 @@
-//! Older parts of a resumed session, loaded when the user scrolls up to them.
+//! Earlier parts of a resumed session, loaded as the user scrolls up to them.
 
 use super::replay::{after_replay, replay};
 use crate::protocol::{Event, HistorySum, Query};
 use crate::tui::model::{UiEffect, UiModel};
 
-/// Requests an older part once the user scrolls near the start of the loaded history.
+/// Requests the preceding part of the history once the user has scrolled close to the start of the loaded part.
 pub(crate) fn request_older(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     if let Some(before) = model.info.older.before
         && !model.info.older.is_asked
@@ -15,7 +15,8 @@ pub(crate) fn request_older(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     }
 }
 
-/// Inserts an older part at the start. The visible rows do not move, and the rest of the session is unchanged.
+/// Inserts an earlier part of the history at the start of the transcript. The visible rows do not move, and the
+/// session's state does not change.
 pub(crate) fn on_loaded(model: &mut UiModel, history: Vec<Event>, before: Option<i64>, now: u64) {
     model.info.older.is_asked = false;
     model.info.older.before = before;
@@ -34,7 +35,8 @@ pub(crate) fn on_loaded(model: &mut UiModel, history: Vec<Event>, before: Option
     transcript.prepend(older, look);
 }
 
-/// Sets the totals of a session whose end alone was loaded.
+/// Sets the session's usage totals, which cannot be computed from the events if only the last part of the history was
+/// loaded.
 pub(crate) fn on_totals(model: &mut UiModel, sum: HistorySum) {
     model.info.tally.usage = sum.usage;
     model.info.tally.cost_usd = sum.cost_usd;

@@ -1,4 +1,4 @@
-//! Keys of the list of pending dialogs.
+//! Keys in the list of pending dialogs.
 
 use super::dialog_text::to_draft;
 use crate::protocol::Command;
@@ -56,7 +56,7 @@ pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
     }
 }
 
-/// Passes an input to the guard of the list and performs the result.
+/// Passes an input to the list's guard and carries out the result.
 pub(crate) fn stimulus(model: &mut UiModel, stimulus: GuardInput, now: u64, effects: &mut Vec<UiEffect>) {
     let Some((inbox, _)) = model.dialogs.inbox_mut() else { return };
     match inbox.guard.step(stimulus, now) {
@@ -66,7 +66,7 @@ pub(crate) fn stimulus(model: &mut UiModel, stimulus: GuardInput, now: u64, effe
     }
 }
 
-/// Confirms the highlighted choice. Without one, opens the current dialog without deciding it.
+/// Confirms the highlighted choice or, if none is highlighted, opens the current dialog.
 fn on_enter(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     let Some((inbox, _)) = model.dialogs.inbox_mut() else { return };
     if inbox.guard.is_choice_pending() {
@@ -81,7 +81,7 @@ fn on_enter(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     }
 }
 
-/// Answers all selected dialogs, and arms the remaining ones again.
+/// Answers all selected dialogs and rearms the list for the remaining ones.
 fn decide(model: &mut UiModel, yes: bool, now: u64, effects: &mut Vec<UiEffect>) {
     let Some((inbox, panels)) = model.dialogs.inbox_mut() else { return };
     let marked = inbox.selected_dialogs(panels);

@@ -1,4 +1,4 @@
-//! Keys while the composer has keyboard focus.
+//! Key handling while the composer has keyboard focus.
 
 use super::draft::{on_draft_changed, take_draft};
 use super::quit::{ask_to_quit, leave};
@@ -13,13 +13,13 @@ use crate::tui::slash::typed_command;
 use crate::tui::task::KILL_MS;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Time in milliseconds within which a second Enter starts adding a missing API key.
+/// Window, in milliseconds, within which a second Enter opens the input for the missing API key.
 const NO_KEY_MS: u64 = 6000;
 
 pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) {
     let before = model.keys.last_key.replace(now);
     let escaped = std::mem::replace(&mut model.keys.escaped, key.code == KeyCode::Esc && model.composer.is_empty());
-    // The notice is outdated.
+    // The notice was about the previous key.
     model.toast = None;
     model.keys.retry_at = None;
     model.keys.saving_at = None;
@@ -112,14 +112,14 @@ fn new_line_in_draft(model: &mut UiModel, now: u64) {
     on_draft_changed(model, now);
 }
 
-/// Opens the pending dialog, if there is one.
+/// Opens the current dialog, if any dialog is pending.
 fn review(model: &mut UiModel) {
     if !model.dialogs.is_empty() && !model.is_too_small() {
         model.dialogs.open_current(model.keys.last_text);
     }
 }
 
-/// Handles Enter. `steer`: sends the message with the next step of the running task.
+/// Handles Enter. If `steer` is set, the message is sent with the running task's next step instead of after the task.
 pub(crate) fn on_enter(model: &mut UiModel, steer: bool, now: u64, effects: &mut Vec<UiEffect>) {
     if model.composer.take_backslash() {
         return new_line_in_draft(model, now);
@@ -131,7 +131,7 @@ pub(crate) fn on_enter(model: &mut UiModel, steer: bool, now: u64, effects: &mut
     if draft.trim().is_empty() || model.servers.are_fresh(now) {
         return;
     }
-    // Only a command whose beginning is on the screen runs, and none that a pasted text hides.
+    // A command runs only if its beginning is on the screen, not hidden in a paste.
     let shown = model.composer.shown_text();
     if let Some(typed) = typed_command(&draft).filter(|_| typed_command(&shown).is_some()) {
         return slash::run(model, typed, now, effects);
@@ -175,8 +175,8 @@ pub(crate) fn on_enter(model: &mut UiModel, steer: bool, now: u64, effects: &mut
     }
 }
 
-/// Interrupts the task. Its command and calls end soon afterwards; a later Escape kills those that
-/// do not.
+/// Interrupts the task, whose command and calls then end within a short time. Pressing Escape again later kills those
+/// that are still running.
 fn escape(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if model.task.activity == Activity::Stopping {
         if now.saturating_sub(model.task.since) >= KILL_MS {
@@ -191,7 +191,7 @@ fn escape(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
 fn interrupt(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if !model.composer.is_empty() {
         let _ = take_draft(model, now, effects);
-        // The user probably types a new message.
+        // The user probably types another message.
         model.keys.sent = None;
         return model.show_toast("draft cleared · up to restore", now);
     }
@@ -204,7 +204,7 @@ fn interrupt(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     ask_to_quit(model, "ctrl+c", now, effects);
 }
 
-/// Scrolls the transcript. `home` and `end` move within the line first, if there is one.
+/// Scrolls the transcript. Home and End move the cursor within the draft instead, unless the draft is empty.
 fn scroll(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) {
     if matches!(key.code, KeyCode::Home | KeyCode::End) && !model.composer.is_empty() {
         return edit_draft(model, now, |composer| composer.key(key));

@@ -1,4 +1,4 @@
-//! Input for the topmost layer, and requests from layers.
+//! Input for the topmost layer, and requests made by layers.
 
 use super::{
     changes, findings, memory, models, overview, palette, queue, rewind, servers, sessions, slash, tasks, theme_command, tree,
@@ -10,13 +10,13 @@ use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::picker::ClickResult;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Outcome of a key for the topmost layer.
+/// Outcome of passing a key to the topmost layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LayerOutcome {
     /// No layer is open.
     NoLayer,
     Handled,
-    /// The topmost layer closed, and the view below handles the key.
+    /// The topmost layer has closed, so the view below it must handle the key.
     Closed,
 }
 
@@ -28,7 +28,7 @@ pub(super) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
     let covers_questions = layer.covers_questions();
     model.keys.last_key = Some(now);
     model.toast = None;
-    // Pending dialogs come first.
+    // Tab opens a pending dialog before the layer can use the key.
     if key.code == KeyCode::Tab && waits && !covers_questions {
         model.dialogs.open_current(model.keys.last_text);
         return LayerOutcome::Handled;
@@ -47,7 +47,7 @@ pub(super) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
     LayerOutcome::Handled
 }
 
-/// Passes pasted text to the topmost layer. Returns whether the layer accepted it.
+/// Passes pasted text to the topmost layer. Returns whether a layer accepted it.
 pub(super) fn paste(model: &mut UiModel, text: &str, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let Some(layer) = model.layers.top_mut() else { return false };
     match layer.paste(text) {
@@ -57,7 +57,7 @@ pub(super) fn paste(model: &mut UiModel, text: &str, now: u64, effects: &mut Vec
     true
 }
 
-/// Scrolls the visible layer by this number of rows. Returns whether a layer is visible.
+/// Scrolls the topmost layer by `rows` rows. Returns `false` if no layer is open.
 pub(super) fn wheel(model: &mut UiModel, rows: isize, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let Some(layer) = model.layers.top_mut() else { return false };
     layer.wheel(rows);
@@ -65,7 +65,7 @@ pub(super) fn wheel(model: &mut UiModel, rows: isize, now: u64, effects: &mut Ve
     true
 }
 
-/// Highlights the row of the topmost layer that was clicked; `None` if the layer has no rows.
+/// Highlights the clicked row in the topmost layer. Returns `None` if there is no layer or its rows cannot be clicked.
 pub(super) fn click(model: &mut UiModel, row: u16, now: u64, effects: &mut Vec<UiEffect>) -> Option<ClickResult> {
     let result = model.layers.top_mut()?.click(row)?;
     if result == ClickResult::Marked {
@@ -74,7 +74,7 @@ pub(super) fn click(model: &mut UiModel, row: u16, now: u64, effects: &mut Vec<U
     Some(result)
 }
 
-/// Closes the topmost layer. A dialog below it is armed again.
+/// Closes the topmost layer. If it covered a dialog, rearms the dialog.
 fn close_top(model: &mut UiModel) {
     if model.layers.covers_questions() {
         model.dialogs.arm_again(model.keys.last_text);
@@ -83,7 +83,7 @@ fn close_top(model: &mut UiModel) {
     model.screen.dirty = true;
 }
 
-/// Requests the data that the layer needs for the newly highlighted row.
+/// Requests the data that the topmost layer needs for a newly highlighted row, if any.
 pub(super) fn on_highlight_moved(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if let Some(request) = model.layers.top_mut().and_then(|layer| layer.on_highlight_moved()) {
         serve(model, request, now, effects);
@@ -102,7 +102,7 @@ fn perform(model: &mut UiModel, reaction: Reaction, now: u64, effects: &mut Vec<
     }
 }
 
-/// Performs a request from a layer.
+/// Carries out a request made by a layer.
 fn serve(model: &mut UiModel, request: LayerRequest, now: u64, effects: &mut Vec<UiEffect>) {
     match request {
         LayerRequest::ShowToast(words) => model.show_toast(words, now),
@@ -138,7 +138,7 @@ fn serve(model: &mut UiModel, request: LayerRequest, now: u64, effects: &mut Vec
     }
 }
 
-/// Runs the command of a row, and keeps the draft.
+/// Runs a command on behalf of a row in the overview, preserving the draft.
 fn run_command(model: &mut UiModel, command: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let draft = model.composer.text();
     model.composer.set(command);
@@ -147,11 +147,11 @@ fn run_command(model: &mut UiModel, command: &str, now: u64, effects: &mut Vec<U
     overview::refresh(model);
 }
 
-/// Performs a request from the session list.
+/// Carries out a request made by the session list.
 fn serve_session_list(model: &mut UiModel, request: LayerRequest, now: u64, effects: &mut Vec<UiEffect>) {
     match request {
         LayerRequest::ListSessions => sessions::request_list(model, effects),
-        // Line mode has no preview.
+        // Line mode shows no preview.
         LayerRequest::PreviewSession(session_id) if !model.screen.in_lines => {
             sessions::query(effects, HostRequest::Session { session_id });
         }

@@ -1,4 +1,4 @@
-//! Screen updates for live events: those that open dialogs, and updates after every event.
+//! Effects of live events: opening dialogs, and updates that follow every event.
 
 use super::activity::remove_running_call;
 use super::call_events::{on_approval_requested, on_interrupted};
@@ -8,7 +8,7 @@ use crate::protocol::{Event, EventKind, Remedy};
 use crate::tui::approval::{InterruptedCall, interrupted_dialog};
 use crate::tui::model::UiModel;
 
-/// Applies a live event.
+/// Applies a live event to the UI model.
 pub(crate) fn apply(model: &mut UiModel, event: Event, now: u64) {
     let Event { session_id, kind, timestamp, .. } = apply_tagged(model, event);
     model.info.policy.clock = Some((timestamp, now));
@@ -22,7 +22,7 @@ pub(crate) fn apply(model: &mut UiModel, event: Event, now: u64) {
     match kind {
         EventKind::ApprovalRequested(mut approval) => {
             model.options.shorten(approval.command.iter_mut().map(|command| &mut command.cwd));
-            // A previewed or interrupted command is no longer running.
+            // A command that was previewed or interrupted is no longer running.
             remove_running_call(model, &approval.tool_call_id, now);
             on_approval_requested(model, &approval);
             dialog::on_approval_requested(model, approval, focus);

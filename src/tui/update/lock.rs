@@ -1,4 +1,4 @@
-//! Startup dialog about a session that another process has open.
+//! Startup dialog about a session that is locked by another process.
 
 use crate::tui::approval::{LockDialog, lock_dialog};
 use crate::tui::interface::{ExitReason, LockAnswer, LockQuestion};
@@ -11,7 +11,7 @@ pub(crate) fn ask(model: &mut UiModel, held: LockQuestion, now: u64) {
     model.dialogs.add(lock_dialog(held), focus, model.keys.last_text);
 }
 
-/// Removes the dialog, because the session is now open.
+/// Removes the dialog because the session is now open in this process.
 pub(crate) fn forget(model: &mut UiModel) {
     let last_text = model.keys.last_text;
     model.dialogs.forget(|panel| panel.kind.is::<LockDialog>(), last_text);
@@ -27,6 +27,6 @@ pub(crate) fn on_answer(model: &mut UiModel, held: LockQuestion, answer: LockAns
         LockAnswer::Another => effects.push(UiEffect::Exit(ExitReason::Another)),
         LockAnswer::Quit => effects.push(UiEffect::Exit(ExitReason::Quit)),
     }
-    // Send the answer before the screen closes.
+    // The answer is sent before the screen closes.
     effects.insert(0, UiEffect::Held(held, answer));
 }

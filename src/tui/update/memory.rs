@@ -1,4 +1,5 @@
-//! Proposals for instruction files: `/memory`, the list, and the note about new ones after a task.
+//! Proposed changes to instruction files: the `/memory` command, the list, and the notice about new proposals after a
+//! task.
 
 use super::draft::take_draft;
 use super::notes::{note, note_problem, show_requested};
@@ -11,7 +12,7 @@ use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 const USAGE: &str = "usage: /memory, /memory add TEXT, /memory apply ID, /memory edit ID TEXT, /memory drop ID";
 const OFF: &str = "aye collects no proposals here: `[memory] enabled` is false, or the session is not saved";
 
-/// Handles `/memory` and its forms.
+/// Handles `/memory` in all its forms.
 pub(crate) fn memory(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if !model.options.memory {
         return model.show_toast(OFF, now);
@@ -69,14 +70,15 @@ fn ask(request: MemoryRequest, effects: &mut Vec<UiEffect>) {
     effects.push(UiEffect::Ask(Query::LookUp(HostRequest::Memory(request))));
 }
 
-/// Requests the proposals when a task has ended.
+/// Requests the list of proposals once a task has completed.
 pub(crate) fn request_after(model: &UiModel, kind: &EventKind, effects: &mut Vec<UiEffect>) {
     if model.options.memory && matches!(kind, EventKind::TaskCompleted { .. }) {
         ask(MemoryRequest::List, effects);
     }
 }
 
-/// Sets the proposals, and reports the result of the request.
+/// Stores the proposals and reports the notice or error in `done`, which is the outcome of the request that led to the
+/// update.
 pub(crate) fn set(model: &mut UiModel, proposals: Vec<MemoryProposal>, done: (Option<String>, Option<Problem>), now: u64) {
     let is_list_open = model.layers.is_open::<MemoryList>();
     let announcement = model.memory.set(proposals, is_list_open);
@@ -97,7 +99,7 @@ pub(crate) fn set(model: &mut UiModel, proposals: Vec<MemoryProposal>, done: (Op
     }
 }
 
-/// Shows a proposal above the list.
+/// Shows a proposal's diff in front of the list.
 pub(super) fn show(model: &mut UiModel, id: &str) {
     let Some(proposal) = model.memory.find(id) else { return };
     let title = format!("{} · {}", proposal.id, text::reveal_line(&proposal.file));
@@ -105,21 +107,21 @@ pub(super) fn show(model: &mut UiModel, id: &str) {
     model.layers.push(viewer);
 }
 
-/// Applies a proposal from the list.
+/// Applies the listed proposal with this ID.
 pub(super) fn apply_listed(model: &mut UiModel, id: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if let Some(proposal) = model.memory.find(id).cloned() {
         apply(model, &proposal, now, effects);
     }
 }
 
-/// Opens the text of a proposal from the list in the editor.
+/// Opens the text of the listed proposal with this ID in the user's editor.
 pub(super) fn edit_listed(model: &UiModel, id: &str, effects: &mut Vec<UiEffect>) {
     if let Some(proposal) = model.memory.find(id) {
         edit(proposal, effects);
     }
 }
 
-/// Moves an instruction from the list to the next file.
+/// Moves the listed proposal with this ID to the next instruction file.
 pub(super) fn move_listed(model: &UiModel, id: &str, effects: &mut Vec<UiEffect>) {
     if let Some(proposal) = model.memory.find(id) {
         let target = Some(proposal.target.next());
@@ -131,7 +133,7 @@ pub(super) fn drop_listed(id: String, effects: &mut Vec<UiEffect>) {
     ask(MemoryRequest::Drop { id }, effects);
 }
 
-/// Applies a proposal with the diff that is shown.
+/// Applies a proposal, provided its diff is still the one that the user saw.
 fn apply(model: &mut UiModel, proposal: &MemoryProposal, now: u64, effects: &mut Vec<UiEffect>) {
     match &proposal.problem {
         Some(problem) => model.show_toast(format!("cannot apply {}: {}", proposal.id, text::reveal_line(problem)), now),
@@ -144,7 +146,7 @@ fn edit(proposal: &MemoryProposal, effects: &mut Vec<UiEffect>) {
     effects.push(UiEffect::EditFile(EditorText { what, name: "memory.md".to_owned(), text: format!("{}\n", proposal.text) }));
 }
 
-/// Replaces the text of a proposal with the text from the editor.
+/// Replaces a proposal's text with the text from the user's editor.
 pub(crate) fn on_edited(
     model: &mut UiModel,
     edit: &EditorText,

@@ -1,4 +1,4 @@
-//! Content of the completion menus at the composer.
+//! Content of the composer's completion menu.
 
 use super::draft::on_draft_changed;
 use super::{models, theme_command};
@@ -9,13 +9,13 @@ use crate::tui::menu::{self, EnterAction, Item, Typing};
 use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::slash;
 
-/// Maximum number of resources in the menu: next to files while no file name is typed, and otherwise.
+/// Maximum number of resources listed before any part of a file name is typed. After that, [`MAX_RESOURCES`] applies.
 const FEW_RESOURCES: usize = 5;
 const MAX_RESOURCES: usize = 50;
-/// Number of recent history entries that are searched for commands.
+/// Number of recent history entries that are searched for recently used commands.
 const USED: usize = 30;
 
-/// Updates the menu for the draft. Called after every possible change of the draft.
+/// Updates the menu to match the draft. Must be called after anything that may have changed the draft.
 pub(crate) fn refresh(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     let typing = if is_elsewhere(model) {
         None
@@ -37,7 +37,7 @@ pub(crate) fn refresh(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
         Some(Typing::Command(draft)) => {
             if begins {
                 model.menu.used = recent_commands(model);
-                // Command files may have changed.
+                // The files of custom commands may have changed.
                 effects.push(UiEffect::Ask(Query::LookUp(HostRequest::Commands)));
                 if model.servers.any_answers() {
                     effects.push(UiEffect::Ask(Query::Session(SessionQuery::ServerPrompts)));
@@ -65,13 +65,13 @@ pub(crate) fn refresh(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     }
 }
 
-/// Returns the recently used commands, newest first.
+/// Returns the names of recently used commands, most recent first.
 pub(crate) fn recent_commands(model: &mut UiModel) -> Vec<String> {
     let sent = model.composer.prompts_starting_with("/");
     sent.iter().take(USED).map(|typed| slash::whole_name(typed, &model.menu.own)).collect()
 }
 
-/// Requests the resources for the current word again, because other servers are connected now.
+/// Requests the resources for the current word again after a server has connected or disconnected.
 pub(crate) fn on_servers_changed(model: &UiModel, effects: &mut Vec<UiEffect>) {
     let Some(Typing::File { words, quoted, .. }) = model.menu.typing() else { return };
     let is_symbol = menu::is_symbol(words, *quoted) && !model.servers.is_named_in(words);
@@ -80,24 +80,24 @@ pub(crate) fn on_servers_changed(model: &UiModel, effects: &mut Vec<UiEffect>) {
     }
 }
 
-/// Returns whether the word at the cursor consists of these words after an `@`.
+/// Returns whether the word at the cursor is `@` followed by `words`.
 pub(crate) fn is_typed(model: &UiModel, words: &str) -> bool {
     matches!(model.menu.typing(), Some(Typing::File { words: typed, .. }) if typed == words)
 }
 
-/// Returns whether the menu cannot be shown, because the user does something else.
+/// Returns whether something other than the draft has keyboard focus, in which case the menu is not shown.
 fn is_elsewhere(model: &UiModel) -> bool {
     model.dialogs.is_open() || model.layers.top().is_some() || model.draft.search.is_some() || model.composer.is_browsing()
 }
 
-/// Sets the files that were found, unless the text has changed since.
+/// Stores the results of a file search, and shows them if the word at the cursor is still the one searched for.
 pub(crate) fn on_files_found(model: &mut UiModel, words: String, files: Vec<FoundFile>, now: u64, effects: &mut Vec<UiEffect>) {
     model.menu.files = Some((words, files));
     show_files(model);
     complete_pending_tab(model, now, effects);
 }
 
-/// Sets the symbols that were found, unless the text has changed since.
+/// Stores the results of a symbol search, and shows them if the word at the cursor is still the one searched for.
 pub(crate) fn on_symbols_found(
     model: &mut UiModel,
     words: String,
@@ -110,18 +110,18 @@ pub(crate) fn on_symbols_found(
     complete_pending_tab(model, now, effects);
 }
 
-/// Returns whether requested files or symbols have not arrived yet. Ignores resources.
+/// Returns whether requested files or symbols have yet to arrive. Outstanding requests for server resources do not
+/// count.
 pub(crate) fn is_searching(model: &UiModel) -> bool {
     let of_server = matches!(model.menu.typing(), Some(Typing::File { words, .. }) if model.servers.is_named_in(words));
     !of_server && model.menu.is_searching()
 }
 
-/// Applies a Tab that was pressed before the results arrived. Results for other text do not
-/// complete it.
+/// Completes the word if Tab was pressed before the search results arrived. Results for a different word are ignored.
 fn complete_pending_tab(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if !model.menu.is_searching() && model.menu.take_pending_completion() && !is_elsewhere(model) {
         complete(model, now);
-        // The menu was for earlier text, and would handle the next Enter.
+        // The menu was about the earlier text, and would handle the next Enter.
         refresh(model, effects);
     }
 }
@@ -137,7 +137,7 @@ fn show_symbols(model: &mut UiModel) {
     model.menu.set(items);
 }
 
-/// Returns the menu row of a symbol, which a prompt references by its lines.
+/// Returns the menu row for a symbol. Choosing it inserts a reference to the symbol's lines.
 fn symbol(symbol: &FoundSymbol) -> Option<Item> {
     let text = menu::lines(&symbol.path, symbol.first, symbol.last)?;
     let name = display_line(&format!("{} {}", symbol.kind, symbol.name));
@@ -145,12 +145,12 @@ fn symbol(symbol: &FoundSymbol) -> Option<Item> {
     Some(Item { text, name, words, tokens: Some(symbol.tokens), then: EnterAction::Complete })
 }
 
-/// Returns the text on one line, without control characters.
+/// Returns the text on one line, with control characters made visible.
 fn display_line(words: &str) -> String {
     text::reveal(words).replace(['\n', '\r', '\t'], " ")
 }
 
-/// Updates the menu with other commands.
+/// Updates the menu after the set of available commands has changed.
 pub(crate) fn commands(model: &mut UiModel) {
     if let Some(Typing::Command(draft)) = model.menu.typing() {
         let items = command_items(model, draft);
@@ -158,7 +158,7 @@ pub(crate) fn commands(model: &mut UiModel) {
     }
 }
 
-/// Returns the completions of a command in the draft.
+/// Returns the completions for the command in a draft.
 fn command_items(model: &UiModel, draft: &str) -> Vec<Item> {
     let themes = || theme_command::names(model);
     slash::candidates(draft, &model.menu.own, &model.menu.used, &themes, models::efforts(model))
@@ -189,7 +189,7 @@ pub(crate) fn show_files(model: &mut UiModel) {
     model.menu.set(items);
 }
 
-/// Returns the menu row of a resource, as it is referenced in a prompt.
+/// Returns the menu row for a resource, or `None` if a prompt cannot reference the resource.
 fn resource(resource: &ServerResource) -> Option<Item> {
     let text = menu::path_reference(&format!("{}:{}", resource.server, resource.uri))?;
     let is_odd = |one: char| one.is_control();
@@ -209,7 +209,7 @@ fn item(file: &FoundFile) -> Option<Item> {
     Some(Item { text, name, words, tokens: file.tokens, then: EnterAction::Complete })
 }
 
-/// Completes the common prefix of the rows, or else the highlighted row.
+/// Completes the longest common prefix of all rows. If that would add nothing, completes the highlighted row.
 pub(crate) fn complete(model: &mut UiModel, now: u64) {
     if let Some(Typing::Command(draft)) = model.menu.typing().filter(|_| !model.menu.is_moved()) {
         let whole = common_prefix(model.menu.items(), draft);
@@ -222,7 +222,7 @@ pub(crate) fn complete(model: &mut UiModel, now: u64) {
     insert_item(model, &item, now);
 }
 
-/// Returns the common prefix of the items that match the draft.
+/// Returns the longest common prefix of the items that start with the draft.
 fn common_prefix(items: &[Item], draft: &str) -> String {
     let mut begin = items.iter().map(|item| item.text.as_str()).filter(|text| text.starts_with(draft));
     let Some(first) = begin.next() else { return draft.to_owned() };
@@ -233,7 +233,7 @@ fn common_prefix(items: &[Item], draft: &str) -> String {
     first.get(..end).unwrap_or(draft).to_owned()
 }
 
-/// Inserts an item into the draft.
+/// Inserts the chosen completion into the draft.
 pub(crate) fn insert_item(model: &mut UiModel, item: &Item, now: u64) {
     match model.menu.typing() {
         Some(Typing::Command(_)) => {
@@ -247,7 +247,7 @@ pub(crate) fn insert_item(model: &mut UiModel, item: &Item, now: u64) {
             }
             let in_quotes = item.text.ends_with("/\"");
             if in_quotes {
-                // The content of a folder is completed next.
+                // The files in the folder are completed next.
                 model.composer.complete(start, &item.text, 1);
             } else if item.text.ends_with('/') {
                 model.composer.complete(start, &item.text, 0);

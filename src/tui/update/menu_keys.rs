@@ -1,4 +1,4 @@
-//! Keys of the completion menus.
+//! Keys in the completion menu.
 
 use super::menu::{complete, insert_item, is_searching};
 use super::slash;
@@ -7,7 +7,7 @@ use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::slash::is_command;
 use crossterm::event::{KeyCode, KeyEvent};
 
-/// Handles a key of the menu. Returns whether the key was handled.
+/// Handles a key in the menu. Returns whether the key was handled.
 pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     if !key.modifiers.is_empty() {
         return false;
@@ -30,7 +30,8 @@ pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
     true
 }
 
-/// Chooses a row with Enter. Returns false if the word is already a command, or if the row was not visible yet.
+/// Handles Enter by choosing the highlighted row. Returns `false` if the draft is already a complete command, or if the
+/// row has not been visible long enough.
 fn on_enter(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let draft = model.composer.text();
     if matches!(model.menu.typing(), Some(Typing::Command(_))) && is_command(&draft, &model.menu.own) && !model.menu.is_moved() {
@@ -38,7 +39,7 @@ fn on_enter(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) -> bool 
     }
     let Some(item) = model.menu.highlighted_if_seen(now).cloned() else { return false };
     if item.then == EnterAction::Run {
-        // Save the resulting command in the history.
+        // The history must contain the complete command.
         model.composer.set(&item.text);
         let typed = item.text.trim_start_matches('/').to_owned();
         slash::run(model, &typed, now, effects);

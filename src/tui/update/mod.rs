@@ -1,4 +1,4 @@
-//! State transitions: a message updates the model and produces effects.
+//! State transitions of the UI: a message updates the model and produces effects.
 
 mod activity;
 mod agents;
@@ -96,37 +96,38 @@ use crate::text;
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Size;
 
-/// Message to the screen.
+/// Message that updates the UI model.
 #[derive(Debug)]
 pub(crate) enum Msg {
     Input(UiInput),
     Event(Box<Event>),
     Start(Box<Start>),
-    /// Startup dialog.
+    /// Dialog shown before a session is opened, or instead of opening one.
     Ahead(Box<StartupQuestion>),
     Resize(Size),
-    /// Result of an editor.
+    /// Text that was edited, and the outcome: the new text, or the editor's error.
     Edited(Box<EditorText>, Result<String, String>),
     Resumed,
-    /// Input that was not read before the terminal was released to another program.
+    /// Text that was typed before the terminal was handed over to another program but had not been read yet.
     TypedBefore(String),
-    /// A deadline of the model has passed.
+    /// One of the model's deadlines has passed.
     Time,
-    /// The process must end.
+    /// The process received this signal and must exit.
     Signal(i32),
-    /// Loading failed. The loader reports the reason.
+    /// Startup failed. The loader reports the reason.
     NoStart,
-    /// An effect completed, with a message for the user.
+    /// An effect is complete. The text is shown to the user.
     Done(String),
-    /// No more events follow.
+    /// The session has ended and will send no more events.
     SessionGone,
 }
 
-/// Applies one message; times are milliseconds since the start.
+/// Applies a message to the model and returns the effects to carry out. `now` is the number of milliseconds since
+/// startup.
 pub(crate) fn update(model: &mut UiModel, msg: Msg, now: u64) -> Vec<UiEffect> {
     let mut effects = Vec::new();
     let had_focus = model.dialogs.is_open();
-    // Events and time do not affect the text that is being typed.
+    // Events and the passing of time do not affect text that is being typed.
     let typed = !matches!(msg, Msg::Event(_) | Msg::Time);
     match msg {
         Msg::Input(input) => on_input(model, input, now, &mut effects),
@@ -142,7 +143,7 @@ pub(crate) fn update(model: &mut UiModel, msg: Msg, now: u64) -> Vec<UiEffect> {
         Msg::Resize(size) => {
             model.screen.size = size;
             model.screen.dirty = true;
-            // A prompt that cannot be read cannot be answered.
+            // A dialog that cannot be read must not be answered.
             if model.is_too_small() {
                 model.dialogs.close();
             }
@@ -222,7 +223,7 @@ fn on_session_gone(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     model.set_activity(Activity::Idle, now);
 }
 
-/// Returns the effects to perform at startup, before any message.
+/// Returns the effects to carry out at startup, before the first message arrives.
 pub(crate) fn initial_effects(model: &mut UiModel) -> Vec<UiEffect> {
     let mut effects = Vec::new();
     if model.options.sets_up {
@@ -236,12 +237,12 @@ fn on_input(model: &mut UiModel, input: UiInput, now: u64, effects: &mut Vec<UiE
     match input {
         UiInput::Key(key) => {
             model.screen.dirty = true;
-            // The mouse selection was only for the copy.
+            // The selection with the mouse was only needed for copying.
             if model.browse.is_none() {
                 model.transcript.marks.selection = None;
             }
             on_key(model, key, now, effects);
-            // Any input shows that the user is active.
+            // Any key shows that the user is active.
             model.keys.last_key = Some(now);
             if is_text(&key).is_some() {
                 model.keys.last_text = Some(now);
@@ -270,7 +271,7 @@ fn on_input(model: &mut UiModel, input: UiInput, now: u64, effects: &mut Vec<UiE
         UiInput::FocusIn => {
             model.screen.pointer.focused = Some(now);
             notifications::focus(model, true, effects);
-            // The user may have worked in another window.
+            // The user may have changed files in another window.
             worktree::request_if_changed(model, effects);
             terminal::ask_again(model, effects);
             on_unsettled(model, now, effects);
@@ -282,7 +283,7 @@ fn on_input(model: &mut UiModel, input: UiInput, now: u64, effects: &mut Vec<UiE
                 dialog::stimulus(model, GuardInput::Fence, now, effects);
             }
         }
-        // The event loop handles a change of size.
+        // The main loop handles changes of the size.
         UiInput::Size(..) => {}
         UiInput::Background(red, green, blue) => terminal::background(model, (red, green, blue)),
         UiInput::Answer(answer) => terminal::on_reply(model, answer, effects),
@@ -290,7 +291,7 @@ fn on_input(model: &mut UiModel, input: UiInput, now: u64, effects: &mut Vec<UiE
     }
 }
 
-/// Handles a key: translates it and passes it to the focus.
+/// Translates a key and passes it to whatever has keyboard focus.
 fn on_key(model: &mut UiModel, pressed: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) {
     let key = focus::translate_key(model, pressed);
     let is_above = focus::target(model) == InputTarget::LayerAboveDialogs;
@@ -299,7 +300,7 @@ fn on_key(model: &mut UiModel, pressed: KeyEvent, now: u64, effects: &mut Vec<Ui
     }
     let key = focus::translate_key(model, pressed);
     if is_text(&pressed).is_some() && is_text(&key).is_none() {
-        // Any text key shows that the user is typing, which a dialog that it opens must know.
+        // A text key means that the user is typing. A dialog that this key opens must know the time.
         model.keys.last_text = Some(now);
     }
     if key.code == KeyCode::F(1) {
@@ -314,7 +315,7 @@ fn on_key(model: &mut UiModel, pressed: KeyEvent, now: u64, effects: &mut Vec<Ui
     }
 }
 
-/// Passes a key to the topmost layer, the transcript or the composer.
+/// Passes a key to the topmost layer or, if no layer is open, to the transcript or composer.
 fn dispatch_key(model: &mut UiModel, pressed: KeyEvent, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) {
     match layers::key(model, key, now, effects) {
         LayerOutcome::Handled => {}
@@ -378,7 +379,7 @@ fn on_start(model: &mut UiModel, start: Start, now: u64, effects: &mut Vec<UiEff
         let focus = model.may_take_focus(now);
         model.dialogs.add(trust_dialog(trust), focus, model.keys.last_text);
     }
-    // A prompt from the command line takes precedence over setup, if there is a model for it.
+    // A prompt from the command line takes precedence over the setup, if there is a model for the prompt.
     if start.is_first && !(ready && model.startup.waiting_prompt.is_some()) {
         onboarding::request_setup(effects);
     }

@@ -1,4 +1,4 @@
-//! Choice of the model: `/model`, `/effort` and the model list.
+//! Selection of the model and its reasoning effort: `/model`, `/effort` and the model list.
 
 use super::draft::take_draft;
 use super::failures;
@@ -11,7 +11,7 @@ use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::task::PauseNotice;
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
-/// Handles `/model NAME`; without a name, opens the list.
+/// Handles `/model NAME`. If the name is omitted, opens the model list.
 pub(crate) fn model(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if !has_session(model) {
         take_draft(model, now, effects);
@@ -24,8 +24,8 @@ pub(crate) fn model(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec
     effects.push(UiEffect::Send(Command::SetModel { name: name.to_owned() }));
 }
 
-/// Opens the key input if the provider rejected the API key and no request has succeeded since. Returns whether it was
-/// opened.
+/// Opens the input for a new API key if the provider rejected the current key and no request has succeeded since.
+/// Returns whether the input was opened.
 pub(crate) fn replaces_key(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let wants = model.task.paused.as_ref().is_some_and(|paused| paused.wants_key);
     if !wants || model.is_running() || !model.dialogs.is_empty() || model.info.header.model.is_empty() {
@@ -36,7 +36,7 @@ pub(crate) fn replaces_key(model: &mut UiModel, now: u64, effects: &mut Vec<UiEf
     true
 }
 
-/// Opens the list, and requests the API key of this model first.
+/// Opens the model list and asks for the API key of the model called `name`.
 pub(crate) fn open_for_key(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     open(model, now, effects);
     if let Some(list) = model.layers.find_mut::<ModelPicker>() {
@@ -44,7 +44,7 @@ pub(crate) fn open_for_key(model: &mut UiModel, name: &str, now: u64, effects: &
     }
 }
 
-/// Opens the list with the known models. Models that the providers list are added later.
+/// Opens the model list, then requests the models already known and those that the providers offer.
 pub(crate) fn open(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if !has_session(model) {
         model.startup.wants_picker = true;
@@ -56,7 +56,7 @@ pub(crate) fn open(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     effects.push(UiEffect::Send(Command::ListModels { ask: true }));
 }
 
-/// Handles `/effort`, for example `/effort high`.
+/// Handles `/effort LEVEL`, such as `/effort high`.
 pub(crate) fn effort(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let effort = match (name, Effort::from_name(name)) {
         ("auto" | "default", _) => None,
@@ -78,19 +78,20 @@ pub(crate) fn effort(model: &mut UiModel, name: &str, now: u64, effects: &mut Ve
     }
 }
 
-/// Returns the efforts to choose from: those of the model in use, or all if the model is unknown.
+/// Returns the effort levels that can be chosen: those that the current model supports or, if its capabilities are
+/// unknown, all levels.
 pub(crate) fn efforts(model: &UiModel) -> &[Effort] {
     model.info.facts.as_ref().map_or(&Effort::ALL, |facts| facts.supported_efforts())
 }
 
-/// Adds models to the list, if it is open.
+/// Adds models to the model list if it is open.
 pub(crate) fn on_listed(model: &mut UiModel, models: Vec<ListedModel>, notices: &[String]) {
     if let Some(list) = model.layers.find_mut::<ModelPicker>() {
         list.add_models(models, notices);
     }
 }
 
-/// Sets the facts of the model in use.
+/// Stores the name, context window and other facts about the current model.
 pub(crate) fn on_facts(model: &mut UiModel, facts: ModelFacts) {
     model.info.header.model.clone_from(&facts.name);
     model.info.header.context_tokens = Some(facts.context_window);
@@ -104,7 +105,7 @@ pub(crate) fn on_changed(model: &mut UiModel, facts: ModelFacts, effort: Option<
             model.transcript.withdraw(&words);
         }
     }
-    // The rejected key is no longer in use.
+    // The rejected API key is no longer in use.
     if model.task.paused.as_ref().is_some_and(|paused| paused.wants_key) {
         model.task.paused = Some(PauseNotice::new(failures::pause_location(model)));
     }
@@ -120,7 +121,7 @@ pub(crate) fn show_message(model: &mut UiModel, message: &str) {
     }
 }
 
-/// Uses a model. The effort is set only if the user changed it.
+/// Switches to the model called `name`. Sets the reasoning effort only if the user changed it.
 pub(super) fn choose(model: &mut UiModel, name: String, effort: Option<Effort>, effects: &mut Vec<UiEffect>) {
     if name != model.info.header.model {
         effects.push(UiEffect::Send(Command::SetModel { name }));
@@ -130,7 +131,7 @@ pub(super) fn choose(model: &mut UiModel, name: String, effort: Option<Effort>, 
     }
 }
 
-/// Saves an API key for the provider of this model.
+/// Saves an API key for the provider of the model called `name`.
 pub(super) fn save_key(model: &mut UiModel, name: String, key: SecretString, now: u64, effects: &mut Vec<UiEffect>) {
     model.show_toast("saving the key", now);
     effects.push(UiEffect::Send(Command::AddKey { name, key }));

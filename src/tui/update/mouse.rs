@@ -1,4 +1,4 @@
-//! Mouse: the wheel scrolls, a click folds a card, and a drag selects text of one entry.
+//! Mouse input: the wheel scrolls, a click folds or unfolds a card, and a drag selects text within an entry.
 
 use super::focus::{self, InputTarget};
 use super::{history_page, layers, overview};
@@ -13,16 +13,16 @@ use crate::tui::transcript::{EntryCell, Selection, SelectionShape};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-/// Number of rows for each step of the wheel.
+/// Number of rows scrolled per step of the mouse wheel.
 const WHEEL_ROWS: usize = 3;
-/// Time in milliseconds during which a click that brings the window to the front is ignored.
+/// Time, in milliseconds after the window gains focus, during which clicks are ignored.
 const SETTLE_MS: u64 = 300;
-/// Delay in milliseconds between two rows while the pointer is held at an edge.
+/// Interval, in milliseconds, between scroll steps while the pointer is dragged along an edge.
 const EDGE_MS: u64 = 60;
 
 pub(crate) fn mouse(model: &mut UiModel, event: MouseEvent, now: u64, effects: &mut Vec<UiEffect>) {
     if focus::target(model) == InputTarget::LayerAboveDialogs {
-        // The layer covers everything below the pointer.
+        // The layer covers everything under the pointer.
         let rows = WHEEL_ROWS.cast_signed();
         model.screen.dirty |= match event.kind {
             MouseEventKind::ScrollUp => layers::wheel(model, -rows, now, effects),
@@ -47,7 +47,7 @@ pub(crate) fn mouse(model: &mut UiModel, event: MouseEvent, now: u64, effects: &
     }
 }
 
-/// Highlights the choice that was clicked. Only Enter confirms it.
+/// Highlights the clicked choice in a dialog. Only Enter can confirm it.
 fn point(model: &mut UiModel, event: MouseEvent, now: u64) {
     model.screen.dirty = true;
     let place = Position { x: event.column, y: event.row };
@@ -60,7 +60,7 @@ fn point(model: &mut UiModel, event: MouseEvent, now: u64) {
     }
 }
 
-/// Handles a click on a clickable row above the composer. Returns whether the click was on such a row.
+/// Handles a click on a row above the composer. Returns `false` if the row does not react to clicks.
 fn click_strip(model: &mut UiModel, event: MouseEvent, now: u64) -> bool {
     let clicked = model.screen.pointer.strip.iter().find(|(row, _)| *row == event.row).map(|(_, click)| *click);
     let Some(click) = clicked.filter(|_| !is_window_activation(model, now) && !model.is_too_small()) else { return false };
@@ -74,13 +74,13 @@ fn click_strip(model: &mut UiModel, event: MouseEvent, now: u64) -> bool {
     true
 }
 
-/// Returns whether a click only brought the window to the front.
+/// Returns whether a click may have been intended only to bring the window to the front.
 fn is_window_activation(model: &UiModel, now: u64) -> bool {
     model.screen.pointer.focused.is_some_and(|at| now.saturating_sub(at) < SETTLE_MS)
 }
 
-/// Highlights the clicked row of a list or menu, or chooses it if it is already highlighted. Returns whether there is
-/// such a row.
+/// Highlights the clicked row in a list or menu, or chooses it if it is already highlighted. Returns whether there is a
+/// list or menu under the pointer.
 fn click_row(model: &mut UiModel, event: MouseEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     if is_window_activation(model, now) || model.dialogs.is_open() || model.is_too_small() {
         return false;
@@ -122,12 +122,12 @@ fn wheel(model: &mut UiModel, up: bool, now: u64, effects: &mut Vec<UiEffect>) {
     }
 }
 
-/// Returns whether the transcript is shown above the composer.
+/// Returns whether the transcript is visible.
 fn is_transcript_shown(model: &UiModel) -> bool {
     !model.is_too_small() && model.layers.drawn(model.dialogs.is_open()).is_none()
 }
 
-/// Returns the entry and the cell under the pointer.
+/// Returns the index of the entry under the pointer, and the cell within it.
 fn point_under_mouse(model: &mut UiModel, event: MouseEvent, now: u64) -> Option<(usize, EntryCell)> {
     if !is_transcript_shown(model) || event.row >= model.transcript.view_height() {
         return None;
@@ -150,7 +150,7 @@ fn press(model: &mut UiModel, event: MouseEvent, now: u64) {
     }
 }
 
-/// Extends the selection from the pressed cell, within its entry.
+/// Extends the selection from the cell that was pressed, without leaving that cell's entry.
 fn drag(model: &mut UiModel, event: MouseEvent, now: u64) {
     let Some((entry, from)) = model.screen.pointer.pressed else { return };
     model.screen.dirty = true;
@@ -170,7 +170,7 @@ fn drag(model: &mut UiModel, event: MouseEvent, now: u64) {
     }
 }
 
-/// Scrolls by a row while the pointer is held at an edge.
+/// Scrolls by one row if a step is due while the pointer is dragged along an edge.
 pub(crate) fn scroll_at_edge(model: &mut UiModel, now: u64) {
     let Some((event, at)) = model.screen.pointer.edge else { return };
     if now < at {
@@ -184,13 +184,13 @@ pub(crate) fn scroll_at_edge(model: &mut UiModel, now: u64) {
     }
     let kept = transcript.marks.selection;
     drag(model, event, now);
-    // At the end of the text the selection no longer changes, so no further timer is needed.
+    // At the end of the text, the selection no longer changes, so no further timer is needed.
     if model.transcript.marks.selection == kept {
         model.screen.pointer.edge = None;
     }
 }
 
-/// Copies the selection, or handles the click if there is none.
+/// Handles the release of the mouse button by copying the selection or, if nothing is selected, by handling a click.
 fn release(model: &mut UiModel, event: MouseEvent, now: u64, effects: &mut Vec<UiEffect>) {
     model.screen.pointer.edge = None;
     let Some((entry, from)) = model.screen.pointer.pressed.take() else { return };
@@ -208,7 +208,7 @@ fn release(model: &mut UiModel, event: MouseEvent, now: u64, effects: &mut Vec<U
     if model.browse.is_some() {
         model.transcript.marks.chosen = Some(entry);
     }
-    // The gap above a card is not part of it.
+    // The gap above a card is not part of the card.
     if from.row >= model.transcript.gap_rows(entry) && model.transcript.entry(entry).is_some_and(|entry| entry.card().is_some()) {
         model.transcript.fold_one(entry);
     }

@@ -5,12 +5,12 @@ use crate::text;
 use crate::tui::model::UiModel;
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
-/// Adds a note to the transcript, without control characters.
+/// Adds a note to the transcript, removing control characters from its text.
 pub(crate) fn note(model: &mut UiModel, words: &str, tone: NoteTone) {
     model.transcript.push(TranscriptEntryKind::Note { text: text::clean(words).trim_end().to_owned(), tone });
 }
 
-/// Adds an error to the transcript, without control characters.
+/// Adds an error to the transcript, removing control characters from its text.
 pub(crate) fn note_problem(model: &mut UiModel, problem: &Problem, tone: NoteTone) {
     let clean = |words: &str| text::clean(words).trim_end().to_owned();
     let all = |lines: &[String]| lines.iter().map(|line| clean(line)).collect();
@@ -23,8 +23,8 @@ pub(crate) fn note_problem(model: &mut UiModel, problem: &Problem, tone: NoteTon
     model.transcript.push(TranscriptEntryKind::Problem { problem, tone });
 }
 
-/// Shows output that the user requested, and scrolls to its end. A pending dialog does not cover it until the user
-/// returns to the dialog.
+/// Shows output that the user requested, and scrolls to its end. A dialog that is waiting to open stays closed until
+/// the user returns to it, so it does not cover the output.
 pub(crate) fn show_requested(model: &mut UiModel, what: TranscriptEntryKind) {
     model.transcript.push(what);
     model.transcript.follow_end();

@@ -1,4 +1,4 @@
-//! Desktop notifications and terminal progress while the window has no focus.
+//! Desktop notifications and terminal progress, used while the window is not focused.
 
 use crate::text;
 use crate::tui::interface::Notices;
@@ -6,7 +6,7 @@ use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::notifications::TerminalProgress;
 use crate::tui::terminal::{Notice, TerminalMode};
 
-/// Handles a change of the window focus.
+/// Records whether the window is focused, and clears the progress once it is.
 pub(crate) fn focus(model: &mut UiModel, is_focused: bool, effects: &mut Vec<UiEffect>) {
     model.screen.attention.is_focused = is_focused;
     if is_focused {
@@ -14,7 +14,7 @@ pub(crate) fn focus(model: &mut UiModel, is_focused: bool, effects: &mut Vec<UiE
     }
 }
 
-/// Sends notifications about new events after a change of the model.
+/// Notifies the user of new dialogs and of the end of work, unless the window is focused or notifications are off.
 pub(crate) fn send_new(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     let (waiting, running) = (model.dialogs.len(), model.is_running());
     let before = (model.screen.attention.waiting, model.screen.attention.was_running);
@@ -69,7 +69,7 @@ fn show(model: &mut UiModel, progress: TerminalProgress, effects: &mut Vec<UiEff
     let state: &[u8] = match progress {
         TerminalProgress::None => b"\x1b]9;4;0\x1b\\",
         TerminalProgress::Ended => b"\x1b]9;4;1;100\x1b\\",
-        // Terminals with coloured progress show this as yellow.
+        // Terminals with coloured progress show this state in yellow.
         TerminalProgress::Waits => b"\x1b]9;4;4;100\x1b\\",
     };
     effects.push(UiEffect::Write(state.to_vec()));

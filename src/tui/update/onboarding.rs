@@ -1,4 +1,4 @@
-//! First-time setup on the screen: `/setup`, and the first start.
+//! Input and events for the first-run setup.
 
 use super::notes::note_problem;
 use crate::protocol::{Command, Mode, Query, SetupEvent, SetupInfo, SetupRequest};
@@ -15,12 +15,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 const AUTO: &str = "auto";
 
-/// Requests the setup data. The dialog opens when it arrives.
+/// Requests the data for the setup dialog, which opens once the data arrives.
 pub(crate) fn request_setup(effects: &mut Vec<UiEffect>) {
     effects.push(UiEffect::Ask(Query::Setup(SetupRequest::Look)));
 }
 
-/// Handles `/setup`.
+/// Handles `/setup` by focusing the setup dialog. If it is not open, requests its data.
 pub(crate) fn on_setup_command(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if state(model).is_some() {
         model.dialogs.focus_setup(Some(now));
@@ -36,7 +36,7 @@ pub(crate) fn apply_answer(model: &mut UiModel, told: SetupEvent, now: u64, effe
     match told {
         SetupEvent::Found(found) if state(model).is_none() => open(model, found, now),
         told if state(model).is_some() => feed(model, SetupInput::Told(told), now, effects),
-        // The setup has ended; report only which files were written, or why they could not be.
+        // The setup dialog is closed. Only the written files or the errors are reported.
         SetupEvent::Ended { lines, .. } | SetupEvent::Taken { lines, .. } => note(model, &lines, NoteTone::Plain),
         SetupEvent::Failed { problem } => note_problem(model, &problem, NoteTone::Failure),
         SetupEvent::Found(_) | SetupEvent::Tested { .. } => {}
@@ -52,7 +52,7 @@ fn open(model: &mut UiModel, mut found: SetupInfo, now: u64) {
     };
     let asked = std::mem::take(&mut model.startup.wants_setup);
     if !asked && model.info.model_access == Some(ModelAccess::Ready) {
-        // The session has a model already, such as the one of `-m`.
+        // The session already has a model, for example from `-m`.
         found.model_now = Some(model.info.header.model.clone());
     }
     let setup = Onboarding::new(found, themes, theme);
@@ -68,7 +68,7 @@ fn state(model: &mut UiModel) -> Option<&mut Onboarding> {
     model.dialogs.setup()?.kind.find_mut()
 }
 
-/// Returns the setup that has keyboard focus.
+/// Returns the setup state if the setup dialog has keyboard focus.
 fn open_state(model: &mut UiModel) -> Option<&mut Onboarding> {
     model.dialogs.open_mut()?.kind.find_mut()
 }
@@ -103,7 +103,7 @@ fn feed(model: &mut UiModel, input: SetupInput<'_>, now: u64, effects: &mut Vec<
     model.screen.dirty = true;
 }
 
-/// Switches the session to the model, if there is a session that accepts one.
+/// Switches the session to the given model, unless it already uses that model or does not accept a change.
 fn uses(model: &UiModel, name: String, effects: &mut Vec<UiEffect>) {
     let is_asked = model.info.model_access == Some(ModelAccess::Ready) && model.info.header.model == name;
     let only_read = matches!(model.info.model_access, Some(ModelAccess::ReadOnly { .. }));
@@ -133,7 +133,8 @@ fn note(model: &mut UiModel, lines: &[String], tone: NoteTone) {
     }
 }
 
-/// Handles a key for the setup: text for its input line, or a setup key. Returns whether the key was handled.
+/// Handles a key in the setup dialog, either as text for its line field or as a command. Returns whether the key was
+/// handled.
 pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let Some(setup) = open_state(model) else { return false };
     let (types, has_typed) = (setup.types(), setup.has_typed());
@@ -143,7 +144,7 @@ pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
     let is_free = is_armed && !panel.guard.is_choice_pending();
     let repeats = key.kind == KeyEventKind::Repeat;
     let input = match key.code {
-        // A page must have been on the screen before it can be skipped.
+        // A page cannot be skipped before it is on the screen.
         KeyCode::Char('c') if ctrl && !is_armed => return true,
         KeyCode::Esc if !types && !is_armed => return true,
         KeyCode::Char('c') if ctrl => SetupInput::Leave,
@@ -154,7 +155,7 @@ pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
         KeyCode::Esc => SetupInput::Escape,
         KeyCode::Left if types || is_free => SetupInput::Turn(-1),
         KeyCode::Right if types || is_free => SetupInput::Turn(1),
-        // A line ending within pasted text, or typed just before the page changed, submits nothing.
+        // A line break that is part of pasted text, or typed just before the page changed, submits nothing.
         KeyCode::Enter if types => {
             let from_machine = model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS);
             if repeats || from_machine || !is_settled || !(is_armed || has_typed) {
@@ -177,7 +178,7 @@ pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
     true
 }
 
-/// Handles pasted text. Returns whether the setup accepted it.
+/// Handles pasted text. Returns whether the setup dialog accepted it.
 pub(crate) fn on_paste(model: &mut UiModel, words: &str, now: u64) -> bool {
     if !open_state(model).is_some_and(|setup| setup.accepts_paste(words)) {
         return false;

@@ -1,4 +1,4 @@
-//! Overviews: opens them and keeps them up to date.
+//! Opening and updating overview screens.
 
 use super::notes::show_requested;
 use super::{
@@ -11,7 +11,7 @@ use crate::tui::model::UiModel;
 use crate::tui::picker::Row;
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
-/// Opens an overview. Line mode prints it instead.
+/// Opens the overview of a topic. Line mode prints it instead.
 pub(crate) fn open(model: &mut UiModel, topic: Topic) {
     if model.screen.in_lines {
         let text = match &topic {
@@ -24,7 +24,7 @@ pub(crate) fn open(model: &mut UiModel, topic: Topic) {
             Topic::Steps => planned_steps::printed(model),
             Topic::Artifacts => artifacts::to_text(model),
             Topic::Findings => findings::to_text(model),
-            // Line mode prints the event.
+            // Line mode prints the event of the context window.
             Topic::Context(_) => return,
             Topic::Requested(list) => list.to_text(),
         };
@@ -34,7 +34,7 @@ pub(crate) fn open(model: &mut UiModel, topic: Topic) {
     refresh(model);
 }
 
-/// Opens the overview of the context window. Line mode prints the event instead.
+/// Opens the overview of the context window. Line mode prints the event that contains the data instead.
 pub(crate) fn open_context(model: &mut UiModel, filled: ContextUse) {
     if filled.used() > 0 {
         model.info.tally.context_tokens = filled.used();
@@ -44,7 +44,7 @@ pub(crate) fn open_context(model: &mut UiModel, filled: ContextUse) {
     }
 }
 
-/// Opens a list that the user requested; an empty one is only a notice.
+/// Opens a list that the user requested, or shows a notice if the list is empty.
 pub(crate) fn open_list(model: &mut UiModel, list: RequestedList, now: u64) {
     if list.is_empty() && !model.screen.in_lines {
         return model.show_toast(list.to_text(), now);
@@ -52,7 +52,7 @@ pub(crate) fn open_list(model: &mut UiModel, list: RequestedList, now: u64) {
     open(model, Topic::Requested(list));
 }
 
-/// Updates the open overview after a change.
+/// Updates the rows of the overview if one is open.
 pub(crate) fn refresh(model: &mut UiModel) {
     let Some(topic) = model.layers.find::<Overview>().map(|overview| overview.topic.clone()) else { return };
     let (rows, notices): (Vec<Row>, Vec<String>) = match &topic {

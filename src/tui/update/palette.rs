@@ -1,4 +1,4 @@
-//! Command palette, which finds every command by a few letters of its name.
+//! Command palette, which finds commands by a few letters of their name.
 
 use super::draft::on_draft_changed;
 use super::menu;
@@ -16,7 +16,8 @@ pub(crate) fn open(model: &mut UiModel) {
     model.layers.open(palette);
 }
 
-/// Runs a command without changing the draft. A command that needs an argument is put into the draft if that is empty.
+/// Runs the chosen command, preserving the draft. A command that needs an argument is inserted into the draft instead,
+/// provided the draft is empty.
 pub(super) fn run(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let wants = slash::needs_argument(name, &model.menu.own);
     let draft = model.composer.text();
@@ -29,7 +30,7 @@ pub(super) fn run(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<U
     }
     model.composer.set(name);
     run_command(model, name.trim_start_matches('/'), now, effects);
-    // A command that could not run would remain in the draft, although the user did not type it.
+    // A command that could not run would remain in the draft, although the user has not typed it.
     if model.composer.is_empty() || model.composer.text() == name {
         model.composer.set(&draft);
     }

@@ -3,7 +3,7 @@
 use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::pointer::Pointer;
 
-/// Handles ctrl+s: releases the mouse to the terminal for its own selection, or captures it again.
+/// Handles ctrl+s, which releases the mouse so that the terminal can select text, or captures the mouse again.
 pub(crate) fn toggle_mouse_capture(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     let is_captured = !model.screen.pointer.is_captured;
     model.screen.pointer = Pointer { focused: model.screen.pointer.focused, ..Pointer::new(is_captured) };

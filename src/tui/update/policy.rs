@@ -1,4 +1,4 @@
-//! Commands for the policy and the approval mode.
+//! Commands that concern the policy and the approval mode.
 
 use super::draft::take_draft;
 use super::queue;
@@ -12,7 +12,7 @@ use crate::tui::session_info::ExpiryStage;
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 use std::cmp::Ordering;
 
-/// Text that `/plan GOAL` appends to the goal.
+/// Text that `/plan GOAL` appends to the goal to form the prompt.
 const PLAN_FIRST: &str = "Plan mode is on: change nothing. Explore, ask if you must, then propose a plan with ProposePlan.";
 const WATCHED: &str = "the files are watched; /policy reload reloads them now";
 
@@ -29,8 +29,8 @@ pub(crate) fn policy(model: &mut UiModel, what: &str, now: u64, effects: &mut Ve
     }
 }
 
-/// Handles `/mode NAME`. Switches to a stricter mode immediately, and asks before switching to a
-/// more permissive one.
+/// Handles `/mode NAME`. Switching to a stricter mode takes effect immediately; switching to a more permissive one
+/// requires confirmation.
 pub(crate) fn mode(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(mode) = MODES.into_iter().find(|mode| mode.as_str() == name) else {
         let words = match name {
@@ -48,7 +48,7 @@ pub(crate) fn mode(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<
     }
 }
 
-/// Handles `/plan` and `/plan GOAL`. Switches to plan mode, and sends the goal once the session is ready.
+/// Handles `/plan` and `/plan GOAL` by switching to plan mode and, if there is a goal, sending it as a prompt.
 pub(crate) fn plan(model: &mut UiModel, goal: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if goal.is_empty() {
         return mode(model, Mode::Plan.as_str(), now, effects);
@@ -64,19 +64,19 @@ pub(crate) fn plan(model: &mut UiModel, goal: &str, now: u64, effects: &mut Vec<
     queue::send(model, prompt, false, effects);
 }
 
-/// Asks before switching to a more permissive mode.
+/// Opens the dialog that asks for confirmation before a switch to a more permissive mode.
 fn ask_about_mode(model: &mut UiModel, mode: Mode) {
     let last_text = model.keys.last_text;
     model.dialogs.forget(|panel| panel.kind.is::<ModeDialog>(), last_text);
     model.dialogs.add(mode_dialog(mode), false, last_text);
-    // The user has just requested the switch, and the guard holds back further typing.
+    // The user has just requested the switch, and the guard protects against keys of further typing.
     if !model.is_too_small() {
         model.dialogs.focus(model.dialogs.len() - 1, last_text);
     }
 }
 
-/// Handles `/approve NAME`. The user still approves either each command or its effects, so the switch needs no
-/// confirmation.
+/// Handles `/approve NAME`. No confirmation is needed, because either way the user approves each command or its
+/// effects.
 pub(crate) fn approve(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(approve) = Approve::from_name(name) else {
         return model.show_toast("choose what aye asks about: `/approve command` or `/approve effects`", now);
@@ -85,10 +85,11 @@ pub(crate) fn approve(model: &mut UiModel, name: &str, now: u64, effects: &mut V
     effects.push(UiEffect::Send(Command::SetApprove { approve }));
 }
 
-/// Handles shift+tab. Switches to the next stricter mode immediately, and reverses direction at the strictest one. In
-/// the other direction, asks before each switch, and reverses again if the user declines.
+/// Handles shift+tab. Switches to the next stricter mode immediately until the strictest one is reached, then reverses
+/// direction. Each switch to a more permissive mode requires confirmation; if the user declines, the direction is
+/// reversed again.
 pub(crate) fn cycle_mode(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
-    // The mode is unknown until there is a session.
+    // The mode is unknown until a session exists.
     if model.info.model_access.is_none() {
         return model.show_toast("starting: try again in a moment", now);
     }
@@ -106,7 +107,7 @@ pub(crate) fn cycle_mode(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffe
     }
 }
 
-/// Reports once that the policy has expired, now or before the start.
+/// Reports, once, that the policy has expired.
 pub(crate) fn report_expiry(model: &mut UiModel, now: u64) {
     let Some((end, ExpiryStage::Over)) = model.info.policy.upcoming_expiry(now) else {
         model.info.policy.over = false;
@@ -123,7 +124,7 @@ pub(crate) fn report_expiry(model: &mut UiModel, now: u64) {
     model.transcript.push(TranscriptEntryKind::Note { text: text::clean(&text).into_owned(), tone: NoteTone::Warning });
 }
 
-/// Returns one row for each policy layer, for `/policy`.
+/// Returns one list row per policy layer, for `/policy`.
 pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     let layers = model.info.policy.layers.iter();
     layers.enumerate().map(|(number, layer)| row(number, layer)).collect()
@@ -149,14 +150,15 @@ fn row(number: usize, layer: &PolicyLayer) -> Row {
     }
 }
 
-/// Returns the reason why a file is not applied, and a hint about further details.
+/// Returns the reason why a policy file is not in effect, if there is one, and hints about policy files and saved
+/// rules.
 pub(crate) fn notices(model: &UiModel) -> Vec<String> {
     let broken = model.info.policy.broken.iter().map(|message| format!("not applied: {}", text::clean_line(message)));
     let ways = [WATCHED, "saved rules: /policy grants"].map(str::to_owned);
     broken.chain(ways).collect()
 }
 
-/// Returns the policy as text for line mode.
+/// Returns the policy in effect as text for line mode.
 pub(crate) fn to_text(model: &UiModel) -> String {
     let mut lines = vec![format!("policy {}, mode {}", model.info.header.policy, model.info.header.mode.as_str())];
     lines.extend(model.info.policy.layers.iter().map(layer_text));

@@ -1,4 +1,4 @@
-//! Dialog that asks for the price of a model when a dollar budget requires it.
+//! Dialog that asks for a model's price when a dollar budget requires it.
 
 use super::dialog_text::to_draft;
 use crate::protocol::{BudgetUnit, Command};
@@ -9,8 +9,8 @@ use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::typeahead_guard::{MACHINE_MS, may_take_focus};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// Opens the dialog for the price of the model in use. In line mode, the failure message names the
-/// command instead.
+/// Opens the dialog that asks for the current model's price. In line mode, the failure message names the command to use
+/// instead.
 pub(crate) fn ask(model: &mut UiModel, now: u64) {
     forget(model);
     if model.screen.in_lines {
@@ -20,13 +20,13 @@ pub(crate) fn ask(model: &mut UiModel, now: u64) {
     let budget =
         budgets.filter(|budget| budget.unit == BudgetUnit::CostUsd).map(|budget| amount(budget.unit, budget.limit)).next();
     let panel = PriceForm::new(&model.info.header.model, model.info.facts.as_ref(), budget).panel();
-    // The field of the form takes any text, so its focus needs a pause in typing even after an answer or a sent prompt.
+    // The form accepts any text, so it gets focus only after a pause in typing, even after an answer or a sent prompt.
     let is_idle = may_take_focus(model.composer.is_empty(), model.keys.last_key, now);
     let focus = model.has_room_for_question() && is_idle;
     model.dialogs.add(panel, focus, model.keys.last_text);
 }
 
-/// Removes the dialog if its task no longer waits for this price.
+/// Removes the dialog unless a paused task is waiting for the price of the current model.
 pub(crate) fn refresh(model: &mut UiModel) {
     let waits = model.task.paused.as_ref().is_some_and(|paused| paused.wants_price);
     let name = &model.info.header.model;
@@ -41,13 +41,13 @@ pub(crate) fn forget(model: &mut UiModel) {
     model.dialogs.forget(|panel| panel.kind.is::<PriceForm>(), model.keys.last_text);
 }
 
-/// Returns the dialog that has keyboard focus.
+/// Returns the price form and its line field if the dialog has keyboard focus.
 fn open(model: &mut UiModel) -> Option<(&mut PriceForm, &mut Option<TextField>)> {
     let panel = model.dialogs.open_mut()?;
     Some((panel.kind.find_mut()?, &mut panel.words))
 }
 
-/// Handles a key of the dialog. Returns whether the dialog has keyboard focus.
+/// Handles a key in the dialog. Returns `false` if the dialog does not have keyboard focus.
 pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     if open(model).is_none() {
         return false;
@@ -56,8 +56,7 @@ pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
     let from_machine = model.keys.last_text.is_some_and(|at| now.saturating_sub(at) < MACHINE_MS);
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
-        // A line ending within pasted text, or typed just before the screen changed, submits
-        // nothing.
+        // A line break that is part of pasted text, or typed just before the screen changed, submits nothing.
         KeyCode::Enter if key.kind == KeyEventKind::Repeat || !is_settled || from_machine => {}
         KeyCode::Enter => on_enter(model, now, effects),
         KeyCode::Esc => leave(model, now),
@@ -83,7 +82,7 @@ pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64, effects: &mut Ve
     true
 }
 
-/// Closes the dialog. Text that was typed while the dialog opened goes to the draft.
+/// Closes the dialog. Input that contains letters was not meant as a price, so it is moved to the draft.
 fn leave(model: &mut UiModel, now: u64) {
     let input = open(model).and_then(|(_, field)| field.as_ref().map(TextField::text)).unwrap_or_default();
     model.dialogs.dismiss();
@@ -106,7 +105,7 @@ fn on_enter(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     }
 }
 
-/// Handles pasted text. Returns whether the dialog has keyboard focus.
+/// Handles pasted text. Returns `false` if the dialog does not have keyboard focus.
 pub(crate) fn on_paste(model: &mut UiModel, words: &str) -> bool {
     let Some((_, field)) = open(model) else { return false };
     if let Some(field) = field {

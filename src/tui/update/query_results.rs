@@ -1,4 +1,4 @@
-//! Results of look-ups, passed to the part of the screen that requested them.
+//! Results of queries, passed on to the part of the UI that requested them.
 
 use super::notes::note_problem;
 use super::{
@@ -12,7 +12,7 @@ use crate::tui::layers::{SessionList, TextViewer, Topic};
 use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::transcript::NoteTone;
 
-/// Applies the result of a look-up.
+/// Applies the host's response to a query.
 pub(crate) fn apply_response(model: &mut UiModel, told: HostResponse, now: u64, effects: &mut Vec<UiEffect>) {
     model.screen.dirty = true;
     match told {
@@ -38,7 +38,7 @@ pub(crate) fn apply_response(model: &mut UiModel, told: HostResponse, now: u64, 
             }
         }
         HostResponse::Transcript { session_id, title, text } => {
-            // If another session is highlighted now, the transcript is not shown.
+            // The transcript of a session is shown only if the session is still highlighted.
             let highlighted = model.layers.find::<SessionList>().and_then(SessionList::highlighted);
             if highlighted.is_some_and(|at| at.session_id == session_id) {
                 model.toast = None;

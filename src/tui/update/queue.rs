@@ -1,4 +1,4 @@
-//! Queued messages: sent with the next step or after the task, listed, edited and removed.
+//! Queued messages: listing, editing, removing, and sending them with the next step or after the task.
 
 use super::draft::{on_draft_changed, take_draft};
 use crate::protocol::{Command, QueuedMessage};
@@ -6,7 +6,7 @@ use crate::text;
 use crate::tui::model::{RetractState, RetractedMessage, UiEffect, UiModel};
 use crate::tui::picker::Row;
 
-/// Prefix of the marker that replaces a secret: `[redacted:KIND:8 hex]`.
+/// Start of the marker that replaces a redacted secret: `[redacted:KIND:8 hex]`.
 const MARKER: &str = "[redacted:";
 
 /// Handles `/steer TEXT`.
@@ -21,7 +21,8 @@ pub(crate) fn steer(model: &mut UiModel, words: &str, now: u64, effects: &mut Ve
     }
 }
 
-/// Sends a message to the model, with the next step if requested and if a task is running.
+/// Sends a message to the model. If `steer` is set and a task is running, the message is sent with the task's next
+/// step.
 pub(crate) fn send(model: &mut UiModel, text: String, steer: bool, effects: &mut Vec<UiEffect>) {
     model.transcript.follow_end();
     model.task.sent.push(text.clone());
@@ -29,7 +30,7 @@ pub(crate) fn send(model: &mut UiModel, text: String, steer: bool, effects: &mut
     effects.push(UiEffect::Send(if steer { Command::Steer { text } } else { Command::Prompt { text } }));
 }
 
-/// Handles `/queue edit 2` and `/queue drop 2`.
+/// Handles `/queue edit ID` and `/queue drop ID`.
 pub(crate) fn queue(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let (verb, number) = words.split_once(' ').unwrap_or((words, ""));
     let known = matches!(verb, "edit" | "drop" | "remove" | "rm");
@@ -52,7 +53,7 @@ pub(crate) fn queue(model: &mut UiModel, words: &str, now: u64, effects: &mut Ve
     effects.push(UiEffect::Send(Command::EditWaiting { id, text: String::new() }));
 }
 
-/// Returns one row for each queued message, for `/queue`.
+/// Returns one list row per queued message, for `/queue`.
 pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     let row = |waiting: &QueuedMessage| Row {
         key: waiting.id.to_string(),
@@ -64,7 +65,7 @@ pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     model.task.waiting.iter().map(row).collect()
 }
 
-/// Returns the queued messages as text for line mode.
+/// Returns the list of queued messages as text for line mode.
 pub(crate) fn to_text(model: &UiModel) -> String {
     let head = "queued; /queue edit NUMBER edits one, /queue drop NUMBER removes it".to_owned();
     let lines = model
@@ -75,12 +76,12 @@ pub(crate) fn to_text(model: &UiModel) -> String {
     [head].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
 }
 
-/// Describes the time at which the message is sent.
+/// Describes when a queued message will be sent.
 fn delivery_text(waiting: &QueuedMessage) -> &'static str {
     if waiting.steer { "next step" } else { "after the task" }
 }
 
-/// Moves a queued message to the start of the draft: the message with this ID, or the last one.
+/// Moves a queued message to the start of the draft: the one with this ID or, if `id` is `None`, the last one.
 pub(crate) fn take_back(model: &mut UiModel, id: Option<u64>, now: u64, effects: &mut Vec<UiEffect>) {
     let id = id.or_else(|| model.task.waiting.iter().map(|waiting| waiting.id).max());
     let place = model.task.waiting.iter().position(|waiting| Some(waiting.id) == id);
@@ -92,19 +93,19 @@ pub(crate) fn take_back(model: &mut UiModel, id: Option<u64>, now: u64, effects:
     let whole = if draft.trim().is_empty() { clean.clone() } else { format!("{clean}\n\n{draft}") };
     model.composer.set(&whole);
     model.task.taken_back.push(RetractedMessage { id, text: clean, steer, race: RetractState::Open });
-    // Save the draft before the message leaves the queue, so that a crash in between duplicates the message instead of
+    // The draft is saved before the message leaves the queue. A crash in between then duplicates the message instead of
     // losing it.
     model.draft.save_at = None;
     effects.push(UiEffect::Send(Command::SaveDraft { text: whole }));
     effects.push(UiEffect::Send(Command::EditWaiting { id, text: String::new() }));
 }
 
-/// Returns whether the message in the draft was queued for the next step.
+/// Returns whether the draft contains queued messages, all of which were to be sent with the next step.
 pub(crate) fn is_steering_draft(model: &UiModel) -> bool {
     !model.task.taken_back.is_empty() && model.task.taken_back.iter().all(|one| one.steer)
 }
 
-/// Applies the queue of the session.
+/// Applies a change to the session's message queue.
 pub(crate) fn on_queue_changed(model: &mut UiModel, mut waiting: Vec<QueuedMessage>, now: u64) {
     for one in &waiting {
         remove_prompt(&mut model.task.sent, &one.text);
@@ -126,7 +127,7 @@ pub(crate) fn on_queue_changed(model: &mut UiModel, mut waiting: Vec<QueuedMessa
             }
         };
     }
-    // The message is in the draft, but the session does not know that yet.
+    // The message is in the draft, but the session has not confirmed this yet.
     waiting.retain(|waiting| model.task.taken_back.iter().all(|one| one.id != waiting.id));
     model.task.waiting = waiting;
     for id in lost {
@@ -134,13 +135,13 @@ pub(crate) fn on_queue_changed(model: &mut UiModel, mut waiting: Vec<QueuedMessa
     }
 }
 
-/// Removes messages that have reached the model, possibly several in one text.
+/// Updates the queue after text, which may combine several messages, was delivered to the model.
 pub(crate) fn on_delivered(model: &mut UiModel, words: &str, now: u64) {
     remove_prompt(&mut model.task.sent, words);
     let clean = text::clean(words);
     let mut lost = Vec::new();
     for one in &mut model.task.taken_back {
-        // Another message with the same text has left the queue, or is about to, and was delivered.
+        // Another message with the same text was delivered: it has left the queue, or will leave it.
         let other = model.task.left_queue.iter().chain(model.task.waiting.iter().map(|waits| &waits.text));
         if !contains_message(&clean, &one.text) || other.into_iter().any(|other| other.trim() == one.text.trim()) {
             continue;
@@ -159,13 +160,14 @@ pub(crate) fn on_delivered(model: &mut UiModel, words: &str, now: u64) {
     }
 }
 
-/// Returns whether the text is the message, or contains it as a separate paragraph.
+/// Returns whether `words` equals the message or contains it as one or more whole paragraphs.
 fn contains_message(words: &str, message: &str) -> bool {
     let (words, message) = (words.trim(), message.trim());
     !message.is_empty() && format!("\n\n{words}\n\n").contains(&format!("\n\n{message}\n\n"))
 }
 
-/// Removes text from the draft that was delivered before it could be moved there, so that it is not sent twice.
+/// Removes a message from the draft that was delivered before it could be retracted, so it is not sent twice. If the
+/// user has edited it since, it stays in the draft.
 fn on_retract_failed(model: &mut UiModel, id: u64, now: u64) {
     let Some(at) = model.task.taken_back.iter().position(|one| one.id == id) else { return };
     let RetractedMessage { text, .. } = model.task.taken_back.remove(at);
@@ -186,7 +188,8 @@ fn remove_prompt(prompts: &mut Vec<String>, prompt: &str) {
     }
 }
 
-/// Returns whether a message was received as this text: unchanged, or with a marker in place of each secret.
+/// Returns whether `received` is the message as delivered, which is either unchanged or has markers in place of
+/// secrets.
 fn is_received_as(message: &str, received: &str) -> bool {
     let mut parts = received.split(MARKER);
     let Some(mut rest) = parts.next().and_then(|first| message.strip_prefix(first)) else { return message == received };
@@ -198,7 +201,7 @@ fn is_received_as(message: &str, received: &str) -> bool {
         last = Some(text);
     }
     match last {
-        // No text follows a secret at the end.
+        // No text follows a secret at the end of the message.
         Some("") => true,
         Some(text) => message.ends_with(text) || message == received,
         None => rest.is_empty(),

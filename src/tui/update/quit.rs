@@ -1,11 +1,11 @@
-//! Quitting, with a confirmation if work would be stopped.
+//! Quitting aye, with a confirmation if that would stop any work.
 
 use super::draft::save_draft;
 use crate::protocol::{Command, RunningState};
 use crate::tui::interface::ExitReason;
 use crate::tui::model::{UiEffect, UiModel};
 
-/// Time in milliseconds within which a second ctrl+c quits.
+/// Window, in milliseconds, within which a second key press quits.
 const QUIT_MS: u64 = 3000;
 
 pub(crate) fn quit(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
@@ -14,12 +14,12 @@ pub(crate) fn quit(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     effects.push(UiEffect::Exit(ExitReason::Quit));
 }
 
-/// Quits, or requests a second key press if work is running or pending.
+/// Quits, or asks for a second key press if work is running or pending.
 pub(crate) fn leave(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if open_work(model).is_empty() { quit(model, effects) } else { ask_to_quit(model, "ctrl+d", now, effects) }
 }
 
-/// Returns the running and pending work that would stop if aye quit.
+/// Returns descriptions of the running and pending work that quitting would stop.
 fn open_work(model: &UiModel) -> Vec<String> {
     let counted = |count: usize, one: &str, more: &str| match count {
         0 => None,
@@ -38,7 +38,7 @@ fn open_work(model: &UiModel) -> Vec<String> {
     open.into_iter().flatten().collect()
 }
 
-/// Quits on the second press. The first press reports which work would stop.
+/// Quits if the key was pressed a moment ago. Otherwise, shows a notice that lists the work that quitting would stop.
 pub(crate) fn ask_to_quit(model: &mut UiModel, key: &'static str, now: u64, effects: &mut Vec<UiEffect>) {
     if model.keys.quit_pending.is_some_and(|(_, at, _)| now.saturating_sub(at) <= QUIT_MS) {
         return quit(model, effects);
@@ -47,7 +47,7 @@ pub(crate) fn ask_to_quit(model: &mut UiModel, key: &'static str, now: u64, effe
     show_quit_hint(model, key, now);
 }
 
-/// Updates the notice about quitting with the current state, which may change right after the key.
+/// Updates the notice about quitting, because the work that it lists may have changed since the key press.
 pub(crate) fn refresh_quit_hint(model: &mut UiModel, now: u64) {
     if let Some((key, at, true)) = model.keys.quit_pending
         && now.saturating_sub(at) <= QUIT_MS

@@ -1,4 +1,4 @@
-//! Checks whether the session and its model are ready, and notices if they are not.
+//! Checks that the session and its model are ready, which show a notice if they are not.
 
 use crate::text;
 use crate::tui::interface::ModelAccess;
@@ -6,30 +6,30 @@ use crate::tui::keymap::Focus;
 use crate::tui::metrics::GUTTER;
 use crate::tui::model::UiModel;
 
-/// Reports why the prompt is not sent. The next Enter starts adding the missing key.
+/// Shows why the prompt was not sent. Pressing Enter again then opens the input for the missing API key.
 pub(crate) fn refuse(model: &mut UiModel, now: u64) {
     model.keys.no_key_shown = Some(now);
     is_ready(model, now);
 }
 
-/// Appends a prompt to the prompts that wait for a session.
+/// Adds a prompt to those that will be sent once a session exists.
 pub(crate) fn wait_for_session(model: &mut UiModel, text: &str, now: u64) {
     let before = model.startup.waiting_prompt.take().map(|before| format!("{before}\n\n"));
     model.startup.waiting_prompt = Some(before.unwrap_or_default() + text);
     model.show_toast("starting: this is sent as soon as everything is loaded", now);
 }
 
-/// Returns whether there is a session, with or without a model.
+/// Returns whether a session exists, even if it has no usable model.
 pub(crate) fn has_session(model: &UiModel) -> bool {
     model.info.model_access.is_some()
 }
 
-/// Returns whether there is a session, with or without a model. If not, reports that.
+/// Returns whether a session exists that can be changed, even if it has no usable model. If not, shows a notice.
 pub(crate) fn check_session(model: &mut UiModel, now: u64) -> bool {
     matches!(model.info.model_access, Some(ModelAccess::NoKey { .. })) || is_ready(model, now)
 }
 
-/// Returns whether there is a session with a model. If not, reports that.
+/// Returns whether there is a session whose model is ready for use. If not, shows a notice.
 pub(crate) fn is_ready(model: &mut UiModel, now: u64) -> bool {
     match &model.info.model_access {
         Some(ModelAccess::Ready) => true,
@@ -38,8 +38,8 @@ pub(crate) fn is_ready(model: &mut UiModel, now: u64) -> bool {
             false
         }
         Some(ModelAccess::NoKey { message, .. }) => {
-            // The transcript contains the full message. A narrow row shows only the hint, and a wide one the first
-            // clause too.
+            // The transcript contains the full message. A narrow row shows only the hint, and a wide row also the first
+            // clause.
             let clause = message.split([':', ';', '\n']).next().unwrap_or_default();
             let clause = clause.split(". ").next().unwrap_or_default().trim_end_matches('.');
             if model.screen.in_lines {

@@ -1,11 +1,11 @@
-//! Report about work that an earlier process left unfinished, updated until new work starts.
+//! Report on work that an earlier process left unfinished, kept up to date until new work starts.
 
 use crate::protocol::{CallId, EventKind, QueuedMessage, ToolStatus};
 use crate::text;
 use crate::tui::model::UiModel;
 use crate::tui::transcript::{AnswerState, CardState, Recovery, RecoveryState, TranscriptEntryKind};
 
-/// Reports unfinished work at the end of the replay, if the earlier process stopped within a task.
+/// Reports unfinished work after the replay, if the earlier process exited during a task.
 pub(crate) fn report_unfinished(model: &mut UiModel) {
     let answer = model.transcript.last_answer_mut().and_then(|entry| match &entry.kind {
         TranscriptEntryKind::Answer { document, state: AnswerState::Discarded(_) | AnswerState::Streaming }
@@ -31,7 +31,7 @@ pub(crate) fn report_unfinished(model: &mut UiModel) {
     }
 }
 
-/// Updates the report with a live event, until a new request or prompt begins.
+/// Updates the report according to a live event, until a new request or task begins.
 pub(crate) fn update_report(model: &mut UiModel, kind: &EventKind) {
     if !model.startup.recovering {
         return;
@@ -61,7 +61,7 @@ pub(crate) fn update_report(model: &mut UiModel, kind: &EventKind) {
                 recovery.draft = Some(draft).filter(|draft| !draft.is_empty());
             }
         }
-        // From here on, the report no longer changes.
+        // From now on, the report does not change.
         EventKind::TaskStarted { .. } | EventKind::StepStarted { .. } | EventKind::LlmRequestStarted { .. } => {
             model.startup.recovering = false;
         }
@@ -69,7 +69,7 @@ pub(crate) fn update_report(model: &mut UiModel, kind: &EventKind) {
     }
 }
 
-/// Returns the entry. Creates it if there is unfinished work to report.
+/// Returns the report. If there is none, creates it if `says` is set.
 fn entry_mut(model: &mut UiModel, says: bool) -> Option<&mut Recovery> {
     if says && model.transcript.recovery_mut().is_none() {
         model.transcript.push(TranscriptEntryKind::Recovery(Recovery::default()));

@@ -1,4 +1,4 @@
-//! Events of an earlier process, shown without opening dialogs.
+//! Events recorded by an earlier process, which are shown without opening dialogs.
 
 use super::call_events::{on_approval_requested, on_interrupted};
 use super::events::{apply_shared, apply_tagged};
@@ -8,7 +8,7 @@ use crate::tui::model::{Activity, UiModel};
 use crate::tui::task::PauseNotice;
 use crate::tui::transcript::CardState;
 
-/// Shows an event of an earlier process without opening a dialog.
+/// Shows an event recorded by an earlier process, without opening a dialog.
 pub(crate) fn replay(model: &mut UiModel, event: Event, now: u64) {
     let Event { session_id, kind, .. } = apply_tagged(model, event);
     model.info.session = Some(session_id);
@@ -51,7 +51,7 @@ pub(crate) fn replay(model: &mut UiModel, event: Event, now: u64) {
     }
 }
 
-/// Reports unfinished work of a killed process without continuing it.
+/// Marks work that the earlier process left unfinished as such. It is not continued.
 pub(crate) fn after_replay(model: &mut UiModel) {
     for card in model.transcript.cards_mut() {
         // The sandbox of the earlier process is unknown.

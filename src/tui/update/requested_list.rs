@@ -4,7 +4,7 @@ use crate::protocol::{LanguageServerStatus, ListedGrant, ListedRun, RequestedLis
 use crate::text;
 use crate::tui::picker::Row;
 
-/// Returns a row for each entry. The newest command comes first.
+/// Returns one list row per entry. Commands are listed newest first.
 pub(crate) fn rows(list: &RequestedList) -> Vec<Row> {
     match list {
         RequestedList::UnaskedRuns { runs, .. } => runs.iter().enumerate().rev().map(run_row).collect(),
@@ -13,7 +13,7 @@ pub(crate) fn rows(list: &RequestedList) -> Vec<Row> {
     }
 }
 
-/// Returns the notices below the rows.
+/// Returns the notices shown below the list.
 pub(crate) fn notices(list: &RequestedList) -> Vec<String> {
     match list {
         RequestedList::UnaskedRuns { earlier: 1.., .. } => {

@@ -1,4 +1,4 @@
-//! Screen updates for model requests and responses.
+//! Effects of events that concern model requests and responses.
 
 use super::activity::set_activity;
 use super::retry;
@@ -7,7 +7,7 @@ use crate::protocol::EventKind;
 use crate::text;
 use crate::tui::model::{Activity, UiModel};
 
-/// Applies an event of a request to the model.
+/// Applies an event that concerns a model request or response.
 pub(crate) fn apply(model: &mut UiModel, kind: EventKind, now: u64) {
     match kind {
         EventKind::LlmRequestStarted { estimated_input_tokens, .. } => {

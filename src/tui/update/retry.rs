@@ -1,4 +1,4 @@
-//! Status of a failed request that will be retried, and the key that retries immediately.
+//! Status of a failed request that will be retried, and the key that retries it immediately.
 
 use crate::protocol::{Command, FailedRequest, FailureKind};
 use crate::text;
@@ -6,16 +6,16 @@ use crate::tui::format;
 use crate::tui::model::{Activity, Retry, UiEffect, UiModel};
 use crate::tui::typeahead_guard::{ALONE_MS, ARMING_MS};
 
-/// Delay in milliseconds from which the time of day is also shown.
+/// Delay, in milliseconds, above which the time of the retry is shown as well.
 const LONG_MS: u64 = 60_000;
-/// Width in cells below which the short form is used.
+/// Screen width, in cells, below which the status uses its short form.
 const WIDE: u16 = 70;
-/// Width in cells from which the delay that the provider requested is shown.
+/// Minimum screen width, in cells, at which the delay requested by the provider is shown.
 const ROOMY: u16 = 92;
-/// Width in cells below which the time of day is not shown.
+/// Screen width, in cells, below which the time of the retry is omitted.
 const NARROW: u16 = 50;
 
-/// Number of cells for the gutter and the shortest hint after the text.
+/// Number of cells reserved for the gutter and for the shortest key hint after the text.
 const KEYS: usize = 12;
 
 pub(crate) fn on_retry(model: &mut UiModel, failed: FailedRequest, now: u64) {
@@ -48,7 +48,8 @@ pub(crate) fn on_retry(model: &mut UiModel, failed: FailedRequest, now: u64) {
     model.set_activity(Activity::Retrying(Box::new(retry)), now);
 }
 
-/// Returns the status with the remaining seconds. Narrow screens show a short form, because the countdown has priority.
+/// Returns the retry status with the number of seconds left. Narrow screens get a short form, so there is always room
+/// for the countdown.
 pub(crate) fn status_text(retry: &Retry, width: u16, now: u64) -> String {
     let Retry { attempt, max_attempts, .. } = retry;
     let (long, short) = describe_failure(retry.kind);
@@ -78,33 +79,34 @@ pub(crate) fn status_text(retry: &Retry, width: u16, now: u64) -> String {
         0 => format!("{short}: retrying, attempt {attempt} of {max_attempts}"),
         _ => format!("{short}: retry in {count}{at}, attempt {attempt} of {max_attempts}"),
     };
-    // The hint needs space too, and sentences are not cut for it.
+    // The hint needs space too, but no sentence is truncated for it.
     let fits = |words: &String| text::width(words) + KEYS <= usize::from(width);
     let many = Some(many).filter(|_| width >= WIDE);
     many.into_iter().chain([some]).find(fits).unwrap_or(few)
 }
 
-/// Returns the provider's message and the cost of the attempt.
+/// Returns the available details: the provider's message, the cost or usage of the failed attempt, and the request ID.
+/// Returns `None` if there are none.
 pub(crate) fn details(retry: &Retry, dot: &str) -> Option<String> {
-    // A message that only repeats the row, or the mark at the interrupted response, is omitted.
+    // A message that only repeats the status or the mark at the interrupted response is omitted.
     let said = retry.kind == FailureKind::CutStream
         || describe_failure(retry.kind).0.to_lowercase().contains(&retry.message.to_lowercase());
     let message = (!said).then(|| retry.message.clone());
     let id = retry.request_id.as_ref();
     let id = id.map(|id| if retry.shows_id { format!("request {id}") } else { "x show request ID".to_owned() });
-    // If the request ID is shown, the message needs the space.
+    // While the request ID is shown, the message needs the space.
     let wasted = retry.wasted.clone().filter(|_| !retry.shows_id);
     let (first, last) = if retry.shows_id { (id, None) } else { (None, id) };
     let parts: Vec<String> = first.into_iter().chain(wasted).chain(message).chain(last).collect();
     (!parts.is_empty()).then(|| parts.join(&format!(" {dot} ")))
 }
 
-/// Returns whether the failure is temporary and independent of the request.
+/// Returns whether a failure is temporary and does not depend on the request itself.
 pub(crate) fn is_passing(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::RateLimited | FailureKind::Overloaded | FailureKind::Network | FailureKind::Timeout)
 }
 
-/// Returns a long and a short description of the failure.
+/// Returns a long and a short description of a kind of failure.
 fn describe_failure(kind: FailureKind) -> (&'static str, &'static str) {
     match kind {
         FailureKind::RateLimited => ("Rate limited by the provider", "Rate limited"),
@@ -129,7 +131,8 @@ fn describe_failure(kind: FailureKind) -> (&'static str, &'static str) {
     }
 }
 
-/// Handles `r` or `x` in the empty draft. As in a dialog, the letter takes effect after a pause without further typing.
+/// Handles `r` or `x` in an empty draft. As in a dialog, the key takes effect only if no other typing follows within a
+/// short time.
 pub(crate) fn on_char(model: &mut UiModel, letter: char, last_text: Option<u64>, now: u64) {
     let shown = |since: u64| now.saturating_sub(since) >= ARMING_MS;
     let waits =
@@ -146,7 +149,7 @@ pub(crate) fn on_char(model: &mut UiModel, letter: char, last_text: Option<u64>,
     }
 }
 
-/// Performs the action of the key, because no text followed it.
+/// Carries out the action of `r` or `x` once it is due, provided nothing was typed after it.
 pub(crate) fn perform_due_key(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if model.keys.retry_at.is_none_or(|at| now < at) {
         return;

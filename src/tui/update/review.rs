@@ -1,4 +1,5 @@
-//! Reviews of changes: `/review`, which runs independently of the session's task, and `/findings`.
+//! Reviews of changes: `/review`, which runs independently of the session's task, and `/findings`, which shows the
+//! results.
 
 use super::draft::take_draft;
 use super::notes::{note, note_problem};
@@ -14,7 +15,7 @@ use crate::tui::transcript::NoteTone;
 
 const FORMS: &str = "use `/review`, `/review --staged`, `/review --base BRANCH` or `/review --commit SHA`";
 
-/// Handles `/review`: starts a review, or stops the running one.
+/// Handles `/review`, which starts a review, and `/review stop`.
 pub(crate) fn review(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if words == "stop" {
         take_draft(model, now, effects);
@@ -44,7 +45,7 @@ pub(crate) fn review(model: &mut UiModel, words: &str, now: u64, effects: &mut V
     effects.push(UiEffect::Ask(Query::Review(ReviewQuery::Start { subject, model: name, effort: header.effort })));
 }
 
-/// Stops the running review. Returns false if there is none, or if it is already stopping.
+/// Stops the running review. Returns `false` if no review is running or it is already being stopped.
 pub(crate) fn stop(model: &mut UiModel, effects: &mut Vec<UiEffect>) -> bool {
     let Some(running) = model.reviews.running.as_mut().filter(|running| !running.is_stopping) else { return false };
     running.is_stopping = true;
@@ -53,7 +54,7 @@ pub(crate) fn stop(model: &mut UiModel, effects: &mut Vec<UiEffect>) -> bool {
     true
 }
 
-/// Applies the progress or the end of a review.
+/// Applies an update about the progress or end of a review.
 pub(crate) fn apply(model: &mut UiModel, told: ReviewUpdate) {
     match told {
         ReviewUpdate::Started(changes) => {
@@ -83,7 +84,7 @@ pub(crate) fn apply(model: &mut UiModel, told: ReviewUpdate) {
     }
 }
 
-/// Adds the usage of a request to the review and the session, but not to a task.
+/// Adds the usage of a review request to the totals of the review and the session, but not to those of the task.
 pub(crate) fn on_usage(
     model: &mut UiModel,
     usage: Usage,
@@ -106,7 +107,7 @@ pub(crate) fn on_usage(
     }
 }
 
-/// Reports the end of a review. Opens the list of findings if no panel has keyboard focus.
+/// Reports a review's result. Opens the list of findings unless something else has keyboard focus.
 fn on_ended(model: &mut UiModel, review: Review) {
     let used = model.reviews.running.take().and_then(|running| used(model, &running));
     if review.changes.diffs.is_empty() {
@@ -124,19 +125,19 @@ fn on_ended(model: &mut UiModel, review: Review) {
     let way = if model.screen.in_lines { "" } else { "; /findings lists them" };
     note(model, &format!("{said}{way}"), if review.is_severe() { NoteTone::Warning } else { NoteTone::Plain });
     model.reviews.last = Some(review);
-    // The list must neither receive keys that are meant for a draft nor cover a task.
+    // The list must not receive keys meant for the draft, and must not cover a task.
     if model.screen.in_lines || model.has_room_for_question() && model.dialogs.is_empty() && !model.is_running() {
         overview::open(model, Topic::Findings);
     }
 }
 
-/// Appends the usage to a sentence.
+/// Appends a review's usage, if any, to the text.
 fn with_usage(model: &UiModel, words: &str, used: Option<String>) -> String {
     let between = if model.screen.in_lines { ", ".to_owned() } else { format!(" {} ", model.screen.glyphs.dot) };
     used.map_or_else(|| words.to_owned(), |used| format!("{words}{between}{used}"))
 }
 
-/// Returns the tokens and cost of a review; `None` if it used no model.
+/// Returns the tokens and cost used by a review, or `None` if it has used no tokens.
 fn used(model: &UiModel, running: &RunningReview) -> Option<String> {
     let RunningReview { usage, cost_usd, is_estimated, .. } = running;
     if usage.input_tokens + usage.output_tokens == 0 {
@@ -153,7 +154,7 @@ fn used(model: &UiModel, running: &RunningReview) -> Option<String> {
     Some(count + &cost)
 }
 
-/// Returns the row above the composer while a review runs.
+/// Returns the text of the row above the composer, or `None` if no review is running.
 pub(crate) fn status_row(model: &UiModel, now: u64) -> Option<String> {
     let running = model.reviews.running.as_ref()?;
     let what = match &running.changes {
@@ -167,7 +168,7 @@ pub(crate) fn status_row(model: &UiModel, now: u64) -> Option<String> {
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join(&between))
 }
 
-/// Returns the hints on how to stop a running review.
+/// Returns hints for how to stop the running review, longest first. Empty if it cannot be stopped at the moment.
 pub(crate) fn stop_hint(model: &UiModel) -> &'static [&'static str] {
     let is_stopping = model.reviews.running.as_ref().is_some_and(|running| running.is_stopping);
     let is_elsewhere = model.dialogs.is_open() || model.has_layer();
@@ -178,7 +179,7 @@ pub(crate) fn stop_hint(model: &UiModel) -> &'static [&'static str] {
     }
 }
 
-/// Handles `/findings`: lists the findings, opens one by its number, or drafts the task to fix it.
+/// Handles `/findings`, which lists the findings, shows the one with the given number, or drafts a prompt to fix it.
 pub(crate) fn show_findings(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(review) = &model.reviews.last else {
         take_draft(model, now, effects);

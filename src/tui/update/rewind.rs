@@ -1,4 +1,4 @@
-//! Commands `/rewind`, `/undo` and `/redo`: their requests, dialog and results.
+//! Commands `/rewind`, `/undo` and `/redo`: their requests, their dialog and their results.
 
 use super::draft::{on_draft_changed, take_draft};
 use super::readiness::check_session;
@@ -10,14 +10,14 @@ use crate::tui::model::{Activity, UiEffect, UiModel};
 use crate::tui::rewind::PendingRewind;
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind, last_active_response, redo_latest, undo_from};
 
-/// Minimum time in milliseconds without a key before the first of two Escapes.
+/// Minimum time, in milliseconds, without any key before the first of the two Escape presses that open the list.
 const REST_MS: u64 = 3000;
-/// Maximum time in milliseconds between the two Escapes.
+/// Window, in milliseconds, within which a second Escape opens the list.
 const TWICE_MS: u64 = 1500;
-/// Maximum number of unchanged paths that are named; the rest are only counted.
+/// Maximum number of unchanged paths that the report names. Any others are only counted.
 const MAX_NAMED: usize = 8;
 
-/// Opens the list of prompts to which the session can be rewound.
+/// Opens the list of prompts to rewind to.
 pub(crate) fn open(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if !can(model, "/rewind", now) {
         return;
@@ -30,7 +30,7 @@ pub(crate) fn open(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     effects.push(UiEffect::Send(Command::ListRewindPoints));
 }
 
-/// Requests the plan of a single undo or redo.
+/// Requests the plan for undoing the last prompt or for redoing what the last rewind undid.
 pub(crate) fn step(model: &mut UiModel, target: RewindTarget, now: u64, effects: &mut Vec<UiEffect>) {
     let name = if target == RewindTarget::Redo { "/redo" } else { "/undo" };
     if !can(model, name, now) {
@@ -47,12 +47,13 @@ pub(crate) fn plan(model: &mut UiModel, target: RewindTarget, now: u64, effects:
     effects.push(UiEffect::Send(Command::PlanRewind { target, scope: RewindScope::Both }));
 }
 
-/// Returns whether a rewind is possible; it is not while a task is running. If not, reports that.
+/// Returns whether the session can be rewound now, which is not the case while a task is running. If not, shows a
+/// notice.
 fn can(model: &mut UiModel, name: &str, now: u64) -> bool {
     if !check_session(model, now) {
         return false;
     }
-    // A task that only waits for an answer is ended by the rewind.
+    // A rewind ends a task that is only waiting for an answer.
     let waits = model.dialogs.approvals() > 0 && (!model.is_running() || model.is_waiting_for_user());
     if model.is_running() && !waits {
         let words = match model.task.activity {
@@ -65,8 +66,8 @@ fn can(model: &mut UiModel, name: &str, now: u64) -> bool {
     true
 }
 
-/// Handles Escape on an empty draft without a running task. Two presses after a pause open the list. `before`: the time
-/// of the previous key.
+/// Handles Escape in an empty draft while no task is running. Two presses after a pause open the list of prompts.
+/// `before` is the time of the previous key, in milliseconds.
 pub(crate) fn escape(model: &mut UiModel, before: Option<u64>, now: u64, effects: &mut Vec<UiEffect>) {
     if !model.composer.is_empty() {
         return;
@@ -75,7 +76,7 @@ pub(crate) fn escape(model: &mut UiModel, before: Option<u64>, now: u64, effects
     if first.is_some_and(|at| now.saturating_sub(at) <= TWICE_MS) {
         return open(model, now, effects);
     }
-    // Repeated Escapes just after a task has ended were meant to stop that task.
+    // Repeated Escapes just after a task has ended were meant to stop the task.
     let still = before.unwrap_or(0).max(model.task.since);
     if before.is_none() && model.task.since == 0 || now.saturating_sub(still) >= REST_MS {
         model.keys.rested_escape = Some(now);
@@ -94,22 +95,22 @@ pub(crate) fn on_listed(model: &mut UiModel, points: Vec<RewindPoint>, can_redo:
     }
 }
 
-/// Opens the rewind dialog, if the user requested it.
+/// Opens the rewind dialog for a plan that the user requested. Other plans are ignored.
 pub(crate) fn on_planned(model: &mut UiModel, plan: RewindPlan) {
     let Some((_, asked)) = model.info.rewind.awaits.take_if(|(awaits, _)| *awaits == PendingRewind::Plan) else { return };
     model.toast = None;
     forget_question(model);
     let last_text = model.keys.last_text;
     model.dialogs.add(rewind_dialog(plan), false, last_text);
-    // The user has just requested the dialog. Text typed since then is a draft, and the guard holds back further
-    // typing.
+    // The user has just requested the dialog. Text typed since then is a draft, and the guard protects against keys of
+    // further typing.
     let quiet = model.composer.is_empty() && model.keys.last_key.is_none_or(|at| at <= asked);
     if quiet && !model.is_too_small() && model.draft.search.is_none() {
         model.dialogs.focus(model.dialogs.len() - 1, last_text);
     }
 }
 
-/// Treats a notice from the session as the response to the request.
+/// Ends the pending rewind request, because the session responded to it with a notice.
 pub(crate) fn on_notice(model: &mut UiModel) {
     if model.info.rewind.awaits.take().is_some() {
         model.layers.close::<RewindList>();
@@ -117,14 +118,14 @@ pub(crate) fn on_notice(model: &mut UiModel) {
     }
 }
 
-/// Starts the rewind that the user confirmed.
+/// Shows that the rewind the user confirmed has started.
 pub(crate) fn on_confirmed(model: &mut UiModel, now: u64) {
     model.layers.close::<RewindList>();
     model.info.rewind.awaits = Some((PendingRewind::Done, now));
     model.show_toast("rewinding", now);
 }
 
-/// Applies a rewind, either live or from an earlier process.
+/// Applies a completed rewind, whether it is live or replayed.
 pub(crate) fn on_done(model: &mut UiModel, done: Rewound, live: bool, now: u64) {
     forget_question(model);
     model.layers.close::<RewindList>();
@@ -144,7 +145,7 @@ pub(crate) fn on_done(model: &mut UiModel, done: Rewound, live: bool, now: u64) 
         model.info.last_answer = is_redo.then(|| last_active_response(&model.transcript)).flatten();
         model.task.paused = None;
         let last_text = model.keys.last_text;
-        // Remove the dialogs of undone tasks, of which nothing is running.
+        // Removes the dialogs of undone tasks, because nothing of these tasks is running.
         while model.dialogs.iter().any(is_of_task) {
             model.dialogs.forget(is_of_task, last_text);
         }
@@ -159,7 +160,8 @@ pub(crate) fn on_done(model: &mut UiModel, done: Rewound, live: bool, now: u64) 
     }
 }
 
-/// Returns the report about a rewind. `keeps_draft`: the prompt was not restored, because the draft is not empty.
+/// Returns the report on a completed rewind. `keeps_draft` says that the prompt was not restored to the draft, because
+/// the draft is not empty.
 fn describe_result(done: &Rewound, keeps_draft: bool) -> String {
     let mut lines = vec![text::clean(&done.message).trim_end().to_owned()];
     let path = |file: &RewindFile| text::reveal(&file.path.to_string_lossy()).replace(['\n', '\r'], " ");
@@ -192,7 +194,7 @@ fn forget_question(model: &mut UiModel) {
     model.dialogs.forget(|panel| panel.kind.is::<RewindChoice>(), last_text);
 }
 
-/// Closes the rewind dialog. Returns whether it was open. An open list is visible again.
+/// Closes the rewind dialog. Returns whether it was open. If the list of prompts is open, it becomes visible again.
 pub(crate) fn close_dialog(model: &mut UiModel, now: u64) -> bool {
     if !model.dialogs.current().is_some_and(|panel| panel.kind.is::<RewindChoice>()) {
         return false;
@@ -204,7 +206,8 @@ pub(crate) fn close_dialog(model: &mut UiModel, now: u64) -> bool {
     true
 }
 
-/// Handles a key for a conflicting path. Returns false if the letter is part of typed text.
+/// Handles a letter as a key for the conflicting paths. Returns `false` if it is not such a key, or if it was typed as
+/// part of a text.
 pub(crate) fn marks(model: &mut UiModel, letter: char, now: u64) -> bool {
     let Some(mark) = Mark::from_key(letter) else { return false };
     let Some(panel) = model.dialogs.open_mut().filter(|panel| panel.kind.find::<RewindChoice>().is_some_and(RewindChoice::marks))

@@ -1,4 +1,4 @@
-//! Keys of the prompt history search.
+//! Keys in the prompt history search.
 
 use super::draft::on_draft_changed;
 use crate::tui::history_search::HistorySearch;
@@ -10,8 +10,8 @@ pub(crate) fn start(model: &mut UiModel) {
     model.draft.search = Some(HistorySearch { query: String::new(), nth: 0, found: true, draft: model.composer.text() });
 }
 
-/// Handles a key of the search. Returns whether the key was handled. Other keys end the search and have their usual
-/// effect.
+/// Handles a key during the search. Returns whether the key was handled. Any other key ends the search and then has its
+/// usual effect.
 pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64) -> bool {
     let Some(mut search) = model.draft.search.take() else { return false };
     let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -46,7 +46,7 @@ pub(crate) fn key(model: &mut UiModel, key: KeyEvent, now: u64) -> bool {
     true
 }
 
-/// Searches for the next match. Stays at the oldest one.
+/// Shows the prompt that matches the query at the search's index. If there is none that old, stays at the oldest match.
 fn find(model: &mut UiModel, mut search: HistorySearch) {
     let found =
         if search.query.is_empty() { Some(search.draft.clone()) } else { model.composer.find_prompt(&search.query, search.nth) };

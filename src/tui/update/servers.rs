@@ -1,4 +1,4 @@
-//! MCP servers of the session: notices about changes, their resources and prompts, and the `/mcp` list.
+//! The session's MCP servers: notices about changes, resources, prompts, and the `/mcp` list.
 
 use super::draft::{on_draft_changed, take_draft};
 use super::menu;
@@ -12,7 +12,7 @@ use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 use crate::tui::typeahead_guard;
 use std::collections::BTreeMap;
 
-/// Maximum number of files that are named in a warning about text from a server.
+/// Maximum number of files named in the warning about text supplied by a server.
 const MAX_NAMED: usize = 8;
 
 pub(crate) fn on_changed(model: &mut UiModel, servers: Vec<ServerStatus>) {
@@ -52,13 +52,13 @@ pub(crate) fn mcp(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<
     open(model, Some(&status.name));
 }
 
-/// Opens the list with this server highlighted.
+/// Opens the server list with the server called `name` highlighted.
 fn open(model: &mut UiModel, name: Option<&str>) {
     let list = ServerList::new(&model.servers.statuses, name);
     model.layers.open(list);
 }
 
-/// Shows the details of a server above the list.
+/// Shows a server's details in front of the list.
 pub(super) fn show_details(model: &mut UiModel, name: &str) {
     if let Some(status) = model.servers.find_by_name(name) {
         let viewer = TextViewer::with_title(name, &server_details(status).join("\n"));
@@ -66,7 +66,7 @@ pub(super) fn show_details(model: &mut UiModel, name: &str) {
     }
 }
 
-/// Prints the details of a server in line mode.
+/// Prints a server's details in line mode.
 fn print_details(model: &mut UiModel, status: &ServerStatus) {
     show_requested(model, TranscriptEntryKind::Note { text: server_details(status).join("\n"), tone: NoteTone::Plain });
 }
@@ -76,9 +76,10 @@ pub(super) fn reconnect(model: &mut UiModel, name: String, now: u64, effects: &m
     effects.push(UiEffect::SendToHost(HostCommand::ReconnectServer { name }));
 }
 
-/// Sets the resources that were found.
+/// Stores the resources found for the text `words`, unless the user has since typed something else.
 pub(crate) fn on_resources(model: &mut UiModel, words: String, resources: Vec<ServerResource>) {
-    // Each typed letter sends a search, and results arrive in any order. Keep only those for the current text.
+    // Each typed character starts a search, and the results arrive in any order. Only results for the current text are
+    // used.
     if !menu::is_typed(model, &words) {
         return;
     }
@@ -86,7 +87,7 @@ pub(crate) fn on_resources(model: &mut UiModel, words: String, resources: Vec<Se
     menu::show_files(model);
 }
 
-/// Sets the prompts, which become commands. Commands from files take precedence.
+/// Sets the prompts that the servers offer as commands. Commands defined in files take precedence.
 pub(crate) fn set_prompts(model: &mut UiModel, prompts: Vec<ServerPrompt>) {
     let old = model.servers.commands();
     model.menu.own.retain(|command| !old.contains(command));
@@ -103,7 +104,7 @@ pub(crate) fn add_commands(model: &mut UiModel) {
     }
 }
 
-/// Requests the text of a server prompt. Returns whether the command is a server prompt.
+/// Requests the text of a server prompt. Returns `false` if the command is not a server prompt.
 pub(crate) fn run_prompt(
     model: &mut UiModel,
     command: &CustomCommand,
@@ -133,8 +134,8 @@ pub(crate) fn run_prompt(
     true
 }
 
-/// Parses the arguments: `name=value` for known names, other words by position. The last position takes the remaining
-/// words.
+/// Parses a prompt's arguments. Words of the form `name=value` set the argument with that name; other words are
+/// assigned by position. The last position receives all remaining words.
 fn parse_arguments(prompt: &ServerPrompt, arguments: &str) -> BTreeMap<String, String> {
     let mut given = BTreeMap::new();
     let mut places = Vec::new();
@@ -158,7 +159,7 @@ fn parse_arguments(prompt: &ServerPrompt, arguments: &str) -> BTreeMap<String, S
     given
 }
 
-/// Inserts the text of a server prompt into the draft, with a note about its source, so that the user can read it
+/// Inserts the text of a server prompt into the draft and adds a note about its source, so the user can read the text
 /// before sending it.
 pub(crate) fn insert_prompt_text(model: &mut UiModel, server: &str, name: &str, words: Result<String, String>, now: u64) {
     if model.servers.asked.take_if(|asked| asked.0 == server && asked.1 == name).is_none() {
@@ -173,7 +174,7 @@ pub(crate) fn insert_prompt_text(model: &mut UiModel, server: &str, name: &str, 
             return note_problem(model, &problem, NoteTone::Failure);
         }
     };
-    // Do not mix the prompt with text that is being typed.
+    // The text of the prompt must not mix with text that the user is typing.
     if !typeahead_guard::may_take_focus(model.composer.is_empty(), model.keys.last_key, now) {
         return note(
             model,
@@ -194,7 +195,7 @@ pub(crate) fn insert_prompt_text(model: &mut UiModel, server: &str, name: &str, 
     note(model, &told, NoteTone::Warning);
 }
 
-/// Returns the references in the text that would attach files.
+/// Returns references in the text that would attach files, up to a limit.
 fn path_references(words: &str) -> Vec<String> {
     let begins = |word: &&str| word.trim_start_matches(|one| "([{<\"'`,;".contains(one)).starts_with('@') && word.len() > 1;
     words.split_whitespace().filter(begins).take(MAX_NAMED).map(str::to_owned).collect()

@@ -1,4 +1,4 @@
-//! Sessions: the list, and commands to create, fork and rename one.
+//! Sessions: the session list, and commands that create, fork, rename and delete sessions.
 
 use super::draft::{save_draft, take_draft};
 use crate::protocol::{Command, ForkUntil, HostRequest, Query, RunningState, SessionId, TaskId};
@@ -8,10 +8,10 @@ use crate::tui::interface::{ExitReason, SessionTarget};
 use crate::tui::layers::SessionList;
 use crate::tui::model::{Activity, UiEffect, UiModel};
 
-/// Maximum length of a title, in characters.
+/// Maximum length of a session title, in characters.
 const TITLE_CHARS: usize = 80;
 
-/// Opens the list immediately; its content is loaded afterwards.
+/// Opens the session list and requests its contents.
 pub(crate) fn open(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if !model.composer.is_empty() {
         take_draft(model, now, effects);
@@ -20,7 +20,7 @@ pub(crate) fn open(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     show(model, list, effects);
 }
 
-/// Opens the list as the only view. Text that is typed until then goes to the chosen session.
+/// Opens the session list as the only view, so the user can choose which session to open.
 pub(crate) fn choose(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     model.startup.is_session_chooser = true;
     let list = SessionList::alone(model.info.session.clone(), &model.screen.glyphs);
@@ -32,7 +32,7 @@ fn show(model: &mut UiModel, list: SessionList, effects: &mut Vec<UiEffect>) {
     request_list(model, effects);
 }
 
-/// Requests the sessions that match the filter of the list.
+/// Requests the sessions that match the list's filter, if the list is open.
 pub(super) fn request_list(model: &UiModel, effects: &mut Vec<UiEffect>) {
     if let Some(list) = model.layers.find::<SessionList>() {
         let words = list.filter().to_owned();
@@ -44,8 +44,8 @@ pub(super) fn query(effects: &mut Vec<UiEffect>, what: HostRequest) {
     effects.push(UiEffect::Ask(Query::LookUp(what)));
 }
 
-/// Returns whether the user can switch to another session, because no command is running. If not,
-/// reports that.
+/// Returns whether the user can switch to another session, which is only possible while no task or command is running.
+/// If not, shows a notice.
 pub(super) fn may_leave(model: &mut UiModel, name: &str, now: u64) -> bool {
     let words = if model.task.activity == Activity::Stopping {
         format!("the task is still stopping; try {name} again once it has stopped")
@@ -61,7 +61,7 @@ pub(super) fn may_leave(model: &mut UiModel, name: &str, now: u64) -> bool {
     false
 }
 
-/// Handles `/new`: switches to a new session. The current one can be resumed later.
+/// Handles `/new` by switching to a new session. The user can resume the current session later.
 pub(crate) fn new(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     if may_leave(model, "/new", now) {
         take_draft(model, now, effects);
@@ -75,7 +75,7 @@ pub(super) fn leave(model: &mut UiModel, next: SessionTarget, effects: &mut Vec<
     effects.push(UiEffect::Exit(ExitReason::Open(next)));
 }
 
-/// Handles `/resume ID`, and the choice of a session in the list.
+/// Resumes a session that the user named or chose from the list.
 pub(super) fn resume(model: &mut UiModel, id: SessionId, now: u64, effects: &mut Vec<UiEffect>) {
     if model.info.session.as_ref() == Some(&id) {
         model.layers.close::<SessionList>();
@@ -86,7 +86,7 @@ pub(super) fn resume(model: &mut UiModel, id: SessionId, now: u64, effects: &mut
     }
 }
 
-/// Handles `/resume` and `/resume ID`.
+/// Handles `/resume`, `/resume ID` and `/resume WORDS`.
 pub(crate) fn resume_by_id(model: &mut UiModel, id: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if id.is_empty() {
         return open(model, now, effects);
@@ -101,7 +101,7 @@ pub(crate) fn resume_by_id(model: &mut UiModel, id: &str, now: u64, effects: &mu
     show(model, list, effects);
 }
 
-/// Handles `/fork`: copies the conversation into a new session.
+/// Handles `/fork` by copying the conversation into a new session.
 pub(crate) fn fork(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(session_id) = has_words(model, "/fork", now) else { return };
     if may_leave(model, "/fork", now) {
@@ -111,7 +111,7 @@ pub(crate) fn fork(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     }
 }
 
-/// Forks from the rewind dialog. The copy ends before that prompt, and this session is unchanged.
+/// Forks the session just before a prompt, as chosen in the rewind dialog. The current session does not change.
 pub(super) fn fork_before(model: &mut UiModel, task_id: TaskId, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(session_id) = has_words(model, "/fork", now) else { return };
     if may_leave(model, "the fork", now) {
@@ -138,7 +138,8 @@ pub(super) fn has_words(model: &mut UiModel, name: &str, now: u64) -> Option<Ses
     model.info.session.clone()
 }
 
-/// Opens the session that was chosen in the list. A pending dialog about its deletion comes first.
+/// Opens the session chosen from the list. If a dialog is asking whether to delete that session, focuses the dialog
+/// instead.
 pub(super) fn open_chosen(model: &mut UiModel, id: SessionId, now: u64, effects: &mut Vec<UiEffect>) {
     if model.dialogs.iter().any(|panel| panel.kind.find::<DeletionDialog>().is_some_and(|deletion| deletion.session == id)) {
         model.dialogs.open_current(model.keys.last_text);
@@ -155,7 +156,7 @@ pub(super) fn fork_chosen(model: &mut UiModel, session_id: SessionId, now: u64, 
     }
 }
 
-/// Asks whether to delete the session with this title.
+/// Asks whether to delete the session with this ID and title.
 pub(super) fn ask_to_delete(model: &mut UiModel, id: SessionId, title: &str) {
     let last_text = model.keys.last_text;
     model.dialogs.forget(|panel| panel.kind.is::<DeletionDialog>(), last_text);
@@ -163,21 +164,22 @@ pub(super) fn ask_to_delete(model: &mut UiModel, id: SessionId, title: &str) {
     model.dialogs.focus(model.dialogs.len() - 1, last_text);
 }
 
-/// Adds text that was typed into a dialog above the list to the filter. Returns whether there is a list.
+/// Adds text that was typed into a dialog in front of the session list to the list's filter. Returns `false` if the
+/// list is not open.
 pub(crate) fn add_to_filter(model: &mut UiModel, words: &str) -> bool {
     let Some(list) = model.layers.find_mut::<SessionList>() else { return false };
     list.insert_typed_elsewhere(words);
     true
 }
 
-/// Requests the list again, if text typed elsewhere has changed its filter.
+/// Requests the sessions again if text typed elsewhere has changed the list's filter.
 pub(crate) fn refresh_if_filter_changed(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     if model.layers.find_mut::<SessionList>().is_some_and(SessionList::take_stale) {
         request_list(model, effects);
     }
 }
 
-/// Deletes a session, as the user confirmed.
+/// Deletes a session once the user has confirmed.
 pub(crate) fn forget(id: SessionId, effects: &mut Vec<UiEffect>) {
     query(effects, HostRequest::Delete { session_id: id });
 }

@@ -12,7 +12,7 @@ use crate::tui::layers::Topic;
 use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::slash::{resolve_alias, unknown_command};
 
-/// Runs the command exactly as typed. An unknown command leaves the draft unchanged.
+/// Runs a slash command exactly as typed. An unknown command stays in the draft.
 pub(crate) fn run(model: &mut UiModel, typed: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let (word, argument) = typed.trim().split_once(char::is_whitespace).unwrap_or((typed.trim(), ""));
     let word = resolve_alias(word);
@@ -123,7 +123,7 @@ fn show_overview(model: &mut UiModel, topic: Topic, now: u64, effects: &mut Vec<
     }
 }
 
-/// Sends a session command and removes it from the draft.
+/// Sends a command to the session and clears the draft.
 fn send(model: &mut UiModel, command: Command, now: u64, effects: &mut Vec<UiEffect>) {
     take_draft(model, now, effects);
     effects.push(UiEffect::Send(command));

@@ -13,7 +13,8 @@ use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
 const FORMS: &str = "`/budget 10` dollars, `/budget 2M tokens`, `/budget task 1.50`, `/budget steps 200`";
 
-/// Adds the usage and cost of a completed request, and sets the total that the session reports.
+/// Adds the usage and cost of a completed request to the totals. If the session reported its total cost, uses that
+/// instead.
 pub(crate) fn on_usage(model: &mut UiModel, usage: Usage, cost_usd: Option<f64>, session_cost_usd: Option<f64>) {
     model.task.usage += usage;
     model.info.tally.usage += usage;
@@ -26,13 +27,14 @@ pub(crate) fn on_usage(model: &mut UiModel, usage: Usage, cost_usd: Option<f64>,
     }
 }
 
-/// Marks the sums as estimated if a request's usage is partly estimated.
+/// Marks the totals as estimated if any part of a request's usage was.
 pub(crate) fn doubt(model: &mut UiModel, estimated: bool) {
     model.task.is_estimated |= estimated;
     model.info.tally.is_estimated |= estimated;
 }
 
-/// Returns the tokens and the cost of the session and of its last task, for `/cost`.
+/// Returns the list rows for `/cost`: the usage and cost of the session and of the current or last task, followed by
+/// the budgets.
 pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     let tally = &model.info.tally;
     let which = if model.task.goes_on { "this task" } else { "last task" };
@@ -85,7 +87,7 @@ fn row(name: &str, usage: Usage, cost: String) -> Row {
     }
 }
 
-/// Returns notes about estimates and about how to set a budget.
+/// Returns notices about estimated usage, and about how to set a budget if none is set.
 pub(crate) fn notices(model: &UiModel) -> Vec<String> {
     let mut words = Vec::new();
     if model.info.tally.is_estimated {
@@ -97,7 +99,7 @@ pub(crate) fn notices(model: &UiModel) -> Vec<String> {
     words
 }
 
-/// Returns the usage and the budgets as text for line mode.
+/// Returns usage and budgets as text for line mode.
 pub(crate) fn to_text(model: &UiModel) -> String {
     let rows = rows(model).into_iter().map(|row| match &row.cells[..] {
         [_, sent, ..] if sent.is_empty() => row.detail,
@@ -107,7 +109,7 @@ pub(crate) fn to_text(model: &UiModel) -> String {
     rows.chain(notices(model)).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns whether the budget was set explicitly, unlike the default limit.
+/// Returns whether a budget was set explicitly rather than being a default limit.
 fn is_set(budget: &Budget) -> bool {
     budget.set_by != "default"
 }
@@ -117,7 +119,7 @@ fn money(model: &UiModel, cost: Option<f64>, is_estimated: bool) -> String {
     cost.map_or_else(|| free.unwrap_or("$?").to_owned(), |cost| format_estimate(cost, is_estimated))
 }
 
-/// Handles `/budget`: shows the budgets, sets a limit, or assumes a price.
+/// Handles `/budget`, which shows the budgets, sets a limit, or sets an assumed price for the model.
 pub(crate) fn budget(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if words.is_empty() {
         if is_ready(model, now) {
@@ -141,7 +143,7 @@ pub(crate) fn budget(model: &mut UiModel, words: &str, now: u64, effects: &mut V
     }
 }
 
-/// Handles `/budget price`, for example `/budget price 3,15`: assumes a price for the model in use.
+/// Handles `/budget price INPUT,OUTPUT`, which sets an assumed price for the current model, such as `3,15`.
 fn assume_price(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     match AssumedPrice::parse(words) {
         Some(price) if is_ready(model, now) => {
@@ -156,14 +158,14 @@ fn assume_price(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<Ui
     }
 }
 
-/// Stores the budgets. Returns the output that the user requested, if any.
+/// Stores the budgets. Returns the user's pending request for them, if any.
 pub(crate) fn set_budgets(model: &mut UiModel, budgets: Vec<Budget>) -> Option<BudgetRequest> {
     model.info.tally.budgets = budgets;
     model.info.tally.budget_request.take()
 }
 
-/// Shows the budgets that are set as a note, which does not cover the task that continues with
-/// them.
+/// Adds a note that lists the explicitly set budgets. An overview would cover the task, which continues once a budget
+/// is raised.
 pub(crate) fn note_budgets(model: &mut UiModel) {
     let lines: Vec<String> = model.info.tally.budgets.iter().filter(|budget| is_set(budget)).map(budget_line).collect();
     if !lines.is_empty() {
@@ -185,7 +187,7 @@ pub(crate) fn on_approaching(model: &mut UiModel, budget: Budget) {
     model.transcript.push(TranscriptEntryKind::Note { text: words, tone: NoteTone::Warning });
 }
 
-/// Formats a budget: `session: $4.10 of $5.00 used, 82 %, set by policy.toml:12, at most $50.00`.
+/// Formats a budget, such as `session: $4.10 of $5.00 used, 82 %, set by policy.toml:12, at most $50.00`.
 pub(crate) fn budget_line(budget: &Budget) -> String {
     let Budget { scope, unit, limit, used, set_by, most } = budget;
     let scope = scope_name(*scope);
@@ -195,7 +197,7 @@ pub(crate) fn budget_line(budget: &Budget) -> String {
     format!("{scope}: {used} of {} used, {percent:.0} %, set by {}{most}", amount(*unit, *limit), text::clean_line(set_by))
 }
 
-/// Parses a limit with its words in any order: `task 1.50`, `2M tokens`, `steps 200`.
+/// Parses a budget limit, whose words may be in any order: `task 1.50`, `2M tokens`, `steps 200`.
 fn parse(words: &str) -> Result<BudgetLimit, String> {
     let (mut scope, mut unit, mut implied, mut limit) = (None, None, None, None);
     for word in words.split_whitespace() {
@@ -225,8 +227,8 @@ fn unknown_budget(word: &str) -> String {
     format!("`{}` is not an amount", text::truncate(word, 16))
 }
 
-/// Parses an amount such as `10`, `$1.50`, `500k`, `2M` or `1_000_000`, and its unit if the word
-/// contains one.
+/// Parses an amount such as `10`, `$1.50`, `500k`, `2M` or `1_000_000`. Also returns the unit that its format implies,
+/// if any.
 fn quantity(word: &str) -> Option<(f64, Option<BudgetUnit>)> {
     let (digits, mut unit) = match word.strip_prefix('$') {
         Some(digits) => (digits, Some(BudgetUnit::CostUsd)),

@@ -1,4 +1,4 @@
-//! Tool statistics of `/stats`.
+//! Tool usage statistics, for `/stats`.
 
 use crate::protocol::ToolUse;
 use crate::text;
@@ -6,7 +6,7 @@ use crate::tui::format::format_count;
 use crate::tui::model::UiModel;
 use crate::tui::picker::Row;
 
-/// Returns one row for each tool, most used first.
+/// Returns one list row per tool, most used first.
 pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     let row = |one: ToolUse| Row {
         key: one.tool_name.clone(),
@@ -32,7 +32,7 @@ pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
     model.info.tool_uses.list().into_iter().map(row).collect()
 }
 
-/// Returns the statistics as text for line mode.
+/// Returns the tool usage statistics as text for line mode.
 pub(crate) fn to_text(model: &UiModel) -> String {
     let rows = rows(model).into_iter().map(|row| match &row.cells[..] {
         [name, calls, failed, denied, mean, longest] => {
@@ -43,7 +43,7 @@ pub(crate) fn to_text(model: &UiModel) -> String {
     rows.collect::<Vec<_>>().join("\n")
 }
 
-/// Formats a duration: `12 ms`, `3.4 s`, `2 min`.
+/// Formats a duration given in milliseconds: `12 ms`, `3.4 s`, `2 min`.
 fn duration_text(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),

@@ -1,4 +1,4 @@
-//! Overview of the session for `/status`.
+//! Session overview for `/status`.
 
 use super::draft::take_draft;
 use crate::protocol::{HostRequest, Query};
@@ -8,23 +8,23 @@ use crate::tui::format::{format_count, format_estimate, tokens};
 use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::picker::Row;
 
-/// Width of the labels in line mode, in cells.
+/// Width of the label column in line mode, in cells.
 const NAMES: usize = 12;
 
-/// Fact about the session: its name, its value, and details.
+/// Fact about the session, with its name, value and details.
 struct Fact {
     name: String,
     value: String,
     more: String,
 }
 
-/// Requests the file locations for the overview.
+/// Requests the locations of aye's files, which the overview shows.
 pub(crate) fn request_places(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     take_draft(model, now, effects);
     effects.push(UiEffect::Ask(Query::LookUp(HostRequest::Places)));
 }
 
-/// Returns one row for each fact.
+/// Returns one list row per fact.
 pub(crate) fn rows(model: &UiModel, places: &[(String, String)]) -> Vec<Row> {
     let row = |fact: Fact| Row {
         cells: vec![text::reveal_line(&fact.name), text::reveal_line(&fact.value)],

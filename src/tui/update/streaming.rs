@@ -1,4 +1,4 @@
-//! Streaming of a response and its reasoning.
+//! Responses and reasoning as they are streamed.
 
 use super::activity::set_activity;
 use crate::text;
@@ -44,7 +44,7 @@ fn end_reasoning(model: &mut UiModel) {
     }
 }
 
-/// Completes the response.
+/// Completes the reasoning and response being streamed, if any.
 pub(crate) fn complete_response(model: &mut UiModel) {
     end_reasoning(model);
     let Some(entry) = model.transcript.last_answer_mut() else { return };

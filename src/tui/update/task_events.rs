@@ -1,4 +1,4 @@
-//! Screen updates for tasks and their steps.
+//! Effects of events that concern tasks and their steps.
 
 use super::activity::set_activity;
 use super::notes::note;
@@ -9,10 +9,10 @@ use crate::text;
 use crate::tui::model::{Activity, TOAST_MS, UiModel};
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
-/// Minimum time in milliseconds for which a notice is shown before an event may remove it.
+/// Minimum time, in milliseconds, for which a notice stays visible even if the task it is about ends.
 const READ_MS: u64 = 2000;
 
-/// Applies an event of a task or step.
+/// Applies an event that concerns a task or step.
 pub(crate) fn apply(model: &mut UiModel, kind: EventKind, now: u64) {
     match kind {
         EventKind::TaskStarted { prompt, .. } => on_started(model, &prompt, now),
@@ -22,7 +22,7 @@ pub(crate) fn apply(model: &mut UiModel, kind: EventKind, now: u64) {
             streaming::complete_response(model);
             show_prompt(model, &text);
         }
-        // Other events report the activity of the session; this event is needed only for its end.
+        // Other events report what the session does. This event is needed only for the end of a compaction or pause.
         EventKind::StateChanged { session_status, .. } => {
             if session_status != SessionStatus::Running {
                 compaction::on_end(model, now);
@@ -80,7 +80,7 @@ fn on_started(model: &mut UiModel, prompt: &str, now: u64) {
     refresh_quit_hint(model, now);
 }
 
-/// Ends the activity of a task or of a user command.
+/// Ends the displayed activity when a task or a command run by the user has ended.
 pub(crate) fn on_ended(model: &mut UiModel, now: u64) {
     streaming::complete_response(model);
     model.task.goes_on = false;
@@ -90,8 +90,8 @@ pub(crate) fn on_ended(model: &mut UiModel, now: u64) {
     refresh_quit_hint(model, now);
 }
 
-/// Removes a notice about a task that has ended. A notice that has just appeared, such as the response to a key, stays
-/// long enough to be read.
+/// Removes the current notice, because the task that it may be about has ended. A notice that has only just appeared,
+/// such as the response to a key press, stays long enough to be read.
 fn remove_outdated_notices(model: &mut UiModel, now: u64) {
     if let Some((_, until)) = &mut model.toast {
         *until = (*until).min((*until + READ_MS).saturating_sub(TOAST_MS));
@@ -99,7 +99,7 @@ fn remove_outdated_notices(model: &mut UiModel, now: u64) {
     model.toast.take_if(|(_, until)| *until <= now);
 }
 
-/// Shows a user prompt and folds long pastes.
+/// Adds the user's prompt to the transcript, with long pastes folded.
 fn show_prompt(model: &mut UiModel, prompt: &str) {
     let prompt = text::clean(prompt).into_owned();
     let pastes = model.composer.pastes_in(&prompt);

@@ -1,4 +1,4 @@
-//! Tasks in copies of the workspace: `/task`, and the `/tasks` list.
+//! Tasks that run in copies of the workspace: the `/task` command and the `/tasks` list.
 
 use super::draft::take_draft;
 use super::notes::{note, show_requested};
@@ -8,7 +8,7 @@ use crate::tui::layers::{ShownList, TaskList, short_task_id, task_rows};
 use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
-/// Handles `/task PROMPT`: starts a task.
+/// Handles `/task PROMPT`, which starts a task in a copy of the workspace.
 pub(crate) fn start(model: &mut UiModel, prompt: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if prompt.is_empty() {
         return model.show_toast("enter a prompt: /task PROMPT; /tasks lists the tasks", now);
@@ -18,7 +18,7 @@ pub(crate) fn start(model: &mut UiModel, prompt: &str, now: u64, effects: &mut V
     effects.push(UiEffect::Ask(Query::LookUp(HostRequest::StartTask { prompt: prompt.to_owned() })));
 }
 
-/// Handles `/tasks`: opens the list.
+/// Handles `/tasks`, which opens the task list. Line mode prints it instead.
 pub(crate) fn open(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     take_draft(model, now, effects);
     effects.push(UiEffect::Ask(Query::LookUp(HostRequest::Tasks)));
@@ -31,7 +31,7 @@ pub(crate) fn open(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     model.layers.open(list);
 }
 
-/// Sets the tasks, and reports those that stopped.
+/// Stores the tasks and reports those that are no longer running.
 pub(crate) fn set(model: &mut UiModel, tasks: Vec<ListedTask>) {
     for notice in model.tasks.set(tasks) {
         note(model, &notice, NoteTone::Plain);
@@ -39,7 +39,7 @@ pub(crate) fn set(model: &mut UiModel, tasks: Vec<ListedTask>) {
     model.layers.set_rows(ShownList::Tasks, || task_rows(model.tasks.all()));
 }
 
-/// Releases the terminal to a command about a task.
+/// Hands the terminal over to an external command for the task with this ID.
 pub(super) fn run(model: &mut UiModel, id: &str, program: TaskProgram, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(task) = model.tasks.find(id) else { return };
     let refusal = match (program, task.state) {

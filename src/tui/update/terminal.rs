@@ -1,4 +1,4 @@
-//! Screen updates for capabilities that the terminal reports.
+//! Effects of the capabilities reported by the terminal.
 
 use crate::tui::input::TerminalReply;
 use crate::tui::interface::ThemeChoice;
@@ -7,7 +7,7 @@ use crate::tui::terminal::{ASK_GROUND, CapabilityEffect};
 use crate::tui::theme::ColourDepth;
 
 pub(crate) fn on_reply(model: &mut UiModel, answer: TerminalReply, effects: &mut Vec<UiEffect>) {
-    // Hints may name other keys now.
+    // Key hints may name other keys now.
     let told = model.screen.terminal.reports_modified_enter();
     match model.screen.terminal.apply_reply(answer) {
         CapabilityEffect::Nothing => {}
@@ -42,8 +42,8 @@ pub(crate) fn background(model: &mut UiModel, colour: (u8, u8, u8)) {
     }
 }
 
-/// Requests the background colour again when the window gets the focus, for terminals without the
-/// reports of mode 2031.
+/// Queries the background colour again when the window gains focus, for terminals that do not report changes (mode
+/// 2031).
 pub(crate) fn ask_again(model: &UiModel, effects: &mut Vec<UiEffect>) {
     if model.screen.background.is_some() && model.options.theme == ThemeChoice::Auto {
         effects.push(UiEffect::Write(ASK_GROUND.to_vec()));

@@ -54,7 +54,7 @@ fn press(code: KeyCode, modifiers: KeyModifiers) -> Msg {
     Msg::Input(UiInput::Key(KeyEvent::new(code, modifiers)))
 }
 
-/// Returns the messages of a script such as `change it<enter>`, with key names in angle brackets.
+/// Returns the messages for a script such as `change it<enter>`, in which names of keys are in angle brackets.
 fn keys(script: &str) -> Vec<Msg> {
     let mut out = Vec::new();
     let mut rest = script;
@@ -88,7 +88,7 @@ fn keys(script: &str) -> Vec<Msg> {
     out
 }
 
-/// Presses the keys 100 ms apart, and returns the commands that were sent.
+/// Presses the keys of a script at intervals of 100 ms, and returns the commands that were sent.
 fn play(model: &mut UiModel, from: u64, script: &str) -> Vec<String> {
     let mut said = Vec::new();
     for (at, msg) in (from..).step_by(100).zip(keys(script)) {
@@ -104,8 +104,8 @@ fn wait(model: &mut UiModel, at: u64) -> Vec<String> {
     said
 }
 
-/// Draws a frame, and does what the main loop does after a frame. The terminal responds
-/// immediately.
+/// Draws a frame and does what the main loop does after each frame, as if the terminal responded immediately. Returns
+/// the screen as text.
 fn draw(model: &mut UiModel, at: u64) -> String {
     let mut buffer = Buffer::empty(Rect::from(model.screen.size));
     view::draw(model, &mut buffer, at);
@@ -123,7 +123,7 @@ fn words(effect: &UiEffect) -> Option<String> {
         UiEffect::Send(Command::Decide { approval_id, decision }) => Some(format!("{approval_id} {decision:?}")),
         UiEffect::Send(Command::Resolve { tool_call_id, resolution }) => Some(format!("{tool_call_id} {resolution:?}")),
         UiEffect::Send(Command::SaveDraft { text }) => (!text.is_empty()).then(|| format!("draft {text:?}")),
-        // Look-ups that accompany typing.
+        // Queries that accompany typing are ignored.
         UiEffect::Ask(
             Query::LookUp(
                 HostRequest::Commands | HostRequest::Files { .. } | HostRequest::Symbols { .. } | HostRequest::Worktree,

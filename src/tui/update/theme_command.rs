@@ -1,4 +1,4 @@
-//! The `/theme` command.
+//! `/theme` command, and selection of a theme from the list.
 
 use super::draft::take_draft;
 use crate::protocol::{HostRequest, Query};
@@ -9,7 +9,7 @@ use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::theme::{self, Theme};
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
-/// Handles `/theme NAME`; without a name, opens the list.
+/// Handles `/theme NAME`. If the name is omitted, opens the theme list.
 pub(crate) fn theme(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if name.is_empty() {
         let _ = take_draft(model, now, effects);
@@ -21,14 +21,14 @@ pub(crate) fn theme(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec
         if problem.starts_with("unknown theme") {
             return model.show_toast(problem, now);
         }
-        // The problem of a file may be long, so it goes into the transcript.
+        // The problem with a file may be long, so a note in the transcript shows it.
         return note(model, problem, NoteTone::Warning);
     }
     let _ = take_draft(model, now, effects);
     choose(model, name, now, effects);
 }
 
-/// Applies a theme, and saves the choice.
+/// Applies a theme and saves it as the user's choice.
 pub(super) fn choose(model: &mut UiModel, name: &str, now: u64, effects: &mut Vec<UiEffect>) {
     model.options.theme = if name == AUTO { ThemeChoice::Auto } else { ThemeChoice::Named(name.to_owned()) };
     model.choose_theme();
@@ -37,7 +37,7 @@ pub(super) fn choose(model: &mut UiModel, name: &str, now: u64, effects: &mut Ve
     warn_of_contrast(model);
 }
 
-/// Opens the list of themes. Line mode prints it instead.
+/// Opens the theme list. Line mode prints it instead.
 fn open(model: &mut UiModel) {
     if model.screen.in_lines {
         return note(model, to_text(model), NoteTone::Plain);
@@ -46,7 +46,7 @@ fn open(model: &mut UiModel) {
     model.layers.open(list);
 }
 
-/// Applies a theme to the screen, without saving it.
+/// Applies a theme to the screen without saving it as the user's choice.
 pub(super) fn show(model: &mut UiModel, choice: ThemeChoice) {
     if choice != model.options.theme {
         model.options.theme = choice;
@@ -55,13 +55,13 @@ pub(super) fn show(model: &mut UiModel, choice: ThemeChoice) {
     }
 }
 
-/// Applies the theme that was in use before the list was opened.
+/// Restores the theme that was in use when the list was opened.
 pub(super) fn restore(model: &mut UiModel, choice: ThemeChoice) {
     model.options.theme = choice;
     model.choose_theme();
 }
 
-/// Reports whether the theme was saved.
+/// Reports whether the chosen theme was saved.
 pub(crate) fn on_saved(model: &mut UiModel, name: &str, kept: Result<String, String>, now: u64) {
     match kept {
         Ok(file) => model.show_toast(format!("theme {name}, saved in {}", text::reveal(&file)), now),
@@ -69,13 +69,13 @@ pub(crate) fn on_saved(model: &mut UiModel, name: &str, kept: Result<String, Str
     }
 }
 
-/// Returns the arguments of `/theme`.
+/// Returns the valid arguments of `/theme`.
 pub(crate) fn names(model: &UiModel) -> Vec<String> {
     let own = theme::list(model.options.themes.as_deref());
     std::iter::once(AUTO).chain(Theme::names()).map(str::to_owned).chain(own).collect()
 }
 
-/// Reports an unusable theme in the settings, once the transcript can show it.
+/// Reports a theme named in the settings that cannot be used, once the transcript can show the message.
 pub(crate) fn check(model: &mut UiModel) {
     let ThemeChoice::Named(name) = &model.options.theme else { return };
     if let Err(problem) = theme::find(model.options.themes.as_deref(), name) {
@@ -83,7 +83,7 @@ pub(crate) fn check(model: &mut UiModel) {
     }
 }
 
-/// Returns the list of themes as text for line mode.
+/// Returns the theme list as text for line mode.
 fn to_text(model: &UiModel) -> String {
     let built_in = Theme::names().collect::<Vec<_>>().join(", ");
     let own = theme::list(model.options.themes.as_deref());
@@ -112,7 +112,7 @@ fn to_text(model: &UiModel) -> String {
     text::reveal(&text).into_owned()
 }
 
-/// Warns about poor contrast in a custom theme.
+/// Warns if the contrast of a user theme is too low.
 fn warn_of_contrast(model: &mut UiModel) {
     let is_own = Theme::by_name(&model.screen.theme.name).is_none();
     if let Some((token, contrast)) = model.screen.theme.lowest_contrast().filter(|_| is_own) {

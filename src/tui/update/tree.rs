@@ -1,4 +1,4 @@
-//! The `/tree` list of the session's branches, from which the user continues one.
+//! List of the session's branches (`/tree`), from which the user can continue a branch.
 
 use super::draft::take_draft;
 use super::sessions::{has_words, may_leave, query, resume};
@@ -19,7 +19,7 @@ pub(crate) fn set_branches(model: &mut UiModel, branches: Vec<Branch>) {
     }
 }
 
-/// Opens a branch. An undone branch is forked, because undone content is never restored automatically.
+/// Opens a branch. A branch that was undone is forked first, because undone content is never restored automatically.
 pub(crate) fn open_branch(model: &mut UiModel, branch: Branch, now: u64, effects: &mut Vec<UiEffect>) {
     let Branch { session_id, records, .. } = branch;
     if records.is_none() && model.info.session.as_ref() == Some(&session_id) {

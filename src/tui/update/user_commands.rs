@@ -1,4 +1,4 @@
-//! Custom commands: Markdown files whose text becomes a prompt. Some are built in.
+//! Custom commands: Markdown files whose text becomes a prompt. Some are built into aye.
 
 use super::draft::take_draft;
 use super::readiness::{is_ready, wait_for_session};
@@ -9,7 +9,7 @@ use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::slash;
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
-/// Sets the current commands and reports their problems.
+/// Stores the custom commands and reports problems with their files.
 pub(crate) fn set_commands(model: &mut UiModel, commands: Vec<CustomCommand>, mut notices: Vec<String>) {
     let (taken, own): (Vec<_>, Vec<_>) = commands.into_iter().partition(|command| slash::is_built_in(&command.name));
     for command in taken {
@@ -28,7 +28,7 @@ pub(crate) fn set_commands(model: &mut UiModel, commands: Vec<CustomCommand>, mu
     }
 }
 
-/// Sends the text of a command. Returns whether a command with this name exists.
+/// Sends the text of the custom command called `name`. Returns `false` if there is no such command.
 pub(crate) fn run(model: &mut UiModel, name: &str, arguments: &str, now: u64, effects: &mut Vec<UiEffect>) -> bool {
     let Some(command) = find(model, name) else { return false };
     if servers::run_prompt(model, &command, arguments, now, effects) {
@@ -50,7 +50,7 @@ pub(crate) fn run(model: &mut UiModel, name: &str, arguments: &str, now: u64, ef
         wait_for_session(model, &prompt, now);
     } else if is_ready(model, now) {
         let prompt = command.expand(arguments);
-        // Save the typed command in the history.
+        // The history contains the command as it was typed.
         take_draft(model, now, effects);
         queue::send(model, prompt, false, effects);
     }

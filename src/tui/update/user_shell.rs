@@ -1,4 +1,5 @@
-//! Commands that the user runs with `!command` and `!!command`. The model sees the first kind with the next prompt.
+//! Shell commands that the user runs with `!command` or `!!command`. The model learns of the former with the next
+//! prompt, but not of the latter.
 
 use super::draft::take_draft;
 use crate::protocol::{CallId, Command};
@@ -13,7 +14,8 @@ const HIDDEN_LABEL: &str = "you, hidden from the model";
 const CHECK_LABEL: &str = "goal check";
 const TASK_CHECK_LABEL: &str = "check of the task";
 
-/// Returns the command in a draft, and whether the model sees it.
+/// Returns the shell command in a draft and whether the model will see it, or `None` if the draft is not a shell
+/// command.
 pub(crate) fn parse_command(draft: &str) -> Option<(&str, bool)> {
     let rest = draft.trim_start().strip_prefix('!')?;
     let (command, shared) = rest.strip_prefix('!').map_or((rest, true), |rest| (rest, false));
@@ -30,7 +32,7 @@ pub(crate) fn run(model: &mut UiModel, command: String, shared: bool, now: u64, 
             super::readiness::is_ready(model, now);
             return;
         }
-        // Commands need no model.
+        // Shell commands need no model.
         Some(ModelAccess::Ready | ModelAccess::NoKey { .. }) => {}
     }
     if model.is_running() || model.dialogs.approvals() > 0 {
@@ -41,7 +43,7 @@ pub(crate) fn run(model: &mut UiModel, command: String, shared: bool, now: u64, 
     effects.push(UiEffect::Send(Command::Shell { line: command, shared }));
 }
 
-/// Handles the start of a command, which may be shared with the model, or be the goal check.
+/// Handles the start of a shell command run by the user or of the goal's check.
 pub(crate) fn on_started(model: &mut UiModel, id: CallId, command: &str, (shared, check): (bool, bool), now: u64) {
     let is_task_check = !shared && model.info.task_check.as_deref() == Some(command);
     let whose = match (check, shared) {
@@ -55,12 +57,12 @@ pub(crate) fn on_started(model: &mut UiModel, id: CallId, command: &str, (shared
     model.set_activity(Activity::Running { calls: vec![(id, format!("$ {}", text::clean_line(command)))] }, now);
 }
 
-/// Returns the label for the card of a call that the user runs.
+/// Returns the label for a call's card if the call is a command run by the user.
 pub(crate) fn mark(model: &UiModel, id: &CallId) -> Option<&'static str> {
     model.info.user_command.as_ref().filter(|own| own.id == *id).map(|own| own.whose)
 }
 
-/// Handles the end of the command. `told`: whether the model will see it.
+/// Handles the end of a shell command. `told` says whether the model will see the command.
 pub(crate) fn on_ended(model: &mut UiModel, told: bool) {
     let Some(own) = model.info.user_command.take() else { return };
     model.task.paused = own.paused;

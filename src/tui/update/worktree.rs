@@ -1,4 +1,4 @@
-//! Git state of the workspace for the status row, updated only after changes and never by a timer.
+//! Git state of the workspace, shown in the status row. It is updated only when it may have changed, never by a timer.
 
 use crate::protocol::{EventKind, HostRequest, Query};
 use crate::text;
@@ -6,7 +6,7 @@ use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::status_items;
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
-/// Tools that change no files. All other tools may change some.
+/// Tools that do not change files. Any other tool is assumed to change them.
 const READS: [&str; 19] = [
     "ReadFile",
     "ListDirectory",
@@ -29,7 +29,7 @@ const READS: [&str; 19] = [
     "FindTools",
 ];
 
-/// Requests the first update at the start of the session.
+/// Requests the first update when the session starts, and warns about unknown items in the status row settings.
 pub(crate) fn begin(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     if let Some(words) = status_items::unknown_fields_warning(&model.options.status) {
         model.transcript.push(TranscriptEntryKind::Note { text: text::clean(&words).into_owned(), tone: NoteTone::Warning });
@@ -37,19 +37,21 @@ pub(crate) fn begin(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     request_if_changed(model, effects);
 }
 
-/// Requests an update after a possible change.
+/// Requests an update of the git state if the status row shows it.
 pub(crate) fn request_if_changed(model: &UiModel, effects: &mut Vec<UiEffect>) {
     if !model.startup.is_session_chooser && status_items::shows_worktree(&model.options.status) {
         effects.push(UiEffect::Ask(Query::LookUp(HostRequest::Worktree)));
     }
 }
 
-/// Records an export, which no tool writes. A notice reports its end.
+/// Records that a file is being written by an export, which is not a tool call. A notice reports when the export is
+/// done.
 pub(crate) const fn exports(model: &mut UiModel) {
     model.info.worktree.wrote = true;
 }
 
-/// Records whether an event requires an update: the end of a step with changes, or an action by the user.
+/// Records whether an event makes an update necessary, which is the case for an action by the user or the end of a step
+/// that may have changed files.
 pub(crate) fn note(model: &mut UiModel, kind: &EventKind) {
     let worktree = &mut model.info.worktree;
     match kind {
@@ -71,7 +73,7 @@ pub(crate) fn note(model: &mut UiModel, kind: &EventKind) {
     }
 }
 
-/// Requests one update for all recorded changes.
+/// Requests one update for all changes recorded so far, if there are any.
 pub(crate) fn request_update(model: &mut UiModel, effects: &mut Vec<UiEffect>) {
     if std::mem::take(&mut model.info.worktree.is_due) {
         request_if_changed(model, effects);

@@ -1,4 +1,4 @@
-//! Completion menu above the composer.
+//! Rendering of the completion menu above the composer.
 
 use crate::text;
 use crate::tui::menu::ROWS;
@@ -8,9 +8,9 @@ use crate::tui::theme::Token;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-/// Maximum width of a name that has a description, in cells.
+/// Maximum width, in cells, of a name that is followed by a description.
 const NAME: usize = 48;
-/// Width reserved on the right for the symbol that shows that more items follow.
+/// Width, in cells, reserved on the right for the symbol that indicates more items.
 const MORE: usize = 3;
 
 pub(crate) fn rows(model: &UiModel, limit: u16) -> u16 {
@@ -37,7 +37,7 @@ pub(crate) fn draw(model: &mut UiModel, area: Rect, buffer: &mut Buffer, now: u6
             buffer.set_stringn(area.x, y, model.screen.glyphs.user, GUTTER.into(), model.screen.theme.symbol(Token::Accent));
         }
         let token = if is_at { Token::Heading } else { Token::Accent };
-        // The end of a path is the most informative part.
+        // The end of a path is its most informative part.
         let name = text::truncate_middle(&item.name, if item.words.is_empty() { width } else { names });
         buffer.set_stringn(area.x + GUTTER, y, &name, width, model.screen.theme.symbol(token));
         let column = names + 3;

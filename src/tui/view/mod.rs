@@ -1,4 +1,4 @@
-//! Draws the model onto the screen.
+//! Rendering of the model on the screen.
 
 mod menu;
 mod strip;
@@ -20,17 +20,17 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier};
 
-/// Minimum width at which the empty composer shows all actions of Enter, in cells.
+/// Minimum screen width, in cells, at which an empty composer shows everything that Enter can do.
 const WIDE: u16 = 76;
-/// Width below which text is shortened.
+/// Screen width, in cells, below which texts are shortened.
 const NARROW: u16 = 52;
 
-/// Height below which a panel leaves one row free above it.
+/// Screen height, in rows, below which a dialog leaves one row above it free.
 const LOW: u16 = 14;
-/// Height below which an approval prompt with a long content leaves one row free above it.
+/// Screen height, in rows, below which an approval prompt with long content leaves one row above it free.
 const LOW_FOR_CARD: u16 = 30;
 
-/// Minimum height of a pending approval that is shown above the composer.
+/// Minimum height, in rows, of an approval prompt that is shown above the composer while pending.
 const STAYING: u16 = 4;
 
 pub(crate) fn draw(model: &mut UiModel, buffer: &mut Buffer, now: u64) -> DrawStats {
@@ -69,7 +69,7 @@ pub(crate) fn draw(model: &mut UiModel, buffer: &mut Buffer, now: u64) -> DrawSt
         filter
     } else {
         let drafted = draw_composer(model, lower, buffer);
-        // The cursor marks the recipient of keys: the search, the browsed entry or the draft.
+        // The cursor shows where keys go: to the search, the focused entry or the draft.
         let browsed = model.browse.as_ref().and(model.transcript.marks.cursor());
         strip::cursor(&rows, strip).or(browsed).or(Some(drafted))
     };
@@ -89,8 +89,8 @@ pub(crate) fn draw(model: &mut UiModel, buffer: &mut Buffer, now: u64) -> DrawSt
     DrawStats { cursor, scroll }
 }
 
-/// Draws the transcript or the layer that covers it. Returns the cursor of a filter and the scroll position of the
-/// transcript.
+/// Draws the transcript or the layer that covers it. Returns the cursor position within a layer, if there is one, and
+/// the scroll position of the transcript, if it was drawn.
 fn draw_upper(model: &mut UiModel, area: Rect, buffer: &mut Buffer, now: u64) -> (Option<Position>, Option<Scroll>) {
     let is_question_open = model.dialogs.is_open();
     let (layers, canvas) = model.layers_and_canvas();
@@ -102,7 +102,7 @@ fn draw_upper(model: &mut UiModel, area: Rect, buffer: &mut Buffer, now: u64) ->
     (None, Some(Scroll { area, position }))
 }
 
-/// Paints the theme's own background wherever no other background is set.
+/// Paints the theme's background on all cells that have no background of their own.
 fn paint(buffer: &mut Buffer, ground: Color) {
     for cell in &mut buffer.content {
         if cell.bg == Color::Reset {
@@ -121,12 +121,12 @@ fn first_line(draft: &str) -> &str {
     draft.split('\n').next().unwrap_or_default()
 }
 
-/// Returns whether a layer has keyboard focus and replaces the composer.
+/// Returns whether a layer has keyboard focus and is shown in place of the composer.
 fn has_no_composer(model: &UiModel) -> bool {
     model.has_layer() && !model.dialogs.is_open()
 }
 
-/// Returns the height of the composer or of the panel that replaces it.
+/// Returns the height, in rows, of the composer or of the dialog or list that replaces it.
 fn lower_height(model: &UiModel, rest: Rect) -> u16 {
     if model.dialogs.inbox().is_some() {
         let limit = (model.screen.size.height * 7 / 10).max(7).min(rest.height);
@@ -135,9 +135,11 @@ fn lower_height(model: &UiModel, rest: Rect) -> u16 {
     match model.dialogs.open() {
         Some(panel) => {
             let limit = match panel.view.height {
-                // On a low screen, one row remains for the activity. The panel's head repeats the card's title.
+                // On a low screen, one row remains for the activity. The head of the dialog repeats the title of the
+                // card.
                 Height::Part if model.screen.size.height < LOW => rest.height.saturating_sub(1),
-                // The content of the call matters more than the conversation, of which otherwise two rows stay visible.
+                // On a medium screen, the content of the call takes precedence over the conversation. On a high screen,
+                // at least two rows of the conversation remain visible.
                 Height::Part if panel.is_card() && model.screen.size.height < LOW_FOR_CARD => rest.height.saturating_sub(1),
                 Height::Part => rest.height.saturating_sub(2),
                 Height::Full => rest.height,
@@ -149,7 +151,8 @@ fn lower_height(model: &UiModel, rest: Rect) -> u16 {
     }
 }
 
-/// Returns the height of a pending approval that is shown above the composer, because the user typed over it.
+/// Returns the height, in rows, of the approval prompt that stays above the composer because the user typed over it.
+/// Returns 0 if there is none.
 fn staying_height(model: &UiModel, rest: Rect) -> u16 {
     let limit = (model.screen.size.height * 7 / 10).min(rest.height.saturating_sub(1));
     match model.dialogs.staying() {

@@ -1,4 +1,4 @@
-//! Rows between transcript and composer: pending dialogs, queued prompts and current activity.
+//! Rows between the transcript and the composer, which show pending dialogs, queued prompts and the current activity.
 
 use crate::protocol::QueuedMessage;
 use crate::text;
@@ -18,23 +18,23 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use std::borrow::Cow;
 
-/// Minimum width of the text, in cells; the key hints are shortened first.
+/// Minimum width of the text, in cells. Key hints are shortened before the text is.
 const WORDS: usize = 24;
-/// Maximum number of rows of a message about the last key.
+/// Maximum number of rows that a notice above the composer takes up.
 const MAX_TEXT_ROWS: usize = 3;
 
 pub(crate) struct Row {
     sign: &'static str,
     words: String,
-    /// Key hints, longest first. The longest that fits is shown.
+    /// Key hints, longest first. The first one that fits is shown.
     right: &'static [&'static str],
     token: Token,
-    /// Whether the row names pending dialogs.
+    /// Whether the row concerns pending dialogs.
     asks: bool,
     click: Option<Click>,
-    /// Offset of the text cursor, if the row is an input field.
+    /// Offset of the cursor in cells, if the row is an input field.
     typed: Option<usize>,
-    /// Whether parts after a dot are dropped, last one first, before text is cut.
+    /// Whether parts separated by dots are dropped from the end before any text is truncated.
     gives: bool,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn rows(model: &mut UiModel, area: Rect, now: u64) -> Vec<Row> {
     let limit = (area.height / 3).clamp(2, 4).min(area.height);
     let context = bar_context(model, area.height - limit, now);
     let is_retrying = matches!(model.task.activity, Activity::Retrying(_));
-    // The provider's message gets an extra row.
+    // The message of the provider gets an extra row.
     let limit = usize::from(limit) + usize::from(is_retrying);
     let mut rows = Vec::new();
     let glyphs = model.screen.glyphs;
@@ -72,7 +72,7 @@ pub(crate) fn rows(model: &mut UiModel, area: Rect, now: u64) -> Vec<Row> {
     if let Some(words) = save_errors::status_text(model, usize::from(width.saturating_sub(GUTTER))) {
         rows.push(Row::new(glyphs.state.failed, words, Token::Danger));
     }
-    // A pending dialog comes first; the rows of queued prompts already show how to continue.
+    // Pending dialogs take precedence over a pause, and the rows of queued prompts already show how to continue.
     let asks = !model.dialogs.is_empty() || !model.task.waiting.is_empty() || model.layers.is_open::<ModelPicker>();
     if let Some(paused) = model.task.paused.as_ref().filter(|_| !asks && !model.is_running()) {
         let (words, right) = pause_text(paused, usize::from(width.saturating_sub(GUTTER)), glyphs.dot);
@@ -88,7 +88,7 @@ pub(crate) fn rows(model: &mut UiModel, area: Rect, now: u64) -> Vec<Row> {
     if let Some(words) = review::status_row(model, now) {
         rows.push(Row { right: review::stop_hint(model), gives: true, ..Row::new(glyphs.state.running, words, Token::Muted) });
     }
-    // Pending dialogs, queued prompts and the retry countdown keep their rows.
+    // The rows about pending dialogs, queued prompts and the retry countdown are not displaced.
     let most = limit.saturating_sub(1 + rows.len()).max(1);
     rows.extend(activity(model, width, most, now));
     if let Some((words, _)) = &model.toast {
@@ -112,7 +112,7 @@ pub(crate) fn rows(model: &mut UiModel, area: Rect, now: u64) -> Vec<Row> {
             ..Row::new("", format!("{words}{none}"), if search.found { Token::Accent } else { Token::Warn })
         });
     }
-    // The last rows are the most important, and pending dialogs are always shown.
+    // The last rows are the most important ones. Rows about pending dialogs are always shown.
     while rows.len() > limit {
         let first = rows.iter().position(|row| !row.asks).unwrap_or(0);
         rows.remove(first);
@@ -131,19 +131,18 @@ fn unread_row(model: &mut UiModel, now: u64) -> Option<Row> {
     Some(Row { click: Some(Click::End), ..Row::new(glyphs.down, words, Token::Accent) })
 }
 
-/// Returns the row with the progress of the planned steps, if there are any.
+/// Returns the row that shows the progress of the planned steps, if there are any.
 fn steps_row(model: &UiModel) -> Option<Row> {
     let words = planned_steps::status_row(model)?;
     let row = Row::new(model.screen.glyphs.state.note, words, Token::Muted);
     Some(Row { right: &["/steps to list", "/steps"], click: Some(Click::Steps), ..row })
 }
 
-/// Returns the rows of the current activity, with at most `most` rows of the provider's message
-/// above them.
+/// Returns the rows that show the current activity, preceded by up to `most` rows of the provider's message.
 fn activity(model: &UiModel, width: u16, most: usize, now: u64) -> Vec<Row> {
     let Some((sign, words, right)) = status::activity(model, now) else { return Vec::new() };
     let glyphs = &model.screen.glyphs;
-    // An open panel has the keyboard and handles Escape itself.
+    // An open dialog has keyboard focus and handles Escape itself.
     let right = if model.dialogs.is_open() { &[] } else { right };
     let retrying = match &model.task.activity {
         Activity::Retrying(retry) => Some(retry),
@@ -155,12 +154,12 @@ fn activity(model: &UiModel, width: u16, most: usize, now: u64) -> Vec<Row> {
         let said = wrap_capped(&words, usize::from(width.saturating_sub(GUTTER)), most).into_iter().enumerate();
         rows.extend(said.map(|(at, words)| Row::new(sign(at), words, Token::Muted)));
     }
-    // The countdown shortens its own text.
+    // The countdown text is already shortened.
     rows.push(Row { right, gives: retrying.is_none(), ..Row::new(sign, words, Token::Muted) });
     rows
 }
 
-/// Wraps text into at most `most` rows, and truncates the rest.
+/// Wraps text into at most `most` rows. If the text is longer, the last row is truncated.
 fn wrap_capped(words: &str, room: usize, most: usize) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     for range in text::wrap(words, room) {
@@ -176,7 +175,8 @@ fn wrap_capped(words: &str, room: usize, most: usize) -> Vec<String> {
     rows
 }
 
-/// Returns the reason why the task is paused, in the longest form that fits. The hint is never cut.
+/// Returns the reason for a pause, in the longest form that fits, and key hints. The hint on how to continue is never
+/// truncated.
 fn pause_text(paused: &PauseNotice, room: usize, dot: &str) -> (String, &'static [&'static str]) {
     if let [words] = paused.ways.as_slice() {
         let whole = if words.contains('/') { words.clone() } else { format!("{words} {dot} /continue to resume") };
@@ -191,7 +191,7 @@ fn pause_text(paused: &PauseNotice, room: usize, dot: &str) -> (String, &'static
     (fits.cloned().unwrap_or_default(), &[])
 }
 
-/// Returns the search text of browse mode.
+/// Returns the search text in browse mode, if there is any.
 fn search_text(model: &UiModel) -> Option<String> {
     let typed = model.browse.as_ref()?.typing.clone();
     typed
@@ -199,7 +199,7 @@ fn search_text(model: &UiModel) -> Option<String> {
         .map(|words| text::clean(&words).into_owned())
 }
 
-/// Returns rows for prompts that the model has not received yet, with a hint on how to send them.
+/// Returns the rows that list prompts not yet received by the model, with hints on how to send them.
 fn prompts(model: &UiModel, width: u16) -> Vec<Row> {
     let line = |prompt: &str| text::clean_line(prompt);
     let list = |lead: &str, prompts: &[&str]| {
@@ -230,12 +230,12 @@ fn prompts(model: &UiModel, width: u16) -> Vec<Row> {
     rows
 }
 
-/// Returns the clickable rows.
+/// Returns the screen rows that react to clicks, each with the effect of a click.
 pub(crate) fn clicks(rows: &[Row], area: Rect) -> Vec<(u16, Click)> {
     (area.y..area.bottom()).zip(rows).filter_map(|(y, row)| Some((y, row.click?))).collect()
 }
 
-/// Returns the cursor position if a row is an input field.
+/// Returns the position of the cursor if one of the rows is an input field.
 pub(crate) fn cursor(rows: &[Row], area: Rect) -> Option<Position> {
     let (y, typed) = (area.y..area.bottom()).zip(rows).find_map(|(y, row)| Some((y, row.typed?)))?;
     let x = area.x + GUTTER + u16::try_from(typed).unwrap_or(u16::MAX / 2);
@@ -253,7 +253,7 @@ pub(crate) fn draw(model: &UiModel, rows: &[Row], area: Rect, buffer: &mut Buffe
             row.words.clone()
         };
         let wide = text::width(&words);
-        // Use the longest hints that leave the text whole, or else the shortest ones if enough text remains.
+        // The longest hints that leave the text whole are used, or else the shortest ones if enough text remains.
         let fits = |right: &&&str| room >= right.len() + 2 + wide;
         let least = |right: &&str| room >= right.len() + 2 + WORDS.min(wide);
         let right = row.right.iter().find(fits).copied().or_else(|| row.right.last().copied().filter(least)).unwrap_or("");
@@ -270,8 +270,8 @@ pub(crate) fn draw(model: &UiModel, rows: &[Row], area: Rect, buffer: &mut Buffe
     }
 }
 
-/// Drops parts after the last dots as needed. As a last resort, cuts the activity rather than its
-/// duration.
+/// Drops parts from the end, as separated by dots, until the text fits. As a last resort, truncates the activity rather
+/// than its duration.
 fn drop_trailing_parts(words: &str, dot: &str, room: usize) -> String {
     let dot = format!(" {dot} ");
     let mut left: Vec<&str> = words.split(&dot).collect();

@@ -43,7 +43,7 @@ fn check(name: &str, scene: impl Fn(&mut UiModel)) {
     for (width, height) in SIZES {
         let mut model = model(width, height);
         scene(&mut model);
-        // Use the second frame, because the first one determines how much is visible.
+        // The second frame is used, because the first one determines how much is visible.
         picture(&mut model, 20_000);
         snapshot::check(&format!("ui-{name}-{width}x{height}"), &picture(&mut model, 20_000));
     }
@@ -346,7 +346,7 @@ fn the_status_overview_matches_its_snapshots() {
     });
 }
 
-/// Shows the first-time setup without a choice, then after these inputs.
+/// Shows the first-run setup after the given inputs.
 fn setup(model: &mut UiModel, inputs: &[crate::tui::onboarding::SetupInput<'static>]) {
     model.startup.wants_setup = true;
     tell(model, EventKind::LookedUp(HostResponse::Setup(SetupEvent::Found(setup_found()))), 9000);

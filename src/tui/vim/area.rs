@@ -1,4 +1,4 @@
-//! Cursor movement and deletion in the draft, by position.
+//! Cursor movement and deletion in the draft by position.
 
 use super::motion::{Lines, Place};
 use tui_textarea::{CursorMove, TextArea};
@@ -12,10 +12,10 @@ pub(super) fn line_end(lines: &Lines, at: Place) -> Place {
     Place { column: lines.length(at.row), ..at }
 }
 
-/// Last row and column to which the cursor can move.
+/// Highest row and column to which the cursor can be moved.
 const FARTHEST: usize = u16::MAX as usize;
 
-/// Returns whether the text has positions that the cursor cannot reach.
+/// Returns whether the text contains positions to which the cursor cannot be moved.
 pub(crate) fn is_too_large(area: &TextArea<'_>) -> bool {
     let is_long = |line: &String| line.len() > FARTHEST && line.chars().count() > FARTHEST;
     area.lines().len() > FARTHEST || area.lines().iter().any(is_long)

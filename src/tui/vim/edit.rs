@@ -1,11 +1,11 @@
-//! Commands without a motion, and text objects.
+//! Commands that take no motion, and commands that take a text object.
 
 use super::motion::{Lines, Motion, Place};
 use super::{Extent, KeyOutcome, MAX_AGAIN, RecordedKey, Register, Vim, VimMode, cursor_place, cut, line_end, move_cursor};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_textarea::TextArea;
 
-/// Maximum size in bytes of text that one count inserts, so that a mistyped count does not block
+/// Maximum size, in bytes, of the text inserted by a command with a count. It prevents a mistyped count from blocking
 /// the UI.
 const MAX_PUT: usize = 1 << 20;
 
@@ -54,7 +54,7 @@ impl Vim {
         self.finish_command(KeyOutcome::Changed)
     }
 
-    /// Applies the pending operator to a text object.
+    /// Applies the pending operator to the text object named by `letter`.
     pub(super) fn object(&mut self, area: &mut TextArea<'_>, letter: char, around: bool) -> KeyOutcome {
         let at = cursor_place(area);
         let lines = Lines::new(area.lines());
@@ -101,14 +101,13 @@ impl Vim {
         self.finish_command(did)
     }
 
-    /// Handles a key in insert mode. The caller inserts all keys except Escape.
+    /// Handles a key in insert mode. Every key other than Escape is left to the caller to insert.
     pub(super) fn insert(&mut self, area: &mut TextArea<'_>, key: KeyEvent) -> KeyOutcome {
         if key.code != KeyCode::Esc {
             return KeyOutcome::Nothing;
         }
         if area.is_empty() {
-            // Commands are useless in an empty draft, so Escape stops the task as it does without
-            // Vim keys.
+            // Normal mode is useless in an empty draft, so Escape stops the task as it does without Vim keys.
             return KeyOutcome::Nothing;
         }
         self.mode = VimMode::Normal;
@@ -128,11 +127,11 @@ impl Vim {
         if again > 0 { KeyOutcome::Changed } else { KeyOutcome::Moved }
     }
 
-    /// Repeats the last change, with a new count if one is given.
+    /// Repeats the last change. A count, if one was typed, replaces the change's own count.
     pub(super) fn repeat(&mut self, area: &mut TextArea<'_>) -> KeyOutcome {
         let count = self.count;
         self.finish_command(KeyOutcome::Moved);
-        // A draft that was typed from the start begins with an insertion.
+        // The recorded keys of a draft that was typed from the start begin in insert mode.
         if self.last_change.first().is_some_and(|(_, mode)| *mode == VimMode::Insert) {
             self.last_change.insert(0, command('i'));
         }
@@ -150,7 +149,7 @@ impl Vim {
         }
         self.repeats = true;
         for (key, mode) in keys {
-            // If the modes differ, stop: text must not become commands, or vice versa.
+            // If the modes differ, text would be run as commands, or commands inserted as text.
             if self.mode != mode {
                 break;
             }
@@ -170,7 +169,7 @@ impl Vim {
         self.finish_command(KeyOutcome::Changed)
     }
 
-    /// Records a key that insert mode passed to the draft, for `.` and counts.
+    /// Records a key that was inserted into the draft in insert mode, so that `.` and counts can repeat it.
     pub(crate) fn record_typed(&mut self, key: KeyEvent) {
         self.typed.push((key, VimMode::Insert));
         self.inserted.push(key);
@@ -181,7 +180,7 @@ fn command(letter: char) -> RecordedKey {
     (KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE), VimMode::Normal)
 }
 
-/// Moves the cursor back onto a character, if the line has any.
+/// Moves the cursor from the end of the line back onto the last character, if the line has one.
 pub(super) fn settle_cursor(area: &mut TextArea<'_>) {
     let at = cursor_place(area);
     move_cursor(area, Place { column: at.column.min(Lines::new(area.lines()).last(at.row)), ..at });

@@ -21,9 +21,9 @@ use undo::Undo;
 
 /// Maximum value of a count.
 const MAX: usize = 9_999;
-/// Keys that only make sense in a non-empty draft.
+/// Keys that Vim handles only if the draft is not empty.
 const FOR_TEXT: &str = ":/?!=<>|{}%\"'`[]@mqzZ";
-/// Maximum number of keys that a count repeats, so that a mistyped count does not block the UI.
+/// Maximum number of keys that a count may repeat. It prevents a mistyped count from blocking the UI.
 const MAX_AGAIN: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,52 +32,52 @@ pub(crate) enum VimMode {
     Normal,
 }
 
-/// Effect of a key.
+/// Effect that a key had on the draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyOutcome {
-    /// The key is not for the draft.
+    /// Vim does not handle the key.
     Nothing,
-    /// The cursor may have moved, but the text is unchanged.
+    /// The cursor may have moved, but the text has not changed.
     Moved,
     Changed,
 }
 
-/// Meaning of the next key.
+/// Meaning of the next key, as determined by the keys before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PendingKeys {
     Nothing,
-    /// Waiting for the key after `g`.
+    /// Second key of a command that starts with `g`.
     Go,
     Find {
         forward: bool,
         till: bool,
     },
     Replace,
-    /// Waiting for a text object, after `i` or `a` following an operator.
+    /// Name of a text object, which follows an operator and `i` or `a`.
     Object {
         around: bool,
     },
-    /// Letter after a command that drafts do not have, such as `m` (mark) or `"` (register). It is ignored.
+    /// Name that follows a command not available in drafts, such as `m` (mark) or `"` (register). It is ignored.
     Name,
-    /// Command line or search after `:`, `/` or `?`, up to its end. It is ignored.
+    /// Command line or search that follows `:`, `/` or `?`. It is ignored up to its end.
     Line,
 }
 
-/// Key, and the mode in which it was typed.
+/// Key and the mode in which it was typed.
 type RecordedKey = (KeyEvent, VimMode);
 
-/// Deleted or yanked text.
+/// Text that was deleted or yanked, and whether it consists of whole lines.
 #[derive(Debug, Clone, Default)]
 struct Register {
     text: String,
     by_lines: bool,
 }
 
-/// Range of an operator.
+/// Range of text to which an operator applies.
 enum Extent {
-    /// Characters up to the second position, exclusive.
+    /// Characters from the first position up to, but not including, the second.
     Letters(Place, Place),
-    /// First and last row, inclusive.
+    /// Rows from the first up to and including the second.
     Rows(usize, usize),
 }
 
@@ -89,13 +89,14 @@ pub(crate) struct Vim {
     waits: PendingKeys,
     register: Register,
     last_find: Option<Find>,
-    /// Keys of the current and the previous change, for `.`.
+    /// Keys of the current change. `last_change` contains those of the previous change, for `.`.
     typed: Vec<RecordedKey>,
     last_change: Vec<RecordedKey>,
-    /// Whether the current keys already form a change.
+    /// Whether the command being typed changes the draft.
     is_change: bool,
     repeats: bool,
-    /// Keys typed in insert mode, how often they are repeated, and whether each repetition is on its own row.
+    /// Keys typed in insert mode. They are inserted `insert_times` times, with each repetition on its own row if
+    /// `inserts_rows` is set.
     inserted: Vec<KeyEvent>,
     insert_times: usize,
     inserts_rows: bool,
@@ -128,12 +129,12 @@ impl Vim {
         self.mode
     }
 
-    /// Returns whether a Vim command line is being typed. It is ignored.
+    /// Returns whether the user is typing a Vim command line, which has no effect.
     pub(crate) fn is_in_command_line(&self) -> bool {
         self.waits == PendingKeys::Line
     }
 
-    /// Resets for a new draft.
+    /// Resets the state for a new draft.
     pub(crate) fn reset(&mut self) {
         (self.mode, self.count, self.operator, self.waits) = (VimMode::Insert, None, None, PendingKeys::Nothing);
         (self.typed, self.is_change) = (Vec::new(), false);
@@ -141,7 +142,7 @@ impl Vim {
         self.undo = Undo::default();
     }
 
-    /// Resets pending keys and the selection after the text was replaced.
+    /// Discards pending keys because the text of the draft was replaced.
     pub(crate) fn reset_pending(&mut self) {
         if self.mode != VimMode::Insert {
             self.mode = VimMode::Normal;
@@ -150,13 +151,14 @@ impl Vim {
         self.finish_command(KeyOutcome::Moved);
     }
 
-    /// Enters insert mode.
+    /// Enters insert mode. The inserted text will be repeated `times` times, with each repetition on its own row if
+    /// `in_rows` is set.
     fn inserts(&mut self, times: usize, in_rows: bool) {
         (self.mode, self.insert_times, self.inserts_rows) = (VimMode::Insert, times, in_rows);
         self.inserted.clear();
     }
 
-    /// Notes that the draft corrected the text that the last change led to.
+    /// Records that the draft's text was corrected after the last change, which had produced `text`.
     pub(crate) fn correct_change(&mut self, text: &str, area: &TextArea<'_>) {
         self.undo.correct(text, area);
     }
@@ -180,7 +182,7 @@ impl Vim {
         if is_idle && !self.repeats {
             self.undo.end_change(area);
             let typed = std::mem::take(&mut self.typed);
-            // Repetition and undo do not count as changes.
+            // Repetition and undo are not changes that `.` repeats.
             if std::mem::take(&mut self.is_change) && !typed.is_empty() {
                 self.last_change = typed;
             }
@@ -198,7 +200,7 @@ impl Vim {
             return match key.code {
                 KeyCode::Enter => self.finish_command(KeyOutcome::Moved),
                 KeyCode::Char(_) | KeyCode::Backspace if is_typed => KeyOutcome::Moved,
-                // Keys that stop a task or answer a dialog work everywhere.
+                // Keys that stop a task or answer a dialog work in every mode.
                 _ => self.finish_command(KeyOutcome::Nothing),
             };
         }
@@ -236,7 +238,7 @@ impl Vim {
         }
     }
 
-    /// Cancels a pending command. Without one, the key is not for the draft.
+    /// Cancels a pending command. If there is none, Vim does not handle the key.
     fn escape(&mut self) -> KeyOutcome {
         let is_open = self.operator.is_some() || self.count.is_some() || self.waits != PendingKeys::Nothing;
         self.finish_command(if is_open { KeyOutcome::Moved } else { KeyOutcome::Nothing })
@@ -321,7 +323,7 @@ impl Vim {
         })
     }
 
-    /// Moves the cursor, or applies the pending operator to the range.
+    /// Moves the cursor or, if an operator is pending, applies the operator to the range of the motion.
     fn apply_motion(&mut self, area: &mut TextArea<'_>, motion: Motion) -> KeyOutcome {
         if let Some((operator, _)) = self.operator {
             return self.apply_operator(area, operator, motion);
@@ -329,7 +331,7 @@ impl Vim {
         let lines = Lines::new(area.lines());
         let at = cursor_place(area);
         let Some(to) = lines.motion_target(at, motion, self.times()) else {
-            // On its first or last line, a draft may be replaced by another one.
+            // From its first or last line, the user may move to another prompt of the history.
             let leaves = matches!(motion, Motion::Up | Motion::Down);
             return self.finish_command(if leaves { KeyOutcome::Nothing } else { KeyOutcome::Moved });
         };
@@ -340,14 +342,14 @@ impl Vim {
     fn apply_operator(&mut self, area: &mut TextArea<'_>, operator: Operator, motion: Motion) -> KeyOutcome {
         let lines = Lines::new(area.lines());
         let from = cursor_place(area);
-        // On the last character of a word, only that character is changed.
+        // `cw` on the last character of a word changes only this character.
         let behind = Place { column: lines.next_column(from), ..from };
         if let (Operator::Change, Motion::WordForward { big }, 1) = (operator, motion, self.times())
             && lines.word(from, big, false).end == behind.column
         {
             return self.apply(area, operator, &Extent::Letters(from, behind));
         }
-        // Changing a word keeps the spaces after it.
+        // Changing a word keeps the spaces after the word.
         let motion = match (operator, motion) {
             (Operator::Change, Motion::WordForward { big })
                 if !lines.text_between(from, line_end(&lines, from)).starts_with([' ', '\t']) =>
@@ -364,7 +366,7 @@ impl Vim {
         if motion.is_by_lines() {
             return self.apply(area, operator, &Extent::Rows(from.row.min(to.row), from.row.max(to.row)));
         }
-        // Deleting the last word of a line keeps the line end.
+        // Deleting the last word of a line keeps the line break.
         if matches!(motion, Motion::WordForward { .. }) && to.row > from.row && to.column <= lines.first_letter(to.row) {
             to = line_end(&lines, Place { row: to.row - 1, column: 0 });
         }
@@ -375,7 +377,8 @@ impl Vim {
         self.apply(area, operator, &Extent::Letters(from, to))
     }
 
-    /// Starts an operator, which waits for its range. The same operator twice applies to the row.
+    /// Starts an operator, which then waits for its range. Typing the same operator twice applies it to the current
+    /// row.
     fn begin_operator(&mut self, area: &mut TextArea<'_>, operator: Option<Operator>) -> KeyOutcome {
         match (self.operator, operator) {
             (Some((before, _)), Some(operator)) if before == operator => self.rows(area, operator),
@@ -387,7 +390,7 @@ impl Vim {
         }
     }
 
-    /// Applies an operator to this row and the rows below, by the count.
+    /// Applies an operator to the current row and, if a count was typed, to the rows below it.
     fn rows(&mut self, area: &mut TextArea<'_>, operator: Operator) -> KeyOutcome {
         let row = cursor_place(area).row;
         let last = (row + self.times() - 1).min(area.lines().len() - 1);
@@ -408,7 +411,7 @@ impl Vim {
             move_cursor(area, if by_lines { cursor_place(area) } else { from });
             return self.finish_command(KeyOutcome::Moved);
         }
-        // Deleting a row removes one line ending.
+        // Deleting rows also removes one line break.
         let (start, end) = match (by_lines && operator == Operator::Delete, from.row > 0, to.row + 1 < lines.count()) {
             (true, _, true) => (from, Place { row: to.row + 1, column: 0 }),
             (true, true, false) => (line_end(&lines, Place { row: from.row - 1, column: 0 }), to),

@@ -1,22 +1,22 @@
-//! Targets of motions, as pure functions on lines and columns. Columns count characters; graphemes are never split.
+//! Targets of motions, as pure functions of lines and columns. Columns count characters, but graphemes are never split.
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Position in the text; `column` may be the end of its line.
+/// Position in the text. `column` may be the end of the line, after its last character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Place {
     pub row: usize,
     pub column: usize,
 }
 
-/// Search for a character within a line.
+/// Search for a character within the current line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Find {
     pub letter: char,
     pub forward: bool,
-    /// Whether to stop one character before the match.
+    /// Whether the motion stops one character short of the match.
     pub till: bool,
-    /// Whether this continues an earlier search.
+    /// Whether the search repeats an earlier one.
     pub again: bool,
 }
 
@@ -26,7 +26,7 @@ pub(crate) enum Motion {
     Right,
     Up,
     Down,
-    /// With `big`, only whitespace separates words.
+    /// Start of the next word. If `big` is set, words are separated only by whitespace.
     WordForward {
         big: bool,
     },
@@ -39,19 +39,19 @@ pub(crate) enum Motion {
     LineStart,
     FirstLetter,
     LineEnd,
-    /// Line with this number, counted from 1; the first line if absent.
+    /// Line with this 1-based number, or the first line if there is no number.
     Line(Option<usize>),
     LastLine,
     Find(Find),
 }
 
 impl Motion {
-    /// Returns whether an operator applies to whole lines.
+    /// Returns whether an operator applied with this motion affects whole lines.
     pub(crate) fn is_by_lines(self) -> bool {
         matches!(self, Self::Up | Self::Down | Self::Line(_) | Self::LastLine)
     }
 
-    /// Returns whether an operator includes the last character.
+    /// Returns whether an operator applied with this motion includes the character at the target.
     pub(crate) fn is_inclusive(self) -> bool {
         matches!(self, Self::WordEnd { .. } | Self::LineEnd | Self::Find(Find { forward: true, .. }))
     }
@@ -72,7 +72,7 @@ pub(super) fn class(letter: char, big: bool) -> Class {
     }
 }
 
-/// Lines as characters, for computing motions.
+/// Characters of each line, from which motions are computed.
 pub(crate) struct Lines(pub(super) Vec<Vec<char>>);
 
 impl Lines {
@@ -84,12 +84,12 @@ impl Lines {
         self.0.len()
     }
 
-    /// Returns the number of characters of a row.
+    /// Returns the number of characters in a row.
     pub(crate) fn length(&self, row: usize) -> usize {
         self.0.get(row).map_or(0, Vec::len)
     }
 
-    /// Returns the column of a row's last grapheme, or 0 if it is empty.
+    /// Returns the column of a row's last grapheme, or 0 if the row is empty.
     pub(crate) fn last(&self, row: usize) -> usize {
         self.previous_column(Place { row, column: self.length(row) })
     }
@@ -108,7 +108,7 @@ impl Lines {
         out
     }
 
-    /// Returns the columns where graphemes start.
+    /// Returns the columns at which the graphemes in a row start.
     fn grapheme_starts(&self, row: usize) -> Vec<usize> {
         let line: String = self.0.get(row).into_iter().flatten().collect();
         let mut column = 0;
@@ -120,12 +120,12 @@ impl Lines {
         line.graphemes(true).map(start).collect()
     }
 
-    /// Returns the column of the previous grapheme.
+    /// Returns the column of the grapheme before a position, or 0 if there is none.
     pub(crate) fn previous_column(&self, at: Place) -> usize {
         self.grapheme_starts(at.row).into_iter().take_while(|start| *start < at.column).last().unwrap_or(0)
     }
 
-    /// Returns the column after the grapheme at a position.
+    /// Returns the column that follows the grapheme at a position.
     pub(crate) fn next_column(&self, at: Place) -> usize {
         self.grapheme_starts(at.row).into_iter().find(|start| *start > at.column).unwrap_or(self.length(at.row))
     }
@@ -154,7 +154,7 @@ impl Lines {
         self.0[row].iter().position(|letter| !letter.is_whitespace()).unwrap_or(0)
     }
 
-    /// Returns the target of a motion; `None` if it is impossible.
+    /// Returns the target of a motion, or `None` if the cursor cannot move that way.
     pub(crate) fn motion_target(&self, from: Place, motion: Motion, count: usize) -> Option<Place> {
         let Place { row, column } = from;
         let repeat = |step: &dyn Fn(Place) -> Option<Place>| {
@@ -235,7 +235,7 @@ impl Lines {
         Some(at)
     }
 
-    /// Returns the bracket that matches the bracket at a position.
+    /// Returns the position of the bracket that matches the one at `at`, if there is one.
     pub(super) fn partner(&self, at: Place, (open, close): (char, char)) -> Option<Place> {
         let forward = self.0[at.row].get(at.column) == Some(&open);
         let (deeper, back) = if forward { (open, close) } else { (close, open) };
@@ -252,7 +252,7 @@ impl Lines {
 
     fn find(&self, from: Place, Find { letter, forward, till, again }: Find, count: usize) -> Option<Place> {
         let line = &self.0[from.row];
-        // A repeated `t` is already next to its match, which it must skip.
+        // After a repeated `t`, the cursor is already next to a match, which must be skipped.
         let is_it = |at: &usize| line[*at] == letter;
         let column = if forward {
             let first = from.column + 1 + usize::from(till && again && line.get(from.column + 1) == Some(&letter));

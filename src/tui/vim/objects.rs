@@ -1,10 +1,11 @@
-//! Text objects around a position, as pure functions.
+//! Ranges of the text objects at a position, as pure functions.
 
 use super::motion::{Class, Lines, Place, class};
 use std::ops::Range;
 
 impl Lines {
-    /// Returns the word or whitespace at a position; `around` includes adjacent whitespace.
+    /// Returns the column range of the word or whitespace at a position. If `around` is set, the range includes
+    /// adjacent whitespace.
     pub(crate) fn word(&self, at: Place, big: bool, around: bool) -> Range<usize> {
         let line = &self.0[at.row];
         if line.is_empty() {
@@ -29,22 +30,23 @@ impl Lines {
         }
     }
 
-    /// Returns the quoted text at or after a position; `around` includes the quotes.
+    /// Returns the column range of the quoted text at or after a position. If `around` is set, the range includes the
+    /// quotes and adjacent whitespace.
     pub(crate) fn quoted(&self, at: Place, quote: char, around: bool) -> Option<Range<usize>> {
         let quotes: Vec<usize> = (0..self.length(at.row)).filter(|column| self.0[at.row][*column] == quote).collect();
         let pair = quotes.chunks_exact(2).find(|pair| at.column <= pair[1])?;
         if !around {
             return Some(pair[0] + 1..pair[1]);
         }
-        // Includes the whitespace after it, or else before it.
+        // The range includes the whitespace after the quotes or, if there is none, before them.
         let is_blank = |column: &usize| self.0[at.row][*column].is_whitespace();
         let behind = (pair[1] + 1..self.length(at.row)).take_while(is_blank).count();
         let before = if behind > 0 { 0 } else { (0..pair[0]).rev().take_while(is_blank).count() };
         Some(pair[0] - before..pair[1] + 1 + behind)
     }
 
-    /// Returns the range of the text in brackets around a position; the end is exclusive. `around` includes the
-    /// brackets.
+    /// Returns the start and the exclusive end of the bracketed text around a position. If `around` is set, the
+    /// brackets are included.
     pub(crate) fn bracket_range(&self, at: Place, (open, close): (char, char), around: bool) -> Option<(Place, Place)> {
         let here = self.0[at.row].get(at.column).copied();
         let start = if here == Some(open) { at } else { self.enclosing_bracket(at, (open, close))? };
@@ -53,7 +55,7 @@ impl Lines {
         Some(if around { (start, after(end)) } else { (after(start), end) })
     }
 
-    /// Returns the bracket that encloses a position.
+    /// Returns the position of the innermost opening bracket that encloses a position, if there is one.
     fn enclosing_bracket(&self, at: Place, (open, close): (char, char)) -> Option<Place> {
         let (mut place, mut depth) = (at, 0_usize);
         loop {

@@ -1,4 +1,4 @@
-//! Operators on the range of a motion or text object.
+//! Operators, each of which applies to the range of a motion or text object.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
@@ -8,7 +8,7 @@ pub(super) enum Operator {
 }
 
 impl Operator {
-    /// Returns the operator for a key in normal mode.
+    /// Returns the operator that a key starts in normal mode, if any.
     pub(super) fn from_key(letter: char) -> Option<Self> {
         Some(match letter {
             'd' => Self::Delete,

@@ -1,4 +1,4 @@
-//! Drafts before and after keys; `|` is the cursor.
+//! Tests that compare drafts before and after keys are pressed. `|` marks the cursor.
 
 use super::*;
 use proptest::prelude::*;
@@ -37,7 +37,7 @@ fn press(vim: &mut Vim, area: &mut TextArea<'static>, keys: &str) {
     }
 }
 
-/// Applies keys in normal mode.
+/// Returns the draft after the given keys were pressed in normal mode.
 fn after(text: &str, keys: &str) -> String {
     let (mut vim, mut area) = (Vim { mode: VimMode::Normal, ..Vim::default() }, text_area(text));
     press(&mut vim, &mut area, keys);
@@ -248,11 +248,11 @@ fn an_insertion_is_undone_and_redone_as_a_unit() {
 #[test]
 fn dot_repeats_only_completed_changes_and_their_inserted_text() {
     for (text, keys, expected) in [
-        // Without an X before the end, the rest would be commands, including the dot.
+        // If there is no X before the end, the rest of the keys are commands, including the dot.
         ("|one X two", "ctX.d⎋$.", ".dX tw|o"),
         ("|one X two", "ctXdd⎋0fX.", "dd|X two"),
         ("|a b", "ciw.⎋u.", "|. b"),
-        // Undone changes, plain movements, and cancelled commands are not repeated.
+        // Undone changes, plain movements and cancelled commands are not repeated.
         ("|one two", "xu.", "|ne two"),
         ("|one two", "xu↻.", "|e two"),
         ("|one two three", "xd⎋3⎋f⎋.", "|e two three"),
@@ -281,7 +281,7 @@ fn commands_on_many_rows_are_fast_and_puts_are_bounded_in_size() {
 fn pending_commands_are_cancelled_when_the_draft_changes_or_enter_is_pressed() {
     let (mut vim, mut area) = (Vim { mode: VimMode::Normal, ..Vim::default() }, text_area("|short"));
     press(&mut vim, &mut area, "2d");
-    // Another draft replaced the text.
+    // Another draft has replaced the text.
     vim.reset_pending();
     press(&mut vim, &mut area, "l");
     assert_eq!((shown(&area).as_str(), vim.mode()), ("s|hort", VimMode::Normal));

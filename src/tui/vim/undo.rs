@@ -1,9 +1,10 @@
-//! Undo history in Vim's units: all text of one insertion is one change.
+//! Undo history with the same granularity as in Vim: all text typed in one insertion is a single change.
 
 use super::{Place, move_cursor};
 use tui_textarea::TextArea;
 
-/// Maximum number of changes and their total size in bytes; the oldest are dropped first.
+/// Maximum number of changes that are stored. The oldest changes are dropped first, as they are when the total size
+/// exceeds [`BYTES`].
 const CHANGES: usize = 200;
 const BYTES: usize = 4 << 20;
 
@@ -17,19 +18,19 @@ struct Change {
 pub(super) struct Undo {
     done: Vec<Change>,
     undone: Vec<Change>,
-    /// Draft before the current change.
+    /// Draft as it was before the current change, if one may be in progress.
     before: Option<String>,
 }
 
 impl Undo {
-    /// Records that a change may begin with the next key.
+    /// Saves the draft because the next key may begin a change.
     pub(crate) fn begin_change(&mut self, area: &TextArea<'_>) {
         if self.before.is_none() {
             self.before = Some(area_text(area));
         }
     }
 
-    /// Ends a change, if there was one.
+    /// Ends the current change and, if the draft differs from before, stores the change.
     pub(crate) fn end_change(&mut self, area: &TextArea<'_>) {
         let Some(before) = self.before.take() else { return };
         let after = area_text(area);
@@ -43,14 +44,14 @@ impl Undo {
         }
     }
 
-    /// Replaces the text that the last change led to, because the draft corrected it.
+    /// Corrects the stored result of the last change because the draft's text was corrected afterwards.
     pub(crate) fn correct(&mut self, text: &str, area: &TextArea<'_>) {
         if let Some(change) = self.done.last_mut().filter(|change| change.after == text) {
             change.after = area_text(area);
         }
     }
 
-    /// Undoes the last change. Returns false if there is none, or if the draft was changed otherwise.
+    /// Undoes the last change. Returns `false` if there is none, or if the draft has been changed in another way since.
     pub(crate) fn undo(&mut self, area: &mut TextArea<'_>) -> bool {
         self.before = None;
         let text = area_text(area);
@@ -60,7 +61,8 @@ impl Undo {
         true
     }
 
-    /// Redoes the last undone change. Returns false if there is none, or if the draft was changed since.
+    /// Redoes the change that was last undone. Returns `false` if there is none, or if the draft has been changed
+    /// since.
     pub(crate) fn redo(&mut self, area: &mut TextArea<'_>) -> bool {
         self.before = None;
         let text = area_text(area);
@@ -75,7 +77,7 @@ fn area_text(area: &TextArea<'_>) -> String {
     area.lines().join("\n")
 }
 
-/// Replaces the text, and moves the cursor to the first difference.
+/// Replaces the whole text and moves the cursor to the first difference.
 fn replace_text(area: &mut TextArea<'_>, from: &str, to: &str) {
     let same = from.chars().zip(to.chars()).take_while(|(one, other)| one == other).map(|(one, _)| one.len_utf8()).sum();
     let yanked = area.yank_text();

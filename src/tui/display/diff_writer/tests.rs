@@ -4,22 +4,22 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Character widths of a terminal.
+/// Character widths that a terminal assumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Belief {
-    /// Same widths as aye's.
+    /// The terminal assumes the same widths as aye.
     Ours,
-    /// Emoji take one cell.
+    /// Emoji have a width of one cell.
     NarrowPictures,
-    /// Emoji take two cells.
+    /// Emoji have a width of two cells.
     WidePictures,
-    /// Symbols are wide, as in East Asian fonts.
+    /// Letters and symbols of uncertain width are wide, as in East Asian fonts.
     WideSigns,
 }
 
 const BELIEFS: [Belief; 4] = [Belief::Ours, Belief::NarrowPictures, Belief::WidePictures, Belief::WideSigns];
 
-/// Terminal that renders its input with these assumptions.
+/// Terminal that renders its input, assuming the given character widths.
 struct Terminal {
     cells: Vec<Vec<String>>,
     row: usize,
@@ -85,7 +85,7 @@ impl Terminal {
         self.column += cells;
     }
 
-    /// Erases a wide character completely, because part of it was overwritten.
+    /// Erases an entire wide character because part of it was overwritten.
     fn clear(&mut self, column: usize) {
         let row = &mut self.cells[self.row];
         let Some(start) = (0..=column).rev().find(|at| !row[*at].is_empty()) else { return };
@@ -102,8 +102,8 @@ fn buffer(rows: &[String], width: u16) -> Buffer {
     buffer
 }
 
-/// Returns incorrect cells among those that every terminal must show correctly: unambiguous cells outside of words that
-/// may be wide.
+/// Returns the cells that are wrong although they must be right on every terminal. These are the cells of unambiguous
+/// width outside of words that may be wide.
 fn faults(next: &Buffer, terminal: &Terminal) -> Vec<String> {
     let mut faults = Vec::new();
     for y in 0..next.area.height {
@@ -120,7 +120,7 @@ fn faults(next: &Buffer, terminal: &Terminal) -> Vec<String> {
             if doubt == WidthDoubt::Picture && terminal.belief != Belief::WidePictures && shown != symbol {
                 faults.push(format!("{:?} row {y} cell {x}: the picture `{symbol}` is shown as `{shown}`", terminal.belief));
             }
-            // A grapheme that is wider than expected may cover the blanks after it.
+            // A grapheme that is wider than expected may cover the blank cells after it.
             before = if symbol == " " { before } else { doubt };
             x += cells_of(&next[(x, y)]);
         }
@@ -173,7 +173,7 @@ proptest! {
                 changes(&shown, &next, &mut bytes);
                 terminal.show(&bytes);
                 let found = faults(&next, &terminal);
-                // If all characters of a long word are twice as wide, no cell next to it can be correct.
+                // If all characters of a long word are twice as wide as expected, no cell next to it can be correct.
                 prop_assert!(belief == Belief::WideSigns || found.is_empty(), "{found:?}\n{frame:?}\n{}", bytes.escape_ascii());
                 shown = next;
             }

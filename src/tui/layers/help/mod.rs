@@ -1,4 +1,4 @@
-//! Full-screen help: a sheet of the most useful keys, and a search over all keys and commands.
+//! Full-screen help, with a sheet of the most useful keys and a search over all keys and commands.
 
 mod view;
 
@@ -13,17 +13,17 @@ use ratatui::layout::{Position, Rect};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Help {
-    /// Focus when the help was opened; its keys come first.
+    /// Part of the UI that had keyboard focus when the help was opened. Its keys are listed first.
     about: Focus,
-    /// Search words.
+    /// Text for which the user is searching.
     pub words: String,
-    /// Index of the first row shown.
+    /// Index of the first visible row.
     top: usize,
-    /// Number of rows shown at once.
+    /// Number of rows visible in the last frame.
     page: usize,
 }
 
-/// Section of the help: a heading, and pairs of key or command and description.
+/// Section of the help: a heading, and keys or commands paired with their descriptions.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct HelpSection {
     pub head: &'static str,
@@ -35,7 +35,7 @@ impl Help {
         Self { about, words: text::clean(words).into_owned(), top: 0, page: 1 }
     }
 
-    /// Changes the search words and scrolls to the first row.
+    /// Changes the search text and scrolls to the top.
     fn search(&mut self, change: impl FnOnce(&mut String)) {
         change(&mut self.words);
         self.top = 0;
@@ -51,14 +51,14 @@ impl ScreenLayer for Help {
         true
     }
 
-    /// Handles a key. A key that cannot be part of a search closes the help and is then handled by the view below.
+    /// Handles a key. A key that cannot be part of the search text closes the help and is passed on to the view below.
     fn key(&mut self, key: KeyEvent, _around: LayerContext) -> Reaction {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         let page = self.page.max(1).cast_signed();
         match key.code {
             KeyCode::Esc | KeyCode::F(1) => return Reaction::Close,
             KeyCode::Char('c') if ctrl => return Reaction::Close,
-            // The key opened the help on an empty draft.
+            // This key opens the help on an empty draft.
             KeyCode::Char('?') if self.words.is_empty() => return Reaction::Close,
             KeyCode::Up => self.scroll_by(-1),
             KeyCode::Down => self.scroll_by(1),
@@ -82,7 +82,7 @@ impl ScreenLayer for Help {
         Reaction::Done
     }
 
-    /// Searches for pasted text.
+    /// Appends pasted text to the search text.
     fn paste(&mut self, text: &str) -> Reaction {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         self.search(|filter| filter.push_str(&words));
@@ -102,7 +102,7 @@ impl ScreenLayer for Help {
     }
 }
 
-/// Describes the location of the user's key file.
+/// Describes where the user's key file is and whether it exists.
 pub(crate) fn key_file_location(file: &KeymapFile) -> String {
     let path = text::reveal(&file.path);
     match (&file.text, path.is_empty()) {
@@ -112,10 +112,10 @@ pub(crate) fn key_file_location(file: &KeymapFile) -> String {
     }
 }
 
-/// Key of the sheet: the part of the screen, the action, and its description.
+/// Entry of the key sheet: a part of the UI, an action and its description.
 type SheetKey = (Focus, &'static str, &'static str);
 
-/// Keys of the sheet, grouped by purpose.
+/// Entries of the key sheet, grouped by purpose.
 const SHEET: [(&str, &[SheetKey]); 5] = [
     (
         "Write",
@@ -167,12 +167,12 @@ const SHEET: [(&str, &[SheetKey]); 5] = [
     ),
 ];
 
-/// Returns the sheet with the current keys; only the first key of each action is named.
+/// Returns the key sheet with the current key bindings. If an action has several keys, usually only the first is shown.
 fn sheet(keymap: &Keymap) -> Vec<HelpSection> {
     let entry = |(focus, action, does): &SheetKey| {
         let row = keymap.rows().iter().find(|row| row.focus == *focus && row.action == *action)?;
         let key = match (row.action.as_str(), row.keys.split_once(' ')) {
-            // Text that is typed is named in full.
+            // Text to type, and groups of keys, are shown in full.
             ("commands-files" | "own-command" | "go-back" | "explain", _) | (_, None) => row.keys.clone(),
             (_, Some((first, _))) => first.to_owned(),
         };
@@ -181,13 +181,14 @@ fn sheet(keymap: &Keymap) -> Vec<HelpSection> {
     SHEET.iter().map(|(head, keys)| HelpSection { head, entries: keys.iter().filter_map(entry).collect() }).collect()
 }
 
-/// Returns the keys for one part of the screen.
+/// Returns the section that lists all keys for one part of the UI.
 fn keys_section(keymap: &Keymap, focus: Focus) -> HelpSection {
     let rows = keymap.rows().iter().filter(|row| row.focus == focus);
     HelpSection { head: head(focus), entries: rows.map(|row| (row.keys.clone(), row.does.clone())).collect() }
 }
 
-/// Returns the sections, current ones first, with the entries whose row or heading matches all words.
+/// Returns the help sections, those for `about` first. Only entries for which the name, description or heading matches
+/// every word in `words` are included.
 pub(crate) fn help_sections(
     keymap: &Keymap,
     about: Focus,
@@ -211,8 +212,8 @@ pub(crate) fn help_sections(
     sections
 }
 
-/// Returns whether one of the texts contains the word. A word with a capital is case-sensitive, because `N` and `n` are
-/// different keys.
+/// Returns whether any of the texts contains the word. Words with a capital letter are matched case-sensitively,
+/// because `N` and `n` are different keys.
 fn has(word: &str, texts: [&str; 3]) -> bool {
     if word.chars().any(char::is_uppercase) {
         return texts.iter().any(|text| text.contains(word));
@@ -220,7 +221,7 @@ fn has(word: &str, texts: [&str; 3]) -> bool {
     texts.iter().any(|text| text.to_lowercase().contains(word))
 }
 
-/// Order of the remaining sections.
+/// Order of the sections that follow those for the current part of the UI.
 const ORDER: [Focus; 9] = [
     Focus::Question,
     Focus::Composer,

@@ -1,4 +1,4 @@
-//! Drawing of the help: the keys of the current context first, filtered by a search.
+//! Rendering of the help. The keys for the current part of the UI come first, and a search filters the entries.
 
 use super::{Help, HelpSection, help_sections, key_file_location, keys_section, sheet};
 use crate::text;
@@ -11,16 +11,16 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-/// Width of the key column, in cells; a longer name gets its own row.
+/// Width, in cells, of the column with the names of keys and commands. Longer names get their own row.
 const NAMES: usize = 16;
 const NARROW_NAMES: usize = 11;
-/// Width below which the key column is narrow.
+/// Screen width, in cells, below which the name column is narrower.
 const WIDE: u16 = 60;
-/// Width from which the sheet has two columns.
+/// Minimum screen width, in cells, for a two-column key sheet.
 const COLUMNS: u16 = 72;
 const FILTER: &str = "filter: ";
 
-/// Draws the list; returns the cursor position.
+/// Draws the help. Returns the position of the cursor.
 pub(super) fn draw(help: &mut Help, area: Rect, buffer: &mut Buffer, canvas: &Canvas<'_>) -> Position {
     let width = area.width.saturating_sub(GUTTER);
     let cells = usize::from(width);
@@ -56,7 +56,7 @@ pub(super) fn draw(help: &mut Help, area: Rect, buffer: &mut Buffer, canvas: &Ca
     cursor
 }
 
-/// Returns the keys of the current part of the screen, and the sheet in columns.
+/// Returns the keys for the current part of the UI, followed by the key sheet in one or two columns.
 fn sheet_rows(canvas: &Canvas<'_>, about: Focus, width: u16) -> Vec<Line<'static>> {
     let here = about.layers().iter().filter(|focus| **focus != Focus::Composer);
     let mut all = rows(canvas, &here.map(|focus| keys_section(canvas.keymap, *focus)).collect::<Vec<_>>(), width);
@@ -81,7 +81,7 @@ fn sheet_rows(canvas: &Canvas<'_>, about: Focus, width: u16) -> Vec<Line<'static
     let filled = |rows: Vec<Line<'static>>| rows.into_iter().chain(std::iter::repeat(Line::default()));
     all.extend(filled(left).zip(filled(right)).take(count).map(|(left, right)| {
         let gap = " ".repeat(usize::from(column).saturating_sub(left.width()));
-        // The style of a heading belongs to its line.
+        // The style of a heading is on its line, so it is copied to the spans.
         let spans = |line: Line<'static>| line.spans.into_iter().map(move |span| span.patch_style(line.style));
         Line::from(spans(left).chain([Span::raw(gap)]).chain(spans(right)).collect::<Vec<_>>())
     }));
@@ -98,7 +98,7 @@ fn rows(canvas: &Canvas<'_>, sections: &[HelpSection], width: u16) -> Vec<Line<'
     rows
 }
 
-/// Lays out a name and its description in two columns, each with as many rows as it needs.
+/// Lays out a name and its description side by side, using as many rows as they need.
 fn entry_rows(canvas: &Canvas<'_>, name: &str, words: &str, names: usize, width: u16) -> Vec<Line<'static>> {
     let room = usize::from(width).saturating_sub(names).max(1);
     let row = |name: &str, words: &str| {

@@ -1,4 +1,4 @@
-//! List of sessions to resume, with a preview of the highlighted one and actions on it.
+//! List of sessions to resume, with actions on the highlighted session and a preview of it.
 
 mod view;
 
@@ -20,10 +20,10 @@ const COLUMNS: &[Column] = &[
 ];
 /// Maximum width of a branch name, in cells.
 const BRANCH: usize = 16;
-/// Maximum length of a title, in characters.
+/// Maximum length of a session title, in characters.
 const TITLE_CHARS: usize = 80;
 
-/// Sort order of the list.
+/// Order in which the sessions are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     LastUsed,
@@ -48,26 +48,26 @@ impl Order {
 pub(crate) struct SessionList {
     picker: Picker,
     sessions: Vec<ListedSession>,
-    /// Whether sessions of all projects are shown.
+    /// Whether the list includes sessions of other projects.
     pub all: bool,
-    /// Whether archived sessions are shown.
+    /// Whether the list shows archived sessions instead of the others.
     pub archived: bool,
     order: Order,
     counts: (u64, u64),
     looks_on: bool,
-    /// Preview of the last messages of a session.
+    /// Most recently received preview, which contains the last messages of a session.
     look: Option<SessionPreview>,
-    /// Session whose preview was requested last.
+    /// Session whose preview was most recently requested.
     requested_preview: Option<SessionId>,
-    /// Whether the preview covers the list, because the screen has no space for both.
+    /// Whether the preview covers the list, if the screen has no room for both.
     shows_look: bool,
-    /// Whether there is no conversation below the list, so that closing it quits.
+    /// Whether there is no conversation below the list, so closing the list quits aye.
     is_alone: bool,
-    /// Whether text typed elsewhere changed the filter, so that the list must be requested again.
+    /// Whether text typed elsewhere has changed the filter, so the sessions must be requested again.
     is_stale: bool,
-    /// Session that is being renamed, and the title typed so far.
+    /// Session that the user is renaming, if any, and the title entered so far.
     renaming: Option<(SessionId, String)>,
-    /// Session that is open in this process.
+    /// Session that is open in this process, if any.
     current: Option<SessionId>,
     waits_sign: &'static str,
     signs: Glyphs,
@@ -97,12 +97,12 @@ impl SessionList {
         sessions
     }
 
-    /// Creates the list as the only content of the screen.
+    /// Creates the list as the only view on the screen.
     pub(crate) fn alone(current: Option<SessionId>, signs: &Glyphs) -> Self {
         Self { is_alone: true, ..Self::new(current, signs) }
     }
 
-    /// Sets the initial filter.
+    /// Returns the list with the given initial filter text.
     pub(crate) fn with_filter(mut self, words: &str) -> Self {
         self.picker.insert(words);
         self
@@ -112,12 +112,13 @@ impl SessionList {
         self.look = Some(preview);
     }
 
-    /// Returns the filter text as typed.
+    /// Returns the filter text exactly as typed.
     pub(crate) fn filter(&self) -> &str {
         self.picker.filter()
     }
 
-    /// Sets the sessions that match the filter, unless the filter has changed since.
+    /// Stores the sessions that match the filter, unless the filter or the choice of sessions has changed since the
+    /// request.
     pub(crate) fn set_sessions(
         &mut self,
         words: &str,
@@ -135,7 +136,7 @@ impl SessionList {
         self.refresh();
     }
 
-    /// Returns whether the list is complete and no search is running.
+    /// Returns whether the list is complete, with no more matching sessions to arrive.
     pub(crate) fn is_whole(&self) -> bool {
         !self.looks_on
     }
@@ -144,7 +145,7 @@ impl SessionList {
         &self.sessions
     }
 
-    /// Returns the filter.
+    /// Returns the filter text in a form that is safe to display.
     pub(crate) fn filter_text(&self) -> String {
         text::reveal_line(self.picker.filter())
     }
@@ -217,13 +218,13 @@ impl SessionList {
         self.picker.asked = self.renaming.as_ref().map(|(_, title)| ("new title: ".to_owned(), title.clone()));
     }
 
-    /// Returns the highlighted session.
+    /// Returns the highlighted session, if there is one.
     pub(crate) fn highlighted(&self) -> Option<&ListedSession> {
         let key = &self.picker.highlighted()?.key;
         self.sessions.iter().find(|session| session.session_id.as_str() == *key)
     }
 
-    /// Returns the preview of the highlighted session, once loaded.
+    /// Returns the preview of the highlighted session, or `None` if it has not arrived yet.
     fn highlighted_preview(&self) -> Option<&SessionPreview> {
         let at = self.highlighted()?;
         self.look.as_ref().filter(|look| look.session_id == at.session_id)
@@ -240,7 +241,7 @@ impl SessionList {
         self.refresh();
     }
 
-    /// Removes a session that was deleted, archived or unarchived.
+    /// Removes a session from the list because it was deleted, archived or unarchived.
     pub(crate) fn remove(&mut self, id: &SessionId) {
         let is_it = |session: &ListedSession| session.session_id == *id;
         let Some(at) = self.sessions.iter().position(is_it) else { return };
@@ -249,8 +250,8 @@ impl SessionList {
         self.refresh();
     }
 
-    /// Adds text to the filter, or to the title that is being typed. Returns the request for the list if the filter has
-    /// changed.
+    /// Adds text to the filter or, if the user is renaming a session, to the title. Returns a request for the sessions
+    /// if the filter has changed.
     fn insert(&mut self, words: &str) -> Option<LayerRequest> {
         if let Some((_, title)) = &mut self.renaming {
             title.extend(words.chars().filter(|letter| !letter.is_control()));
@@ -261,17 +262,17 @@ impl SessionList {
         Some(LayerRequest::ListSessions)
     }
 
-    /// Adds text that was typed into a dialog above the list to the filter.
+    /// Adds text that was typed into a dialog in front of the list.
     pub(crate) fn insert_typed_elsewhere(&mut self, words: &str) {
         self.is_stale |= self.insert(words).is_some();
     }
 
-    /// Returns whether the list must be requested again, and clears that state.
+    /// Returns whether the sessions must be requested again, and resets that flag.
     pub(crate) fn take_stale(&mut self) -> bool {
         std::mem::take(&mut self.is_stale)
     }
 
-    /// Handles a key of the list or its filter.
+    /// Handles a key that concerns the list or its filter.
     fn on_list_key(&mut self, key: KeyEvent) -> Reaction {
         let before = self.picker.filter().to_owned();
         let picked = self.picker.key(key);
@@ -294,7 +295,7 @@ impl SessionList {
         }
     }
 
-    /// Handles a key of an action on the highlighted session.
+    /// Handles a ctrl key that triggers an action on the highlighted session.
     fn on_action_key(&mut self, letter: char) -> Reaction {
         let Some(at) = self.highlighted() else { return Reaction::Done };
         let (id, is_current) = (at.session_id.clone(), self.is_current(&at.session_id));
@@ -328,7 +329,7 @@ impl SessionList {
         Reaction::Request(LayerRequest::ListSessions)
     }
 
-    /// Handles a key while a title is being typed.
+    /// Handles a key while the user is entering a title.
     fn on_title_key(&mut self, key: KeyEvent) -> Reaction {
         let Some((id, title)) = &mut self.renaming else { return Reaction::Done };
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -364,7 +365,7 @@ impl ScreenLayer for SessionList {
         }
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            // A space filters nothing, so it is free as long as nothing is typed.
+            // A filter cannot start with a space, so the space key is free while the filter is empty.
             KeyCode::Char(' ') if !around.is_wide && self.picker.filter().is_empty() => self.shows_look = !self.shows_look,
             KeyCode::Tab => {
                 (self.all, self.archived) = match (self.all, self.archived) {
@@ -408,7 +409,7 @@ impl ScreenLayer for SessionList {
             return vec!["enter rename", "esc back"];
         }
         let look = (!around.is_wide).then_some("space preview");
-        // Pending questions come first here too.
+        // The hint about pending dialogs comes first here too.
         let tab = if around.has_questions { "tab review" } else { "tab project/all" };
         let keys = [tab, "ctrl+f fork", "ctrl+r rename", "ctrl+x delete", "ctrl+t transcript", "ctrl+a archive"];
         ["enter resume"].into_iter().chain(look).chain(["esc close"]).chain(keys).chain(["ctrl+o sort"]).collect()

@@ -1,4 +1,4 @@
-//! Session list with a preview of the highlighted session.
+//! Rendering of the session list and the preview of the highlighted session.
 
 use super::SessionList;
 use crate::protocol::PreviewLineKind;
@@ -10,11 +10,11 @@ use crate::tui::theme::Token;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-/// Draws the list; returns the cursor position.
+/// Draws the list. Returns the position of the cursor.
 pub(super) fn draw(sessions: &mut SessionList, area: Rect, buffer: &mut Buffer, canvas: &Canvas<'_>) -> Position {
     let beside = split(area);
     if beside.is_none() && sessions.shows_look {
-        // Only the highlighted session stays visible, since hidden ones cannot be chosen.
+        // Only the highlighted session remains visible, because hidden sessions cannot be chosen.
         let above = Rect { height: 3.min(area.height), ..area };
         let cursor = sessions.picker.draw_list(above, buffer, canvas.theme, canvas.glyphs);
         let below = Rect { y: area.y + 3.min(area.height), height: area.height.saturating_sub(3), ..area };
@@ -56,7 +56,7 @@ fn draw_preview(sessions: &SessionList, area: Rect, buffer: &mut Buffer, canvas:
         } else {
             text::reveal_line(&one.text)
         };
-        // Messages get up to three rows, actions one.
+        // Messages get up to three rows, actions only one.
         let most = if matches!(one.kind, PreviewLineKind::Prompt | PreviewLineKind::Answer) { 3 } else { 1 };
         let pieces = text::wrap(&words, width.max(1));
         let cut = pieces.len() > most;
@@ -68,7 +68,7 @@ fn draw_preview(sessions: &SessionList, area: Rect, buffer: &mut Buffer, canvas:
             rows.push((if at == 0 { sign } else { "" }, words, token));
         }
     }
-    // The end of the session is where work continues, so it is always shown.
+    // The end of the session, where work continues, is always shown.
     let skip = rows.len().saturating_sub(room);
     for ((sign, words, token), y) in rows.iter().skip(skip).zip(area.y..area.bottom()) {
         buffer.set_stringn(x, y, sign, GUTTER.into(), canvas.theme.style(*token));
@@ -83,7 +83,7 @@ fn waiting_text(sessions: &SessionList) -> &'static str {
     if sessions.highlighted().is_some() { "loading" } else { "" }
 }
 
-/// Removes Markdown marks that are meaningless in a single line.
+/// Removes Markdown markup and code fences, which would be meaningless in a one-row preview.
 fn strip_markdown(answer: &str) -> String {
     let lines = answer.lines().filter(|line| !line.trim_start().starts_with("```"));
     let lines = lines.map(|line| line.trim_start_matches('#').replace("**", "").replace('`', ""));

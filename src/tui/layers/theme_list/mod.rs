@@ -1,4 +1,4 @@
-//! List of colour themes. The highlighted theme is applied to the screen immediately.
+//! List of colour themes. The highlighted theme is immediately applied to the screen.
 
 mod view;
 
@@ -13,20 +13,20 @@ use std::path::Path;
 
 const COLUMNS: &[Column] =
     &[Column { head: "theme", is_number: false, rank: 0 }, Column { head: "kind", is_number: false, rank: 1 }];
-/// Sample diff that previews the theme.
+/// Sample diff shown in the theme preview.
 pub(crate) const SAMPLE: &str = "--- a/src/greet.rs\n+++ b/src/greet.rs\n@@ -1,4 +1,4 @@\n fn greet(name: &str) -> String {\n\
     -    format!(\"Hello, {name}\")\n+    format!(\"Hello, {name}!\")\n }\n";
-/// Name of the choice that follows the terminal's background.
+/// Name of the choice that matches the theme to the terminal's background.
 pub(crate) const AUTO: &str = "auto";
 
 pub(crate) struct ThemeList {
     picker: Picker,
-    /// Choice before the list was opened. It is restored when the list is closed.
+    /// Theme choice from before the list was opened, restored if the user closes the list without choosing.
     before: ThemeChoice,
 }
 
 impl ThemeList {
-    /// Lists the themes, with the current choice highlighted.
+    /// Creates the list of built-in themes and the user themes in `folder`, with the current choice highlighted.
     pub(crate) fn new(before: ThemeChoice, folder: Option<&Path>) -> Self {
         let current = match &before {
             ThemeChoice::Auto => AUTO,
@@ -44,7 +44,7 @@ impl ThemeList {
         Self { picker, before }
     }
 
-    /// Returns the highlighted choice, if that theme can be used.
+    /// Returns the highlighted choice, or `None` if its theme cannot be used.
     fn choice(&self) -> Option<ThemeChoice> {
         let row = self.picker.highlighted().filter(|row| row.lacks.is_none())?;
         Some(if row.key == AUTO { ThemeChoice::Auto } else { ThemeChoice::Named(row.key.clone()) })

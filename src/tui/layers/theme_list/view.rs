@@ -1,4 +1,4 @@
-//! Theme list with a sample of the highlighted theme.
+//! Rendering of the theme list, with a sample of the highlighted theme's colours.
 
 use super::{SAMPLE, ThemeList};
 use crate::protocol::FileDiffs;
@@ -11,10 +11,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-/// Screen height from which a narrow screen shows a sample below the list.
+/// Minimum screen height, in rows, at which a narrow screen shows the sample below the list.
 const ROOMY: u16 = 18;
 
-/// Draws the list; returns the cursor position.
+/// Draws the list. Returns the position of the cursor.
 pub(super) fn draw(list: &mut ThemeList, area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) -> Position {
     if let Some([left, preview]) = split(area) {
         draw_separator(preview, buffer, theme, glyphs);
@@ -40,7 +40,7 @@ fn draw_sample(area: Rect, buffer: &mut Buffer, theme: &Theme, glyphs: &Glyphs) 
     }
 }
 
-/// Returns text and a diff in all colours of the theme.
+/// Returns sample text and a sample diff that together use all colours of the theme.
 fn sample(width: u16, theme: &Theme, glyphs: &Glyphs) -> Vec<Line<'static>> {
     let said = |sign: &'static str, words: &'static str, token: Token| {
         Line::from(vec![Span::styled(format!("{sign} "), theme.symbol(token)), Span::styled(words, theme.style(token))])

@@ -1,4 +1,4 @@
-//! Transcript entries as lines: new entries, and the past of a resumed session.
+//! Printing of transcript entries, both new ones and those of a resumed session.
 
 use super::LineApp;
 use crate::tui::interface::ModelAccess;
@@ -7,7 +7,7 @@ use crate::tui::transcript::TranscriptEntryKind;
 use std::io::{self, Write};
 
 impl<W: Write> LineApp<W> {
-    /// Prints transcript entries that no event printed.
+    /// Prints new transcript entries that have not already been printed as events.
     pub(super) fn print_entries(&mut self) -> io::Result<()> {
         let told = self.told;
         let mut lines = Vec::new();
@@ -27,7 +27,7 @@ impl<W: Write> LineApp<W> {
         Ok(())
     }
 
-    /// Prints the greeting and, for a resumed session, the last prompt with its results.
+    /// Prints the greeting. For a resumed session, also prints the last prompt and everything after it.
     pub(super) fn print_past(&mut self) -> io::Result<()> {
         let kinds: Vec<&TranscriptEntryKind> = self.model.transcript.kinds_from(0).collect();
         let last = kinds.iter().rposition(|kind| matches!(kind, TranscriptEntryKind::User(_)));

@@ -1,4 +1,4 @@
-//! Lists printed as lines. The user chooses an item by its name or number.
+//! Lists that are printed as lines, from which the user chooses by name or number.
 
 use super::LineApp;
 use crate::protocol::{Branch, ListedSession, ListedState};
@@ -9,10 +9,10 @@ use crate::tui::model::UiEffect;
 use crate::tui::update;
 use std::io::{self, Write};
 
-/// Maximum number of sessions printed.
+/// Maximum number of sessions that are printed.
 const MAX: usize = 20;
 
-/// Prints a list once it is complete.
+/// Prints and closes those lists that have arrived completely.
 pub(super) fn print_lists<W: Write>(app: &mut LineApp<W>) -> io::Result<()> {
     let mut lines = Vec::new();
     if let Some(list) = app.model.layers.close_if(SessionList::is_whole) {
@@ -26,7 +26,7 @@ pub(super) fn print_lists<W: Write>(app: &mut LineApp<W>) -> io::Result<()> {
     lines.iter().try_for_each(|line| app.paper.write_text(line))
 }
 
-/// Switches to a branch by its number in the last list (`/tree 2`).
+/// Continues the branch that has this number in the most recently printed list (`/tree 2`).
 pub(super) fn branch<W: Write>(app: &mut LineApp<W>, number: &str, now: u64, effects: &mut Vec<UiEffect>) -> io::Result<()> {
     let at = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     match at.and_then(|at| app.branches.get(at)).cloned() {
@@ -54,7 +54,7 @@ fn sessions(list: &SessionList) -> Vec<String> {
     lines
 }
 
-/// Formats a session: `a1b2c3d4: Validate the name; waiting for you; 2 h; branch main; $0.42`.
+/// Formats a session, such as `a1b2c3d4: Validate the name; waiting for you; 2 h; branch main; $0.42`.
 fn line_of_session(session: &ListedSession, is_current: bool) -> String {
     let id: String = session.session_id.as_str().chars().take(8).collect();
     let title = session.title.as_deref().map_or_else(|| "no prompt".to_owned(), text::reveal_line);
@@ -74,7 +74,7 @@ fn line_of_session(session: &ListedSession, is_current: bool) -> String {
     format!("{}: {}", text::reveal_line(&id), facts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
-/// Formats a branch: `2: Validate the name; forked after prompt 3; 4 prompts; 2 h`.
+/// Formats a branch, such as `2: Validate the name; forked after prompt 3; 4 prompts; 2 h`.
 fn line_of_branch(branch: &Branch, number: usize) -> String {
     let title = branch.title.as_deref().map_or_else(|| "no prompt".to_owned(), text::reveal_line);
     let from = match (branch.after, branch.records.is_some()) {

@@ -1,4 +1,4 @@
-//! Output of the commands that print status, help and keys.
+//! Output of the commands that show status, help and keys.
 
 use super::{LineApp, question};
 use crate::text;
@@ -6,7 +6,7 @@ use crate::tui::keymap::Focus;
 use crate::tui::{format, layers, slash, status, update};
 use std::io::{self, Write};
 
-/// Commands of line mode only, with their help.
+/// Commands that only exist in line mode or differ there, each with its help text.
 const COMMANDS: &[(&str, &str)] = &[
     ("/status", "show the running task, the model and the policy"),
     ("/answer", "return to the approval or question that you postponed"),
@@ -17,7 +17,8 @@ const COMMANDS: &[(&str, &str)] = &[
 ];
 
 impl<W: Write> LineApp<W> {
-    /// Prints how to continue after a save failure, which has already been printed.
+    /// Prints how the user can continue after a save failure, once per failure. The failure itself has already been
+    /// printed.
     pub(super) fn print_save_state(&mut self) -> io::Result<()> {
         let since = self.model.info.saving.stopped.as_ref().map(|(_, since)| *since);
         if since.is_some() && since != self.unsaved {
@@ -35,7 +36,7 @@ impl<W: Write> LineApp<W> {
         rows.iter().try_for_each(|row| self.paper.write(row))
     }
 
-    /// Sets the current form field from a line.
+    /// Sets the current form field from a line of input, or postpones the form.
     pub(super) fn fill(&mut self, line: &str) -> io::Result<()> {
         let later = line.trim().eq_ignore_ascii_case(question::LATER);
         match update::fill_line(&mut self.model, if later { None } else { Some(line) }) {
@@ -82,7 +83,7 @@ impl<W: Write> LineApp<W> {
         lines.iter().try_for_each(|line| self.paper.write_text(&text::clean(line)))
     }
 
-    /// Prints the commands. With `words`, prints only matching commands and keys.
+    /// Prints all commands or, if `words` is not empty, the commands and keys that match it.
     pub(super) fn help(&mut self, words: &str) -> io::Result<()> {
         if !words.is_empty() {
             return self.keys(words);
@@ -99,7 +100,7 @@ impl<W: Write> LineApp<W> {
         self.paper.write_text("Type /help WORD to search, or /keys to list the keys of the full-screen UI.")
     }
 
-    /// Prints the current key bindings of the full-screen UI. With `words`, prints only matching keys and commands.
+    /// Prints the key bindings of the full-screen UI or, if `words` is not empty, the keys and commands that match it.
     pub(super) fn keys(&mut self, words: &str) -> io::Result<()> {
         let own = |name: &str| !COMMANDS.iter().any(|(other, _)| *other == name);
         let commands: Vec<_> = COMMANDS.iter().chain(slash::COMMANDS.iter().filter(|(name, _)| own(name))).copied().collect();

@@ -1,5 +1,4 @@
-//! Tests of "always allow": rules written by the user, and the commands that a rule would have
-//! allowed.
+//! Tests of "always allow": rules written by the user, and the commands that a rule would have allowed.
 
 use super::*;
 use crate::tui::tests::fixtures::always;
@@ -13,7 +12,7 @@ fn offer(words: &[&str], exact: bool) -> GrantOption {
     always(vec![rule(words, exact)]).offers.remove(0)
 }
 
-/// Returns a screen with the rule dialog of a command whose rule can be widened, and the requests that it sent.
+/// Returns a screen with the rule dialog for a command whose rule can be widened, and the commands that were sent.
 fn choosing() -> (UiModel, Vec<String>) {
     let mut kept = always(vec![rule(&["cargo", "clippy", "--all"], true)]);
     kept.offers.push(offer(&["cargo", "clippy"], false));

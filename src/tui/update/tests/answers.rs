@@ -1,5 +1,4 @@
-//! Tests of intended answers with realistic typing: no answer is lost, and a wrong key does no
-//! harm.
+//! Tests of deliberate answers with realistic typing: no answer is lost, and a wrong key does no harm.
 
 use super::typeahead::{Desk, Dice};
 use super::*;
@@ -16,16 +15,17 @@ fn enter(desk: &mut Desk, at: u64) {
     desk.at(at, press(KeyCode::Enter, KeyModifiers::NONE));
 }
 
-/// Returns whether `y` is highlighted or being confirmed.
+/// Returns whether the choice `y` is highlighted or being confirmed.
 fn holds_yes(desk: &Desk) -> bool {
     let look = desk.model.dialogs.open().map(|panel| panel.guard.choice_state(desk.now));
     matches!(look, Some(ChoiceState::Waiting(0, _) | ChoiceState::Highlighted(0)))
 }
 
-/// Gives an answer in one of four ways. Returns the number of keys, and the time from the first key to the decision.
+/// Gives an answer in one of four ways. Returns the number of keys pressed, and the time in milliseconds from the first
+/// key to the decision.
 fn answer(seed: u64) -> (u64, u64) {
     let mut dice = Dice(seed);
-    // Terminals respond immediately, after a delay, or never.
+    // The terminal responds immediately, after a delay, or never.
     let line_ms = match dice.roll(10) {
         0 => None,
         1 => Some(100 + dice.roll(200)),
@@ -59,7 +59,7 @@ fn answer(seed: u64) -> (u64, u64) {
     assert!(holds_yes(&desk) || desk.sent == ["a Approved"], "seed {seed}: the answer is lost");
     desk.run(last + 700);
     if desk.sent.is_empty() {
-        // The key came early and is highlighted, so that one more key is needed.
+        // The key came early and is highlighted, so one more key is needed.
         assert!(holds_yes(&desk), "seed {seed}: the mark is lost");
         if dice.roll(2) == 0 {
             enter(&mut desk, last + 800);
@@ -195,7 +195,8 @@ fn simultaneously_pending_approvals_take_one_key_each() {
     assert_eq!(desk.sent, ["a Approved", "b Approved", "c Approved"]);
 }
 
-/// Tests a model that responds within a second: the first letter highlights, because it may start another message.
+/// Tests the case that the model responds within a second. The first letter then only highlights, because it may be the
+/// start of another message.
 #[test]
 fn an_answer_to_an_approval_right_after_a_sent_prompt_is_not_lost() {
     for wait in [40, 300, 900] {
@@ -227,7 +228,7 @@ fn a_message_that_follows_a_sent_prompt_answers_nothing() {
     }
 }
 
-/// Tests a slow double press whose second press comes after the first was confirmed.
+/// Tests a slow double press, in which the second press comes after the first one has been confirmed.
 #[test]
 fn a_key_pressed_twice_answers_one_approval_and_leaves_no_letter() {
     for gap in [80, 200, 340, 360, 400, 440] {
@@ -240,12 +241,12 @@ fn a_key_pressed_twice_answers_one_approval_and_leaves_no_letter() {
         }
         desk.run(6000);
         assert_eq!(desk.sent, ["a Approved"], "{gap}");
-        // A highlight of the next prompt can be confirmed like any other.
+        // A highlighted choice of the next prompt can be confirmed as usual.
         letter(&mut desk, 6100, 'y');
         desk.run(6500);
         assert_eq!(desk.sent, ["a Approved", "b Approved"], "{gap}");
     }
-    // Without a next prompt, the letter is not inserted into the draft unless more text follows.
+    // Without a next prompt, the letter does not go to the draft unless more text follows.
     for (typed, draft) in [("y", ""), ("yes", "yes"), ("no", "no")] {
         let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
         desk.asks(10, edit_approval("a"));
@@ -296,7 +297,7 @@ fn a_critical_approval_needs_enter_and_repeating_the_letter_does_nothing() {
     enter(&mut desk, 8100);
     desk.run(8200);
     assert_eq!(desk.sent, ["a Approved"]);
-    // Typed before anybody can have read the prompt.
+    // The key is pressed before the user can have read the prompt.
     let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
     desk.asks(1000, command_approval("a"));
     letter(&mut desk, 1020, 'y');
@@ -305,7 +306,7 @@ fn a_critical_approval_needs_enter_and_repeating_the_letter_does_nothing() {
     assert_eq!(desk.sent, [""; 0]);
 }
 
-/// Returns a screen with a running task and a prompt over which the user typed.
+/// Returns a screen on which a task is running and the user has typed over a prompt.
 fn typed_over(words: &str) -> UiModel {
     let mut model = model(100, 40);
     tell(&mut model, started("x"), 1000);
@@ -356,7 +357,7 @@ fn enter_does_not_send_a_single_word_while_an_approval_is_pending_and_highlights
     assert_eq!(play(&mut model, 7000, "<enter>"), ["prompt \"use tabs\""]);
     let mut model = typed_over("使用制表符");
     assert_eq!(play(&mut model, 7000, "<enter>"), ["prompt \"使用制表符\""]);
-    // A letter that was meant for the prompt.
+    // The letter was meant for the prompt.
     let mut model = super::model(100, 40);
     play(&mut model, 4000, "y");
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 4100);
@@ -369,7 +370,7 @@ fn enter_does_not_send_a_single_word_while_an_approval_is_pending_and_highlights
 #[test]
 fn escape_returns_to_an_approval_typed_over_within_three_seconds() {
     for (at, returns) in [(6800, true), (9100, true), (9101, false)] {
-        // The second letter, at 6100, returned the keyboard to the draft.
+        // The second letter, at 6100, moved keyboard focus to the draft.
         let mut model = typed_over("yes");
         let sent = play(&mut model, at, "<esc>");
         assert_eq!(model.dialogs.is_open(), returns, "{at}");

@@ -171,7 +171,7 @@ fn each_decision_applies_to_its_own_approval_only() {
     play(&mut model, 7000, "n");
     assert_eq!(wait(&mut model, 7350), ["b Denied { reason: None }"]);
     assert_eq!(model.dialogs.len(), 2);
-    // The next dialog takes the focus immediately, because the last key was an answer.
+    // The next dialog gets focus immediately, because the last key was an answer.
     assert_eq!(play(&mut model, 7400, "y"), Vec::<String>::new());
     assert_eq!(wait(&mut model, 7750), ["c Approved"]);
 }
@@ -325,7 +325,7 @@ fn the_redraw_for_active_choices_is_scheduled_exactly() {
     tell(&mut model, EventKind::ApprovalRequested(edit_approval("a")), 5000);
     draw(&mut model, 5000);
     let due = model.deadline(5000).unwrap();
-    // Nothing changes in a frame just before, even if drawing it takes long.
+    // A frame just before draws no change, even if drawing takes long.
     assert!(draw(&mut model, due - 1).contains("just opened:"));
     assert_eq!(model.deadline(due - 1), Some(due));
     assert!(!draw(&mut model, due).contains("just opened:"));

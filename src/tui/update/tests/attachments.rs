@@ -6,7 +6,7 @@ fn told(model: &mut UiModel, told: HostResponse, at: u64) -> Vec<String> {
     effects.iter().filter_map(words).collect()
 }
 
-/// Pastes text and returns the requests and the draft.
+/// Pastes text and returns the queries that were sent.
 fn paste(model: &mut UiModel, text: &str, at: u64) -> Vec<String> {
     let effects = update(model, Msg::Input(UiInput::Paste(text.to_owned())), at);
     effects.iter().filter_map(words).filter(|sent| sent.starts_with("lookup")).collect()

@@ -6,7 +6,7 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 const ANSWER: &str =
     "Look at **every** token:\n\n```rust\nlet first = 1;\nlet second = 2;\n```\n\nand\n\n```sh\ncargo test\n```\n";
 
-/// Returns a session with two prompts, a response with code, a command with long output and an edit.
+/// Returns a session with two prompts, a response that contains code, a command with long output, and an edit.
 fn session(width: u16, height: u16) -> UiModel {
     let mut model = model(width, height);
     tell(&mut model, started("the first prompt"), 0);
@@ -62,7 +62,7 @@ fn session(width: u16, height: u16) -> UiModel {
     model
 }
 
-/// Returns the text next to the bar of the selected entry.
+/// Returns the text next to the bar that marks the focused entry.
 fn chosen(screen: &str) -> String {
     let rows = screen.lines().filter(|row| row.chars().nth(1) == Some('▌'));
     rows.map(|row| row.chars().skip(2).collect::<String>().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
@@ -208,8 +208,7 @@ fn a_click_highlights_a_list_row_and_a_second_click_selects() {
     assert!(draw(&mut model, 5200).contains("❯ /policy grants"));
     assert_eq!(click(&mut model, "/policy grants", 5300), ["listgrants"]);
     assert!(!model.layers.is_open::<CommandPalette>());
-    // The same applies to a completion menu, but not to the click that brings the window to the
-    // front.
+    // The same applies to the completion menu, but not to the click that brings the window to the front.
     play(&mut model, 6000, "/co");
     assert_eq!(click(&mut model, "/cost", 6200), [""; 0]);
     assert!(draw(&mut model, 6300).contains("❯ /cost"));
@@ -232,7 +231,7 @@ fn clicks_on_rows_below_the_transcript_perform_their_action() {
     play(&mut model, 5000, "<pgup>");
     let screen = click(&mut model, "below · end", 5200);
     assert!(!screen.contains("below · end") && model.transcript.is_following(), "{screen}");
-    // While the user types, a dialog does not take the keyboard; a click gives it the keyboard.
+    // While the user is typing, a dialog does not get focus. A click gives it focus.
     play(&mut model, 6000, "wait");
     for id in ["a", "b"] {
         tell(&mut model, EventKind::ApprovalRequested(edit_approval(id)), 6300);
@@ -344,7 +343,7 @@ fn pointer(kind: MouseEventKind, column: u16, row: u16) -> Msg {
     Msg::Input(UiInput::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }))
 }
 
-/// Returns the position of the text on the screen.
+/// Returns the column and row at which a text appears on the screen.
 #[track_caller]
 fn place(screen: &str, words: &str) -> (u16, u16) {
     let (row, line) = screen.lines().enumerate().find(|(_, line)| line.contains(words)).expect(words);

@@ -1,4 +1,4 @@
-//! Tests with a file that changes while its approval prompt is open.
+//! Tests of files that change while their approval prompt is open.
 
 use super::*;
 use crate::tui::tests::fixtures::{completed, hunks_approval};
@@ -64,7 +64,7 @@ fn a_change_on_disk_cancels_an_approval_being_confirmed() {
     for at in [5350, 5700, 6000, 9000] {
         assert_eq!(wait(&mut model, at), [""; 0]);
     }
-    // If the user continues typing, all of it is text.
+    // If the user continues typing, all of the typed letters are text.
     let mut model = asked_at(100, 40, edit_approval("a"));
     play(&mut model, 5000, "y");
     outdated(&mut model, "a", true, 5050);
@@ -82,7 +82,7 @@ fn the_updated_proposal_takes_the_same_position_and_needs_approval_again() {
     assert_eq!(play(&mut model, 6000, "y"), [""; 0]);
     assert_eq!(wait(&mut model, 6350), ["a Renewed"]);
     assert!(draw(&mut model, 6351).contains("preparing…"));
-    // Nothing can be decided while waiting.
+    // Nothing can be decided while the prompt waits for the update.
     assert_eq!(play(&mut model, 7000, "n"), [""; 0]);
     let (approval_id, tool_call_id) = (ApprovalId::new("a"), call("call-a"));
     model.composer.set("");
@@ -113,7 +113,7 @@ fn an_approval_closes_if_the_updated_proposal_cannot_be_created() {
 
 #[test]
 fn text_being_typed_in_an_approval_survives_a_change_on_disk() {
-    // A denial reason is kept.
+    // A denial reason is preserved.
     let mut model = asked_at(100, 40, edit_approval("a"));
     play(&mut model, 5000, "N");
     wait(&mut model, 5350);
@@ -121,7 +121,7 @@ fn text_being_typed_in_an_approval_survives_a_change_on_disk() {
     outdated(&mut model, "a", true, 6300);
     assert!(draw(&mut model, 6300).contains(MARK));
     assert_eq!(play(&mut model, 6400, " this<enter>"), ["a Denied { reason: Some(\"not like this\") }"]);
-    // The lines of a hunk are restored with the file.
+    // The lines of a hunk return when the file changes back.
     let mut model = asked_at(120, 40, hunks_approval("a"));
     play(&mut model, 5000, "e");
     wait(&mut model, 5350);

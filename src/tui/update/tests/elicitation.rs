@@ -1,9 +1,10 @@
-//! Tests of input requests of MCP servers: nothing is sent by accident, and no text for the draft goes to a server.
+//! Tests of input requests from MCP servers: nothing is sent by accident, and no text meant for the draft goes to a
+//! server.
 
 use super::*;
 use crate::tui::tests::fixtures::{form, text_field, visit};
 
-/// Returns a screen with an armed request of a server.
+/// Returns a screen with a server's input request, which is armed.
 fn asked(elicitation: Elicitation) -> UiModel {
     let mut model = model(100, 36);
     tell(&mut model, EventKind::ElicitationRequested(elicitation), 5000);
@@ -18,7 +19,7 @@ fn one_field(default: Option<&str>) -> Elicitation {
     Elicitation { wanted: ElicitationKind::Form { fields: vec![field] }, ..form("e") }
 }
 
-/// Returns the answers that were sent.
+/// Returns the answers that were sent to the server.
 fn answers(effects: &[UiEffect]) -> Vec<ElicitationAnswer> {
     let answer = |effect: &UiEffect| match effect {
         UiEffect::SendToHost(HostCommand::AnswerElicitation { answer, .. }) => Some(answer.clone()),

@@ -1,4 +1,5 @@
-//! Tests of the help: current keys come first, typing searches, and no dialog below it is decided.
+//! Tests of the help: keys for the current context come first, typing searches, and keys never decide a dialog below
+//! the help.
 
 use super::*;
 use crate::tui::layers::{Help, ModelPicker};

@@ -1,6 +1,7 @@
 use super::*;
 
-/// Returns a resumed session that shows only its last part, from `before` on.
+/// Returns a resumed session of which only the last part is loaded. `before` is the position in the journal at which
+/// that part starts.
 fn resumed(before: Option<i64>) -> UiModel {
     let mut model = UiModel::new(crate::tui::tests::fixtures::options(), None, Size::new(80, 24));
     let history = part("late", 60);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::tui::tests::fixtures::{effects_approval, hunks_approval};
 
-/// Returns a screen with the prompt for a change with two hunks, fully shown and armed at 12 s.
+/// Returns a screen with the prompt for a change with two hunks. By 12 s, the prompt has been fully shown and is armed.
 fn asked(width: u16, height: u16) -> UiModel {
     let mut model = model(width, height);
     tell(&mut model, started("x"), 100);
@@ -12,7 +12,7 @@ fn asked(width: u16, height: u16) -> UiModel {
     model
 }
 
-/// Presses the keys one by one, with pauses.
+/// Presses the keys of a script at intervals of one second, and returns the commands that were sent.
 fn press_slowly(model: &mut UiModel, from: u64, script: &str) -> Vec<String> {
     let mut said = Vec::new();
     for (at, msg) in (from..).step_by(1000).zip(keys(script)) {
@@ -155,7 +155,7 @@ fn a_file_is_not_opened_in_the_editor_if_that_would_reset_choices_in_other_files
     let mut model = model(120, 40);
     tell(&mut model, started("x"), 100);
     let mut approval = hunks_approval("a");
-    // The second hunk is that of a deleted file.
+    // The second hunk belongs to a deleted file.
     approval.amendable.hunks[1].file = None;
     tell(&mut model, EventKind::ApprovalRequested(approval), 9000);
     draw(&mut model, 9001);
@@ -200,7 +200,7 @@ fn truncated_lines_do_not_count_as_seen() {
     assert!(!screen.contains("y  yes"), "{screen}");
     assert_eq!(press_slowly(&mut model, 17_000, "y"), Vec::<String>::new());
     assert!(draw(&mut model, 19_000).contains("y  yes"));
-    // Once it was fully shown, lines may be truncated.
+    // Once all of the lines were shown, they may be truncated.
     press_slowly(&mut model, 20_000, "w");
     assert!(draw(&mut model, 22_000).contains("y  yes"));
 }

@@ -1,5 +1,4 @@
-//! Tests that the key map and the handlers agree, and that custom keys work and never decide
-//! anything.
+//! Tests that the key map and the key handlers agree, and that custom keys work and never decide anything.
 
 use super::*;
 use crate::tui::browse::Browse;
@@ -14,7 +13,7 @@ use std::collections::BTreeSet;
 
 const NOW: u64 = 30_000;
 
-/// Situation in which keys are pressed: all keys, or only those of the map.
+/// Situation in which keys are pressed. `all` says whether all keys are pressed, or only those in the key map.
 struct Scene {
     name: &'static str,
     focus: Focus,
@@ -283,7 +282,7 @@ fn scenes() -> Vec<Scene> {
     ]
 }
 
-/// Returns all visible effects of a key, and the commands that it sends.
+/// Returns everything that a key visibly changes, and the commands that it sends.
 fn come_to(mut model: UiModel, key: KeyEvent) -> String {
     let effects = update(&mut model, Msg::Input(UiInput::Key(key)), NOW);
     let mut said: Vec<String> = effects.iter().filter_map(words).collect();
@@ -298,7 +297,7 @@ fn come_to(mut model: UiModel, key: KeyEvent) -> String {
     said.join("\n")
 }
 
-/// Returns the keys that a terminal can send, except text keys where text is typed.
+/// Returns the keys that a terminal can send, excluding text keys where the user can type text.
 fn pressed(at: Focus) -> Vec<Chord> {
     let named =
         ["enter", "esc", "tab", "backspace", "delete", "up", "down", "left", "right", "home", "end", "pgup", "pgdn", "f1", "f2"];
@@ -318,13 +317,14 @@ fn pressed(at: Focus) -> Vec<Chord> {
     names.iter().filter_map(|name| Chord::parse(name).ok()).collect()
 }
 
-/// Returns the keys of a focus in the map.
+/// Returns the keys that the key map lists for a part of the UI.
 fn listed(map: &Keymap, focus: Focus) -> BTreeSet<String> {
     let rows = map.rows().iter().filter(|row| row.focus == focus);
     rows.flat_map(|row| row.keys.split(' ').map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// Returns whether the key is in the map, possibly with one additional modifier. With two, it is never another key.
+/// Returns whether the key map lists a key, possibly without one of its modifiers. A key with two additional modifiers
+/// always counts as a different key.
 fn is_listed(known: &BTreeSet<String>, shown: &str) -> bool {
     let plain = shown.split_once('+').filter(|(_, rest)| !rest.is_empty()).map(|(_, rest)| rest);
     let much = Chord::parse(shown).is_ok_and(|chord| chord.has_extra_modifiers());
@@ -359,7 +359,7 @@ fn every_working_key_is_in_the_keymap_and_every_key_in_the_keymap_works() {
         }
     }
     let mut idle = Vec::new();
-    // Field keys are tested in their fields; any key accepts a search result.
+    // Keys of fields are tested in their fields, and any key accepts a search result.
     let is_tried = |row: &&Row| row.focus != Focus::Field && (row.focus, row.action.as_str()) != (Focus::Search, "take");
     for row in map.rows().iter().filter(is_tried) {
         let typed = row.is_typed();
@@ -470,7 +470,7 @@ fn a_changed_keymap_file_applies_immediately_and_its_errors_are_reported() {
     assert!(model.layers.is_open::<CommandPalette>());
 }
 
-/// Tests that a removed key cancels a waiting letter, as every key does that is not an answer.
+/// Tests that a removed key, like any key that is not an answer, cancels a pending letter.
 #[test]
 fn custom_keys_decide_nothing_and_cancel_a_letter_being_confirmed() {
     let file = "[question]\nfull-screen = \"f5\"\npage-down = \"tab\"\nnext = \"f6\"\n";
@@ -488,7 +488,7 @@ fn custom_keys_decide_nothing_and_cancel_a_letter_being_confirmed() {
     }
 }
 
-/// Tests that a dialog is informed about typing if a letter in browse mode opens it.
+/// Tests that a letter that opens a dialog from browse mode counts as typing for that dialog.
 #[test]
 fn a_letter_that_opens_an_approval_counts_as_typing() {
     let mut model = with_keys("[browse]\nreview = [\"tab\", \"r\"]\n");

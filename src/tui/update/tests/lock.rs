@@ -3,7 +3,7 @@ use crate::tui::interface::{LockAnswer, LockQuestion, Start, StartupQuestion};
 use crate::tui::tests::fixtures::{feed, options, start};
 use tokio::sync::oneshot;
 
-/// Returns a screen before the start, with the dialog about its session.
+/// Returns a screen before startup is complete, with the dialog about a locked session.
 fn held(problem: Option<&str>, stays: Option<&str>) -> (UiModel, oneshot::Receiver<LockAnswer>) {
     let mut model = UiModel::new(options(), None, Size::new(100, 24));
     let (held, answered) = crate::tui::tests::fixtures::held(problem, stays);

@@ -1,5 +1,4 @@
-//! Tests of proposals for instruction files: the list with diffs, its keys, and the note after a
-//! task.
+//! Tests of proposals for instruction files: the list with its diffs, its keys, and the notice after a task.
 
 use super::*;
 use crate::tui::layers::MemoryList;

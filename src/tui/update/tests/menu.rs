@@ -14,7 +14,7 @@ fn files(model: &mut UiModel, words: &str, paths: &[&str], at: u64) {
     draw(model, at);
 }
 
-/// Presses all keys before anything is drawn.
+/// Presses all keys of a script before the next frame is drawn.
 fn burst(model: &mut UiModel, at: u64, script: &str) -> Vec<String> {
     keys(script).into_iter().flat_map(|msg| update(model, msg, at)).filter_map(|effect| words(&effect)).collect()
 }
@@ -29,7 +29,7 @@ fn a_whole_command_typed_in_one_burst_runs() {
 #[test]
 fn a_partial_command_typed_in_one_burst_does_not_run_and_stays_in_the_draft() {
     let mut model = model(80, 24);
-    // The list for the first letter may already have been drawn.
+    // The menu for the first letter may already have been drawn.
     update(&mut model, keys("/").remove(0), 1000);
     draw(&mut model, 1000);
     assert_eq!(burst(&mut model, 1002, "qui<enter>"), [""; 0]);
@@ -228,12 +228,12 @@ fn tab_pressed_before_the_file_search_finished_takes_the_first_match() {
     files(&mut model, "mai", &["src/main.rs", "maintainers"], 1200);
     assert_eq!(model.composer.text(), "see @src/main.rs ");
     assert!(!model.menu.is_open(), "the next Enter sends the prompt");
-    // A user who continues typing has chosen nothing.
+    // A user who continues typing has not chosen a row.
     burst(&mut model, 2000, "and @li<tab>b");
     files(&mut model, "li", &["LICENSE"], 2100);
     files(&mut model, "lib", &["src/lib.rs"], 2200);
     assert_eq!(model.composer.text(), "see @src/main.rs and @lib");
-    // The same applies after the menu was closed. Without results nothing changes.
+    // The same applies after the menu was closed. Without results, nothing changes.
     burst(&mut model, 3000, "x<tab>");
     files(&mut model, "libx", &[], 3100);
     assert_eq!(model.composer.text(), "see @src/main.rs and @libx");

@@ -6,7 +6,7 @@ fn told(model: &mut UiModel, told: SetupEvent, at: u64) -> Vec<UiEffect> {
     update(model, Msg::Event(Box::new(event(EventKind::LookedUp(HostResponse::Setup(told))))), at)
 }
 
-/// Returns a screen with the setup, opened by the user and armed.
+/// Returns a screen with the setup dialog, which was opened by the user and is armed.
 fn asked() -> UiModel {
     let mut model = model(100, 30);
     play(&mut model, 1000, "/setup<enter>");
@@ -15,7 +15,7 @@ fn asked() -> UiModel {
     model
 }
 
-/// Draws a frame that the terminal confirms.
+/// Draws a frame and confirms it as the terminal would.
 fn shown(model: &mut UiModel, at: u64) {
     draw(model, at);
     model.dialogs.take_fence(at);
@@ -80,7 +80,7 @@ fn a_pasted_api_key_never_reaches_the_draft_and_y_with_enter_saves_the_card() {
     shown(&mut model, 5200);
     let screen = draw(&mut model, 5900);
     assert!(screen.contains("anthropic/claude-sonnet-5 · key: 29 characters"), "{screen}");
-    // The theme is at the end of the card.
+    // The theme is the last row of the card.
     let before = model.screen.theme.name.clone();
     for (at, code) in [(6000, KeyCode::Up), (6100, KeyCode::Right), (6200, KeyCode::Right)] {
         update(&mut model, press(code, KeyModifiers::NONE), at);

@@ -1,4 +1,4 @@
-//! Tests of the parts of a command, and of the rules that decided them.
+//! Tests of command parts, and of the rules that decided them.
 
 use super::*;
 use crate::tui::tests::fixtures::command_approval;
@@ -59,7 +59,7 @@ fn brackets_in_a_sentence_are_text() {
     let mut model = asked(120, 36);
     assert_eq!(play(&mut model, 2000, "[see below]"), [""; 0]);
     assert_eq!((model.composer.text().as_str(), model.dialogs.is_open()), ("[see below]", false));
-    // Enter confirms the pressed choice instead of opening the part.
+    // Enter confirms the pressed choice instead of opening the rule of the part.
     let mut model = asked(120, 36);
     play(&mut model, 2000, "]");
     play(&mut model, 3000, "n<enter>");

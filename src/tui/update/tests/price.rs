@@ -1,4 +1,4 @@
-//! Tests of the dialog about the price of a model.
+//! Tests of the dialog that asks for a model's price.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn facts(elsewhere: Option<Price>) -> ModelFacts {
     ModelFacts { price_elsewhere, ..ModelFacts::for_test(NAME, 100_000, None) }
 }
 
-/// Returns a screen on which the task waits for a price.
+/// Returns a screen on which a task is waiting for a price.
 fn asked(elsewhere: Option<Price>) -> UiModel {
     let mut model = model(100, 30);
     tell(&mut model, EventKind::ModelChanged { facts: facts(elsewhere), effort: None, message: String::new() }, 1000);

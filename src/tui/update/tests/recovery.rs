@@ -2,7 +2,7 @@ use super::*;
 use crate::tui::interface::Start;
 use crate::tui::tests::fixtures::{completed, feed, options, start};
 
-/// Returns a session that was resumed within a task, with a response, a pending edit and a running command.
+/// Returns a session with the given history that was resumed in the middle of a task.
 fn resumed(history: Vec<EventKind>) -> UiModel {
     let mut model = UiModel::new(options(), None, Size::new(100, 30));
     let history = history.into_iter().map(event).collect();

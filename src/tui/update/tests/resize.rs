@@ -1,9 +1,8 @@
-//! Tests that the visible text does not move when the window is resized while the session
-//! continues.
+//! Tests that the visible text stays in place when the window is resized while the session continues.
 
 use super::*;
 
-/// Returns a long session, scrolled up by several pages.
+/// Returns a long session that has been scrolled up by several pages.
 fn long() -> UiModel {
     let mut model = model(120, 36);
     for nth in 0..200 {
@@ -18,7 +17,7 @@ fn long() -> UiModel {
     model
 }
 
-/// Returns the number of the first visible entry.
+/// Returns the number in the first prompt or response that is visible.
 fn top(model: &mut UiModel, at: u64) -> u64 {
     let screen = draw(model, at);
     let number = |row: &str| {

@@ -164,7 +164,7 @@ fn the_request_id_is_shown_by_x_and_with_failures() {
     assert_eq!(wait(&mut model, 12_350), [""; 0], "it asks for nothing");
     let screen = draw(&mut model, 12_400);
     assert!(screen.contains("request req_011 · Overloaded, come back later") && model.composer.is_empty(), "{screen}");
-    // Without a request ID the letter is plain text.
+    // Without a request ID, the letter is plain text.
     let mut model = retrying(retry(FailureKind::Overloaded, 30_000, ""));
     play(&mut model, 12_000, "x");
     wait(&mut model, 12_350);
@@ -218,7 +218,7 @@ fn enter_replaces_a_rejected_api_key_and_the_task_resumes_on_continue() {
     assert!(draw(&mut model, 4100).contains("key of acme:"), "{}", draw(&mut model, 4100));
     assert_eq!(play(&mut model, 5000, "sk-new<enter>"), ["addkey { name: \"acme/small\", key: keytext }"]);
     assert!(draw(&mut model, 5100).contains("/continue to resume"));
-    // In a draft, Enter sends the text; later, the key has no effect.
+    // If the draft is not empty, Enter sends it. Later, the key has no effect.
     let mut model = refused();
     assert!(play(&mut model, 4000, "hello<enter>").iter().any(|sent| sent.starts_with("prompt")));
     tell(&mut model, started("hello"), 5000);

@@ -26,7 +26,7 @@ fn ended(count: usize) -> ReviewUpdate {
     ReviewUpdate::Ended(Box::new(Review { changes, summary: "A change.".to_owned(), findings, dropped: 1 }))
 }
 
-/// A model with a review that was started at 1000 ms.
+/// Returns a model with a review that was started at 1000 ms.
 fn reviewing(script: &str) -> UiModel {
     let mut model = model(100, 24);
     play(&mut model, 1000, script);
@@ -34,7 +34,7 @@ fn reviewing(script: &str) -> UiModel {
     model
 }
 
-/// A model in which the first of two findings is open.
+/// Returns a model in which the first of two findings is open.
 pub(super) fn finding() -> UiModel {
     let mut model = reviewing("/review<enter>");
     told(&mut model, ended(2), 2000);

@@ -6,7 +6,7 @@ fn before(task: &str) -> RewindTarget {
     RewindTarget::Before { task_id: TaskId::new(task), step_id: None }
 }
 
-/// Returns a session after two tasks, the second of which changed files.
+/// Returns a session in which two tasks have ended, the second of which changed files.
 fn after_two_tasks(width: u16, height: u16) -> UiModel {
     let mut model = model(width, height);
     for (task, prompt, answer) in
@@ -25,7 +25,7 @@ fn after_two_tasks(width: u16, height: u16) -> UiModel {
     model
 }
 
-/// Returns a screen with the rewind dialog of the second task, opened from the list at 12 s.
+/// Returns a screen with the rewind dialog for the second task, which was opened from the list and is armed by 12 s.
 fn asked() -> UiModel {
     let mut model = after_two_tasks(100, 36);
     assert_eq!(play(&mut model, 8000, "/rewind<enter>"), ["listrewindpoints"]);

@@ -113,7 +113,7 @@ fn a_paste_of_ten_thousand_lines_is_one_chip_that_backspace_removes() {
     assert_eq!(model.composer.shown_text(), "Why? [pasted 10,000 lines]");
     play(&mut model, 5000, "<backspace>");
     assert_eq!(model.composer.text(), "Why? ");
-    // A prompt that comes back from the history or the queue has its chip again.
+    // A prompt that returns from the history or the queue has its chip again.
     model.composer.set(&whole);
     assert_eq!(model.composer.shown_text(), "Why? [pasted 10,000 lines] End");
     tell(&mut model, started(&whole), 6000);
@@ -160,7 +160,7 @@ fn a_chip_survives_a_restart_in_the_draft_and_in_the_history() {
     }
 }
 
-/// Returns a screen with a long paste after other text in the draft, and the paste.
+/// Returns a screen whose draft contains some text followed by a long paste, and the pasted text.
 fn with_paste() -> (UiModel, String) {
     let mut model = model(80, 24);
     let long = (1..=20).map(|n| format!("row {n}.")).collect::<Vec<_>>().join("\n");
@@ -172,15 +172,15 @@ fn with_paste() -> (UiModel, String) {
 
 #[test]
 fn no_key_damages_the_chip_of_a_paste() {
-    // A part of the chip is not deleted alone.
+    // No part of the chip is deleted alone.
     let (mut model, long) = with_paste();
     play(&mut model, 3000, "<ctrl+w>");
     assert_eq!(model.composer.text(), "Why? ");
-    // Text that is typed into the chip goes behind it.
+    // Text that is typed inside the chip goes behind it.
     let (mut model, _) = with_paste();
     play(&mut model, 3000, "<left><left><left>x!");
     assert_eq!(model.composer.text(), format!("Why? {long}x!"));
-    // Vim keys.
+    // The same applies to Vim keys.
     let (mut model, _) = with_paste();
     model.composer.turn_vim();
     play(&mut model, 3000, "<esc>hhxu");
@@ -207,7 +207,7 @@ fn a_paste_hides_no_command() {
         let mut model = model(80, 24);
         update(&mut model, Msg::Input(UiInput::Paste(command.clone())), 2000);
         assert_eq!(model.composer.shown_text(), command, "the command is shown");
-        // A chip that comes to the start of the draft is not a command.
+        // A chip that moves to the start of the draft is not a command.
         let mut model = super::model(80, 24);
         play(&mut model, 1000, "x");
         update(&mut model, Msg::Input(UiInput::Paste(command.clone())), 2000);

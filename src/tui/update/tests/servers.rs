@@ -1,4 +1,4 @@
-//! Tests of MCP servers on the screen: notices, the list, resources and prompts.
+//! Tests of MCP servers in the UI: notices, the list, resources and prompts.
 
 use super::*;
 use crate::tui::layers::ServerList;
@@ -22,7 +22,7 @@ fn sent(effects: &[UiEffect]) -> Vec<SessionQuery> {
     effects.iter().filter_map(asked).collect()
 }
 
-/// Types a script, and returns the effects except drafts and file searches.
+/// Types a script and returns the effects.
 fn type_in(model: &mut UiModel, from: u64, script: &str) -> Vec<UiEffect> {
     let mut effects = Vec::new();
     for (at, msg) in (from..).step_by(100).zip(keys(script)) {
@@ -108,7 +108,7 @@ fn server_resources_are_mentioned_in_the_same_way_as_files() {
     assert_eq!(model.composer.text(), "see @docs:file:///guide.md @\"docs:issue/{number}\" ");
 }
 
-/// Tests late results, because each letter sends a search and a server may respond at any time.
+/// Tests results that arrive late. Every letter triggers a search, and a server may respond at any time.
 #[test]
 fn a_late_response_for_a_shorter_query_does_not_close_the_list() {
     let mut model = with_servers();

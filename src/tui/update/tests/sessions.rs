@@ -126,7 +126,7 @@ fn leaving_the_delete_dialog_keeps_the_session_and_enter_opens_the_row_again() {
         assert!(model.dialogs.is_empty() && !draw(&mut model, 4100).contains("Delete"), "{key}");
         assert_eq!(play(&mut model, 5000, "<down><enter>").last().unwrap(), "exit Open(Session(SessionId(\"b1b2c3d4\")))");
     }
-    // After typing over a dialog, only its own row requests it again.
+    // After the user typed over a dialog, only its own row opens it again.
     let mut model = opened();
     play(&mut model, 3000, "<ctrl+x>xa");
     told(&mut model, listed("xa", false), 3500);
@@ -146,7 +146,7 @@ fn text_typed_at_the_delete_dialog_goes_to_the_visible_list() {
     let sent = play(&mut model, 3100, "yes no");
     assert_eq!(sent.last().unwrap(), "lookup(sessions { words: \"yes no\", all: false, archived: false })");
     assert!(model.composer.is_empty() && !model.dialogs.is_open() && model.dialogs.len() == 1);
-    // The dialog is visible and opens like any other.
+    // The dialog is visible and opens like any other dialog.
     assert!(draw(&mut model, 4000).contains("tab to review"));
     play(&mut model, 5000, "<tab>");
     assert!(model.dialogs.is_open());

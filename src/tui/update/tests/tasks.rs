@@ -1,5 +1,4 @@
-//! Tests of tasks in copies of the workspace: `/task`, the list, and notes about tasks that stopped
-//! working.
+//! Tests of tasks in copies of the workspace: `/task`, the list, and notes about tasks that have stopped running.
 
 use super::*;
 use crate::tui::layers::TaskList;

@@ -5,7 +5,7 @@ use crate::tui::terminal::Emulator;
 use crate::tui::tests::fixtures::{edit_approval, event, text};
 use crate::tui::theme::ColourDepth;
 
-/// Returns the bytes written to the terminal besides cells.
+/// Returns the bytes that are written to the terminal apart from cells, with `^` in place of Escape.
 fn written(effects: &[UiEffect]) -> String {
     let bytes = effects.iter().filter_map(|effect| match effect {
         UiEffect::Write(bytes) => Some(String::from_utf8(bytes.clone()).unwrap()),
@@ -62,7 +62,7 @@ fn unfocused(notices: Notices, term: &'static str) -> UiModel {
     model
 }
 
-/// Returns the bytes written when an approval arrives, and when the task ends.
+/// Returns the bytes that are written when an approval is requested, and those written when the task ends.
 fn told(model: &mut UiModel) -> (String, String) {
     let tell = |model: &mut UiModel, kind| written(&update(model, Msg::Event(Box::new(event(kind))), 1000));
     assert_eq!(tell(model, started("go")), "");

@@ -1,4 +1,4 @@
-//! Tests of typing while a dialog opens, with the whole screen: nothing is decided, and no letter is lost.
+//! Tests, on a complete screen, of typing while a dialog opens: nothing is decided, and no letter is lost.
 
 use super::*;
 use crate::tui::layers::SessionList;
@@ -11,20 +11,21 @@ use crossterm::event::KeyEventKind;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Number of random sentences. The seeds are fixed, so that every run has the same sentences.
+/// Number of random sentences. Their seeds are fixed, so every run uses the same sentences.
 const SENTENCES: u64 = 10_000;
 
-/// Screen on a terminal with a delay, with a user who types. Time passes as in the event loop.
+/// Screen on a terminal that responds with a delay, and a user who types. Time passes in the same way as in the main
+/// loop.
 pub(super) struct Desk {
     pub(super) model: UiModel,
     pub(super) now: u64,
-    /// Future events, in order.
+    /// Messages that are yet to arrive, ordered by time.
     coming: BTreeMap<(u64, usize), Msg>,
-    /// Number of events added so far, which orders events with the same time.
+    /// Number of messages added so far, used to order messages with the same time.
     count: usize,
-    /// Response time of the terminal in milliseconds, if it responds.
+    /// Time that the terminal takes to respond, in milliseconds, or `None` if it never responds.
     line_ms: Option<u64>,
-    /// Commands that were sent, except drafts.
+    /// Commands that were sent, excluding those that save drafts.
     pub(super) sent: Vec<String>,
 }
 
@@ -36,7 +37,7 @@ impl Desk {
         Self { model, now: 0, coming: BTreeMap::new(), count: 0, line_ms, sent: Vec::new() }
     }
 
-    /// Creates a desk with space for a whole dialog, so that the first answer decides.
+    /// Creates a desk whose screen has room for a whole dialog, so that the first answer decides.
     pub(super) fn roomy(pace: GuardTiming, line_ms: Option<u64>) -> Self {
         let mut desk = Self::new(pace, line_ms);
         desk.model.screen.size = Size::new(100, 40);
@@ -63,7 +64,7 @@ impl Desk {
         for effect in update(&mut self.model, msg, self.now) {
             self.sent.extend(words(&effect).filter(|words| !words.starts_with("draft")));
         }
-        // Only the first frame matters here; the loop draws it soon afterwards.
+        // Only the first frame matters here. The main loop draws it soon after the message.
         if self.model.dialogs.take_fence(self.now + 4) {
             let mut buffer = Buffer::empty(Rect::from(self.model.screen.size));
             view::draw(&mut self.model, &mut buffer, self.now + 4);
@@ -73,13 +74,13 @@ impl Desk {
         }
     }
 
-    /// Plays all scheduled events, and then a few more seconds.
+    /// Plays the scheduled messages and timers up to the given time.
     pub(super) fn run(&mut self, until: u64) {
         loop {
             let next = self.coming.first_key_value().map(|(key, _)| *key).filter(|key| key.0 <= until);
             let due = self.model.deadline(self.now).filter(|due| *due <= next.map_or(until, |key| key.0));
             match (due, next) {
-                // Input with the same time comes first, as in the loop.
+                // Input with the same time comes first, as in the main loop.
                 (Some(due), Some(next)) if due < next.0 => self.wakes(due),
                 (Some(due), None) => self.wakes(due),
                 (_, Some(next)) => {
@@ -117,8 +118,7 @@ fn input_that_other_agents_took_for_an_answer_stays_in_the_draft() {
             let keys = key_streams::keys(stream.typed, between);
             let end = keys.last().unwrap().0;
             for line_ms in [Some(40), None] {
-                // The dialog opens and is armed before the first key, and at times throughout the
-                // sentence.
+                // The dialog opens and is armed before the first key, or opens at times throughout the sentence.
                 for opens in (0..40).map(|nth| nth * 530).take_while(|opens| *opens < 3000 + end) {
                     let mut desk = Desk::new(pace, line_ms);
                     desk.asks(opens, edit_approval("a"));
@@ -139,8 +139,7 @@ fn input_that_other_agents_took_for_an_answer_stays_in_the_draft() {
     }
 }
 
-/// Tests that no sentence fills in, sends or declines a server's request, which is a dialog like
-/// any other.
+/// Tests that no sentence fills in, sends or declines a server's request, whose dialog works like any other.
 #[test]
 fn text_typed_for_the_draft_never_answers_an_elicitation() {
     let field = FormField { default: Some("Ada".into()), ..text_field("name", true) };
@@ -171,7 +170,7 @@ fn text_typed_for_the_draft_never_answers_an_elicitation() {
     }
 }
 
-/// Reproducible pseudo-random numbers.
+/// Generator of reproducible pseudo-random numbers.
 pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
@@ -195,11 +194,11 @@ impl Dice {
         if self.roll(6) == 0 {
             sentence.insert(0, ' ');
         }
-        // Numbers alone are keys of a list.
+        // A number alone consists of keys of a list.
         if !sentence.contains(char::is_alphabetic) {
             sentence.push_str(" it");
         }
-        // One key alone is a valid answer.
+        // A single key is a valid answer.
         if sentence.chars().count() < 2 {
             sentence.push('e');
         }
@@ -207,7 +206,7 @@ impl Dice {
     }
 }
 
-/// Plays one sentence while dialogs open, close and are armed again, and the window changes.
+/// Plays a sentence while dialogs open, close and are rearmed, and while the window changes.
 fn random_sentence(seed: u64) {
     let mut dice = Dice(seed);
     let pace = match dice.roll(4) {
@@ -221,7 +220,7 @@ fn random_sentence(seed: u64) {
     let mut keys = Vec::new();
     let mut at = 0;
     for (nth, letter) in sentence.chars().enumerate() {
-        // A pause within the sentence.
+        // This is a pause within the sentence.
         if nth > 1 && dice.roll(12) == 0 {
             at += 400 + dice.roll(2500);
         }
@@ -286,11 +285,11 @@ proptest! {
     }
 }
 
-/// Kinds of dialogs that grant a permission.
+/// Kinds of dialog in which the user gives permission for something.
 const KINDS: [&str; 10] = ["edit", "command", "effects", "plan", "always", "trust", "mode", "undo", "forget", "outdated"];
 
-/// Returns a screen with a dialog of this kind that has the keyboard or is about to receive it. Further typing is meant
-/// for it.
+/// Returns a screen with a dialog of the given kind, which has keyboard focus or is about to receive it. Any further
+/// typing goes to the dialog.
 fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
     let mut desk = Desk::roomy(pace, line_ms);
     let types = |desk: &mut Desk, words: &str, from: u64| {
@@ -304,7 +303,7 @@ fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
         "plan" => desk.asks(8000, plan_approval("a")),
         "trust" => {
             let (question, answer) = trust(&["AGENTS.md (instructions for the model, 8 bytes)"]);
-            // The answer is not used.
+            // The answer of this dialog is not used.
             drop(answer);
             desk.model.dialogs.add(crate::tui::approval::trust_dialog(question), true, None);
             desk.at(1000, Msg::Time);
@@ -343,14 +342,14 @@ fn asked_of(kind: &str, pace: GuardTiming, line_ms: Option<u64>) -> Desk {
     desk
 }
 
-/// Returns the typed text that had no effect: the draft, or the filter of the list below the
+/// Returns the typed text that had no other effect, which is in the draft or in the filter of the list below the
 /// dialog.
 fn typed(desk: &Desk) -> String {
     let list = desk.model.layers.find::<SessionList>();
     list.map_or_else(|| desk.model.composer.text(), |list| list.filter().to_owned())
 }
 
-/// Returns whether anything but another query was sent.
+/// Returns whether anything other than a query was sent.
 fn decided(desk: &Desk) -> bool {
     desk.sent.iter().any(|sent| !sent.starts_with("lookup(session"))
 }
@@ -362,7 +361,7 @@ fn sentences_typed_over_any_kind_of_dialog_decide_nothing_and_lose_no_text() {
             let mut dice = Dice(seed * 31 + kind.len() as u64);
             let pace = paces()[dice.roll(4) as usize];
             let mut desk = asked_of(kind, pace, (dice.roll(5) > 0).then(|| 1 + dice.roll(900)));
-            // Type when it opens, while it is being armed, and once its choices take effect.
+            // The sentence begins when the dialog opens, while it is being armed, or after its choices take effect.
             let begin = 8000 + dice.roll(4000);
             let sentence = dice.sentence();
             let mut at = 0;
@@ -386,7 +385,7 @@ fn input_that_other_agents_took_for_an_answer_does_not_answer_any_dialog() {
         STREAMS.iter().map(|stream| stream.typed).filter(|words| !words.ends_with("<enter>")).collect();
     for kind in KINDS {
         for (nth, words) in sentences.iter().enumerate() {
-            // Type while it is being armed, and once its choices take effect.
+            // The keys begin while the dialog is being armed, and after its choices take effect.
             for (begin, pace) in [(8300, paces()[nth % 4]), (12_500, paces()[(nth + 1) % 4])] {
                 let mut desk = asked_of(kind, pace, Some(40));
                 let keys = key_streams::keys(words, 60);
@@ -451,7 +450,7 @@ fn a_key_just_before_or_after_a_window_change_does_not_answer_any_dialog() {
     }
 }
 
-/// Clicks the row of a choice.
+/// Clicks on the row of the first choice.
 fn clicks(desk: &mut Desk, at: u64) {
     desk.run(at);
     let panel = desk.model.dialogs.open().unwrap();
@@ -482,7 +481,7 @@ fn a_click_only_highlights_and_is_ignored_right_after_a_focus_change() {
     }
 }
 
-/// Holds a key: one press, and repeats after the delay of the keyboard.
+/// Holds a key: it is pressed once and, after the keyboard's delay, repeats.
 fn holds(desk: &mut Desk, from: u64, delay: u64, apart: u64, kind: KeyEventKind) {
     desk.at(from, press(KeyCode::Char('y'), KeyModifiers::NONE));
     for nth in 0..60 {
@@ -510,8 +509,8 @@ fn a_held_key_approves_nothing() {
     }
 }
 
-/// Tests slow keyboards, which repeat a key after 250 to 660 ms, later than a choice is confirmed. Then only the press
-/// itself is an answer.
+/// Tests slow keyboards, which repeat a key after 330 to 660 ms. If a choice has been confirmed by then, only the first
+/// press must count as an answer.
 #[test]
 fn a_key_held_on_a_slow_keyboard_answers_at_most_the_first_approval() {
     for delay in [330, 400, 500, 660] {
@@ -534,7 +533,7 @@ fn a_key_held_on_a_slow_keyboard_answers_at_most_the_first_approval() {
 
 #[test]
 fn deliberate_answers_are_confirmed_within_the_expected_delay() {
-    // Type a letter at the moment the prompt is armed, alone and with Enter.
+    // A letter is typed at the moment at which the prompt is armed, alone and with Enter.
     for (pace, line_ms, with_enter, expected) in [
         (GuardTiming::default(), Some(0), false, 350),
         (GuardTiming::default(), Some(0), true, 50),
@@ -618,7 +617,7 @@ fn a_denial_reason_goes_to_the_draft_when_its_approval_closes() {
 
 #[test]
 fn an_approval_opens_only_after_a_pause_since_the_last_key() {
-    // The last key was for a dialog, but not an answer.
+    // The last key was for a dialog, but was not an answer.
     let mut model = asked(vec![edit_approval("a")]);
     play(&mut model, 6000, "n<enter><pgup>");
     assert!(model.dialogs.is_empty());

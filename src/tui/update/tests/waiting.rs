@@ -6,7 +6,7 @@ fn waiting(messages: &[(u64, &str, bool)]) -> EventKind {
     EventKind::QueueChanged { waiting: messages.iter().map(one).collect() }
 }
 
-/// Returns a screen with a running task and these queued messages.
+/// Returns a screen on which a task is running and the given messages are queued.
 fn running(messages: &[(u64, &str, bool)]) -> UiModel {
     let mut model = model(100, 24);
     tell(&mut model, started("x"), 1000);
@@ -114,14 +114,14 @@ fn messages_sent_together_before_being_unqueued_are_removed_from_the_draft() {
 fn sending_another_message_with_the_same_text_keeps_the_draft() {
     let mut model = running(&[(1, "go on", false), (2, "go on", false)]);
     play(&mut model, 2000, "<alt+up>");
-    // The first message is sent before the second is moved back to the draft.
+    // The first message is sent before the second one is moved back to the draft.
     tell(&mut model, waiting(&[(2, "go on", false)]), 2100);
     tell(&mut model, started("go on"), 2100);
     tell(&mut model, waiting(&[]), 2200);
     assert_eq!(model.composer.text(), "go on");
     let mut model = running(&[(1, "go on", false), (2, "go on", false)]);
     play(&mut model, 2000, "<alt+up>");
-    // The second message is moved back to the draft before the first is sent.
+    // The second message is moved back to the draft before the first one is sent.
     tell(&mut model, waiting(&[(1, "go on", false)]), 2100);
     tell(&mut model, waiting(&[]), 2200);
     tell(&mut model, started("go on"), 2200);
@@ -182,7 +182,7 @@ fn an_approval_that_times_out_closes_with_a_message() {
     assert!(screen.contains("denied because nobody answered in time: Edit src/main.rs"), "{screen}");
 }
 
-/// Returns the times at which the screen wakes without input, in milliseconds.
+/// Returns the times, in milliseconds, at which the screen wakes up without any input.
 fn wakes(model: &mut UiModel, from: u64, until: u64) -> Vec<u64> {
     let (mut at, mut woke) = (from, Vec::new());
     while let Some(next) = model.deadline(at).filter(|next| *next <= until) {
@@ -231,7 +231,7 @@ fn a_renewed_approval_can_be_decided_only_after_the_updated_diff_was_shown() {
         assert_eq!(wait(&mut model, 6360), [""; 0], "it only shows");
         let screen = draw(&mut model, 6400);
         assert!(screen.contains("⚠ changed on disk"), "{screen}");
-        // The prompt is armed again: the same key is not an answer yet.
+        // The prompt is armed again, so the same key is not an answer yet.
         assert!(!model.dialogs.open().unwrap().guard.is_choice_pending());
         let listed = |model: &UiModel| model.dialogs.open().unwrap().choices.iter().map(|one| one.key.letter).collect::<String>();
         assert!(listed(&model).starts_with("yna"), "{}", listed(&model));

@@ -1,9 +1,9 @@
-//! Tests of the git state in the status row, and of the times at which it is requested.
+//! Tests of the git state in the status row, and of when it is requested.
 
 use super::*;
 use crate::tui::tests::fixtures::completed;
 
-/// Returns the number of updates that these events request.
+/// Returns the number of updates that the given events request.
 fn asked(model: &mut UiModel, events: Vec<EventKind>) -> usize {
     let effects = events.into_iter().flat_map(|kind| update(model, Msg::Event(Box::new(event(kind))), 1000));
     let is_one = |effect: &UiEffect| matches!(effect, UiEffect::Ask(Query::LookUp(HostRequest::Worktree)));
@@ -62,7 +62,7 @@ fn configured_status_items_keep_their_order() {
     told(&mut model, 1, "no item");
     let row = |model: &mut UiModel| draw(model, 1000).lines().rev().nth(1).unwrap().trim().to_owned();
     assert_eq!(row(&mut model), "main ±1 │ sonnet-5 │ ask");
-    // The sandbox warning is always shown, even if it is not a configured item.
+    // The warning about the sandbox is always shown, even if it is not a configured item.
     model.info.header.sandbox = "sandbox OFF".to_owned();
     model.info.header.mode = Mode::Auto;
     assert_eq!(row(&mut model), "main ±1 │ sonnet-5 │ auto │ sandbox OFF");

@@ -293,7 +293,7 @@ fn an_abbreviated_choice_shows_its_full_text_before_confirmation() {
     assert!(drawn.contains("Always allow this") && drawn.contains("changes to `${workspace}/src/main.rs`"), "{drawn}");
 }
 
-/// Returns the diff of a file in which all lines change.
+/// Returns the diff of a file in which every line changes.
 fn rewritten(path: &str, lines: usize) -> String {
     let rows = |sign: &str, word: &str| (1..=lines).map(|at| format!("{sign}content {word} {at}\n")).collect::<Vec<_>>().concat();
     format!("--- a/{path}\n+++ b/{path}\n@@ -1,{lines} +1,{lines} @@\n{}{}", rows("-", "old"), rows("+", "new"))
@@ -304,7 +304,7 @@ fn created(path: &str, lines: usize) -> String {
     format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{lines} @@\n{rows}")
 }
 
-/// Returns the prompt about the effects of a command that changed these files.
+/// Returns an approval for the effects of a command on the given files.
 fn effects_on(paths: &[&str]) -> Approval {
     let text = |path: &&str| FileEffect {
         path: (*path).to_owned(),
@@ -416,7 +416,7 @@ fn files_of_effects_are_tabs_and_can_be_left_out_one_by_one() {
     let drawn = picture(&mut model, 20_000);
     assert!(drawn.contains(" ☑ src/main.rs  ▸☐ src/lib.rs   ☑ Cargo.toml"), "{drawn}");
     assert!(drawn.contains("▸☐ 1 −content old 1"), "the mark is next to the first line of the file\n{drawn}");
-    // Scrolling selects a file that is visible.
+    // Scrolling selects a visible file.
     model.dialogs.open_mut().unwrap().scroll_by(isize::MAX);
     let drawn = picture(&mut model, 20_000);
     assert!(drawn.contains("▸☑ Cargo.toml") && drawn.contains("output: 2 lines, the last: done · ? show all"), "{drawn}");

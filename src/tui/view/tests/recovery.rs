@@ -18,7 +18,7 @@ fn an_interrupted_call_matches_its_snapshots() {
     });
 }
 
-/// Two completed tasks.
+/// Starts and completes two tasks.
 fn two_tasks(model: &mut UiModel) {
     for (task, prompt, answer) in
         [("task_1", "Explain the parser", "It reads tokens."), ("task_2", "Make greet() reject empty names", "Rejected.")]

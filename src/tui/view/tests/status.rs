@@ -51,7 +51,7 @@ fn the_status_row_warns_about_policy_expiry() {
     }
 }
 
-/// Returns the text of the status row and its colours.
+/// Returns the text of the status row, and its warnings with their colours.
 fn status_row(model: &mut UiModel) -> (String, Vec<(String, Token)>) {
     let mut buffer = Buffer::empty(Rect::new(0, 0, model.screen.size.width, model.screen.size.height));
     draw(model, &mut buffer, 20_000);
@@ -133,7 +133,7 @@ fn the_escape_hint_is_dropped_last() {
             let mut model = model(width, height);
             scene(&mut model);
             picture(&mut model, 20_000);
-            // The choices of a dialog take effect by then.
+            // By then, the choices of a dialog take effect.
             if model.dialogs.take_fence(20_000) {
                 feed(&mut model, Msg::Input(UiInput::Fence), 20_001);
             }
@@ -163,7 +163,7 @@ fn policy_expiry_is_reported_while_idle_and_at_the_smallest_width() {
     );
     let drawn = picture(&mut model, 20_000);
     assert!(drawn.contains("ask │ policy ends 00:30 UTC\n") || drawn.contains("policy ends 00:30 UTC "), "{drawn}");
-    // After the last ten minutes.
+    // This is after the last ten minutes.
     let end = model.deadline(1_300_000).unwrap();
     assert!((1_800_000..1_801_000).contains(&end), "{end}");
     feed(&mut model, Msg::Time, end);
