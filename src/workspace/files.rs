@@ -1,5 +1,5 @@
-//! File search in a workspace by parts of the path. The list follows git's ignore rules, is cached for a few seconds,
-//! and has a size limit.
+//! Fuzzy file search by path within a workspace. The file list respects git's ignore rules, is cached for a few
+//! seconds and has a size limit.
 
 use crate::protocol::FoundFile;
 use crate::sys::ignore_files::{Lists, guard};
@@ -10,28 +10,28 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Maximum number of paths. In a larger workspace, further files are not found.
+/// Maximum number of listed paths. In a larger workspace, the remaining files cannot be found.
 const MAX_PATHS: usize = 200_000;
-/// Maximum number of results.
+/// Maximum number of search results.
 const FOUND: usize = 50;
-/// Age after which the list is used once more and then rebuilt.
+/// Age after which a cached list is used one last time and then rebuilt.
 const CACHE_TTL: Duration = Duration::from_secs(3);
-/// Approximate bytes per token.
+/// Approximate number of bytes per token.
 pub(crate) const TOKEN_BYTES: u64 = 4;
 /// Maximum size of a file that can be attached, in bytes.
 const MAX_BYTES: u64 = 8 << 20;
-/// Number of threads that list files.
+/// Number of threads used to list files.
 const WALKERS: usize = 2;
-/// Number of paths after which a listing checks whether it is still needed.
+/// Number of paths after which a search checks whether a newer search has replaced it.
 const STRETCH: usize = 4096;
 
-/// A file or a folder. The path of a folder ends with `/`.
+/// File or folder. The path of a folder ends with `/`.
 pub(crate) struct WorkspaceEntry {
     pub path: String,
     pub changed: Option<SystemTime>,
 }
 
-/// Files at the time of the listing.
+/// Files and folders found when the workspace was listed.
 pub(crate) struct FileListing {
     pub entries: Vec<WorkspaceEntry>,
     at: Instant,
@@ -40,9 +40,9 @@ pub(crate) struct FileListing {
 pub(crate) struct Files {
     workspace: PathBuf,
     listed: Mutex<Option<Arc<FileListing>>>,
-    /// Last search text, and the number of searches.
+    /// Number of searches so far, and the most recent search text.
     wanted: Mutex<(u64, String)>,
-    /// True while a listing is running.
+    /// Whether a listing is running.
     walking: AtomicBool,
 }
 
@@ -51,7 +51,7 @@ impl Files {
         Self { workspace, listed: Mutex::new(None), wanted: Mutex::default(), walking: AtomicBool::new(false) }
     }
 
-    /// Sets the search text. Returns the number of the search for `find`.
+    /// Sets the search text. Returns the search number to pass to `find`.
     pub(crate) fn want(&self, words: &str) -> u64 {
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         *wanted = (wanted.0 + 1, words.to_owned());
@@ -62,7 +62,7 @@ impl Files {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns all files. The list is at most a few seconds old.
+    /// Returns all files and folders, from a list that is at most a few seconds old.
     pub(crate) fn list_all(&self) -> Arc<FileListing> {
         let kept = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(listed) = kept.filter(|listed| listed.at.elapsed() < CACHE_TTL) {
@@ -73,7 +73,8 @@ impl Files {
         listed
     }
 
-    /// Reports the results in the current list immediately, and again in a new list if the current one is outdated.
+    /// Reports results from the cached list immediately. If that list is outdated, builds a new one and reports the
+    /// results from it if they differ.
     pub(crate) fn find(&self, words: &str, number: u64, tell: &dyn Fn(&str, Vec<FoundFile>)) {
         let kept = self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut before = None;
@@ -88,7 +89,8 @@ impl Files {
         let listed = Arc::new(FileListing { entries: walk(&self.workspace), at: Instant::now() });
         *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&listed));
         self.walking.store(false, Ordering::Release);
-        // During the listing, the search text may have changed, and that search found no list.
+        // The search text may have changed while the files were listed, because a newer search does not start a
+        // second listing.
         let (last, wanted) = self.current_query();
         let found = self.best(&listed, &wanted, last);
         if let Some(found) = found.filter(|found| last != number || before.as_ref() != Some(found)) {
@@ -96,7 +98,7 @@ impl Files {
         }
     }
 
-    /// Returns the best results; `None` if there is a newer search.
+    /// Returns the best results, or `None` if a newer search has started.
     fn best(&self, listed: &FileListing, words: &str, number: u64) -> Option<Vec<FoundFile>> {
         let found: Vec<&WorkspaceEntry> = if words.is_empty() {
             let mut files: Vec<&WorkspaceEntry> = listed.entries.iter().filter(|entry| !entry.path.ends_with('/')).collect();
@@ -135,7 +137,7 @@ impl Files {
     }
 }
 
-/// Lists all files that git does not ignore, including hidden ones. Symlinks are listed but not followed.
+/// Lists every file that git does not ignore, including hidden files. Symlinks are listed but not followed.
 fn walk(workspace: &Path) -> Vec<WorkspaceEntry> {
     let (entries, count) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
     let mut walk = WalkBuilder::new(workspace);
@@ -146,7 +148,7 @@ fn walk(workspace: &Path) -> Vec<WorkspaceEntry> {
         let mut mine = Batch { entries: &entries, own: Vec::new() };
         let count = &count;
         Box::new(move |entry| {
-            // Unreadable entries are not listed.
+            // Unreadable entries are omitted.
             let Some(entry) = entry.ok().and_then(|entry| to_entry(workspace, &entry)) else { return WalkState::Continue };
             if count.fetch_add(1, Ordering::Relaxed) >= MAX_PATHS {
                 return WalkState::Quit;
@@ -158,7 +160,7 @@ fn walk(workspace: &Path) -> Vec<WorkspaceEntry> {
     entries.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Results of one thread, which are merged when it ends.
+/// Entries found by a single thread, merged into `entries` when the thread ends.
 struct Batch<'a> {
     entries: &'a Mutex<Vec<WorkspaceEntry>>,
     own: Vec<WorkspaceEntry>,
@@ -170,7 +172,7 @@ impl Drop for Batch<'_> {
     }
 }
 
-/// Returns the path relative to the workspace; `None` if it cannot be written in a prompt.
+/// Returns an entry with its path relative to the workspace, or `None` if the path cannot be written in a prompt.
 fn to_entry(workspace: &Path, entry: &DirEntry) -> Option<WorkspaceEntry> {
     let path = entry.path().strip_prefix(workspace).ok()?.to_str()?;
     if path.is_empty() || path.contains(|letter: char| letter.is_control() || letter == '"') {

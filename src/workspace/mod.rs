@@ -1,4 +1,4 @@
-//! The workspace: files, symbols, the git repository, and installed toolchains.
+//! The workspace: its files, symbols and git repository, and the installed toolchains.
 
 pub(crate) mod files;
 pub(crate) mod git;

@@ -1,29 +1,29 @@
-//! Scan of a file for declarations, line by line and without a grammar. It finds functions, types and similar items by
-//! the start of their lines.
+//! Line-based scanner for declarations, which works without a grammar. It recognizes functions, types and similar
+//! items by the beginning of the line.
 
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// Maximum length of a line, in bytes. Longer lines are usually generated code.
+/// Maximum length of a line to scan, in bytes. Longer lines are usually generated code.
 const LINE_BYTES: usize = 400;
-/// Maximum number of declarations in a file.
+/// Maximum number of declarations per file.
 const MAX: usize = 2_000;
-/// Maximum number of lines of a declaration.
+/// Maximum length of a declaration, in lines.
 const LINES: usize = 400;
 
-/// A declaration and its lines.
+/// Declaration and the lines it spans.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Symbol {
     pub name: String,
     pub kind: String,
-    /// The first line, counted from 1.
+    /// First line (1-based).
     pub first: u32,
     pub last: u32,
     pub bytes: u64,
 }
 
-/// Declarations of a language: file extensions, and patterns with the group `name` and, if a keyword names the kind,
-/// the group `kind`.
+/// File extensions and declaration patterns for a language. Each pattern has a group `name` and, if a keyword
+/// determines the kind, a group `kind`.
 struct SymbolPatterns {
     endings: &'static [&'static str],
     patterns: &'static [&'static str],
@@ -88,10 +88,10 @@ const LANGUAGES: &[SymbolPatterns] = &[
     },
 ];
 
-/// Keywords that look like names in patterns without a `kind`.
+/// Keywords that a pattern without a `kind` group could mistake for names.
 const NO_NAMES: &[&str] =
     &["if", "for", "while", "switch", "catch", "return", "else", "function", "with", "do", "sizeof", "new", "await", "match"];
-/// Kind of declarations without a keyword.
+/// Kind used for declarations that have no keyword.
 const FUNCTION: &str = "function";
 
 static COMPILED: LazyLock<Vec<(&'static SymbolPatterns, Vec<Regex>)>> = LazyLock::new(|| {
@@ -99,7 +99,7 @@ static COMPILED: LazyLock<Vec<(&'static SymbolPatterns, Vec<Regex>)>> = LazyLock
     LANGUAGES.iter().map(|language| (language, compiled(language))).collect()
 });
 
-/// Returns whether files with this extension are searched.
+/// Returns whether this file's extension belongs to a supported language.
 pub(crate) fn is_known(path: &str) -> bool {
     ending(path).is_some_and(|ending| LANGUAGES.iter().any(|language| language.endings.contains(&ending)))
 }
@@ -135,8 +135,8 @@ pub(crate) fn scan_symbols(path: &str, text: &str) -> Vec<Symbol> {
     found
 }
 
-/// Returns the last line of a declaration: the line that closes it at the same indentation, or the last line that is
-/// indented further.
+/// Returns the last line of a declaration: either the line that closes it at the same indentation, or the last line
+/// that is indented further.
 fn declaration_end(lines: &[&str], at: usize) -> usize {
     let depth = |line: &str| line.len() - line.trim_start().len();
     let from = depth(lines[at]);

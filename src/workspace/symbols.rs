@@ -1,4 +1,4 @@
-//! Symbol search in a workspace by parts of the name. Files are read in the background, and again only after they
+//! Fuzzy symbol search by name within a workspace. Files are read in the background and reread only after they
 //! change.
 
 use super::files::{Files, TOKEN_BYTES, WorkspaceEntry};
@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Maximum number of files searched. In a larger workspace, these are the most recently changed ones.
+/// Maximum number of files to search. In a larger workspace, only the most recently changed files are searched.
 const MAX_FILES: usize = 20_000;
 const FILE_BYTES: u64 = 1 << 20;
-/// Maximum number of cached symbols.
+/// Number of symbols after which a search stops reading further files.
 const MAX_SYMBOLS: usize = 200_000;
-/// Maximum number of results.
+/// Maximum number of search results.
 const FOUND: usize = 50;
-/// Interval between reports while files are being read.
+/// Interval at which results are reported while files are still being read.
 const EVERY: Duration = Duration::from_millis(200);
 
 #[derive(Clone)]
@@ -31,7 +31,7 @@ struct CachedFile {
 pub(crate) struct Symbols {
     workspace: PathBuf,
     known: Mutex<HashMap<String, CachedFile>>,
-    /// The last search text, and the number of searches.
+    /// Number of searches so far, and the most recent search text.
     wanted: Mutex<(u64, String)>,
 }
 
@@ -40,7 +40,7 @@ impl Symbols {
         Self { workspace, known: Mutex::default(), wanted: Mutex::default() }
     }
 
-    /// Sets the search text. Returns the number of the search for `find`.
+    /// Sets the search text. Returns the search number to pass to `find`.
     pub(crate) fn want(&self, words: &str) -> u64 {
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         *wanted = (wanted.0 + 1, words.to_owned());
@@ -51,8 +51,8 @@ impl Symbols {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner).0 == number
     }
 
-    /// Searches for `#name` in all files, or for `src/main.rs#name` in files with this path or prefix. Reports again as
-    /// more files are read.
+    /// Searches for `#name` in all files, or for `src/main.rs#name` in files whose path starts with `src/main.rs`.
+    /// Reports results repeatedly while more files are read.
     pub(crate) fn find(&self, words: &str, number: u64, files: &Files, tell: &dyn Fn(Vec<FoundSymbol>)) {
         let (within, name) = words.rsplit_once('#').unwrap_or(("", words));
         let listed = files.list_all();
@@ -90,7 +90,8 @@ impl Symbols {
         }
     }
 
-    /// Returns the declarations of a file, from the cache if it is unchanged. Returns none for an unreadable file.
+    /// Returns a file's declarations, from the cache if the file is unchanged. Returns an empty list if the file
+    /// cannot be read.
     fn in_file(&self, path: &str) -> Arc<[Symbol]> {
         let full = self.workspace.join(path);
         let Ok(metadata) = full.symlink_metadata() else { return Arc::default() };
@@ -118,7 +119,7 @@ fn text(path: &Path) -> Option<String> {
     (!bytes.contains(&0)).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Best results so far, at most twice as many as are reported.
+/// Best results so far; holds at most twice as many as are reported.
 #[derive(Default)]
 struct Best(Vec<(u32, FoundSymbol)>);
 

@@ -1,10 +1,10 @@
-//! Toolchain detection: which programs build and check a project, and which of them are installed, so that the model
-//! does not have to guess or try.
+//! Toolchain detection. Finds the programs that build and check a project, and which of them are installed, so the
+//! model does not have to find out by trial and error.
 
 use crate::sys::programs::find_present;
 use std::path::Path;
 
-/// Programs, with the files in the top directory that require them.
+/// Programs, each with the top-level files that indicate that a project needs it.
 const PROGRAMS: &[(&str, &[&str])] = &[
     ("git", &[]),
     ("gh", &[]),
@@ -50,13 +50,14 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     ("psql", &[]),
 ];
 
-/// Installed programs, and missing ones with the file that requires them.
+/// Installed programs, and missing programs with the file that indicates that they are needed.
 pub(crate) struct Toolchain {
     pub programs: Vec<&'static str>,
     pub missing: Vec<(&'static str, &'static str)>,
 }
 
-/// Detects the toolchain by file names, without running programs. `path`: value of `PATH` for commands.
+/// Detects the toolchain from file names, without running any program. `path` is the value of `PATH` that commands
+/// receive.
 pub(crate) fn detect(workspace: &Path, path: &str) -> Toolchain {
     let programs = find_present(PROGRAMS.iter().map(|(name, _)| *name), path);
     let missing = PROGRAMS.iter().filter(|(name, _)| !programs.contains(name)).filter_map(|(name, files)| {

@@ -1,5 +1,5 @@
-//! Workspace items of the status row: the branch, the number of changed files, and the output of the user's status
-//! command.
+//! Workspace information for the status row: the branch, the number of changed files, and the output of the user's
+//! status command.
 
 use super::git::Repository;
 use crate::config::Environment;
@@ -11,18 +11,18 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Minimum time between two updates.
+/// Minimum pause between two updates.
 const REST: Duration = Duration::from_secs(2);
-/// Timeout of the status command.
+/// Timeout for the status command.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum size of output, in bytes; only the first line is shown.
+/// Maximum size of the status command's output, in bytes. Only the first line is shown.
 const OUTPUT_BYTES: usize = 4096;
 const LINE_CHARS: usize = 120;
 
 pub(crate) struct Worktree {
     workspace: PathBuf,
     environment: Environment,
-    /// Status command in the user's settings. A project cannot set one.
+    /// Status command from the user's settings. A project cannot set it.
     command: Option<String>,
     looking: Mutex<Looking>,
 }
@@ -30,9 +30,9 @@ pub(crate) struct Worktree {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Looking {
     Nobody,
-    /// An update is running, or paused before the next one.
+    /// An update is running, or the pause after it has not ended.
     Somebody,
-    /// An update is running, and another change was reported since it started.
+    /// Another update was requested while one was running or during the pause after it.
     Again,
 }
 
@@ -41,7 +41,7 @@ impl Worktree {
         Self { workspace, environment, command, looking: Mutex::new(Looking::Nobody) }
     }
 
-    /// Requests an update. However often this is called, updates run one at a time, with a pause between them.
+    /// Requests an update. No matter how often this is called, updates run one at a time with a pause between them.
     pub(crate) fn request_update(self: &Arc<Self>, tell: impl Fn(HostResponse) + Send + 'static) {
         if !self.try_begin() {
             return;
@@ -85,7 +85,8 @@ impl Worktree {
         HostResponse::Worktree { branch, changed, more, line }
     }
 
-    /// Returns the first output line of the status command, or its error.
+    /// Returns the first line of the status command's output, or its error. Returns `None` if there is no status
+    /// command.
     async fn line(&self) -> Option<String> {
         let line = self.command.clone()?;
         let variables = self.environment.variables().map(|(name, value)| (name.into(), value.into()));
@@ -102,7 +103,7 @@ impl Worktree {
             max_output_bytes: OUTPUT_BYTES,
             helper: Helper::default(),
         };
-        // Nobody reads the live output.
+        // The live output is discarded.
         let (live, _) = mpsc::channel(1);
         let finished = match run_with_receivers(spec, live, CancellationToken::new(), OutputReceivers::default()).await {
             Ok(finished) => finished,

@@ -1,5 +1,5 @@
-//! Count of uncommitted changes, determined from the index file. Git is never run, because it could run programs from
-//! the project's configuration, which is not evaluated here.
+//! Counts uncommitted changes by reading the index file. Git itself is never run, because the project's configuration
+//! could make it run other programs. This module does not act on that configuration.
 
 use super::Repository;
 use super::index_diff::{CommittedTree, Hash, Trees};
@@ -15,27 +15,27 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Maximum size of the index, in bytes. Reading a larger one takes too long for a hint.
+/// Maximum size of the index, in bytes. Reading a larger index would take too long for a hint.
 const INDEX_BYTES: u64 = 32 << 20;
-/// Maximum size of a file that is hashed, in bytes.
+/// Maximum size of a file to hash, in bytes.
 const FILE_BYTES: u64 = 4 << 20;
-/// Maximum size of the configuration, in bytes.
+/// Maximum size of the git configuration file, in bytes.
 const CONFIG_BYTES: u64 = 64 << 10;
-/// Maximum number of files checked.
+/// Maximum number of files checked for being untracked.
 const FILES: usize = 20_000;
-/// Time limit of the count.
+/// Time limit for counting changes.
 const TIME: Duration = Duration::from_millis(100);
 
-/// Files that differ from the last commit, or are untracked.
+/// Number of files that are untracked or differ from the last commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GitChanges {
     pub files: usize,
-    /// True if the count is incomplete.
+    /// Whether the actual number may be higher.
     pub more: bool,
 }
 
 impl GitChanges {
-    /// Returns `3 uncommitted changes`.
+    /// Returns a description such as `3 uncommitted changes`, or `None` if there are no changes.
     pub(crate) fn describe(self) -> Option<String> {
         let least = if self.more { "at least " } else { "" };
         match self.files {
@@ -46,21 +46,21 @@ impl GitChanges {
     }
 }
 
-/// The index entry of a file.
+/// Index entry for a file.
 struct Entry {
     path: PathBuf,
     mtime: (u32, u32),
     mode: u32,
     bytes: u32,
     hash: Hash,
-    /// True for an unmerged file, or one added with `--intent-to-add`.
+    /// Whether the file is unmerged, or was added with `--intent-to-add`.
     open: bool,
-    /// True if git was configured to ignore changes of the file.
+    /// Whether git was told to ignore changes to the file.
     unwatched: bool,
 }
 
 impl Repository {
-    /// Counts the changed files below the workspace; `None` if there is no index, or if only git can read it.
+    /// Counts the changed files below the workspace. Returns `None` if there is no index or only git can read it.
     pub(crate) fn changes(&self, workspace: &Path) -> Option<GitChanges> {
         let began = Instant::now();
         let config = read_small(&self.common.join("config"), CONFIG_BYTES).unwrap_or_default();
@@ -72,7 +72,7 @@ impl Repository {
         let written = index.symlink_metadata().ok()?;
         let (entries, trees) = entries(&read_small(&index, INDEX_BYTES)?)?;
         let look = IndexComparison {
-            // Only git knows how it converts a file.
+            // If git converts file content, only git can tell whether a file has changed.
             converts: config.contains("autocrlf=") || self.level.join(".gitattributes").exists(),
             modes: !config.contains("filemode=false"),
             written: seconds(written.mtime()),
@@ -113,7 +113,7 @@ impl Repository {
 struct IndexComparison {
     converts: bool,
     modes: bool,
-    /// Time of the index. A file with an equally recent time may have changed after it.
+    /// Time at which the index was written. A file with the same or a later time may have changed since then.
     written: u32,
 }
 
@@ -140,12 +140,12 @@ impl IndexComparison {
     }
 }
 
-/// Returns the time in git's format: the lower 32 bits of the seconds.
+/// Returns a time as stored by git: the lower 32 bits of the seconds.
 fn seconds(time: i64) -> u32 {
     time as u32
 }
 
-/// Returns the git hash of a file; `None` if hashing the file takes too long for a hint.
+/// Returns a file's git hash, or `None` if hashing the file would take too long for a hint.
 fn hash(path: &Path, now: &Metadata) -> Option<Hash> {
     let content =
         if now.is_symlink() { path.read_link().ok()?.as_os_str().as_bytes().to_vec() } else { read_small(path, FILE_BYTES)? };
@@ -155,19 +155,19 @@ fn hash(path: &Path, now: &Metadata) -> Option<Hash> {
     Some(hash.finalize().into())
 }
 
-/// Returns the content of a regular file; `None` if it is larger than `most` bytes.
+/// Returns the content of a regular file, or `None` if the file is unreadable or larger than `most` bytes.
 fn read_small(path: &Path, most: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     crate::sys::path::open_file(path).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;
     (bytes.len() as u64 <= most).then_some(bytes)
 }
 
-/// Parses an index; `None` for a split or invalid one.
+/// Parses an index file. Returns `None` if the index is split or invalid.
 fn entries(index: &[u8]) -> Option<(Vec<Entry>, Trees)> {
     let mut entries = Vec::new();
     let rest = read_index(index, |entry| {
         let mode = entry.status(6);
-        // Skips directories of a sparse index and submodules. No name may point outside the repository.
+        // Skips submodules and the directories of a sparse index. No path may point outside the repository.
         let is_file = matches!(mode & 0o170_000, 0o100_000 | 0o120_000);
         if is_file && entry.path.components().all(|part| matches!(part, Component::Normal(_))) {
             entries.push(Entry {
@@ -230,7 +230,7 @@ mod tests {
             git(&root, &["update-index", "--index-version", version]);
             let announced = usize::from(version == "3");
             assert_eq!(count(""), GitChanges { files: announced, more: false }, "{version}");
-            // Writing the same content again is not a change, regardless of its time; the size is equal.
+            // Writing the same content again is not a change, even though the modification time differs.
             write("x/1", "one\n");
             write("a.txt", "two\n");
             write("src/b.rs", "longer than before\n");
@@ -242,13 +242,13 @@ mod tests {
             std::fs::remove_file(root.join("link")).unwrap();
             std::os::unix::fs::symlink("b.txt", root.join("link")).unwrap();
             assert_eq!(count("").files, 6 + announced, "{version}");
-            // Staged, but not committed.
+            // The changes are staged but not committed.
             git(&root, &["add", "-A"]);
             assert_eq!(count(""), GitChanges { files: 6 + announced, more: false }, "{version}");
             assert_eq!(count("x"), GitChanges { files: 1, more: false }, "{version}");
             git(&root, &["commit", "-q", "-m", "two"]);
             assert_eq!(count(""), GitChanges { files: 0, more: false }, "{version}");
-            // Packed objects are not read for a hint.
+            // For a mere hint, packed objects are not read.
             write("a.txt", "three\n");
             git(&root, &["gc", "-q"]);
             assert_eq!(count(""), GitChanges { files: 1, more: false }, "{version}");

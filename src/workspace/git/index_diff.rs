@@ -1,5 +1,5 @@
-//! Detection of staged changes: compares the index with those trees of the last commit that are loose objects. Packed
-//! objects are not unpacked, because the result is only a hint.
+//! Detects staged changes by comparing the index with the trees of the last commit that are stored as loose objects.
+//! Packed objects are not read, because the result is only a hint.
 
 use super::{Repository, one_line};
 use flate2::read::ZlibDecoder;
@@ -11,19 +11,19 @@ use std::path::{Path, PathBuf};
 
 /// Maximum size of a commit or tree object, in bytes.
 const OBJECT_BYTES: u64 = 1 << 20;
-/// Maximum number of directories that are read.
+/// Maximum number of directories to read.
 const TREES: usize = 500;
 const DEPTH: usize = 64;
 
 pub(super) const HASH: usize = 20;
 pub(super) type Hash = [u8; HASH];
 
-/// The tree cache of the index: hashes of unchanged directories.
+/// The index's tree cache, which contains the hashes of unchanged directories.
 #[derive(Default)]
 pub(super) struct Trees(HashMap<PathBuf, Hash>);
 
 impl Trees {
-    /// Parses the extensions of an index, which follow its entries.
+    /// Parses the index extensions that follow the entries.
     pub(super) fn parse(mut rest: &[u8]) -> Self {
         let mut trees = Self::default();
         while let Some((name, after)) = rest.split_first_chunk::<4>()
@@ -56,14 +56,14 @@ impl Trees {
     }
 }
 
-/// The directories of the last commit that differ from the index.
+/// Files in the last commit's directories that differ from the index.
 #[derive(Default)]
 pub(super) struct CommittedTree {
     files: HashMap<PathBuf, Hash>,
-    /// Directories to ignore, because they are unchanged or packed.
+    /// Directories that are not compared because they are unchanged or could not be read.
     left_out: HashSet<PathBuf>,
     read: usize,
-    /// True if a needed object is packed.
+    /// Whether an object needed for the comparison could not be read, usually because it is packed.
     pub(super) unknown: bool,
 }
 
@@ -75,10 +75,10 @@ impl CommittedTree {
             parse_hash(std::str::from_utf8(commit.strip_prefix(b"tree ")?.get(..HASH * 2)?).ok()?)
         });
         match root {
-            // There is no commit yet.
+            // The branch has no commit yet.
             None if repository.is_unborn() => {}
             Some(root) => committed.compare(repository, trees, (PathBuf::new(), root), 0),
-            // Staging a change removes the tree of the root from the cache until the commit.
+            // Staging a change removes the root tree from the cache until the next commit.
             None if trees.0.contains_key(Path::new("")) => drop(committed.left_out.insert(PathBuf::new())),
             None => committed.exclude(PathBuf::new()),
         }
@@ -109,26 +109,26 @@ impl CommittedTree {
             let path = directory.join(OsStr::from_bytes(name));
             match mode {
                 b"40000" => self.compare(repository, trees, (path, *hash), depth + 1),
-                // A submodule.
+                // Submodules are ignored.
                 b"160000" => {}
                 _ => drop(self.files.insert(path, *hash)),
             }
         }
     }
 
-    /// Returns whether a file of the index is as committed; true if that is unknown.
+    /// Returns whether an indexed file is the same as in the last commit. Returns `true` if this is unknown.
     pub(super) fn has(&self, path: &Path, hash: &Hash) -> bool {
         self.files.get(path) == Some(hash) || path.ancestors().skip(1).any(|above| self.left_out.contains(above))
     }
 
-    /// Returns the committed files that are no longer in the index.
+    /// Returns the committed files that are missing from the index.
     pub(super) fn deleted_files<'a>(&'a self, index: &'a HashSet<&Path>) -> impl Iterator<Item = &'a Path> {
         self.files.keys().map(PathBuf::as_path).filter(|path| !index.contains(path))
     }
 }
 
 impl Repository {
-    /// Returns whether the current branch has no commit yet.
+    /// Returns whether the current branch has no commits yet.
     fn is_unborn(&self) -> bool {
         let Some(head) = one_line(&self.git.join("HEAD")) else { return false };
         let Some(name) = head.strip_prefix("ref: ").filter(|_| super::branch_from_head(&head).is_some()) else { return false };
@@ -136,7 +136,7 @@ impl Repository {
         !self.common.join("reftable").exists() && !self.common.join(name).exists() && self.packed_line(name).is_none()
     }
 
-    /// Returns the full hash of the current commit.
+    /// Returns the full hash of the current commit, if it can be determined.
     fn head(&self) -> Option<String> {
         let head = one_line(&self.git.join("HEAD"))?;
         let whole = match head.strip_prefix("ref: ") {
@@ -150,7 +150,7 @@ impl Repository {
     }
 }
 
-/// Returns the content of a loose object.
+/// Returns the content of a loose object, if it exists and is of the given kind.
 fn read_object(repository: &Repository, name: &str, kind: &str) -> Option<Vec<u8>> {
     let (first, rest) = name.split_at_checked(2)?;
     let file = crate::sys::path::open_file(&repository.common.join("objects").join(first).join(rest)).ok()?;
@@ -162,7 +162,7 @@ fn read_object(repository: &Repository, name: &str, kind: &str) -> Option<Vec<u8
     is_whole.then(|| rest.to_vec())
 }
 
-/// Splits off the bytes before `end`, and skips that byte.
+/// Splits off the bytes before the first `end` byte and skips that byte.
 fn split_until<'a>(bytes: &mut &'a [u8], end: u8) -> Option<&'a [u8]> {
     let at = bytes.iter().position(|byte| *byte == end)?;
     let (before, after) = bytes.split_at(at);

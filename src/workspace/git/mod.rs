@@ -1,8 +1,8 @@
-//! Repository state, read from `.git` without running git. The project is not trusted yet, so only content in the form
-//! that git itself writes is accepted.
+//! Reads the state of a repository from `.git` without running git. Because the project may not be trusted yet, only
+//! content in the form that git itself writes is accepted.
 //!
-//! `gix` is not used: its index and object support would add about thirty crates for the work that `changes` and
-//! `staged` do within limits of size and time.
+//! `gix` is not used: its index and object support would add about thirty crates for what `changes` and `index_diff`
+//! do within size and time limits.
 
 pub(crate) mod changes;
 pub(crate) mod index_diff;
@@ -10,17 +10,17 @@ pub(crate) mod index_diff;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Maximum size of `HEAD`, in bytes. The file consists of one line.
+/// Maximum size of `HEAD`, in bytes. The file contains a single line.
 const HEAD_BYTES: u64 = 1024;
-/// Maximum size of a branch name, in bytes. Longer names are not shown.
+/// Maximum size of a branch name, in bytes. Branches with longer names are not shown.
 const BRANCH_BYTES: usize = 120;
-/// Maximum size of the packed-refs file, in bytes.
+/// Maximum size of the `packed-refs` file, in bytes.
 const PACKED_BYTES: u64 = 4 << 20;
 /// Number of bytes read from the end of the reflog.
 const LOG_BYTES: u64 = 256 << 10;
-/// Number of digits of an abbreviated commit ID.
+/// Number of hexadecimal digits in an abbreviated commit ID.
 const COMMIT_LETTERS: usize = 9;
-/// Files in `.git` that exist during an operation, each with the name of the operation.
+/// Files that exist in `.git` while an operation is in progress, each with the name of that operation.
 const UNDER_WAY: [(&str, &str); 6] = [
     ("MERGE_HEAD", "a merge"),
     ("rebase-merge", "a rebase"),
@@ -31,21 +31,21 @@ const UNDER_WAY: [(&str, &str); 6] = [
 ];
 
 pub(crate) struct Repository {
-    /// The top directory of the work tree.
+    /// Top-level directory of the work tree.
     level: PathBuf,
-    /// Git directory of this work tree, with `HEAD` and the current operation.
+    /// Git directory for this work tree, which contains `HEAD` and the state of any operation in progress.
     git: PathBuf,
-    /// Git directory with the branches, which differs for linked work trees.
+    /// Git directory that contains the branches. Differs from `git` in a linked work tree.
     common: PathBuf,
 }
 
 impl Repository {
-    /// Finds the repository that contains a directory.
+    /// Finds the repository that contains the given directory.
     pub(crate) fn find(workspace: &Path) -> Option<Self> {
         let level = workspace.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok())?;
         let git = level.join(".git").canonicalize().ok()?;
         let git = match one_line(&git) {
-            // In a linked work tree, the file names the git directory.
+            // In a linked work tree, `.git` is a file that contains the path of the git directory.
             Some(pointer) => level.join(pointer.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?,
             None => git,
         };
@@ -53,13 +53,13 @@ impl Repository {
         Some(Self { level: level.to_owned(), common: common.unwrap_or_else(|| git.clone()), git })
     }
 
-    /// Returns the current branch, or the abbreviated commit of a detached `HEAD`.
+    /// Returns the current branch, or the abbreviated commit ID if `HEAD` is detached.
     pub(crate) fn branch(&self) -> Option<String> {
         branch_from_head(&one_line(&self.git.join("HEAD"))?)
     }
 
-    /// Returns the branch that was checked out at a time. If the reflog does not go back that far, returns the oldest
-    /// one in it or the current one.
+    /// Returns the branch that was checked out at the given time. If the reflog does not go back that far, returns
+    /// the oldest branch in it, or else the current branch.
     pub(crate) fn branch_at(&self, time: jiff::Timestamp) -> Option<String> {
         let text = tail(&self.git.join("logs/HEAD")).unwrap_or_default();
         let moves = text.lines().filter_map(|line| {
@@ -82,7 +82,7 @@ impl Repository {
         }
     }
 
-    /// Returns the abbreviated current commit.
+    /// Returns the abbreviated ID of the current commit.
     pub(crate) fn commit(&self) -> Option<String> {
         let head = one_line(&self.git.join("HEAD"))?;
         let Some(name) = head.strip_prefix("ref: ") else { return parse_commit(&head) };
@@ -108,7 +108,8 @@ impl Repository {
         UNDER_WAY.iter().find(|(name, _)| self.git.join(name).symlink_metadata().is_ok()).map(|(_, what)| *what)
     }
 
-    /// Describes the branch and the operation on one line: `main at 1a2b3c4d5, a rebase is in progress`.
+    /// Describes the current branch and any operation in progress on one line, such as `main at 1a2b3c4d5, a rebase
+    /// is in progress`.
     pub(crate) fn describe(&self) -> Option<String> {
         let branch = self.branch()?;
         let commit = self.commit().filter(|commit| *commit != branch).map_or_else(String::new, |commit| format!(" at {commit}"));
@@ -117,7 +118,8 @@ impl Repository {
     }
 }
 
-/// Returns the only line of a small regular file. Other files are not opened, so that reading cannot block startup.
+/// Returns the only line of a small regular file. Other kinds of file are not opened, because reading them could
+/// block startup.
 fn one_line(real: &Path) -> Option<String> {
     let mut text = String::new();
     crate::sys::path::open_file(real).ok()?.take(HEAD_BYTES).read_to_string(&mut text).ok()?;
@@ -125,7 +127,7 @@ fn one_line(real: &Path) -> Option<String> {
     (!line.contains(|letter: char| letter.is_control())).then(|| line.to_owned())
 }
 
-/// Returns the end of a reflog.
+/// Returns the last `LOG_BYTES` bytes of a reflog.
 fn tail(log: &Path) -> Option<String> {
     let mut file = crate::sys::path::open_file(log).ok()?;
     let length = file.metadata().ok()?.len();
@@ -135,7 +137,7 @@ fn tail(log: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns the branch or the abbreviated commit in `HEAD`.
+/// Returns the branch or the abbreviated commit ID that `HEAD` contains, if it is valid.
 fn branch_from_head(head: &str) -> Option<String> {
     if let Some(name) = head.strip_prefix("ref: refs/heads/") {
         let odd = |letter: char| letter.is_whitespace() || "~^:?*[\\".contains(letter);
