@@ -1,19 +1,19 @@
-//! What the build finds out about this machine and this source tree: how to link, the commit, and the shared test material.
+//! Build script: determines how to link, the commit, and the shared test material.
 //!
-//! * Where the C library of this machine reads packed relocations, they are packed. Otherwise they are a tenth of the program, and all of
-//!   them are read and kept in memory at every start.
-//! * `AYE_COMMIT_FILE` is a file that names the commit for `aye --version`, or is empty. Only the small binary reads it, so that a commit
-//!   does not build the library again.
+//! * If the C library of this machine reads packed relocations, they are packed. Otherwise, relocations are a tenth of
+//!   the program, and all of them are read and remain in memory at every start.
+//! * `AYE_COMMIT_FILE` is a file that names the commit for `aye --version`, or is empty. Only the small binary reads
+//!   the file, so the library is not built again for a new commit.
 //! * `AYE_TARGET` is the target of the build, for `aye --version`.
-//! * `cfg(aye_shared)` is set where the shared test material exists: in `$AYE_SHARED`, or in `../shared`. The tests that need it are
-//!   ignored otherwise. `AYE_SHARED_DIR` is its directory.
+//! * `cfg(aye_shared)` is set if the shared test material exists: in `$AYE_SHARED`, or else in `../shared`. Otherwise,
+//!   the tests that need the material are ignored. `AYE_SHARED_DIR` is the directory of the material.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The first release of glibc that reads packed relocations.
+/// First version of glibc that reads packed relocations.
 const SINCE: (u32, u32) = (2, 36);
 
 fn main() {
@@ -29,7 +29,7 @@ fn link() {
     let is_native = env::var_os("TARGET").is_some_and(|target| env::var_os("HOST").is_some_and(|host| host == target));
     let is_gnu = env::var_os("CARGO_CFG_TARGET_ENV").is_some_and(|libc| libc == "gnu");
     if is_native && is_gnu && glibc().is_some_and(|version| version >= SINCE) {
-        // A linker that does not know it says so and goes on.
+        // A linker that does not support this option prints a warning and ignores it.
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
 }
@@ -40,9 +40,10 @@ fn glibc() -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.split('.').next()?.parse().ok()?))
 }
 
-/// A file that names the commit that the source tree is at: its record of HEAD, which grows with every commit and is followed by whoever
-/// includes it. Where there is none, a copy of the commit of a package or of a branch; an empty file where nothing names one. Git itself
-/// is not run: it may be missing, and it refuses repositories of other users.
+/// Returns a file that names the commit of the source tree. This is git's log of HEAD, which grows with every commit
+/// and which cargo watches because the program includes it. If the log is missing, returns a file with the commit of
+/// the package or of the current branch, or an empty file if no commit is known. Does not run git, which may be missing
+/// and rejects repositories of other users.
 fn commit_file(root: &Path) -> PathBuf {
     if let Some(record) = git_directory(root).map(|git| git.join("logs/HEAD")).filter(|record| record.is_file()) {
         return record;
@@ -55,7 +56,7 @@ fn commit_file(root: &Path) -> PathBuf {
     copy
 }
 
-/// The commit that `cargo package` noted.
+/// Returns the commit that `cargo package` recorded.
 fn packaged_commit(root: &Path) -> Option<String> {
     let record = root.join(".cargo_vcs_info.json");
     watch_existing(&record);
@@ -64,14 +65,14 @@ fn packaged_commit(root: &Path) -> Option<String> {
     Some(rest.split('"').nth(1)?.to_owned())
 }
 
-/// The commit of the branch that is checked out, in a repository that keeps no record of HEAD.
+/// Returns the commit of the current branch, for a repository without a log of HEAD.
 fn branch_commit(root: &Path) -> Option<String> {
     let git = git_directory(root)?;
     let head = git.join("HEAD");
     watch_existing(&head);
     let text = fs::read_to_string(&head).ok()?;
     let Some(name) = text.trim().strip_prefix("ref: ") else { return Some(text.trim().to_owned()) };
-    // A linked worktree has its own HEAD; the branches are in the main repository.
+    // A linked worktree has its own HEAD, but the branches are in the main repository.
     let common = fs::read_to_string(git.join("commondir")).map_or_else(|_| git.clone(), |path| git.join(path.trim()));
     let (loose, packed) = (common.join(name), common.join("packed-refs"));
     watch_existing(&loose);
@@ -83,7 +84,7 @@ fn branch_commit(root: &Path) -> Option<String> {
     text.lines().find_map(|line| line.strip_suffix(name)?.strip_suffix(' ').map(str::to_owned))
 }
 
-/// `.git`, or the directory that a file of this name points to.
+/// Returns `.git`, or the directory to which a file of this name refers.
 fn git_directory(root: &Path) -> Option<PathBuf> {
     let git = root.join(".git");
     if git.is_dir() {
@@ -99,7 +100,8 @@ fn find_shared(root: &Path) {
     println!("cargo::rerun-if-env-changed=AYE_SHARED");
     let named = env::var_os("AYE_SHARED").filter(|path| !path.is_empty());
     let shared = root.join(named.as_ref().map_or(Path::new("../shared"), Path::new));
-    // Both, because another directory may have this name. Only they are watched, not all files in them.
+    // Both files must exist, because another directory may have the same name. Only these files are watched, and not
+    // the whole directory.
     let is_there = ["corpora/terminal.jsonl", "fixtures/acp/schema.v1.json"].iter().all(|path| {
         let path = shared.join(path);
         watch_existing(&path);
@@ -120,7 +122,7 @@ fn watch(path: &Path) {
     println!("cargo::rerun-if-changed={}", path.display());
 }
 
-/// A path that is missing would make every build start from here.
+/// Watches a path if it exists. A missing path would make cargo run this script at every build.
 fn watch_existing(path: &Path) {
     if path.exists() {
         watch(path);

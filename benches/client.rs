@@ -1,4 +1,4 @@
-//! Cost of aye itself, measured on the built binary against a scripted model: start, idle, streams, steps.
+//! Cost of aye itself, measured with the built binary and a scripted model: startup, idle time, streams, steps.
 //!
 //! `cargo bench --profile dist` prints one row per figure: the measured value and its limit.
 
@@ -37,7 +37,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Returns user and system time of all finished child processes, in seconds.
+/// Returns the user and system CPU time of all finished child processes, in seconds.
 fn children_cpu() -> f64 {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("usage of children");
     [usage.user_time(), usage.system_time()].iter().map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6).sum()
@@ -84,14 +84,14 @@ fn pss_mb(pid: u32) -> f64 {
     line.split_whitespace().nth(1).and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1024.0
 }
 
-/// Returns the clock ticks a process has used, 100 per second.
+/// Returns the CPU time that a process has used, in clock ticks. A second has 100 ticks.
 fn ticks(pid: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     after_name.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
 }
 
-/// Measures a loop of reads: wall time per step including disk sync, and its growth.
+/// Measures a loop of file reads: the wall time of a step, including disk sync, and the growth of its CPU time.
 fn steps() {
     let read = |step: usize| Answer::call(&format!("call_{step}"), "ReadFile", json!({"path": "note.txt"}));
     let measure = |count: usize| {
@@ -112,14 +112,14 @@ fn steps() {
         project.aye(&["exec", "-m", MODEL, "--max-steps", "5000", "loop"]).exits(0);
         (children_cpu() - before) * 1000.0
     };
-    // The cost of the start is in both, and cancels out.
+    // All three values include the cost of startup, which cancels out.
     let (few, more, many) = (processor(STEPS), processor(STEPS * 2), processor(STEPS * 50));
     let early = (more - few) / STEPS as f64;
     row("CPU time of a step, at step 100", early, 3.0, "ms");
     row("the same, over 5,000 steps", (many - few) / (STEPS * 49) as f64, (early * 1.3).min(3.0), "ms");
 }
 
-/// Measures a long response on the screen.
+/// Measures the display of a long response.
 fn stream(kib: usize, limit_s: f64) {
     let paragraph =
         "The **parser** reads each `token` and keeps a small stack of open blocks, so that only what changed is drawn.\n\n";

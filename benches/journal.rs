@@ -1,7 +1,8 @@
-//! Cost of a journal: commits early and late in a long session, size of the database relative to its text, and resuming such a
-//! session.
+//! Cost of a journal: commits early and late in a long session, the size of the database relative to its text, and the
+//! resume of a long session.
 //!
-//! `cargo bench --profile dist --bench journal --features fuzzing` prints one row per figure: the measured value and its limit.
+//! `cargo bench --profile dist --bench journal --features fuzzing` prints one row per figure: the measured value and
+//! its limit.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed measurement ends the run")]
 
@@ -19,12 +20,12 @@ use support::{Project, Server};
 
 const MODEL: &str = "anthropic/scripted";
 const STEPS: u32 = 10_000;
-/// Number of steps whose commits are measured, early and late.
+/// Number of steps whose commits are measured, both early and late in the session.
 const SAMPLED: u32 = 100;
 const RUNS: usize = 7;
 const SMALL: usize = 200;
 const LARGE: usize = 50_000;
-/// Enough steps for a database of some hundred megabytes of text.
+/// Number of steps that fill a database with some hundred megabytes of text.
 const LARGE_STEPS: u32 = 2_000;
 
 fn main() {
@@ -107,7 +108,7 @@ fn large() {
     salvage(directory.path());
 }
 
-/// Measures the recovery of the same store without its first page and one more.
+/// Measures the recovery of the store after its first page and one in the middle are overwritten with zeros.
 fn salvage(directory: &Path) {
     let path = directory.join("aye.db");
     let mut content = std::fs::read(&path).unwrap();
@@ -122,7 +123,7 @@ fn salvage(directory: &Path) {
     println!("  {}", said.join("; "));
 }
 
-/// Measures the time from spawn until a typed character is on the screen, without a session and with the long one.
+/// Measures the time from spawn until a typed character is on the screen, both without a session and with the long one.
 fn resume(project: &Project, id: &str) {
     let server = Server::new([]);
     let empty = Project::with(&server);

@@ -1,9 +1,9 @@
-//! Overhead of tool calls over the work itself, for a built-in tool and a tool of an MCP server; and the effect of configured
-//! servers on the start.
+//! Overhead of tool calls, for a built-in tool and for a tool of an MCP server, and the effect of configured servers on
+//! startup.
 //!
-//! `cargo bench --profile dist --bench mcp --features fuzzing` prints one row per figure: the measured value and its limit. A
-//! call is planned, evaluated and run as in a session; `benches/journal.rs` measures the cost of the journal. The server is this
-//! program itself, started again, at the other end of real pipes.
+//! `cargo bench --profile dist --bench mcp --features fuzzing` prints one row per figure: the measured value and its
+//! limit. A call is planned, evaluated and run as in a session; `benches/journal.rs` measures the cost of the journal.
+//! The server is a second process of this program, connected by pipes.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed measurement ends the run")]
 
@@ -58,7 +58,7 @@ fn row(figure: &str, measured: f64, limit: Option<f64>) {
     println!("{figure:<52} {measured:>7.3} ms {limit}{mark}");
 }
 
-/// Measures the start with servers that never respond, alternating with none.
+/// Measures startup with servers that never respond, alternating with startup without servers.
 fn starts() {
     let model = Model::new([]);
     let policy = "schema_version = 1\n[capabilities.\"Mcp.Invoke\"]\nallowed_tools = [\"*\"]\nrequires_approval = false\n";
@@ -74,7 +74,7 @@ fn starts() {
     let (none, ten) = (median(none), median(ten));
     row("start to prompt, no server", none, None);
     row(&format!("start to prompt, {SERVERS} servers"), ten, None);
-    // Differences within the noise of the two figures are ignored.
+    // The limit of 1 ms allows for noise in both figures.
     row("added by the servers", ten - none, Some(1.0));
 }
 

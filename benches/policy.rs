@@ -1,10 +1,10 @@
-//! Cost of a verdict: ordinary lines, the corpus, and lines designed to be slow, at growing lengths.
+//! Cost of a verdict, for ordinary lines, the corpus, and lines of growing length that are designed to be slow.
 //!
 //! `cargo bench --profile dist --bench policy` prints one row per figure: the measured value and its limit.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed measurement ends the run")]
 
-/// Path in the shared test material, as in the library: the modules below use it in their tests.
+/// Path in the shared test material. The library defines the same macro; the modules below use it in their tests.
 macro_rules! shared {
     ($path:literal) => {
         std::path::Path::new(env!("AYE_SHARED_DIR")).join($path)
@@ -27,7 +27,7 @@ use std::time::Instant;
 const ROUNDS: usize = 50;
 const LENGTHS: [usize; 5] = [1 << 10, 8 << 10, 32 << 10, 127 << 10, 1 << 20];
 
-/// Lines designed to be slow: name, start, repeated part, end.
+/// Lines that are designed to be slow: name, start, repeated part, end.
 const SLOW: &[(&str, &str, &str, &str)] = &[
     ("words", "ls ", "file ", ""),
     ("parts", "", "ls; ", ""),
@@ -106,7 +106,7 @@ fn enforcer() -> Enforcer {
     Enforcer::new(vec![Layer::new(Scope::User, bundle)], context)
 }
 
-/// Returns the time of one verdict in microseconds.
+/// Returns the duration of one verdict, in microseconds.
 fn took(enforcer: &Enforcer, line: &str) -> f64 {
     let cwd = Target { given: ".".into(), real: PathBuf::from("/home/user/project"), place: Place::Directory };
     let actions = [Action::Exec { command: line.to_owned(), cwd }];

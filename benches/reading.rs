@@ -1,4 +1,4 @@
-//! Cost of reading 20 lines far inside a large file: time, and peak memory of the process.
+//! Cost of reading 20 lines far inside a large file: the time and the peak memory of the process.
 //!
 //! `cargo bench --profile dist --bench reading` prints one row per figure: the measured value and its limit.
 
@@ -14,10 +14,10 @@ use std::time::Instant;
 const FILE_BYTES: u64 = 1 << 30;
 const FIRST_LINE: u64 = 5_000_000;
 const LINES: u64 = 20;
-/// Line length that gives the file this many lines.
+/// Length of a line, in bytes.
 const LINE_BYTES: usize = 200;
 const RUNS: usize = 5;
-/// Limit in milliseconds, beyond the start of the process.
+/// Maximum time in milliseconds, not counting process startup.
 const MAX_MS: u128 = 1_000;
 const MAX_MB: i64 = 64;
 
@@ -67,7 +67,7 @@ fn write_lines(path: &Path, encoding: &str) {
     file.flush().unwrap();
 }
 
-/// Returns the fastest run in milliseconds.
+/// Returns the duration of the fastest run, in milliseconds.
 fn quickest(mut run: impl FnMut()) -> u128 {
     let time = |()| {
         let begun = Instant::now();
@@ -89,7 +89,7 @@ fn read(base: &Path, arguments: &str, begins: &str) {
     assert!(told.contains(&format!("\"outputText\":\"{begins}")), "{told:.500}\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Returns the peak memory of all finished child processes.
+/// Returns the largest peak memory of all finished child processes, in MiB.
 fn peak_mb() -> i64 {
     getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss() / 1024
 }

@@ -1,7 +1,8 @@
-//! Cost of sandboxing a command and of previewing its effects: a plain spawn, one under aye's helper, one in each kind of
-//! sandbox, ten changes in a large workspace, very many changes.
+//! Cost of sandboxing a command and of previewing its effects: a plain spawn, a spawn through aye's helper, a spawn in
+//! each kind of sandbox, ten changes in a large workspace, and a very large number of changes.
 //!
-//! `cargo bench --profile dist --bench sandbox` prints one row per figure: the median, the 95th percentile, and the limit.
+//! `cargo bench --profile dist --bench sandbox` prints one row per figure: the median, the 95th percentile, and the
+//! limit.
 
 #![expect(clippy::unwrap_used, reason = "a failed measurement ends the run")]
 
@@ -22,12 +23,12 @@ use tokio_util::sync::CancellationToken;
 
 const RUNS: usize = 200;
 const FEWER_RUNS: usize = 50;
-/// Directories of the large workspace.
+/// Number of directories in the large workspace.
 const DIRECTORIES: usize = 1_000;
 const FILES_EACH: usize = 100;
-/// Typical number of caches of a user of several languages.
+/// Typical number of caches of a user who works in several languages.
 const CACHES: usize = 8;
-/// Command that prints more than anyone reads.
+/// Command that prints 1 GiB.
 const FLOOD: &str = "head -c 1073741824 /dev/zero";
 
 const CHANGES: &str = "for number in 0 1 2 3 4; do echo more >> d$number/f$number; echo new > d$number/new; done";
@@ -79,7 +80,7 @@ impl Bench {
         row("probe", &times(RUNS, || drop(probe(program, std::slice::from_ref(&workspace), &data))), None);
     }
 
-    /// Measures ten changes, previewed and applied, against the same command without a layer in another workspace.
+    /// Measures ten changes, first only previewed and then also applied, against the same changes made directly.
     fn large_workspace(&self) {
         let large = self.directory("large");
         for directory in 0..DIRECTORIES {
@@ -102,7 +103,7 @@ impl Bench {
         over("the same previewed and applied, over that", &kept, &real, 50);
     }
 
-    /// Measures reading and applying many changes. Each command prepares a layer, whose duration is not measured.
+    /// Measures reading and applying a large number of changes. The command that makes the changes is not measured.
     fn many_changes(&self) {
         let many = self.directory("many");
         let files = |directories: usize| {
@@ -138,7 +139,7 @@ impl Bench {
         (self.base.join("view"), changes)
     }
 
-    /// Runs a line in a new layer.
+    /// Runs a line in a new layer. Returns the layer and the time of its creation.
     fn view_of(&self, workspace: &Path, line: &str) -> (LayeredDirectory, sys::overlay::Time) {
         let view = self.directory("view");
         sys::overlay::discard(&view).unwrap();
@@ -193,7 +194,7 @@ impl Bench {
     }
 }
 
-/// Returns a typical confinement: some paths hidden, some protected, one of them missing.
+/// Returns a typical confinement with hidden and protected paths, one of which is missing.
 fn confinement(base: &Path, workspace: &Path, view: View) -> Confinement {
     Confinement {
         view,
@@ -204,14 +205,14 @@ fn confinement(base: &Path, workspace: &Path, view: View) -> Confinement {
     }
 }
 
-/// Returns the peak memory of this process so far.
+/// Returns the peak memory of this process so far, in KiB.
 fn peak_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap()
 }
 
-/// Returns the durations in ascending order.
+/// Returns the durations of the runs in ascending order.
 fn times(runs: usize, mut action: impl FnMut()) -> Vec<Duration> {
     let once = |_| {
         let start = Instant::now();

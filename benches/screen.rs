@@ -1,8 +1,9 @@
 //! Frame times: scrolling through 10,000 entries, a streaming response of 1 MiB, a resize, a search.
 //!
-//! `cargo bench --profile dist --bench screen --features fuzzing` prints the median and the longest frame of each, and the
-//! largest CPU time of a frame; if that is less than the longest wall time, the machine was busy with something else. A frame
-//! covers everything between an input and the bytes for the terminal; the limit of a scrolling frame is 8 ms.
+//! `cargo bench --profile dist --bench screen --features fuzzing` prints the median, the 99th percentile and the
+//! longest frame, and the largest CPU time of a frame. If the CPU time is well below the longest frame, the machine was
+//! busy with other work. A frame covers everything between an input and the bytes for the terminal; the limit for a
+//! scrolling frame is 8 ms.
 
 #![expect(clippy::unwrap_used, reason = "a failed measurement ends the run")]
 
@@ -65,7 +66,7 @@ fn scrolling(entries: usize) {
     println!("{:<56} {:>10.2}   {count} found", format!("{entries} entries, one search"), ms(begun.elapsed()));
 }
 
-/// Measures streaming: one frame for every 64 chunks.
+/// Measures a streaming response, with about one frame for every 64 words.
 fn streaming(bytes: usize) {
     let words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"];
     let mut screen = BenchScreen::new(120, 40);
@@ -94,7 +95,7 @@ fn streaming(bytes: usize) {
     println!("{:<56} {:>10.1}   {:.1} ns a byte", "  total", ms(whole), whole.as_nanos() as f64 / bytes as f64);
 }
 
-/// Wall and CPU time of one frame.
+/// Wall time and CPU time of one frame.
 struct Frame {
     clock: Duration,
     processor: Duration,

@@ -1,11 +1,13 @@
-//! Duration of searches compared with well-known programs, run alternately: Grep and ripgrep, Glob and fd, ListDirectory and ls.
-//! Each is measured as the tool alone, and as a whole `aye tool call` with the start of the program.
+//! Duration of searches compared with well-known programs, run alternately: Grep and ripgrep, Glob and fd,
+//! ListDirectory and ls. Each search is measured as the tool alone, and as a whole `aye tool call`, which includes
+//! startup.
 //!
-//! `cargo bench --profile dist --bench search` prints one row per search: the medians, their ratio, and the target ratio.
+//! `cargo bench --profile dist --bench search` prints one row per search: the medians, their ratio, and the target
+//! ratio.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed measurement ends the run")]
 
-/// Path in the shared test material, as in the library: the modules below use it in their tests.
+/// Path in the shared test material. The library defines the same macro; the modules below use it in their tests.
 #[cfg(test)]
 macro_rules! shared {
     ($path:literal) => {

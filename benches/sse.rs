@@ -1,8 +1,8 @@
-//! Speed of reading responses: from the bytes of a body to parsed events, over recorded streams of each dialect.
+//! Speed of response parsing, from the bytes of a body to parsed events, over recorded streams of each dialect.
 //!
-//! `cargo bench --profile dist --bench sse --features fuzzing` prints one row per dialect: the measured throughput by CPU time,
-//! and its lower limit. The recordings are in `fixtures/llm` under `AYE_SHARED`, by default `../shared`; without them only
-//! generated streams are read.
+//! `cargo bench --profile dist --bench sse --features fuzzing` prints one row per dialect: the measured throughput by
+//! CPU time, and its lower limit. The recordings are in `fixtures/llm` below `AYE_SHARED`, which is `../shared` by
+//! default. Without recordings, only generated streams are measured.
 
 #![expect(clippy::unwrap_used, reason = "a failed measurement ends the run")]
 
@@ -12,7 +12,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use std::fs;
 use std::path::Path;
 
-/// Typical size of a piece delivered by a connection, in bytes.
+/// Typical size of a chunk that a connection delivers, in bytes.
 const PIECE_BYTES: usize = 16 << 10;
 const RUNS: usize = 5;
 /// Minimum duration of a run, in seconds.
@@ -38,7 +38,7 @@ fn main() {
     }
 }
 
-/// Dialect, API, and the start, one word and the end of its responses.
+/// Dialect, API, and the start, one word and the end of a generated response.
 const MADE: &[(&str, Api, &str, &str, &str)] = &[
     (
         "anthropic",
@@ -75,7 +75,7 @@ const MADE: &[(&str, Api, &str, &str, &str)] = &[
     ),
 ];
 
-/// Returns the recorded bodies of complete responses; one that ends in an error is not read to its end.
+/// Returns the recorded bodies of complete responses, and skips those that end in an error.
 fn recorded(directory: &Path, api: Api) -> Vec<Vec<Bytes>> {
     let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
     let bodies = entries.filter_map(|entry| fs::read(entry.path().join("stream.sse")).ok()).map(|body| pieces(body.into()));
@@ -94,7 +94,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// Returns user and system time of this process in seconds, which excludes other processes.
+/// Returns the user and system CPU time of this process, in seconds.
 fn cpu() -> f64 {
     let usage = getrusage(UsageWho::RUSAGE_SELF).unwrap();
     [usage.user_time(), usage.system_time()].iter().map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6).sum()

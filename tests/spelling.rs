@@ -10,15 +10,15 @@ use std::path::Path;
 
 use unicase::UniCase;
 
-/// Words that look misspelled but are right here: names, abbreviations, and examples of misspellings.
+/// Words that look misspelled but are correct here: names, abbreviations, and examples of misspellings.
 const PROJECT_WORDS: &str = include_str!("spelling/words.txt");
-/// Documents and other text files outside `src`.
+/// Directories with documents and other text files outside `src`.
 const DIRECTORIES: &[&str] = &["docs", "assets", ".github"];
 const ROOT_FILES: &[&str] = &["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "Cargo.toml"];
 const TEXT_EXTENSIONS: &[&str] = &["md", "toml", "txt", "yml", "yaml"];
 
-/// Splits text at all characters except letters, and between a lower-case and an upper-case letter, so that names in
-/// code are checked as well. Omits words next to a letter outside ASCII, because they are only parts of words.
+/// Splits text at all characters except letters, and between a lower-case and an upper-case letter, so that the parts
+/// of names in code are checked too. Omits words with letters outside ASCII. Returns each word with its byte offset.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let (mut start, mut last, mut foreign) = (0, ' ', false);
@@ -52,7 +52,7 @@ fn allowed() -> BTreeSet<String> {
     PROJECT_WORDS.lines().filter(|line| !line.starts_with('#')).map(|line| line.trim().to_lowercase()).collect()
 }
 
-/// Collects the text files below a directory, relative to the package.
+/// Collects the paths of the text files below a directory, relative to the package.
 fn collect(directory: &Path, into: &mut Vec<String>) {
     for entry in std::fs::read_dir(source::package().join(directory)).into_iter().flatten().flatten() {
         let path = directory.join(entry.file_name());

@@ -1,4 +1,4 @@
-//! Measurement of the time until the prompt is ready.
+//! Time from spawn until the prompt is ready.
 
 use crate::support::Project;
 use std::time::{Duration, Instant};

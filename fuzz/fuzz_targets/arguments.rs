@@ -1,4 +1,4 @@
-//! Any text as the arguments of any tool: what it would touch, or a sentence about what is wrong.
+//! Fuzz target for tool arguments: any text yields actions or an error with a message.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text as a policy file: a bundle or an error that says where, never a panic.
+//! Fuzz target for policy files: any text yields a bundle or an error with a message.
 
 #![no_main]
 

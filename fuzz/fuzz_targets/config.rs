@@ -1,4 +1,5 @@
-//! Any text as `config.toml`: settings, or an error that says where; and what aye writes into a valid file is valid.
+//! Fuzz target for `config.toml`: any text yields settings or an error, and a valid file stays valid after aye changes
+//! it.
 
 #![no_main]
 

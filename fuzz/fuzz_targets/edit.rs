@@ -1,4 +1,4 @@
-//! Any passage of any text, replaced by any other: a sentence about what is wrong, or a text that differs only there.
+//! Fuzz target for edits: the passage is replaced at its place, or the edit fails with a message.
 
 #![no_main]
 
@@ -8,12 +8,13 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|given: (&str, &str, &str, bool)| {
     let (text, old, new, all) = given;
     let is_plain = [text, old, new].iter().all(|part| !part.contains('\r'));
-    // A passage that overlaps itself is at two places.
+    // Overlapping occurrences count as two places.
     let is_once = is_plain && !old.is_empty() && text.contains(old) && text.find(old) == text.rfind(old);
     match edit_text(text, old, new, all) {
         Ok(result) if is_once => assert_eq!(result, text.replacen(old, new, 1), "an exact place is replaced exactly"),
         Ok(result) => {
-            // At most one place a byte, and each takes the new text with other indentation or line endings.
+            // The number of places is at most the number of bytes plus one. Each place receives the new text, possibly
+            // with other indentation or line endings.
             let places = text.len() + 1;
             assert!(result.len() <= text.len() + places * 2 * (new.len() + text.len() + old.len() + 1));
         }

@@ -1,4 +1,4 @@
-//! Any bytes from a terminal, cut anywhere: the same keys, pastes and reports however they come.
+//! Fuzz target for terminal input: the decoded keys, pastes and reports do not depend on the chunk boundaries.
 
 #![no_main]
 

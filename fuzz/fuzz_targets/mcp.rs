@@ -1,4 +1,5 @@
-//! Any bytes from an MCP server, cut anywhere: the same messages however they come, and a broken line costs itself only.
+//! Fuzz target for output of an MCP server: the messages do not depend on the chunk boundaries, and an invalid line
+//! does not affect the next one.
 
 #![no_main]
 
@@ -7,7 +8,7 @@ use futures_util::FutureExt;
 use libfuzzer_sys::fuzz_target;
 
 fn messages(pieces: &[&[u8]]) -> Vec<Result<String, String>> {
-    // Nothing of it waits for anything.
+    // All chunks are in memory, so the future is ready at once.
     decode_messages(pieces).now_or_never().expect("all pieces are there")
 }
 

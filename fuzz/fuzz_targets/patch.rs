@@ -1,4 +1,4 @@
-//! Any text as a patch of any other: an error with a sentence, or a text that differs only where the patch names lines.
+//! Fuzz target for patches: any text, applied to any other, yields a result of limited size or an error with a message.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ fuzz_target!(|input: (&str, &str)| {
     match apply_to_text(text, patch) {
         Ok(results) => {
             for result in results {
-                // Every byte comes from the text, from the patch, or ends a line.
+                // Every byte comes from the text or the patch, or ends a line.
                 assert!(result.len() <= text.len() + 2 * patch.len() + 2);
             }
         }

@@ -1,4 +1,4 @@
-//! Any text as a path pattern of a bundle, and any path held against it.
+//! Fuzz target for path patterns: any pattern of a bundle can be evaluated for any path.
 
 #![no_main]
 

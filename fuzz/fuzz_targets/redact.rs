@@ -1,4 +1,4 @@
-//! Any text, cut anywhere: what is hidden whole is hidden in pieces, once is enough, and what was hidden comes back exactly.
+//! Fuzz target for redaction: chunk boundaries and a second pass change nothing, and the original text can be restored.
 
 #![no_main]
 
@@ -22,7 +22,7 @@ fuzz_target!(|given: (&str, Vec<u8>)| {
     }
     let mut stream = Stream::new(REDACTOR.clone());
     let (mut rest, mut given) = (text, String::new());
-    // Each piece costs a search of the whole text.
+    // Each chunk costs a search of the whole text.
     for cut in cuts.into_iter().filter(|cut| *cut > 0).take(MAX_CUTS) {
         let mut cut = usize::from(cut).min(rest.len());
         while !rest.is_char_boundary(cut) {
@@ -33,7 +33,7 @@ fuzz_target!(|given: (&str, Vec<u8>)| {
     }
     given.push_str(&stream.push(rest));
     given.push_str(&stream.finish());
-    // The lines before the end of a key that has no beginning were passed on already.
+    // If a key has an end but no beginning, the stream has already passed on the lines before that end.
     let begins = |text: &str| {
         text.split("-----BEGIN ").skip(1).any(|rest| rest.lines().next().is_some_and(|line| line.contains("PRIVATE KEY-----")))
     };

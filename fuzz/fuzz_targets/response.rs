@@ -1,4 +1,4 @@
-//! Any bytes as a response in each dialect, cut anywhere: no panic, and the same text however they come.
+//! Fuzz target for responses in each dialect: the text does not depend on the chunk boundaries.
 
 #![no_main]
 

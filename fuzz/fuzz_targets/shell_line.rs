@@ -1,4 +1,4 @@
-//! Any text as a shell line: no panic, the same verdict twice, and never milder with more text behind it.
+//! Fuzz target for shell lines: the verdict is reproducible, and a second line that writes a file is never allowed.
 
 #![no_main]
 
@@ -11,7 +11,7 @@ use verdict::verdict;
 fuzz_target!(|line: &str| {
     let alone = verdict(line);
     assert_eq!(alone, verdict(line));
-    // The next line would be part of this one, or the text of a here-document.
+    // The second line would continue the first one or belong to a here-document.
     if line.ends_with('\\') || line.contains("<<") {
         return;
     }

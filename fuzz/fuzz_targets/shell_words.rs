@@ -1,4 +1,4 @@
-//! Any words as a command, in two ways of quoting that bash reads as the same words: the same verdict for both.
+//! Fuzz target for quoting: two ways of quoting that bash reads as the same words give the same verdict.
 
 #![no_main]
 
@@ -7,7 +7,7 @@ mod verdict;
 use libfuzzer_sys::fuzz_target;
 use verdict::verdict;
 
-/// Programs whose options decide whether a line only reads.
+/// Programs whose options decide whether a command line only reads.
 const PROGRAMS: &[&str] =
     &["ls", "cat", "find", "grep", "rg", "git", "sort", "sed", "head", "tail", "fd", "wc", "env", "tree", "diff"];
 
@@ -28,7 +28,8 @@ fn double(word: &str) -> String {
 
 fuzz_target!(|given: (u8, Vec<&str>)| {
     let (program, words) = given;
-    // No word of a command has a NUL byte. A backslash before a line break in double quotes is not read exactly, and asks.
+    // Words of a command contain no NUL byte. The policy does not parse a backslash before a line break in double
+    // quotes exactly, and requires approval instead.
     if words.len() > 6 || words.iter().any(|word| word.contains('\0') || word.contains("\\\n")) {
         return;
     }

@@ -1,4 +1,4 @@
-//! Any bytes as an answer, cut anywhere: the same events however they come.
+//! Fuzz target for server-sent events: the events do not depend on the chunk boundaries.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Any text as a URL, under any list of hosts: no panic, one verdict, and a list that blocks never widens what one that grants gives.
+//! Fuzz target for URLs under any lists of hosts: parsing is stable, and a list of blocked hosts never loosens a
+//! verdict.
 
 #![no_main]
 
@@ -27,7 +28,7 @@ fn verdict(layers: Vec<Layer>, text: &str, method: &str) -> VerdictKind {
 fuzz_target!(|texts: (&str, &str, &str, bool)| {
     let (text, allowed, blocked, reads) = texts;
     if let Ok(destination) = url::parse(text) {
-        // What is connected to is what was judged.
+        // The evaluated URL and the URL of the connection are the same.
         let again = url::parse(destination.as_str());
         assert!(again.is_ok_and(|again| again.as_str() == destination.as_str()), "{text:?} is read as {:?}", destination.as_str());
         let _ = destination.redirect_target(allowed);

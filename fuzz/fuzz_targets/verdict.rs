@@ -19,7 +19,7 @@ static ENFORCER: LazyLock<Enforcer> = LazyLock::new(|| {
     Enforcer::new(vec![Layer::new(Scope::User, bundle)], context)
 });
 
-/// Returns the verdict on a line in the workspace. A panic on the way to it is a finding.
+/// Returns the verdict on a line that runs in the workspace. Fails if the evaluation panicked.
 pub fn verdict(line: &str) -> VerdictKind {
     let cwd = Target { given: ".".into(), real: PathBuf::from("/home/user/project"), place: Place::Directory };
     let actions = [Action::Exec { command: line.to_owned(), cwd }];

@@ -1,5 +1,5 @@
-//! The program that the public conformance suite of MCP clients runs: `mcp-conformance URL`. It connects to the server
-//! as a session does, and uses every tool, resource and prompt that the server offers.
+//! Client for the public MCP conformance suite, started as `mcp-conformance URL`. It connects to the server as a
+//! session does, and uses every tool, resource and prompt that the server offers.
 
 use aye::conformance::{
     BoxFuture, Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, HttpKind, McpDeps, Reach, RegisteredClient,
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 const NAME: &str = "conformance";
 const START: Duration = Duration::from_secs(20);
 const CALL: Duration = Duration::from_secs(20);
-/// Client metadata document that the suite's authorization servers know.
+/// Client metadata document that the authorization servers of the suite know.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
 #[tokio::main]
@@ -40,7 +40,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Credentials that the suite has arranged with its authorization servers.
+/// Returns the credentials that the suite has registered with its authorization servers.
 fn registered(context: Option<&str>) -> RegisteredClient {
     let context: Value = context.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let text = |name: &str| context.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -79,13 +79,13 @@ async fn use_all(servers: &Servers, context: Option<&str>) -> Result<(), String>
     }
     let mut failures = Vec::new();
     for (tool, arguments) in calls(servers, context) {
-        // The output is not read here; what does not fit is dropped.
+        // Nobody reads the output, so output beyond the capacity is dropped.
         let (output, _unread) = mpsc::channel(1);
         let call =
             RemoteCall { server: NAME.to_owned(), tool: tool.name.clone(), fingerprint: tool.fingerprint.clone(), arguments };
         let context = RemoteContext { output, cancel: CancellationToken::new(), timeout: CALL };
         match servers.call(call, context).await {
-            // A server may reject its own tool; that is not a fault of the client.
+            // A server may reject a call of its own tool. That is not a fault of the client.
             Ok(_) | Err(RemoteError::Refused { .. }) => {}
             Err(error) => failures.push(format!("{}: {error}", tool.name)),
         }
@@ -100,7 +100,7 @@ async fn use_all(servers: &Servers, context: Option<&str>) -> Result<(), String>
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }
 
-/// Calls that the suite names, or one for each tool.
+/// Returns the calls that the suite names, or else one call for each tool.
 fn calls(servers: &Servers, context: Option<&str>) -> Vec<(RemoteTool, Map<String, Value>)> {
     let tools = servers.tools();
     let context: Value = context.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
@@ -116,7 +116,7 @@ fn calls(servers: &Servers, context: Option<&str>) -> Vec<(RemoteTool, Map<Strin
     tools.iter().map(|tool| (tool.clone(), arguments(&tool.input_schema, &schema))).collect()
 }
 
-/// A value of the right type for each required argument.
+/// Returns a value of the right type for each required argument.
 fn arguments(schema: &Value, schema_of_another: &Value) -> Map<String, Value> {
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let value = |name: &str| {
@@ -133,7 +133,7 @@ fn arguments(schema: &Value, schema_of_another: &Value) -> Map<String, Value> {
     required.map(|name| (name.to_owned(), value(name))).collect()
 }
 
-/// A user who fills in fields without a default and keeps the others.
+/// User who fills in the fields without a default and leaves the other fields unchanged.
 struct Willing;
 
 impl RemoteAsks for Willing {

@@ -1,4 +1,4 @@
-//! Approval of agent calls: the session policy judges them, and the user of the session decides.
+//! Approval of agent calls: the policy of the session evaluates them, and the user of the session decides.
 
 use crate::agents::{start, starts, title};
 use crate::support::{Answer, Project, Request, Rpc, Server, texts, wait_until};
@@ -9,12 +9,12 @@ use std::time::Duration;
 
 const FIXER: &str =
     "---\nname: fixer\ndescription: Fixes files.\ntools: Read, Write, Edit, Bash(git log:*), Bash(touch:*)\n---\nFix.\n";
-/// A policy that allows writing and commands in the workspace.
+/// Policy that allows writes and commands in the workspace.
 const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nrequires_approval = false\n\
                     [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
 
-/// Returns a model that starts one agent, whose first response makes these calls.
+/// Returns a model that starts one agent. The first response to the agent contains the given calls.
 fn one_agent(calls: impl Fn() -> Answer + Send + Sync + 'static) -> Server {
     Server::with_responder(move |request| match (title(request), request.tool_results().len()) {
         (None, 0) => starts(&[start("c1", "fixer", "the files")]),
@@ -36,7 +36,7 @@ fn project(server: &Server) -> Project {
     Project::with(server).file("one.txt", "1\n").file(".claude/agents/fixer.md", FIXER)
 }
 
-/// Returns the results of the agent's calls.
+/// Returns the results of the agent's tool calls.
 fn results_of_agent(server: &Server) -> Vec<String> {
     let last: Request = server.requests().into_iter().rfind(|request| title(request).is_some()).unwrap();
     last.tool_results().into_iter().map(|(_, text)| text).collect()

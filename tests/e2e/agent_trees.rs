@@ -1,4 +1,5 @@
-//! Agents that start agents: limited levels, permissions that only shrink, one list of approvals, and the tree after a crash.
+//! Agents that start agents: a limited depth, permissions that only shrink, one list of approvals, and the tree after a
+//! crash.
 
 use crate::agents::{start, starts, title};
 use crate::support::{Answer, Project, Request, Rpc, Server, wait_until};
@@ -11,7 +12,7 @@ const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_pa
                     [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nrequires_approval = false\n\
                     [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
 
-/// Returns the file of an agent with these tools; all tools without a list.
+/// Returns the definition file of an agent with these tools. An empty `tools` allows all tools.
 fn agent(name: &str, tools: &str) -> String {
     let tools = if tools.is_empty() { String::new() } else { format!("tools: {tools}\n") };
     format!("---\nname: {name}\ndescription: Works on a part.\n{tools}---\nWork.\n")
@@ -24,7 +25,7 @@ fn project(server: &Server, depth: u32) -> Project {
         .fold(project, |project, name| project.file(&format!(".claude/agents/{name}.md"), &agent(name, "")))
 }
 
-/// Returns the request of the agent with this title, or of the session, that came last.
+/// Returns the last request of the agent with this title, or of the session if `of` is `None`.
 fn last_of(server: &Server, of: Option<&str>) -> Option<Request> {
     server.requests().into_iter().rfind(|request| title(request).as_deref() == of)
 }
@@ -34,7 +35,7 @@ fn results(server: &Server, of: Option<&str>) -> Vec<String> {
     last.map(|request| request.tool_results().into_iter().map(|(_, text)| text).collect()).unwrap_or_default()
 }
 
-/// Model in which each agent starts another one, in turn `ping` and `pong`, without end.
+/// Responds as a model in which each agent starts another one without end, alternating between `ping` and `pong`.
 fn endless(request: &Request) -> Answer {
     let level: usize = title(request).map_or(0, |title| title.rsplit(' ').next().unwrap().parse().unwrap());
     if !request.tool_results().is_empty() {
@@ -67,7 +68,7 @@ fn agents_that_start_each_other_end_at_the_last_level() {
         assert!(refused.len() == 1 && !refused[0].contains("Result."), "{refused:?}");
         let archived = project.aye(&["sessions", "list", "--archived", "--json"]).exits(0).json();
         assert_eq!(archived.as_array().unwrap().len(), depth as usize);
-        // Deleting the session deletes the whole tree.
+        // Deleting the session deletes the whole tree of agents.
         let id = project.aye(&["sessions", "list", "--json"]).exits(0).json()[0]["sessionId"].as_str().unwrap().to_owned();
         project.aye(&["sessions", "delete", &id]).exits(0);
         let archived = project.aye(&["sessions", "list", "--archived", "--json"]).exits(0).json();
@@ -110,14 +111,14 @@ fn an_agent_below_an_agent_has_at_most_the_permissions_of_both() {
             let exists = ["new.txt", "other.txt"].map(|path| project.exists(path));
             assert_eq!((exists, project.read("one.txt").as_str()), ([false; 2], "1\n"), "{name}: {results:?}");
         } else {
-            // Without limits above it, the same calls change the files.
+            // If the outer agent has no limits, the same calls change the files.
             assert!(project.exists("new.txt"), "{results:?}");
             assert_eq!((project.read("new.txt").as_str(), project.read("one.txt").as_str()), ("x", "2\n"), "{results:?}");
         }
     }
 }
 
-/// Model in which the inner agent reads without end.
+/// Responds as a model in which the inner agent reads without end.
 fn endless_inner(request: &Request) -> Answer {
     match (title(request).as_deref(), request.tool_results().len()) {
         (None, 0) => starts(&[start("c1", "ping", "outer")]),
@@ -130,8 +131,8 @@ fn endless_inner(request: &Request) -> Answer {
 
 #[test]
 fn budgets_and_steps_of_an_agent_below_an_agent_are_shares_of_its_share() {
-    // Each request uses 1,220 tokens. The outer agent gets half of the 80,000 tokens that remain after the first one; the
-    // inner agent gets half of what remains of these 40,000 after another one.
+    // Each request uses 1,220 tokens. After the first request, 80,000 tokens remain, and the outer agent gets half of
+    // them. After its own first request, the inner agent gets half of the rest.
     let budget = "[agents]\ndepth = 2\nbudget_percent = 50\n[budget]\nsession_tokens = 81220\n";
     let steps = "[agents]\ndepth = 2\nbudget_percent = 50\nmax_steps = 3\n";
     for (config, why, requests) in [(budget, "budget of 19,390 tokens", 2..18), (steps, "3 steps", 3..4)] {
@@ -142,12 +143,12 @@ fn budgets_and_steps_of_an_agent_below_an_agent_are_shares_of_its_share() {
         let failed = results(&server, Some("outer"));
         assert!(failed.len() == 1 && failed[0].contains(why), "{inner} requests: {failed:?}");
         assert!(requests.contains(&inner), "{inner} requests, {why}");
-        // The agent above it and the session go on.
+        // The outer agent and the session continue.
         assert_eq!(results(&server, None), ["Result of outer."]);
         let events = told.events();
         let ends = events.all("agent").into_iter().filter(|event| event["change"] == "ended");
         assert_eq!(ends.map(|event| event["state"].as_str().unwrap()).collect::<Vec<_>>(), ["failed", "completed"]);
-        // Every request of an agent counts toward the session.
+        // Every request of an agent counts toward the limits of the session.
         let spent = events.all("agent").into_iter().filter(|event| event["change"] == "spent").count();
         assert_eq!(spent, inner + 2, "{}", told.stdout);
     }
@@ -173,7 +174,7 @@ fn a_client_approves_and_stops_agents_on_every_level() {
     client.call("ApproveAction", json!({"approvalId": approval["approvalId"], "decision": "approved"}));
     let approval = client.event("approval_requested");
     assert_eq!(project.read("first.txt"), "new\n");
-    // Stopping an agent stops the agent that it started, and withdraws its approval.
+    // Stopping an agent also stops the agents that it started, and withdraws their approvals.
     let archived = project.aye(&["sessions", "list", "--archived", "--json"]).exits(0).json();
     let inner = &approval["agent"]["agentSessionId"];
     let sessions = archived.as_array().unwrap();
@@ -196,7 +197,7 @@ fn a_kill_at_any_request_resumes_the_tree_of_agents() {
         let server = Server::with_responder(move |request| {
             let number = seen.fetch_add(1, Ordering::SeqCst) + 1;
             if number >= kill_at && open.load(Ordering::SeqCst) == 0 {
-                // The kill must follow this line directly.
+                // Withholds the response until the test has killed the process.
                 wait_until(Duration::from_secs(60), || open.load(Ordering::SeqCst) > 0);
             }
             match (title(request).as_deref(), request.tool_results().len()) {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A policy that allows everything here, so that only the limits of an agent can deny a call.
+/// Policy that allows all calls of these tests, so that only the limits of an agent can deny a call.
 const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
 const HELPER: &str = "---\nname: helper\ndescription: Helps with files.\nmaxTurns: 3\n---\nBe brief.\n";
 
-/// Returns the title of the agent that sends a request; `None` for the user's session.
+/// Returns the title of the agent that sends a request, or `None` for the user's session.
 pub(crate) fn title(request: &Request) -> Option<String> {
     let first = request.body["messages"][0]["content"].to_string();
     let at = first.find("Agent ").filter(|at| *at < 60 && first.contains("You work on this task for another session"))?;
@@ -30,7 +30,7 @@ pub(crate) fn starts(calls: &[(String, Value)]) -> Answer {
         .fold(Answer::call(id, "Agent", first.clone()), |answer, (id, arguments)| answer.and_call(id, "Agent", arguments.clone()))
 }
 
-/// Responds to requests of three agents, each of which reads a file before it answers.
+/// Responds to a session with three agents. Each agent reads a file before it answers.
 fn three(request: &Request) -> Answer {
     let results = request.tool_results().len();
     match (title(request), results) {
@@ -45,7 +45,7 @@ fn with_files(server: &Server) -> Project {
     Project::with(server).file("one.txt", "1\n").file("two.txt", "2\n").file("three.txt", "3\n")
 }
 
-/// Returns the events of agents of this kind.
+/// Returns the agent events with this `change`.
 fn changes<'e>(events: &'e Events, change: &str) -> Vec<&'e Value> {
     events.all("agent").into_iter().filter(|event| event["change"] == change).collect()
 }
@@ -110,7 +110,7 @@ fn an_agent_uses_the_price_that_its_session_assumes() {
     });
     let project = with_files(&server).config("[budget]\nsession_cost_usd = 5\n");
     project.aye(&["exec", "-m", "anthropic/scripted", "--assume-price", "3,15", "hello"]).exits(0);
-    // The price is now part of the session, and no longer in the options.
+    // The session has stored the price, so the option is no longer needed.
     let told = project.aye(&["exec", "--json", "-c", "delegate this"]).exits(0);
     let events = told.events();
     assert!(changes(&events, "ended").iter().all(|event| event["state"] == "completed"), "{}", told.stdout);
@@ -199,7 +199,7 @@ fn steps_per_agent_and_agents_per_response_are_limited() {
     let results: Vec<String> = last.tool_results().into_iter().map(|(_, text)| text).collect();
     let refused = results.iter().filter(|text| text.contains("one response can start at most 16 agents")).count();
     assert_eq!((results.len(), refused), (20, 4), "{results:?}");
-    // The calls run at the same time, so any four of them may be refused.
+    // The calls run at the same time, so any four of them may be rejected.
     assert_eq!(results.iter().filter(|text| text.contains("Looking.")).count(), 16, "{results:?}");
     assert_eq!(of_agents(&server).len(), 16 * 3);
     assert!(changes(&told.events(), "ended").iter().all(|event| event["state"] == "failed"));
@@ -219,7 +219,7 @@ fn agent_limits_come_from_the_settings_and_a_policy_can_only_lower_them() {
     let results: Vec<String> = last.tool_results().into_iter().map(|(_, text)| text).collect();
     let refused = results.iter().filter(|text| text.contains("one response can start at most 2 agents")).count();
     assert_eq!(refused, 1, "{results:?}");
-    // A project only lowers them.
+    // A project can only lower the limits.
     let raised = project.file(".aye/config.toml", "[agents]\nper_response = 16\nmax_steps = 5\n");
     let told = raised.aye(&["exec", "--trust", "--json", "go"]).exits(0);
     let requested = told.events();
@@ -248,7 +248,7 @@ fn a_kill_at_any_request_loses_no_agent_and_repeats_no_result() {
         let server = Server::with_responder(move |request| {
             let number = seen.fetch_add(1, Ordering::SeqCst) + 1;
             if number >= kill_at && open.load(Ordering::SeqCst) == 0 {
-                // The kill must follow this line directly.
+                // Withholds the response until the test has killed the process.
                 wait_until(Duration::from_secs(60), || open.load(Ordering::SeqCst) > 0);
             }
             three(request)

@@ -1,4 +1,4 @@
-//! `--allowed-tools`: the tools offered and called in a run.
+//! `--allowed-tools`: the tools that a run offers and calls.
 
 use crate::remote_tools::with_server;
 use crate::support::{Answer, Project, Request, Server};

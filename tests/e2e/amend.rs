@@ -1,4 +1,4 @@
-//! Proposals amended before approval: hunks left out or edited, another command, a file edited in an editor.
+//! Proposals amended before approval: excluded or edited hunks, a different command, a file edited in an editor.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::{Value, json};
@@ -121,7 +121,7 @@ fn an_edited_command_needs_a_new_approval_and_the_model_is_informed() {
     terminal.decide('y');
     terminal.wait_for("Finished the work.");
     assert!(project.exists("first-second") && !project.exists("first"));
-    // The transcript shows the executed command, also after the session is resumed.
+    // The transcript shows the command that ran, also after the session is resumed.
     let card = "$ touch first-second  edited by you";
     assert!(terminal.screen().contains(card), "{}", terminal.screen());
     terminal.quit();
@@ -143,7 +143,7 @@ fn a_file_changed_during_an_approval_gets_an_updated_proposal() {
     let screen = terminal.wait_for("y  updated diff");
     assert!(!screen.contains("always"), "{screen}");
     terminal.review("Edit src/main.rs");
-    // The other prompt appears and requires its own `y`.
+    // The new prompt appears and requires its own `y`.
     terminal.send("y");
     terminal.wait_for("by hand");
     assert_eq!(server.requests().len(), 1, "the model is not asked before the person was");
@@ -170,7 +170,7 @@ fn a_session_killed_after_a_partial_approval_applies_exactly_the_approved_hunks(
     leave_out(&mut terminal);
     let wanted = BEFORE.replace("one", "uno");
     terminal.send("y");
-    // This is the first visible sign of the decision; the following records may not be saved yet.
+    // The changed file is the first visible sign of the decision. Later records may not be saved yet.
     wait_until(TIMEOUT, || project.read("src/main.rs") != BEFORE);
     terminal.kill();
     assert_eq!(project.read("src/main.rs"), wanted);

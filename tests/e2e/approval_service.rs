@@ -16,7 +16,7 @@ fn sign(secret: &str, id: &str, timestamp: &str, body: &[u8]) -> String {
     format!("v1,{}", STANDARD.encode(hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), &content)))
 }
 
-/// Verifies the signature as any receiver would.
+/// Verifies the signature like any receiver, and returns the body.
 #[track_caller]
 fn verified(call: &Call) -> Value {
     let (id, timestamp) = (call.header("webhook-id"), call.header("webhook-timestamp"));
@@ -69,7 +69,7 @@ fn each_decision_is_delivered_once_as_a_signed_webhook() {
     let project = project(&server, &service.url(), "");
     project.aye(&["exec", "edit"]).exits(3);
     assert_eq!(project.read("a.rs"), EDIT, "nobody can approve");
-    // Records left at the end of the process are delivered by the next process or by `aye sync`.
+    // Records left at the end of a process are delivered by the next process or by `aye sync`.
     project.aye(&["sync"]).exits(0);
     let calls = service.calls();
     assert_eq!(calls.len(), 1, "{calls:?}");
@@ -101,7 +101,7 @@ fn an_unavailable_service_causes_no_delay_and_no_loss() {
     assert!(output.stdout.contains("3 records left") && output.stdout.contains("Connection refused"), "{}", output.stdout);
     let doctor = project.aye(&["doctor"]).stdout;
     assert!(["3 records waiting", "Connection refused", "run `aye sync`"].iter().all(|words| doctor.contains(words)), "{doctor}");
-    // The service fails once and then answers the same record.
+    // The service fails once and then accepts the same record.
     let failed = Arc::new(Mutex::new(false));
     let fails = failed.clone();
     let service = Service::at(port, move |_| {
@@ -120,7 +120,7 @@ fn an_unavailable_service_causes_no_delay_and_no_loss() {
 
 #[test]
 fn an_edit_approved_by_the_service_is_applied_and_attributed_to_it() {
-    // The clock of the service is ten minutes off and is not used.
+    // The clock of the service is ten minutes slow and is not used.
     let late = (jiff::Timestamp::now().as_second() - 600).to_string();
     let service = Service::new(move |call| {
         if is_question(call) { signed(SECRET, &answer(&call.json(), "approved"), &late) } else { Response::status(200) }
@@ -255,7 +255,7 @@ fn calls_above_the_risk_limit_are_not_sent_to_the_service() {
         ("none", "EditFile", edit(), false),
         ("low", "EditFile", edit(), true),
         ("low", "RunCommand", json!({"command": "git push --force"}), false),
-        // Critical calls are never sent, regardless of the policy.
+        // Critical calls are never sent to the service, regardless of the policy.
         ("high", "RunCommand", pipe, false),
     ] {
         let service = Service::new(approving);
@@ -333,7 +333,7 @@ fn in_serve_a_wrong_or_replayed_answer_decides_nothing() {
             "another secret",
             Box::new(|call| signed("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", &answer(&call.json(), "approved"), "1")),
         ),
-        // The answer to an earlier question about the same call.
+        // Answer to an earlier question about the same call.
         (
             "replayed",
             Box::new(|call| {

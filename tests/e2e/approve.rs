@@ -70,7 +70,7 @@ fn enter_alone_decides_nothing() {
     terminal.review("Edit src/main.rs");
     terminal.send("\r");
     terminal.send(" ");
-    // Once the prompt has the keyboard again, the previous keys have been read.
+    // The draft has the keyboard again, so the previous keys have been processed.
     terminal.send("\x1b");
     terminal.wait_for(texts::TAB_TO_REVIEW);
     assert_eq!(project.read("src/main.rs"), BEFORE);
@@ -152,7 +152,7 @@ fn a_file_changed_during_an_approval_is_not_overwritten() {
     terminal.review("Edit src/main.rs");
     let by_hand = "fn main() {\n    let x = 1; // mine\n}\n";
     std::fs::write(project.path("src/main.rs"), by_hand).unwrap();
-    // The error appears immediately, without a key and without an approval.
+    // The message appears immediately, without a key press and before any decision.
     let screen = terminal.wait_for(texts::CHANGED_ON_DISK);
     assert!(!screen.contains("always allow"), "{screen}");
     terminal.review("Edit src/main.rs");

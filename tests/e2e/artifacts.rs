@@ -8,7 +8,7 @@ fn call(project: &Project, tool: &str, arguments: &Value, code: i32) -> Value {
     project.aye(&["tool", "call", tool, "--args", &arguments.to_string(), "--json", "--yes"]).exits(code).json()
 }
 
-/// Returns the content files of artifacts.
+/// Returns the paths of the artifact content files.
 fn contents(project: &Project) -> Vec<PathBuf> {
     let below = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
     below(project.directory("data").join("artifacts/contents")).flat_map(below).collect()
@@ -41,7 +41,7 @@ fn artifacts_are_readable_only_by_uri_and_the_data_directory_is_not() {
     }
     let none = call(&project, "ReadFile", &json!({"path": "artifact:000000000000000000000000"}), 1);
     assert_eq!(none["error"]["code"], "FILE_NOT_FOUND", "{none}");
-    // A link with that name is not followed.
+    // A symlink with the name of an artifact is not followed.
     std::os::unix::fs::symlink("/etc/passwd", project.path("artifact:000000000000")).unwrap();
     let link = call(&project, "ReadFile", &json!({"path": "artifact:000000000000"}), 1);
     assert_eq!(link["error"]["code"], "FILE_NOT_FOUND", "{link}");

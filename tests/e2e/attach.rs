@@ -5,10 +5,10 @@ use base64::Engine;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// A grey image of one pixel.
+/// Grey image of one pixel, in Base64.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
 
-/// Text as a terminal sends it after a paste or a drop.
+/// Sends text as a terminal does after a paste or a drop.
 fn paste(terminal: &mut Terminal, text: &str) {
     terminal.send(&format!("\x1b[200~{text}\x1b[201~"));
 }
@@ -28,7 +28,7 @@ fn with_clipboard(project: Project, picture: &[u8]) -> Project {
     project.env("PATH", &path).env("DISPLAY", ":99").env("WAYLAND_DISPLAY", "").env("SSH_TTY", "").env("SSH_CONNECTION", "")
 }
 
-/// Returns the files below a directory that are readable by others.
+/// Returns the files below a directory that other users can read.
 fn readable_by_others(directory: &Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries

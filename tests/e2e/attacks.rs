@@ -10,7 +10,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mechanism {
-    /// Advisories about the attack.
+    /// Advisories that describe the attack.
     from: String,
     #[serde(default)]
     files: BTreeMap<String, String>,
@@ -36,10 +36,10 @@ fn mechanisms() -> BTreeMap<String, Mechanism> {
     toml::from_str(&fs::read_to_string(path).unwrap()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Returns whether an outcome is the expected one.
+/// Function that returns whether an outcome is the expected one.
 type Right<'a> = &'a dyn Fn(&str) -> bool;
 
-/// Returns the outcome of the call: `done` or its error code.
+/// Returns the outcome of the call: `done` or an error code.
 fn outcome(project: &Project, call: &str, flags: &[&str]) -> String {
     let (tool, arguments) = call.split_once(' ').unwrap();
     let mut words = vec!["tool", "call", tool, "--args", arguments, "--json"];
@@ -208,7 +208,7 @@ fn cve_2026_46406_stored_data_is_private_and_nothing_is_left_in_tmp() {
             if entry.file_name() == "policy.toml" {
                 continue;
             }
-            // A directory without permissions cannot be searched.
+            // Only the top level is checked, because other users cannot enter directories that are private to the user.
             let mode = entry.metadata().unwrap().permissions().mode();
             assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", entry.path().display());
             seen += 1;

@@ -1,4 +1,4 @@
-//! API keys saved by `aye auth`: storage, use in requests, and disclosure.
+//! API keys saved by `aye auth`: their storage, use in requests, and protection against disclosure.
 
 use crate::support::{Answer, Project, Server, texts};
 use serde_json::json;
@@ -35,7 +35,7 @@ fn log_in(project: &Project) {
     assert_eq!(fs::metadata(&place).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
-/// Returns the content of all files below a directory.
+/// Returns the contents of all files below a directory as one text.
 fn everything(directory: &Path) -> String {
     let entries = fs::read_dir(directory).unwrap().flatten().map(|entry| entry.path());
     let text = |path: PathBuf| {

@@ -1,4 +1,4 @@
-//! Back-end tools: evaluated by the policy, called once, and never repeated silently.
+//! Back-end tools: the policy evaluates each call, and a call is sent once and never repeated silently.
 
 use crate::support::{Answer, Editor, Project, Server, TIMEOUT, wait_until};
 use serde_json::json;
@@ -7,14 +7,14 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A service that records its requests and answers all of them in the same way.
+/// Service that records its requests and gives the same answer to each of them.
 struct Service {
     address: SocketAddr,
-    /// Request lines with the authorization header and the body.
+    /// Request line, authorization header and body of each request.
     requests: Arc<Mutex<Vec<(String, String, String)>>>,
 }
 
-/// `None` closes the connection without an answer.
+/// Status and body of an answer; `None` closes the connection without an answer.
 type Reply = Option<(u16, &'static str)>;
 
 impl Service {
@@ -134,7 +134,7 @@ fn always_saves_a_rule_for_exactly_this_tool() {
     assert_eq!(editor.prompt(&session, "find it"), "end_turn");
     let options = |number: usize| editor.questions[number]["params"]["options"].as_array().unwrap().clone();
     let always = |number: usize| options(number).into_iter().find(|option| option["kind"] == "allow_always").unwrap();
-    // The rule of the first approval covers the second call of this tool, and not the other tool.
+    // The rule from the first approval covers the second call of the same tool but no other tool.
     assert_eq!(editor.questions.len(), 2, "{:?}", editor.questions);
     assert!(always(0)["name"].as_str().unwrap().contains("find_customer"), "{:?}", options(0));
     assert!(always(1)["name"].as_str().unwrap().contains("delete_customer"), "{:?}", options(1));

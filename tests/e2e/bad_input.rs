@@ -1,4 +1,4 @@
-//! Errors from outside: keys, providers, streams, calls, files, policies, the data directory.
+//! Errors with an external cause: keys, providers, streams, calls, files, policies, the data directory.
 
 use crate::support::{Answer, Project, Server, texts};
 use serde_json::json;
@@ -42,7 +42,7 @@ fn a_key_can_be_added_without_a_restart_and_is_stored_nowhere_else() {
     let mut terminal = project.open(&["-v", "-m", "anthropic/claude-sonnet-5"]);
     terminal.prompt("fix the parser");
     terminal.wait_for(texts::ENTER_ADD_KEY);
-    // The key belongs to the requested model and is never shown while it is typed.
+    // The key is for the requested model and stays hidden while it is typed.
     terminal.enter();
     terminal.wait_for("key of anthropic:");
     terminal.type_text(KEY, 5);
@@ -136,8 +136,8 @@ fn provider_errors_are_retried_and_then_pause_the_session() {
     assert!(server.request(4).messages().contains("hello"), "the task goes on where it stopped");
 }
 
-/// Checks a failure that a retry resolves: one retry, one response, and no part of the first attempt in the second
-/// request.
+/// Checks a failure that a retry resolves: the retry gives one response, and the second request contains nothing of the
+/// first attempt.
 #[track_caller]
 fn check_retried(first: Answer) {
     let server = Server::new([first, Answer::text("The whole answer.")]);
@@ -208,7 +208,7 @@ fn an_unreachable_server_is_a_network_failure() {
     assert!(output.stderr.contains(&address.to_string()), "{}", output.stderr);
 }
 
-/// Checks a call that cannot succeed: the model receives this error code under the call ID and continues.
+/// Checks a call that cannot succeed: the model receives this error code for the call and continues.
 #[track_caller]
 fn check_failing_call(project: Project, server: &Server, code: &str) {
     let events = project.aye(&["exec", "--json", "do it"]).exits(0).events();

@@ -1,4 +1,4 @@
-//! Archived sessions, forks from the command line, and branches of a session.
+//! Archived sessions, forks on the command line, and branches of a session.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, texts, wait_until};
 use serde_json::Value;
@@ -164,7 +164,7 @@ fn changes_since_the_last_run_are_reported_on_resume() {
     let server = Server::new([write("c1", "one.txt"), write("c2", "two.txt"), Answer::text("Both are there.")]);
     let project = Project::with(&server).policy(WRITES);
     project.aye(&["exec", "write both"]).exits(0);
-    // A file rewritten with the same content counts as unchanged.
+    // A file that is rewritten with the same content counts as unchanged.
     std::fs::write(project.path("one.txt"), "by a tool\n").unwrap();
     std::fs::write(project.path("two.txt"), "by hand\n").unwrap();
     let project = project.policy(&WRITES.replacen("schema_version = 1\n", "schema_version = 1\nbundle_version = \"9\"\n", 1));

@@ -1,4 +1,4 @@
-//! Browsing a session: search, folding, copying to the terminal's clipboard, export.
+//! Browsing a session: search, folding, copying to the clipboard of the terminal, export.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::json;

@@ -1,14 +1,14 @@
-//! Budgets, checked before each request and counted across runs, and the model of a session.
+//! Budgets, which are checked before each request and counted across runs, and the model of a session.
 
 use crate::support::{Answer, Events, Gate, Project, Server, Terminal, texts};
 use serde_json::json;
 
-/// Two dollars per million input tokens and ten per million output tokens.
+/// Model that costs two dollars per million input tokens and ten dollars per million output tokens.
 const PRICED: &str = "anthropic/claude-sonnet-5";
-/// Cost of a response of the scripted server at these prices: 1,200 input tokens, 20 output tokens.
+/// Cost of a response of the scripted server in US dollars: 1,200 input tokens and 20 output tokens.
 const ANSWER_USD: f64 = 0.0026;
 
-/// Returns a task of this many steps, each different.
+/// Returns the responses of a task with this number of steps, each of which is different.
 fn steps(count: usize) -> Vec<Answer> {
     let step = |number: usize| Answer::call(&format!("call_{number}"), "ReadFile", json!({"path": "a.txt", "offset": number}));
     (1..=count).map(step).collect()
@@ -35,7 +35,7 @@ fn requests_that_would_exceed_the_policy_budget_are_not_sent() {
     let hint = failed["hint"].as_str().unwrap();
     assert!(hint.contains("max_session_cost_usd") && hint.contains("policy.toml:3"), "{hint}");
     assert_eq!(server.requests().len(), 0);
-    // No flag overrides it.
+    // A flag cannot raise the budget of the policy.
     project.aye(&["exec", "-m", PRICED, "--max-budget-usd", "50", "look"]).exits(4);
     assert_eq!(server.requests().len(), 0);
 }
@@ -51,7 +51,7 @@ fn a_budget_stops_a_task_between_steps_and_a_higher_one_continues_it() {
     assert_eq!(events.all("budget_approaching").len().min(1), usize::from(asked as f64 * ANSWER_USD >= 0.048));
     let cost = session_cost(&events);
     assert!(is_near(cost, asked) && cost <= 0.06, "{cost} for {asked}");
-    // With a larger budget, the same task continues.
+    // A larger budget continues the same task.
     let more = project.aye(&["exec", "--json", "-c", "--max-budget-usd", "0.08"]).exits(4).events();
     assert_eq!(more.only("task_failed")["kind"], "budget_exceeded");
     assert!(server.requests().len() > asked && is_near(session_cost(&more), server.requests().len()), "the sum goes on");
@@ -105,7 +105,7 @@ fn an_assumed_price_applies_to_the_budget_in_continued_sessions() {
     let first = session_cost(&events);
     assert!(first > 0.0 && first < 5.0, "{first}");
     assert_eq!(events.only("llm_request_completed")["estimated"], true, "the price is a guess");
-    // The session keeps the choice.
+    // The session stores the assumed price.
     let events = project.aye(&["exec", "--json", "-c", "again"]).exits(0).events();
     assert!(session_cost(&events) > first);
     // A price that is too high exhausts the budget.
@@ -136,7 +136,7 @@ fn the_screen_requests_an_unknown_price_and_the_task_continues() {
     assert!(screen.contains("an assumed price") && !screen.contains("input,output:"), "{screen}");
     assert_eq!(server.requests().len(), 1);
     assert!(terminal.quit().success());
-    // The session keeps the answer.
+    // The session stores the answer.
     project.aye(&["exec", "-c", "again"]).exits(0);
 }
 

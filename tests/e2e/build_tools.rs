@@ -1,11 +1,11 @@
-//! Builds in a layer: output built from discarded sources is never used afterwards, with any build tool.
+//! Builds in a layer: with any build tool, output that was built from discarded sources is never used afterwards.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Answer, Project, Rpc, Server};
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 
-/// A build tool and a project for it.
+/// Build tool with a project that uses it.
 struct Tool {
     name: &'static str,
     /// Command that succeeds if the tool is installed.
@@ -15,7 +15,7 @@ struct Tool {
     build: &'static str,
     /// Command that changes the behaviour to `new`.
     edit: &'static str,
-    /// Build output directory, listed in the project's `.gitignore`.
+    /// Directory of the build output, listed in the project's `.gitignore`.
     output: &'static str,
 }
 
@@ -107,7 +107,7 @@ fn is_there(line: &str) -> bool {
 }
 
 /// Runs the lines in one task and answers the approval of each with the given decision. Returns the results and the
-/// number of approvals.
+/// number of approvals, or `None` if the tool is not installed.
 fn results(tool: &Tool, lines: &[(&str, &str)]) -> Option<(Project, Vec<Value>, usize)> {
     if !is_there(tool.is_there) {
         eprintln!("skipped: there is no {}", tool.name);
@@ -157,7 +157,8 @@ fn results(tool: &Tool, lines: &[(&str, &str)]) -> Option<(Project, Vec<Value>, 
     Some((project, results, asked))
 }
 
-/// Builds, builds changed sources and discards the changes, builds again, and finally builds changes that are kept.
+/// Builds, builds changed sources and discards the changes, builds again, and finally applies a build of changed
+/// sources.
 fn builds_after_a_discard(name: &str) {
     let tool = TOOLS.iter().find(|tool| tool.name == name).unwrap();
     let edited = format!("{} && {}", tool.edit, tool.build);

@@ -1,4 +1,4 @@
-//! Files that change on disk during their approval: the prompt reports the change immediately and its reversal too.
+//! Files that change on disk while their approval is open: the prompt reports the change and its reversal immediately.
 
 use crate::support::{Answer, Project, Server, Terminal, texts};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn a_file_changed_back_restores_the_original_approval() {
     let swap = project.path("src/.main.rs.swp");
     let ways: [&dyn Fn(); 3] =
         [&|| std::fs::write(&path, "fn main() {}\n").unwrap(), &|| std::fs::remove_file(&path).unwrap(), &|| {
-            // Replaced by a rename, as editors do.
+            // Replaces the file by a rename, as editors do.
             std::fs::write(&swap, "// mine\n").unwrap();
             std::fs::rename(&swap, &path).unwrap();
         }];

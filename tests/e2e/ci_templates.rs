@@ -1,4 +1,4 @@
-//! Templates in `docs/ci/`: their scripts with the built binary, and their outputs.
+//! Templates in `docs/ci/`: their scripts run with the built binary, and their output.
 
 use crate::support::{Answer, Output, Project, Server};
 use serde_json::json;
@@ -41,7 +41,7 @@ fn a_pull_request_task_creates_a_patch_file_and_its_title_is_only_data() {
         summary.contains("    ![x](https://tracker.example/x.png)") && summary.contains("    new.txt b/new.txt"),
         "{summary}"
     );
-    // The runner must not find a command in the model's text, and the key must not leak.
+    // The runner must not execute commands in the model's text, and the key must not leak.
     let stopped = output.stdout.find("::stop-commands::");
     assert_eq!(stopped, Some(0), "{}", output.stdout);
     for place in

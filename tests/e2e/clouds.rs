@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A request to the emulation.
+/// Request that the emulation received.
 #[derive(Clone, Debug)]
 struct Request {
     /// Method and path.
@@ -32,7 +32,7 @@ impl Request {
     }
 }
 
-/// A response: status, headers, body.
+/// Response of the emulation: status, headers, body.
 type Response = (u16, &'static str, Vec<u8>);
 
 struct Cloud {
@@ -41,7 +41,7 @@ struct Cloud {
 }
 
 impl Cloud {
-    /// Starts an emulation that gives each response once, in order.
+    /// Starts an emulation that sends the responses in order, each of them once.
     fn new(responses: Vec<Response>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -95,7 +95,7 @@ fn refused(status: u16, headers: &'static str, body: Value) -> Response {
     (status, headers, body.to_string().into_bytes())
 }
 
-/// Returns the events of a response by an Anthropic model.
+/// Returns the events of a response of an Anthropic model.
 fn anthropic(text: &str) -> Vec<Value> {
     vec![
         json!({"type": "message_start", "message": {"id": "a", "usage": {"input_tokens": 3}}}),
@@ -113,7 +113,7 @@ fn chat(text: &str) -> Response {
     ])
 }
 
-/// Encodes a message of the AWS binary event stream.
+/// Encodes one message of the AWS binary event stream.
 fn message(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in headers {
@@ -183,7 +183,7 @@ fn azure_uses_the_responses_api_by_default() {
     assert_eq!(cloud.request(0).line, "POST /openai/v1/responses");
 }
 
-/// Returns a project with a Google user sign-in; `cloud` issues its tokens.
+/// Returns a project whose user is signed in to Google; `cloud` issues the tokens.
 fn signed_in_to_google(cloud: &Cloud) -> Project {
     let settings =
         format!("[providers.vertex]\nbase_url = \"{}\"\nproject = \"p-1\"\nlocation = \"europe-west1\"\n", cloud.address);

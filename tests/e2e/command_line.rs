@@ -93,7 +93,7 @@ fn an_idle_pipe_is_reported_and_does_not_stop_the_run() {
     let project = Project::with(&server);
     let mut command = project.command(&["exec", "explain"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Stays open until the run has ended.
+    // Keeps stdin open until the run has ended.
     let idle = child.stdin.take();
     let output = child.wait_with_output().unwrap();
     drop(idle);

@@ -1,14 +1,14 @@
-//! Compaction: older messages are summarized, the prompt is kept, and the result survives `kill -9`.
+//! Compaction: older messages are summarized, the prompt is preserved, and the result survives `kill -9`.
 
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, wait_until};
 use serde_json::json;
 
-/// A policy that allows reading, with this limit on the tokens of a request.
+/// Policy that allows reading and limits a request to 40,000 tokens.
 const SMALL_WINDOW: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                             [llm]\nmax_input_tokens = 40000\n";
 const SUMMARY: &str = "[Summary of the conversation so far";
 
-/// Returns a response of about 16,000 tokens with a call.
+/// Returns a response of about 16,000 tokens that ends with a call.
 fn long(name: &str) -> Answer {
     let text = format!("{name} ").repeat(64_000 / (name.len() + 1));
     Answer::text(&text).and_call(&format!("call_{name}"), "ReadFile", json!({"path": "note.txt"}))
@@ -37,12 +37,12 @@ fn a_full_context_window_is_compacted_and_the_task_continues() {
 
 const SUMMARY_MODEL: &str = "[model]\nmain = 'anthropic/claude-sonnet-5'\nsummary = 'anthropic/claude-haiku-5-5'\n";
 
-/// Returns the models of the requests.
+/// Returns the model of each request.
 fn models_asked(server: &Server) -> Vec<String> {
     server.requests().iter().map(|request| request.body["model"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Returns a server on which a task fills the context window, and requests to these models get this response.
+/// Returns a server on which a task fills the context window, and requests to `model` get the response `answer`.
 fn with_answer_of(model: &'static str, answer: fn() -> Answer) -> Server {
     let steps = std::sync::atomic::AtomicUsize::new(0);
     Server::with_responder(move |request| {
@@ -74,7 +74,7 @@ fn summary_tokens_are_charged_at_the_price_of_the_summary_model() {
     assert!(server.request(3).messages().contains("The note was read.") && !server.request(3).messages().contains("first-words"));
     let started: Vec<_> = events.all("llm_request_started").iter().map(|event| event["model"].clone()).collect();
     assert_eq!(started[2], "anthropic/claude-haiku-5-5");
-    // The price of the catalogue: 1,200 input tokens and 20 output tokens.
+    // The catalogue gives the price: 1,200 input tokens and 20 output tokens.
     let models = project.aye(&["models", "--json", "claude-haiku-5-5"]).exits(0).json();
     let price = &models["models"][0]["price"];
     let cost = (1_200.0 * price["input"].as_f64().unwrap() + 20.0 * price["output"].as_f64().unwrap()) / 1e6;
@@ -103,7 +103,7 @@ fn if_the_summary_model_fails_the_current_model_writes_the_summary() {
         assert_eq!(events.only("context_compacted")["summary"], "The model in use read the note.");
         assert_eq!(models_asked(&server).iter().filter(|model| *model == "claude-haiku-5-5").count(), asked);
     }
-    // A missing key and an unknown provider are reported at the start.
+    // A missing key and an unknown provider are reported at startup.
     for (summary, why) in [("openai/gpt-5.5", "OPENAI_API_KEY"), ("nobody/x", "nobody")] {
         let server = with_answer_of("none", || Answer::text("never"));
         let config = format!("[model]\nmain = 'anthropic/claude-sonnet-5'\nsmall = '{summary}'\n");

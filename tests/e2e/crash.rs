@@ -1,4 +1,4 @@
-//! `kill -9` at random moments: no effect is lost and none is repeated.
+//! `kill -9` at random moments: no effect is lost, and none is repeated.
 #![cfg(target_os = "linux")]
 
 use crate::support::story::{seed, wanted};
@@ -9,12 +9,12 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// Number of kills in the long run, an ignored test.
+/// Number of kills in the long run, which is an ignored test.
 const MANY_KILLS: usize = 2_000;
 const KILLS: usize = 40;
 const ANSWERS: usize = 150;
 
-/// Reproducible pseudo-random numbers.
+/// Generator of reproducible pseudo-random numbers.
 struct Seeded(u64);
 
 impl Seeded {
@@ -26,7 +26,8 @@ impl Seeded {
     }
 }
 
-/// Responds with commands that write their own numbers; some run until killed, unless the project is `calm`.
+/// Returns a response with commands that record their numbers in `ledger`. Some of them sleep until they are killed,
+/// unless the project contains the file `calm`.
 fn answer(number: usize, seconds: &str) -> Answer {
     let note = |part: usize| format!("echo {number}.{part} >> ledger");
     let stay = format!("; [ -e calm ] || sleep {seconds}");
@@ -68,7 +69,7 @@ impl Run {
         Some(serde_json::from_str(&line).unwrap())
     }
 
-    /// Reads this many lines, or until a long-running command has started. Returns whether the process is still
+    /// Reads up to `lines` lines, or until a long-running command has started. Returns whether the process is still
     /// running.
     fn follow(&mut self, lines: u64, seconds: &str) -> bool {
         for _ in 0..lines {
@@ -86,7 +87,7 @@ impl Run {
         self.child.wait().unwrap();
     }
 
-    /// Waits for the end and returns the events and the exit code.
+    /// Waits for the end of the process and returns its events, its exit code and stderr.
     fn finish(mut self) -> (Vec<Value>, Option<i32>, String) {
         let events = std::iter::from_fn(|| self.event()).collect();
         let code = self.child.wait().unwrap().code();
@@ -102,7 +103,7 @@ fn stays(event: &Value) -> bool {
     number.is_some_and(|number| number % 4 == 3) && !id.ends_with(['w', 'r'])
 }
 
-/// Collects all files below a directory by path.
+/// Collects the names of all files below a directory.
 fn files(directory: &Path, found: &mut Vec<String>) {
     for entry in std::fs::read_dir(directory).unwrap().flatten() {
         if entry.path().is_dir() {
@@ -124,7 +125,7 @@ fn two_thousand_seeded_kills_lose_no_effect_and_repeat_none() {
     rounds_of_kills(MANY_KILLS.div_ceil(KILLS));
 }
 
-/// Runs rounds of kills at moments determined by `AYE_CRASH_SEED`, one session per round.
+/// Runs rounds of kills, one session per round. `AYE_CRASH_SEED` determines the moments of the kills.
 fn rounds_of_kills(rounds: usize) {
     let mut random = Seeded(seed());
     println!("seed {}", random.0);
@@ -204,7 +205,7 @@ fn check_store(project: &Project) {
     assert!(damaged.is_empty(), "{damaged:?}");
 }
 
-/// Resumes a session: calls with an unknown outcome are reported to the model, and a paused task continues.
+/// Continues a resumed session: reports a call with an unknown outcome to the model, or continues the paused task.
 fn go_on(terminal: &mut Terminal) {
     let screen = terminal.wait_that("it says where it stands", |screen| {
         screen.contains(texts::OUTCOME_UNKNOWN) || screen.contains("aye exited during")
@@ -271,7 +272,7 @@ fn continuing_a_session_retries_a_failed_task() {
     assert!(server.request(1).messages().contains("a question"));
 }
 
-/// A command stopped by a signal has an outcome, so no question is asked.
+/// A command that a signal stopped has an outcome, so the user is not asked.
 #[test]
 fn a_signal_stops_the_running_command_and_its_outcome_is_recorded() {
     let seconds = format!("6163.{}", std::process::id());
@@ -307,7 +308,8 @@ fn quitting_the_screen_stops_the_running_command_and_its_outcome_is_recorded() {
     assert_eq!(project.read("ledger"), "once\n");
 }
 
-/// Returns a shell that may mount, with a small disk as its data directory.
+/// Returns a shell with a small disk as its data directory, or `None`, with a message, if this system does not allow
+/// mounts.
 fn on_a_small_disk(project: &Project, script: &str) -> Option<Command> {
     let possible = Command::new("unshare").args(["-Urm", "true"]).status().is_ok_and(|status| status.success());
     if !possible {
@@ -325,7 +327,7 @@ fn on_a_small_disk(project: &Project, script: &str) -> Option<Command> {
 #[test]
 fn a_full_disk_pauses_before_the_next_effect_and_the_session_continues_later() {
     let command = |number: usize| json!({"command": format!("echo {number} >> ledger")});
-    // The first command fills the disk of the store, so that the second cannot be saved before it runs.
+    // The first command fills the disk of the store, so the second command cannot be recorded before it runs.
     let fill = json!({"command": "echo 1 >> ledger; dd if=/dev/zero of=../data/filler bs=4k 2>/dev/null; true"});
     let server = Server::new([
         Answer::call("call_1", "RunCommand", fill),

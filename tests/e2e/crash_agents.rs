@@ -1,5 +1,5 @@
-//! `kill -9` at random requests of a session with three agents, and of two tasks in copies: nothing is lost, and nothing is done
-//! twice.
+//! `kill -9` at random requests of a session with three agents and of two tasks in copies: no work is lost, and no
+//! effect is repeated.
 #![cfg(target_os = "linux")]
 
 use crate::agents::{start, starts, title};
@@ -7,13 +7,13 @@ use crate::support::story::{Tally, seed};
 use crate::support::{Answer, Project, Request, Running, Server, TIMEOUT, wait_until};
 use serde_json::{Value, json};
 
-/// Number of rounds in the long run, an ignored test; `AYE_CRASH_KILLS` sets another number.
+/// Number of rounds in the long run, which is an ignored test. `AYE_CRASH_KILLS` sets another number.
 const MANY_ROUNDS: usize = 30;
 /// Maximum number of kills of one process in a round.
 const KILLS: usize = 4;
 /// Number of lines that each agent and each task appends to its own file.
 const LINES: usize = 4;
-/// Each kill follows fewer than this number of further requests.
+/// Upper bound, exclusive, for the number of requests between two kills.
 const REQUESTS: u64 = 8;
 const AGENTS: [&str; 3] = ["one", "two", "three"];
 const TASKS: [&str; 2] = ["alpha", "beta"];
@@ -21,13 +21,13 @@ const POLICY: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_
                       [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\n";
 const HELPER: &str = "---\nname: helper\ndescription: Appends lines.\n---\nAppend the lines.\n";
 
-/// Returns the name of the task that sends a request.
+/// Returns the name of the task that sends a request, or `None` for another sender.
 fn task(request: &Request) -> Option<&'static str> {
     let first = request.body["messages"][0]["content"].to_string();
     TASKS.into_iter().find(|name| first.contains(&format!("task {name}")))
 }
 
-/// Responds with the next line that is missing according to the results, and with a message after the last one.
+/// Responds with the next line that the results do not report as appended, or with a message if all lines are there.
 fn append(request: &Request, name: &str) -> Answer {
     let results = request.tool_results();
     let is_done = |text: &str| text.contains("Appended") || text.contains(": done;");
@@ -51,7 +51,7 @@ fn respond(request: &Request) -> Answer {
     }
 }
 
-/// A process of a round: the session, or a task.
+/// Process of a round: the session or a task.
 #[derive(Clone, Copy)]
 enum Part {
     Session,
@@ -61,7 +61,7 @@ enum Part {
 impl Part {
     const ALL: [Self; 3] = [Self::Session, Self::Task(TASKS[0]), Self::Task(TASKS[1])];
 
-    /// Starts the process, or starts it again after a kill; `None` if its work is complete.
+    /// Starts or restarts the process. Returns `None` if its work is complete.
     fn begin(self, project: &Project) -> Option<Running> {
         match self {
             Self::Session => {
@@ -79,14 +79,14 @@ impl Part {
     }
 }
 
-/// Returns the task with this name.
+/// Returns the task whose prompt ends with this name.
 fn find(project: &Project, name: &str) -> Option<Value> {
     let all = project.aye(&["tasks", "--json"]).exits(0).json();
     let is_it = |task: &&Value| task["prompt"].as_str().is_some_and(|prompt| prompt.ends_with(name));
     all.as_array()?.iter().find(is_it).cloned()
 }
 
-/// Runs one round. Returns the number of kills, and a description of the first problem.
+/// Runs one round. Returns the number of kills and a description of the first problem.
 fn round(random: &mut Tally) -> (usize, Result<(), String>) {
     let server = Server::with_responder(respond);
     let project = Project::outside_tmp_with(&server).policy(POLICY).file(".aye/agents/helper.md", HELPER);
@@ -97,7 +97,7 @@ fn round(random: &mut Tally) -> (usize, Result<(), String>) {
         let at = random.below(running.len() as u64);
         let (part, process, count) = &mut running[at];
         let Some(mut alive) = process.take_if(|_| *count < KILLS) else { continue };
-        // It is killed at a random request of any process, or when it has ended.
+        // Kills the process at a random request of any process, or after its own end.
         let last = server.requests().len() + random.below(REQUESTS);
         wait_until(TIMEOUT, || alive.has_ended() || server.requests().len() >= last);
         alive.kill();
@@ -156,7 +156,7 @@ fn check(project: &Project, server: &Server) -> Result<(), String> {
 
 fn rounds(name: &str, short: usize) {
     println!("seed {}, at most {} s for each process", seed(), TIMEOUT.as_secs());
-    // Each round counts as one, regardless of its kills.
+    // A round counts as one fault, regardless of its number of kills.
     let (mut tally, mut kills, mut done) = (Tally::new(name, short, 10), 0, 0);
     while !tally.is_done() {
         let (count, outcome) = round(&mut tally);

@@ -4,7 +4,7 @@
 use crate::support::story::{Commands, Story, Tally};
 use crate::support::trace::{Fault, Point};
 
-/// Maximum effect at which the faults begin: every effect in a long run, a few in a short one.
+/// Number of leading effects that a long run covers with every kind of fault.
 const DEEPEST: usize = 300;
 
 fn faults(number: usize) -> Fault {
@@ -26,7 +26,7 @@ fn failing_at_points(commands: Commands, name: &str, percent: usize) {
         if tally.is_done() {
             break;
         }
-        // The last effects are at the end of the first start.
+        // A long run tries every kind of fault at each effect. A short run spreads its faults over the first start.
         let effect =
             if wanted >= DEEPEST * 6 { story / 6 } else { story * starts[0] / wanted + tally.below((starts[0] / wanted) as u64) };
         tally.tell(Story::new(commands), &[Some(Point { effect: effect + 1, fault: faults(story) })]);
@@ -44,7 +44,7 @@ fn disk_errors_during_previews_lose_no_acknowledged_record() {
     failing_at_points(Commands::Previewed, "errors, commands in previews", 8);
 }
 
-/// An effect whose record could not be synced is not reported as done, and nothing depends on it.
+/// A command or a write whose record cannot be synced is not reported as done, and no further effect follows.
 #[test]
 fn no_further_effect_runs_after_a_failed_journal_sync() {
     let mut calm = Story::new(Commands::Bare);
@@ -52,7 +52,7 @@ fn no_further_effect_runs_after_a_failed_journal_sync() {
         Ok(traced) => traced,
         Err(why) => return println!("skipped: {why}"),
     };
-    // The log is synced again before it is copied into the main file; its content was synced before.
+    // SQLite syncs the log again before it copies the log into the main file. The content was already synced before.
     let is_copied = |at: usize| {
         let mut after = traced.effects.iter().skip(at + 1).filter(|effect| effect.contains(" aye.db"));
         after.next().is_some_and(|effect| effect == "pwrite64 aye.db")

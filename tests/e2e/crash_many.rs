@@ -1,4 +1,4 @@
-//! Many processes at the same time: one owner per session, and one store for all.
+//! Many processes at the same time: one owner per session, and one store for all of them.
 #![cfg(target_os = "linux")]
 
 use crate::support::story::wanted;
@@ -59,7 +59,7 @@ fn exactly_one_of_many_processes_that_resume_a_session_owns_it() {
         let crowd: Vec<_> = (0..CROWD).map(|_| command(&project, &["exec", "-c"])).collect();
         let opener = {
             let gate = gate.clone();
-            // The owner keeps the session until all others have their response.
+            // The owner keeps the session open until all other processes have ended.
             move |count: usize| {
                 if count == CROWD - 1 {
                     gate.open();
@@ -84,7 +84,7 @@ fn exactly_one_of_many_processes_that_resume_a_session_owns_it() {
     );
 }
 
-/// Starts all commands at the same moment and calls `ended` with the number of finished processes whenever one ends.
+/// Starts all commands at the same moment. Calls `ended` with the number of finished processes whenever a process ends.
 fn refused_until(commands: Vec<Command>, ended: impl Fn(usize) + Send + Sync + 'static) -> Vec<(Output, Duration)> {
     let (ready, count) = (Arc::new(Barrier::new(commands.len())), Arc::new(std::sync::atomic::AtomicUsize::new(0)));
     let ended = Arc::new(ended);

@@ -4,14 +4,14 @@
 use crate::support::story::{Commands, Story, Tally};
 use crate::support::trace::{Fault, Point};
 
-/// Kills per scenario: the first at a chosen point, the others at the point reached by then.
+/// Number of kills per session: the first at a chosen point, the others at random points of later starts.
 const KILLS_OF_ONE: usize = 3;
 /// Approximate number of effects of a start that only resumes a session.
 const EFFECTS_OF_A_START: u64 = 200;
 
 fn killed_at_points(commands: Commands, name: &str, percent: usize) {
     let Some(starts) = Story::new(commands).effects_of_its_starts() else { return };
-    // One point before and one after each effect.
+    // Each effect has one point before and one after it.
     let all = 2 * starts.iter().sum::<usize>();
     let mut tally = Tally::new(name, 9, percent);
     let stories = tally.wanted.div_ceil(KILLS_OF_ONE).max(1);
@@ -19,7 +19,7 @@ fn killed_at_points(commands: Commands, name: &str, percent: usize) {
         if tally.is_done() {
             break;
         }
-        // With enough scenarios each point is used; with few, the points are spread evenly.
+        // A long run uses each point. A short run spreads its points evenly.
         let mut at = if stories >= all { story % all } else { story * all / stories + tally.below((all / stories) as u64) } % all;
         let fault = if at % 2 == 0 { Fault::KilledBefore } else { Fault::KilledAfter };
         at /= 2;

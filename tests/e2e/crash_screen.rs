@@ -1,4 +1,4 @@
-//! Screen sessions killed at their effects: pending approvals, queued messages, the draft, decisions.
+//! Screen sessions killed at their effects: open approvals, queued messages, the draft, decisions.
 #![cfg(target_os = "linux")]
 
 use crate::support::story::Tally;
@@ -9,7 +9,7 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 
 const LOOK: Duration = Duration::from_millis(40);
-/// Approximate number of effects of the whole scenario under the tracer.
+/// Approximate number of effects of the whole scenario, as counted by the tracer.
 const EFFECTS: usize = 130;
 
 /// State of the screen before the kill.
@@ -21,7 +21,8 @@ struct Seen {
     decided: bool,
 }
 
-/// Performs user actions until the kill: a prompt, a queued message, an approval, a draft.
+/// Performs user actions until the kill: a prompt, a queued message, an approval, a draft. Returns the last visible
+/// state.
 fn work(terminal: &mut Terminal, runs: &dyn Fn() -> bool, server: &Server, gate: &Gate) -> Seen {
     let mut seen = Seen::default();
     // Waits until the screen meets the condition or the process has exited.
@@ -60,7 +61,7 @@ fn work(terminal: &mut Terminal, runs: &dyn Fn() -> bool, server: &Server, gate:
     assert_eq!(server.requests().len(), 1);
     terminal.type_text("half a thought", 1);
     seen.draft = sees(terminal, &|screen| screen.contains("half a thought"));
-    // A draft is saved shortly after the last key.
+    // The draft is saved shortly after the last key.
     std::thread::sleep(Duration::from_millis(if runs() { 700 } else { 0 }));
     seen.draft &= runs();
     if !seen.draft {
@@ -100,14 +101,14 @@ fn killed_at(point: Point) -> Result<bool, String> {
     if !met {
         terminal.signal(Signal::SIGKILL);
     }
-    // The tracer has waited for the process too.
+    // The tracer has also waited for the process.
     let effects = follows.join().unwrap();
     let outcome = taken_up(&project, &server, &seen);
     outcome.map_err(|why| format!("{why}\nit was seen: {seen:?}\n{:?}", effects.iter().rev().take(4).collect::<Vec<_>>()))?;
     Ok(met)
 }
 
-/// Checks the state at the next start and continues until everything is done.
+/// Checks the state at the next start and continues until the work is complete.
 fn taken_up(project: &Project, server: &Server, seen: &Seen) -> Result<(), String> {
     if !seen.asked {
         // Nothing was acknowledged, so any state is valid.
@@ -123,7 +124,7 @@ fn taken_up(project: &Project, server: &Server, seen: &Seen) -> Result<(), Strin
         let there = terminal.look(TIMEOUT, |screen| screen.contains("the second"));
         there.map_err(|screen| format!("what waited is gone\n{screen}"))?;
     }
-    // Answers all prompts and continues.
+    // Answers all prompts and continues the task.
     let deadline = Instant::now() + TIMEOUT;
     let (mut decided, mut continued) = (false, false);
     loop {
@@ -148,7 +149,7 @@ fn taken_up(project: &Project, server: &Server, seen: &Seen) -> Result<(), Strin
             terminal.decide('y');
         } else if screen.contains("/continue") && !continued {
             continued = true;
-            // The draft is in the composer and is sent first.
+            // The restored draft is in the composer and is deleted first.
             terminal.send(&"\x7f".repeat(40));
             terminal.prompt("/continue");
         } else {

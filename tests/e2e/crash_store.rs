@@ -1,4 +1,5 @@
-//! Starts with a repair, killed at each of their effects: an old store, a damaged store, a partly committed preview.
+//! Starts that repair a store, killed at each of their effects: an old store, a damaged store, a partly applied
+//! preview.
 #![cfg(target_os = "linux")]
 
 use crate::preview::ALWAYS;
@@ -15,7 +16,8 @@ fn started(project: &Project, arguments: &[&str], point: Option<Point>) -> Resul
     trace(command, &[project.directory("data"), project.path("")], point)
 }
 
-/// Kills a start at each of its effects, with fresh directories each time, and checks the next start.
+/// Kills a start at each of its effects, with fresh directories each time, and checks the next start. `begins` returns
+/// the index of the first effect to consider.
 fn killed_while_mending(
     name: &str,
     (short, percent): (usize, usize),
@@ -47,7 +49,7 @@ fn killed_while_mending(
     tally.finish();
 }
 
-/// The store of the first version.
+/// Schema of the store in version 1.
 const FIRST_VERSION: &str = "
     CREATE TABLE sessions (
         key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, workspace_id TEXT NOT NULL, workspace TEXT NOT NULL, title TEXT,
@@ -81,7 +83,7 @@ fn records() -> [Value; 5] {
     ]
 }
 
-/// Creates a version 1 store with this many sessions.
+/// Creates a version 1 store with this number of sessions.
 fn old_store(project: &Project, sessions: i64) -> PathBuf {
     let path = project.directory("data").join("aye.db");
     let store = rusqlite::Connection::open(&path).unwrap();
@@ -153,7 +155,7 @@ fn a_version_1_store_survives_a_killed_migration() {
     );
 }
 
-/// Collects all files below a directory.
+/// Collects the contents of all files below a directory.
 fn contents(directory: &Path, found: &mut Vec<Vec<u8>>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.path().is_dir() {
@@ -210,7 +212,7 @@ fn an_approved_preview_is_applied_completely_if_its_journal_cannot_be_synced() {
         return println!("skipped: this system makes no previews");
     };
     let project = world();
-    // The next effect is the sync of its directory; the first sync of this kind may be an earlier one.
+    // The effect after the write syncs the directory of the preview. An earlier effect may be a sync of the same kind.
     let point = Point { effect: written + 2, fault: Fault::Fails(libc::EIO) };
     let traced = started(&project, &words, Some(point)).unwrap();
     assert!(traced.hit.as_ref().is_some_and(|hit| hit.starts_with("fsync previews/")), "{:?}", traced.hit);
@@ -268,7 +270,6 @@ fn an_interrupted_preview_commit_is_applied_completely_or_not_at_all() {
     );
 }
 
-/// The session makes no request, so it needs no model.
 #[test]
 fn an_old_session_continues_after_its_store_is_migrated() {
     let server = Server::new([Answer::text("A new answer.")]);

@@ -1,4 +1,4 @@
-//! Custom tools from manifests: those of the user, and those of a project after it is trusted.
+//! Custom tools from manifests: those of the user, and those of a project after the project is trusted.
 
 use crate::support::{Answer, Gate, Output, Project, Server, TIMEOUT, processes_running, texts, wait_until};
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ fn project_tools_do_not_run_before_the_user_has_reviewed_them() {
     brought(&project, "lint", "", "echo linted");
     assert!(!listed(&project, &[]).contains("lint"));
     refused(call(&project, "lint", &json!({}), &["--yes"]), "TOOL_NOT_FOUND");
-    // The flag only offers the tool. It is not a review, so the tool needs approval in every mode.
+    // `--trust` only offers the tool. The flag is not a review, so the tool needs approval in every mode.
     assert!(listed(&project, &["--trust"]).contains("lint"));
     for mode in ["ask", "auto"] {
         let message = refused(call(&project, "lint", &json!({}), &["--trust", "--mode", mode]), "NO_APPROVER");
@@ -95,7 +95,7 @@ fn project_tools_do_not_run_before_the_user_has_reviewed_them() {
     assert!(terminal.quit().success());
     let asked = refused(call(&project, "lint", &json!({}), &[]), "NO_APPROVER");
     assert!(asked.contains(texts::NEEDS_APPROVAL), "{asked}");
-    // The approval does not cover another program, with or without the flag.
+    // The review does not cover a different program, with or without `--trust`.
     fs::write(project.path(".aye/tools/lint.sh"), "#!/bin/sh\ntouch evil\n").unwrap();
     refused(call(&project, "lint", &json!({}), &["--yes"]), "TOOL_NOT_FOUND");
     let message = refused(call(&project, "lint", &json!({}), &["--trust", "--mode", "auto"]), "NO_APPROVER");
@@ -169,7 +169,7 @@ fn an_invalid_manifest_is_reported_with_its_line_and_other_tools_work() {
     call(&project, "good", &json!({}), &["--yes"]).exits(0);
     let doctor = project.aye(&["doctor"]).stdout;
     assert!(doctor.contains("custom tools") && doctor.contains("a.toml` line 3"), "{doctor}");
-    // A missing program is an error of the call with a hint.
+    // A missing program is an error of the call, with a hint.
     fs::remove_file(tools.join("good.sh")).unwrap();
     assert!(refused(call(&project, "good", &json!({}), &["--yes"]), "TOOL_EXECUTION_FAILED").contains("install it there"));
 }
@@ -239,10 +239,10 @@ fn a_session_calls_custom_tools_and_loads_new_ones_while_running() {
     assert!(tools(0).contains("shout") && !tools(0).contains("\"later\"") && tools(1).contains("\"later\""));
     assert!(server.request(1).tool_results()[0].1.contains("{\"TEXT\":\"ABC\"}"), "{:?}", server.request(1).tool_results());
     assert!(server.request(2).tool_results().iter().any(|(_, told)| told.contains("came later")));
-    // A setting removes the tool again, and an invalid setting changes nothing.
+    // A setting removes the tool again. An invalid setting changes nothing.
     let config = project.directory("config").join("config.toml");
     fs::write(&config, "[tools]\ndisabled = [\"later\"]\n").unwrap();
-    // Another tool follows, because its notice appears once both changes are in effect.
+    // The notice about another tool appears once both changes are in effect.
     own(&project, "third", "", "echo third");
     terminal.wait_for("tools reloaded (later, shout, third)");
     server.push(Answer::text("Third.").and_call("call_3", "later", json!({})));
@@ -267,7 +267,7 @@ fn a_tool_chain_needs_one_approval_and_each_step_is_checked_by_the_policy() {
     refused(call(&project, "find_and_count", &json!({"pattern": "needle"}), &[]), "NO_APPROVER");
     let told = call(&project, "find_and_count", &json!({"pattern": "needle"}), &["--yes"]).exits(0).json();
     assert!(told["outputText"].as_str().unwrap().trim().parse::<u32>().is_ok(), "{told}");
-    // A pipeline has only the permissions that all its steps have.
+    // A chain has only the permissions that all of its steps have.
     let project = project.policy(
         "schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [\"**/src\"]\n[capabilities.\"Shell.Exec\"]\n[tools]\ndisabled = [\"count\"]\n",
     );

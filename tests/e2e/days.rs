@@ -1,4 +1,4 @@
-//! Typical working days of an agent in small projects: which calls need approval, and whether results equal those
+//! Typical working days of an agent in small projects: the calls that need approval, and results that must equal those
 //! without a sandbox.
 #![cfg(target_os = "linux")]
 
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Maximum number of approvals in a day, by default and in the mode `auto`.
+/// Maximum number of approvals in a day, by default and in `auto` mode.
 const MAX_ASKED: usize = 12;
 const MAX_ASKED_IN_AUTO: usize = 3;
 
@@ -17,11 +17,11 @@ const MAX_ASKED_IN_AUTO: usize = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asks {
     Nothing,
-    /// A change by a file tool.
+    /// Change by a file tool.
     Edit,
     /// Effects outside build output.
     Effects,
-    /// The command before it runs, because it changes the repository or has a high risk.
+    /// Command before it runs, because it changes the repository or has a high risk.
     Before,
     /// Access to the network.
     Access,
@@ -39,7 +39,7 @@ struct Call {
     work: Work,
 }
 
-/// A project and the calls of a day.
+/// Project with the calls of a day.
 struct Day {
     programs: Vec<String>,
     files: Vec<(String, String)>,
@@ -68,7 +68,7 @@ impl Day {
         day
     }
 
-    /// Creates the project in a repository with one commit, with these additional directories in PATH.
+    /// Creates the project as a repository with one commit. `PATH` begins with the directories of the real programs.
     fn project(&self, project: Project) -> Project {
         let project = self.files.iter().fold(project, |project, (path, text)| project.file(path, text));
         let config = "[user]\nname = A\nemail = a@example.com\n[init]\ndefaultBranch = main\n";
@@ -81,7 +81,7 @@ impl Day {
 
 impl Call {
     /// Parses a line such as `before* $ git push` or `edit WriteFile {…}`: the subject of the approval, with a star if
-    /// `auto` mode also requires it, and the call.
+    /// `auto` mode also requires the approval, and the call.
     fn read(line: &str) -> Option<Self> {
         let (asks, rest) = line.trim().split_once(' ').filter(|(first, _)| *first != "#")?;
         let (rest, always) = (rest.trim_start(), asks.ends_with('*'));
@@ -122,8 +122,8 @@ impl Call {
     }
 }
 
-/// Returns PATH with the directories of real programs before those of version managers, which look for their settings
-/// in the home directory.
+/// Returns `PATH` with the directories of real programs before those of version managers, which read their settings
+/// from the home directory.
 fn search_path() -> String {
     let place = |program: &str, words: &[&str]| {
         let output = Command::new(program).args(words).stderr(Stdio::null()).output().ok()?;
@@ -147,7 +147,7 @@ fn plain(project: &Project, line: &str) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-/// Applies the change of a file tool without aye.
+/// Makes the change of a file tool without aye.
 fn change(project: &Project, tool: &str, arguments: &Value) {
     let path = || project.path(arguments["path"].as_str().unwrap());
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -191,7 +191,8 @@ fn comparable(text: &str, project: &Project) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_end().to_owned()
 }
 
-/// Returns the files that git does not ignore with content and mode, and the names of ignored entries.
+/// Returns the state of the workspace: content and mode of files that git does not ignore, names of ignored entries,
+/// and the commits, branches and tags as the entry `.git`.
 fn tree(project: &Project) -> BTreeMap<PathBuf, String> {
     let mut tree = BTreeMap::new();
     let root = project.path("");
@@ -203,7 +204,7 @@ fn tree(project: &Project) -> BTreeMap<PathBuf, String> {
             let (path, data) = (entry.path(), entry.path().symlink_metadata().unwrap());
             let name = path.strip_prefix(&root).unwrap().to_owned();
             if name.ends_with("__pycache__") {
-                // Python writes its cache elsewhere.
+                // The cache of Python is not compared.
             } else if ignored.contains(&path) {
                 tree.insert(name, "ignored".to_owned());
             } else if data.is_dir() && name != Path::new(".git") {
@@ -222,7 +223,7 @@ fn tree(project: &Project) -> BTreeMap<PathBuf, String> {
     tree
 }
 
-/// The end of a call in aye: the subject of its approval, and its result.
+/// End of a call in aye: its approvals and its result.
 struct Ended {
     asked: Vec<Value>,
     completed: Value,
@@ -240,7 +241,7 @@ fn kind(approval: &Value) -> Asks {
     }
 }
 
-/// Runs the calls of a day in `aye serve` and approves everything.
+/// Runs the calls of a day in `aye serve` and approves everything. Returns the project and the end of each call.
 fn run(day: &Day, mode: &str) -> (Project, Vec<Ended>) {
     let answers = day.calls.iter().enumerate().map(|(at, call)| call.answer(at));
     let server = Server::new(answers.chain([Answer::text("Finished the work.")]));
@@ -269,7 +270,8 @@ fn run(day: &Day, mode: &str) -> (Project, Vec<Ended>) {
     (project, ended)
 }
 
-/// Compares a result with that of a plain run. Returns the difference.
+/// Compares a result with that of a plain run. Returns the difference, or `None` if the results match or the call uses
+/// the network.
 fn difference(call: &Call, ended: &Ended, project: &Project, expected: Option<&(i32, String, String)>) -> Option<String> {
     if ended.completed["status"] != "succeeded" {
         return Some(ended.completed.to_string());
@@ -340,7 +342,7 @@ fn spend(name: &str, text: &str) {
     assert!(wrong.is_empty(), "{name}:\n{}", wrong.join("\n\n"));
 }
 
-/// Finds a program; `python3:MODULE` is a Python module.
+/// Finds a program; `python3:MODULE` stands for a Python module.
 fn plain_program(name: &str) -> Option<()> {
     let line = match name.split_once(':') {
         Some((python, module)) => format!("{python} -c 'import {module}'"),

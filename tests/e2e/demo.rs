@@ -3,7 +3,7 @@
 use crate::support::{Project, Terminal};
 use std::fs;
 
-/// Start of the last message of the recording.
+/// Start of the last message in the recording.
 const LAST_WORDS: &str = "For the real thing";
 
 /// Approves everything until the last message. Returns the number of approvals.

@@ -1,4 +1,4 @@
-//! `aye doctor`: checks, problems, and keys that are never printed.
+//! `aye doctor`: checks, problems, and keys, which are never printed.
 
 use crate::support::Project;
 

@@ -1,8 +1,8 @@
-//! Commands in README and docs, executed as documented.
+//! Commands in `README.md` and `docs`, executed as documented.
 //!
-//! Every line of a `sh` block that starts aye runs in a prepared project, and must end with exit code 0. Lines that
-//! open the screen, ask a question, or need the network are listed below with the expected outcome. The other programs
-//! in these lines are stand-ins.
+//! Every line of a `sh` block that starts aye runs in a prepared project and must end with exit code 0. Lines that open
+//! the screen, ask a question, or need the network are listed below with their expected outcome. The other programs in
+//! these lines are stand-ins.
 
 use crate::support::{Answer, Output, Project, Server, Terminal};
 use serde_json::json;
@@ -11,12 +11,12 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
-/// Expected result of a line.
+/// Expected outcome of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expectation {
     /// The screen opens with the composer or with a list.
     Opens,
-    /// The question appears, and the answer ends the command with exit code 0.
+    /// The given question appears, and the given answer ends the command with exit code 0.
     Asks(&'static str, &'static str),
     /// The command ends with this exit code and prints this text.
     Fails(i32, &'static str),
@@ -51,7 +51,7 @@ const EXPECTATIONS: &[(&str, Expectation)] = &[
     ("aye plugin add ./team-tools", Asks("Add this plugin?", "y\r")),
     ("aye hooks pin", Fails(1, "there are no hooks")),
     ("aye task open TASK", Opens),
-    // The task of the examples has ended.
+    // The task of the examples has already ended.
     ("aye task resume --detach TASK", Fails(1, "has already ended")),
     ("aye task stop TASK", Fails(2, "is not running")),
     ("aye sync", Fails(2, "no service is configured")),
@@ -59,7 +59,7 @@ const EXPECTATIONS: &[(&str, Expectation)] = &[
     ("aye policy grants revoke mine-here:4", Fails(2, "this project has no saved rule `mine-here:4`")),
 ];
 
-/// Replaces placeholders in a documented line.
+/// Replaces the placeholders in a documented line.
 fn placeholders(line: &str, session: &str, task: &str, server: &Server) -> String {
     let line = line.replace("http://127.0.0.1:8080", &server.url());
     let word = |word| match word {
@@ -71,7 +71,7 @@ fn placeholders(line: &str, session: &str, task: &str, server: &Server) -> Strin
     line.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// A line of a `sh` block without its comment, with its line number and that of its block.
+/// Line of a `sh` block without its comment, with its own line number and that of the block.
 struct Line {
     number: usize,
     block: usize,
@@ -92,13 +92,13 @@ fn documented(text: &str) -> Vec<Line> {
     lines
 }
 
-/// A line that starts aye, with the earlier lines of its block that apply to it.
+/// Line that starts aye, with the earlier lines of its block that apply to it.
 struct Script {
     line: Line,
     setup: String,
 }
 
-/// Returns the scripts of a document. `cd` and `export` accumulate within a block and are reset at its end.
+/// Returns the scripts of a document. `cd` and `export` lines accumulate within a block.
 fn scripts(text: &str) -> Vec<Script> {
     let mut scripts = Vec::new();
     let (mut setup, mut block) = (String::new(), 0);
@@ -128,7 +128,7 @@ const STAND_INS: &[(&str, &str)] = &[
 ];
 
 /// Creates a project that fits the examples: a session with five prompts that changed a file, a custom tool, and a
-/// directory below it.
+/// subdirectory.
 fn prepare(server: &Server) -> (Project, String) {
     let project = Project::outside_tmp_with(server).env("OPENAI_API_KEY", "sk-scripted").env("DEEPSEEK_API_KEY", "sk-scripted");
     let project = project.env("OPENAI_BASE_URL", &format!("{}/v1", server.url())).env("TEAM", "ours").env("DOCS_TOKEN", "hush");
@@ -191,14 +191,14 @@ fn executable(path: &std::path::Path, text: &str) {
     fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
 }
 
-/// Returns the first block in this language.
+/// Returns the first code block in this language.
 fn block(document: &str, language: &str) -> String {
     let start = format!("```{language}\n");
     let (_, rest) = document.split_once(&start).unwrap_or_else(|| panic!("no block of {language}"));
     rest.split("```").next().unwrap_or_default().to_owned()
 }
 
-/// Returns a model that writes a file when asked for a change.
+/// Returns a model that writes a file when a change is requested.
 fn model() -> Server {
     Server::with_responder(|request| {
         let system = request.body["system"].to_string();
@@ -219,7 +219,7 @@ fn model() -> Server {
     })
 }
 
-/// Runs a line with the lines that prepare it. Returns the failure, if any.
+/// Runs a line with the lines that prepare it. Returns a description of the failure as the error.
 #[track_caller]
 fn run(project: &Project, script: &str, expectation: Option<Expectation>) -> Result<(), String> {
     let Some(expectation) = expectation else {

@@ -1,5 +1,5 @@
-//! `aye acp` with files open in an editor: unsaved text is read and never overwritten, and the editor receives all
-//! writes. The disk is used if the editor does not respond.
+//! `aye acp` with files that are open in an editor: unsaved text is read and never overwritten, and the editor receives
+//! all writes. If the editor does not respond, the files on disk are used.
 
 use crate::support::{Answer, Editor, Project, Server, texts};
 use serde_json::{Value, json};
@@ -29,7 +29,8 @@ allowed_paths = ["${workspace}"]
 requires_approval = false
 "#;
 
-/// Contents of an editor's buffers. Like a real editor, it reads other files from disk and saves received text.
+/// Contents of an editor's buffers. Like a real editor, it reads other files from disk and saves the text that it
+/// receives.
 #[derive(Clone, Default)]
 struct Open(Rc<RefCell<HashMap<PathBuf, String>>>);
 
@@ -71,7 +72,7 @@ fn project(server: &Server) -> Project {
     Project::with(server).allowing_everything().file("a.txt", DISK)
 }
 
-/// Starts an editor with these buffers and a session.
+/// Starts an editor with these buffers, and a session. Returns the editor and the session ID.
 fn editor_with(project: &Project, open: &Open) -> (Editor, String) {
     let mut editor = Editor::start_with(project, &MODEL, &can());
     let own = open.clone();
@@ -260,7 +261,7 @@ fn cancelling_a_prompt_ends_the_wait_for_the_editor() {
 fn an_editor_that_cannot_read_files_gets_no_file_requests() {
     let server = Server::new([read("1"), edit("2", "two", "TWO"), Answer::text("Done.")]);
     let project = project(&server);
-    // Any request to the editor fails the test.
+    // Any file request to the editor fails the test.
     let mut editor = Editor::start_with(&project, &MODEL, &json!({"fs": {"writeTextFile": true}}));
     let session = editor.new_session(&project.path(""));
     assert_eq!(editor.prompt(&session, "edit it"), "end_turn");

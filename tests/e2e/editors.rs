@@ -1,4 +1,4 @@
-//! `aye acp`: sessions in an editor, with each message validated against the protocol's schema.
+//! `aye acp`: sessions in an editor. Each message is validated against the schema of the protocol.
 
 use crate::support::{Answer, Editor, Gate, Project, Server, texts};
 use nix::sys::signal::{Signal, kill};
@@ -37,7 +37,7 @@ fn initialization_reports_the_capabilities_and_responses_stream() {
     let mut editor = Editor::silent(&project, &MODEL);
     let early = editor.call("session/new", json!({"cwd": project.path(""), "mcpServers": []})).unwrap_err();
     assert!(early["message"].as_str().unwrap().contains("initialize"), "{early}");
-    // A newer editor gets the supported version.
+    // A client with a newer protocol gets the supported version.
     let hello = editor.call("initialize", json!({"protocolVersion": 7, "clientCapabilities": {}})).unwrap();
     assert_eq!(hello["protocolVersion"], 1);
     let can = &hello["agentCapabilities"];
@@ -399,7 +399,7 @@ fn a_closed_editor_stops_the_task_and_the_session_is_saved() {
     editor.call("session/load", json!({"sessionId": session, "cwd": project.path(""), "mcpServers": []})).unwrap();
     assert!(editor.text(None).contains("Half an"), "{}", editor.text(None));
     assert_eq!(editor.prompt(&session, "go on"), "end_turn");
-    // A signal has the same effect.
+    // A signal has the same effect as a closed input.
     kill(Pid::from_raw(editor.pid() as i32), Signal::SIGTERM).unwrap();
     assert_eq!(editor.ended().0, 143);
     gate.open();

@@ -1,4 +1,5 @@
-//! Approval of effects on the screen: changes in a layer, blocked access that can be allowed, and background commands.
+//! Approval of effects on the screen: changes in a layer, blocked access that the user can allow, and background
+//! commands.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, processes_running, texts, wait_until};
@@ -10,7 +11,8 @@ fn script(line: &str) -> Server {
     Server::new([Answer::call("call_1", "RunCommand", json!({"command": line})), Answer::text("Finished the work.")])
 }
 
-/// Requests a preview and returns the prompt with its effects; `None` if this system does not support previews.
+/// Requests a preview. Returns the terminal with the prompt for the effects, or `None` if this system does not support
+/// previews.
 fn previewed(project: &Project) -> Option<Terminal> {
     let mut terminal = project.open_sized(&["--trust"], 100, 50);
     terminal.prompt("do it");
@@ -170,7 +172,7 @@ fn the_sandbox_follows_the_mode() {
     terminal.wait_that("commands only read", |screen| status(screen).contains("sandbox on: read-only"));
 }
 
-/// Emulates a kernel without namespaces: inside a namespace, no more can be created.
+/// Emulates a kernel without namespaces: inside the namespace of the test, no other namespace can be created.
 #[test]
 fn without_a_sandbox_a_notice_appears_once_and_allowed_commands_need_approval() {
     let bare = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";

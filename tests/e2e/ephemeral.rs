@@ -12,7 +12,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
-/// Returns the files of the data directory that contain the word of the session.
+/// Returns the files of the data directory that contain the marker word of the session.
 fn with_word(project: &Project) -> Vec<PathBuf> {
     let has = |path: &PathBuf| {
         let bytes = std::fs::read(path).unwrap_or_default();

@@ -277,7 +277,7 @@ fn a_signal_sets_the_exit_code_and_the_conversation_is_saved() {
         running.signal(signal);
         let events = running.finish().exits(code).events();
         gate.open();
-        // ctrl+c cancels the task. The end of the process pauses the session, in events and in the list.
+        // SIGINT cancels the task. SIGTERM pauses the session, which the events and the list of sessions show.
         let listed = project.aye(&["sessions", "list", "--json"]).exits(0).json();
         if signal == Signal::SIGTERM {
             events.only("session_paused");
@@ -288,7 +288,7 @@ fn a_signal_sets_the_exit_code_and_the_conversation_is_saved() {
             assert_eq!(listed[0]["open"], serde_json::Value::Null, "{listed}");
         }
         let output = project.aye(&["exec", "-c", "go on"]).exits(0);
-        // Only a task that was not cancelled could have been continued.
+        // Only a task that was not cancelled can be continued, so only then is its abandonment reported.
         let notice = "the unfinished task \"a long task\" was abandoned, because a new prompt was given";
         assert_eq!(output.stderr.contains(notice), signal == Signal::SIGTERM, "{signal}: {}", output.stderr);
         assert!(server.request(1).messages().contains("a long task"), "{signal}");

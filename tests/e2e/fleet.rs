@@ -1,4 +1,5 @@
-//! Scheduled jobs: the script in `docs/fleet/` with the built binary, and an object store as the only shared state.
+//! Scheduled jobs: the script in `docs/fleet/`, run with the built binary, and an object store as the only shared
+//! state.
 
 use crate::support::{Answer, Gate, Output, Project, Running, Server};
 use nix::sys::signal::Signal;
@@ -7,7 +8,7 @@ use std::path::Path;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/fleet/aye-job.sh");
 
-/// Creates a machine of the fleet: its own home and workspace, and the shared object store.
+/// Creates a machine of the fleet with its own home and workspace, and with the shared object store.
 fn machine(server: &Server, store: &Path, job: &str) -> Project {
     let project = Project::outside_tmp_with(server).allowing_everything();
     let config = format!("[services.workspace]\nurl = \"file://{}\"\n", store.display());
@@ -62,7 +63,7 @@ fn a_job_that_the_scheduler_ends_is_continued_on_another_machine() {
     gate.open();
     let second = machine(&server, store.path(), "count");
     run(&second).exits(0);
-    // The conversation of the first machine continued, and nothing ran twice.
+    // The conversation of the first machine continues, and nothing runs twice.
     let messages = server.request(2).messages();
     assert!(messages.contains("I will write.") && messages.contains("--help count"), "{messages}");
     assert_eq!((second.exists("a.txt"), stored(&second).as_array().map(Vec::len)), (false, Some(1)));

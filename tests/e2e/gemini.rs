@@ -1,4 +1,4 @@
-//! The Gemini API, from the prompt to the second request.
+//! Gemini API, from the prompt to the second request.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Read-only commands: they write nothing, git starts no program configured by a repository, and no program of the
+//! Read-only commands: they write nothing, git starts no program that a repository configures, and no program of the
 //! workspace is used.
 
 use crate::support::{Answer, Project, Server, texts};
@@ -10,7 +10,7 @@ use std::process::Command;
 
 /// Output of each program of the hostile repository.
 const RAN: &str = "a-program-of-the-repository-ran";
-/// File that each program creates.
+/// Name of the file that each of these programs creates.
 const MARK: &str = "ran";
 
 fn call(project: &Project, arguments: &Value, flags: &[&str]) -> Value {
@@ -33,7 +33,7 @@ fn has_git() -> bool {
     found
 }
 
-/// Returns whether commands are sandboxed here.
+/// Returns whether commands run in a sandbox on this system.
 fn is_held(project: &Project) -> bool {
     let tier = project.aye(&["doctor", "--json"]).json()["tier"].clone();
     let held = tier == "preview" || tier == "guarded";
@@ -62,12 +62,12 @@ fn executable(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Creates a program that reports its run and then runs this script.
+/// Returns a script that records its run and then continues with `then`.
 fn program(project: &Project, then: &str) -> String {
     format!("touch '{}'; echo {RAN} >&2; {then}", project.path(MARK).display())
 }
 
-/// Creates a repository with two commits and an uncommitted change, in a directory of the project.
+/// Creates a repository with two commits in a directory of the project.
 fn repository(project: &Project, below: &str) -> PathBuf {
     let directory = project.path(below);
     fs::create_dir_all(&directory).unwrap();
@@ -81,15 +81,15 @@ fn repository(project: &Project, below: &str) -> PathBuf {
     directory
 }
 
-/// Sets a value in the configuration of the repository.
+/// Sets a value in a configuration file of the repository.
 fn set(project: &Project, directory: &Path, file: &str, name: &str, value: &str) {
     git(project, directory, &["config", "--file", file, name, value]);
 }
 
-/// A configuration, attributes, and a command line for which git would start a program.
+/// Configuration, attributes, and a command line for which git would start a program.
 type Hostile = (Vec<(&'static str, String)>, &'static str, &'static str);
 
-/// Returns one entry per program that git could start for a reading command.
+/// Returns one entry per program that git could start for a read-only command.
 fn hostile(project: &Project) -> Vec<Hostile> {
     let gpg = project.directory("gpg");
     executable(&gpg, &format!("#!/bin/sh\n{}\n", program(project, "exit 1")));
@@ -114,7 +114,7 @@ fn hostile(project: &Project) -> Vec<Hostile> {
     ]
 }
 
-/// Adds a signed commit to verify and a merge for merge drivers.
+/// Adds a signed commit and a merge, for signature checks and merge drivers.
 fn sign_and_merge(project: &Project, directory: &Path) {
     for branch in ["other", "main"] {
         git(project, directory, &["checkout", "-q", "-B", branch, if branch == "main" { "main" } else { "main~1" }]);
@@ -134,7 +134,7 @@ fn sign_and_merge(project: &Project, directory: &Path) {
     let file = project.directory("commit").display().to_string();
     let commit = git(project, directory, &["hash-object", "-t", "commit", "-w", &file]);
     git(project, directory, &["update-ref", "refs/heads/main", commit.trim()]);
-    // The size is unchanged, so only a filter can detect a difference.
+    // The size is unchanged, so git has to run a filter to detect the difference.
     fs::write(directory.join("a.txt"), "mian\n").unwrap();
 }
 
@@ -154,10 +154,10 @@ fn read_only_git_commands_start_no_program_configured_by_the_repository() {
         let config = fs::read(directory.join(".git/config")).unwrap();
         for (number, (settings, attributes, line)) in hostile(&project).into_iter().enumerate() {
             fs::write(directory.join(".git/config"), &config).unwrap();
-            // Same content with another time, which git would write to its index.
+            // The content is the same but the time differs, which git would write to its index.
             fs::write(directory.join("b.txt"), "b\n").unwrap();
             fs::write(directory.join(".gitattributes"), format!("{attributes}\n")).unwrap();
-            // Included and conditional configuration applies too.
+            // Included and conditional configuration files apply too.
             let file = [".git/config", ".git/more", ".git/config.worktree"][number % 3];
             for (name, value) in &settings {
                 set(&project, &directory, file, name, value);
@@ -174,7 +174,7 @@ fn read_only_git_commands_start_no_program_configured_by_the_repository() {
             let told = text.contains("Exit code: 0") || text.contains(texts::READ_ONLY_VIEW);
             assert!(told, "{settings:?} {line}: {text}");
             assert!(!text.contains(RAN) && !project.exists(MARK), "{settings:?} {line}: {text}");
-            // Plain git starts the program, which proves that the test can detect it.
+            // Plain git starts the program, which proves that the test can detect a start.
             let mut plain = Command::new("sh");
             let plain = plain.args(["-c", &format!("GIT_CONFIG_NOSYSTEM=1 {line}")]).current_dir(&directory).output().unwrap();
             assert!(project.exists(MARK), "{settings:?} {line}: {}", String::from_utf8_lossy(&plain.stderr));
@@ -198,7 +198,7 @@ fn a_bare_repository_hidden_in_the_working_directory_is_not_used() {
     for line in ["git status", "git log -1", "git diff"] {
         let told = call(&project, &json!({"command": line, "cwd": "docs"}), &[]).to_string();
         assert!(!told.contains(RAN), "{line}: {told}");
-        // Without a repository, `git diff` compares files.
+        // Outside a repository, `git diff` compares files.
         assert!(told.contains("bare repository") || line == "git diff", "{line}: {told}");
     }
     assert!(!project.exists(MARK));
@@ -240,13 +240,13 @@ fn git_commands_need_approval_if_repository_programs_cannot_be_disabled() {
     let told = call(&project, &line, &[]);
     assert_eq!(outcome(&told), "NO_APPROVER", "{told}");
     assert!(told.to_string().contains("too large"), "{told}");
-    // The command only reads, but trust alone does not allow it without approval.
+    // The command only reads, but `--trust` alone does not allow it without approval.
     assert_eq!(outcome(&call(&project, &line, &["--trust"])), "NO_APPROVER");
-    // A pipe instead of a configuration file blocks nothing.
+    // A named pipe in place of a configuration file does not block the check.
     fs::remove_file(directory.join(".git/more")).unwrap();
     nix::unistd::mkfifo(&directory.join(".git/more"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert_eq!(outcome(&call(&project, &line, &[])), "NO_APPROVER");
-    // It does not affect a line without git.
+    // The pipe does not affect a command line without git.
     assert_eq!(outcome(&call(&project, &json!({"command": "ls"}), &[])), "done");
 }
 
@@ -257,7 +257,7 @@ fn commands_allowed_as_read_only_cannot_write() {
         return;
     }
     let bin = project.directory("bin");
-    // The line contains `ls`, but something else runs, as after a parser error.
+    // The command line contains `ls`, but another program runs, as after an error of the parser.
     executable(&bin.join("ls"), "#!/bin/sh\nrm -f kept\necho x > made\n");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let project = project.env("PATH", &path);
@@ -265,7 +265,7 @@ fn commands_allowed_as_read_only_cannot_write() {
     assert!(project.exists("kept") && !project.exists("made"), "{told}");
     let text = told["outputText"].as_str().unwrap();
     assert!(text.contains("Read-only file system") && text.contains(texts::READ_ONLY_VIEW), "{text}");
-    // Same without an approver: the model gets an error.
+    // The same in `aye exec`, where nobody can approve.
     let server = Server::new([Answer::call("call_1", "RunCommand", json!({"command": "ls"})), Answer::text("Done.")]);
     let project = Project::with(&server).env("PATH", &path).file("kept", "x\n");
     project.aye(&["exec", "hi", "--json"]).exits(0);
@@ -308,7 +308,7 @@ fn allow_rules_never_run_programs_from_the_workspace() {
         let told = call(&project, &json!({"command": "mytool"}), &["--yes"]).to_string();
         assert!(told.contains(RAN), "with an approval it runs: {told}");
     }
-    // Programs started by such a line inherit its PATH.
+    // Programs that such a command line starts inherit its `PATH`.
     let project = project.env("PATH", &format!("{inside}:{usual}"));
     let told = call(&project, &json!({"command": "env ls a"}), &[]).to_string();
     assert!(!told.contains(RAN), "{told}");

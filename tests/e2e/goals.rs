@@ -4,7 +4,7 @@
 use crate::support::{Answer, Events, Gate, Project, Rpc, Server, TIMEOUT, processes_running, wait_until};
 use serde_json::{Value, json};
 
-/// Price of the model in `budgets.rs`: a response of the scripted server costs $0.0026.
+/// Model with the prices of `budgets.rs`: a response of the scripted server costs $0.0026.
 const PRICED: &str = "anthropic/claude-sonnet-5";
 
 fn write(id: &str, path: &str, content: &str) -> Answer {
@@ -232,7 +232,7 @@ fn a_goal_of_an_ended_process_is_restored_paused() {
     let mut terminal = project.open_sized(&["--resume", "--mode", "auto-edit"], 110, 40);
     terminal.wait_for("goal paused: round 1");
     assert_eq!(server.requests().len(), 1);
-    // Set again by the user, the check needs no approval.
+    // The user sets the check again, so it needs no approval.
     terminal.prompt("/goal check cmp wanted.txt state.txt");
     terminal.wait_for("goal reached");
     assert_eq!(server.requests().len(), 3);

@@ -11,7 +11,7 @@ fn server(tasks: usize) -> Server {
     Server::new((0..tasks).flat_map(|_| [touch(), Answer::text("Finished the work.")]))
 }
 
-/// Opens the rule selection for the focused prompt.
+/// Opens the rule selection of an approval. Returns the screen once the selection accepts keys.
 fn always(terminal: &mut Terminal, title: &str) -> String {
     terminal.review(title);
     terminal.send("a");
@@ -223,7 +223,7 @@ fn hidden(tasks: usize) -> (Server, Project) {
     (server, project)
 }
 
-/// Waits for the prompt that makes the directory readable; `None` if this system cannot hide it.
+/// Waits for the prompt that makes the directory readable. Returns `None` if this system cannot hide the directory.
 #[cfg(target_os = "linux")]
 fn asks_for_directory(terminal: &mut Terminal) -> Option<String> {
     let screen = terminal.wait_that("an answer", |screen| screen.contains("Finished task") || screen.contains("again"));
@@ -261,7 +261,7 @@ fn a_hidden_directory_becomes_readable_in_this_project_once_saved() {
     let saved = grants(&project);
     assert_eq!(saved[0]["toml"], format!("readable_paths = [\"{}\"]", notes.display()));
 
-    // The next command reads it without another prompt, also in another session.
+    // The next command reads the directory without another prompt, also in a new session.
     terminal.prompt(texts::READ_AGAIN);
     terminal.wait_for("Finished task 1.");
     assert!(read(3).contains("the plan") && !read(3).contains("kept from"), "{}", read(3));

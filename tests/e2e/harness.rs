@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 
-/// Starts a shell in a terminal with this script. Returns its directory too.
+/// Starts a shell with this script in a terminal. Returns its project too, which must outlive the terminal.
 fn shell(script: &str) -> (Project, Terminal) {
     let project = Project::empty();
     let terminal = project.open_program("bash", &["-c", script]);
@@ -49,7 +49,7 @@ fn a_cursor_left_hidden_is_detected() {
     terminal.assert_restored();
 }
 
-/// Returns the server's response to one request.
+/// Sends one request to the server and returns the complete response.
 fn ask(server: &Server, path: &str, body: &Value) -> String {
     let address = server.url();
     let mut stream = TcpStream::connect(address.trim_start_matches("http://")).unwrap();
@@ -103,7 +103,7 @@ fn processes_are_counted_by_their_whole_command_line() {
     assert_eq!(processes_running(&["sleep", &seconds]), 0);
 }
 
-/// Returns the sources below `directory`, without the line breaks within strings.
+/// Returns all sources below `directory`, with the line continuations in strings removed.
 fn sources(directory: &Path) -> String {
     let mut text = String::new();
     for entry in std::fs::read_dir(directory).unwrap() {

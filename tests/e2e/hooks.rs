@@ -1,4 +1,4 @@
-//! Hooks: calls denied, made to need approval, rewritten and annotated; trust and pins; failing hooks.
+//! Hooks: calls that hooks deny, rewrite, annotate or submit for approval; trust and pins; failing hooks.
 
 use crate::support::{Answer, Project, Rpc, Server, TIMEOUT, texts, wait_until};
 use serde_json::{Value, json};
@@ -6,12 +6,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// A policy that allows everything here, so that only a hook can deny a call or require its approval.
+/// Policy that allows all calls of these tests, so that only a hook can deny a call or require its approval.
 const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
 
-/// A policy that requires approval of every write.
+/// Policy that requires approval of every write.
 const ASKING: &str =
     "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"File.Write\"]\nrequires_approval = true\n";
 
@@ -25,7 +25,7 @@ fn with_hook(server: &Server, event: &str, matcher: &str, command: &str) -> Proj
     Project::with(server).policy(OPEN).file(".claude/settings.json", &settings(event, matcher, command))
 }
 
-/// Returns settings with a hook before calls that prints this decision.
+/// Returns a project with a hook before tool calls that prints this decision.
 fn deciding(server: &Server, matcher: &str, specific: &Value) -> Project {
     let mut specific = specific.clone();
     specific["hookEventName"] = "PreToolUse".into();
@@ -46,7 +46,7 @@ fn result(server: &Server, request: usize) -> String {
     server.request(request).tool_results().pop().unwrap().1
 }
 
-/// Writes a program of the user, outside the project.
+/// Writes a program of the user, outside the project. Returns its path.
 fn program(project: &Project, name: &str, text: &str) -> String {
     let path = project.directory("home").join(name);
     write_program(&path, text);
@@ -87,7 +87,7 @@ fn hooks_receive_calls_in_the_format_of_claude_code() {
         ),
         Answer::text("Done."),
     ]);
-    // The input is returned to the model as the reason.
+    // The hook returns its input to the model as the reason.
     let project = with_hook(&server, "PreToolUse", "*", "cat >&2; exit 2");
     project.aye(&["exec", "--trust", "go"]).exits(3);
     let root = fs::canonicalize(project.path(".")).unwrap();
@@ -174,8 +174,8 @@ fn a_rewritten_call_is_evaluated_again_and_shown_as_rewritten() {
         let input = json!({"file_path": path, "content": content});
         json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": input}})
     };
-    // The first call is rewritten to another allowed call; the second one leaves the workspace, which the policy
-    // denies.
+    // The hook rewrites the first call to another allowed call. The second rewrite leaves the workspace, which the
+    // policy denies.
     let script = format!(
         "if grep -q a.txt; then cat <<'E'\n{}\nE\nelse cat <<'E'\n{}\nE\nfi",
         output(&root(&project).join("changed.txt").display().to_string(), "by the hook\n"),
@@ -378,7 +378,7 @@ fn feedback_after_a_call_is_added_to_its_result() {
     assert!(told.contains("[From the hook .claude/settings.json PostToolUse 1]\nline 1: missing semicolon"), "{told}");
 }
 
-/// A formatter that replaces one word with another.
+/// Formatter that replaces one word with another.
 const FORMATS: &str = "sed -i s/new/formatted/ a.txt";
 
 #[test]
@@ -472,8 +472,8 @@ fn a_hook_does_not_run_on_a_call_that_changes_its_program() {
     assert!(result(&server, 1).contains("which the hook runs"), "{}", result(&server, 1));
 }
 
-/// A project whose commands run in a layer before their effects are approved, with a hook after commands; `None`, with
-/// a message, if this system cannot make layers.
+/// Returns a project whose commands run in a layer before their effects are approved, with a hook after commands;
+/// `None`, with a message, if this system cannot create layers.
 fn formatting(server: &Server, command: &str) -> Option<Project> {
     let project = Project::with(server).policy(EFFECTS).approving_effects();
     let tier = project.aye(&["doctor", "--json"]).json()["tier"].clone();
@@ -486,7 +486,7 @@ fn formatting(server: &Server, command: &str) -> Option<Project> {
     Some(project.file(".claude/settings.json", &hooks.to_string()))
 }
 
-/// A policy that requires approval of every command and its effects.
+/// Policy that requires approval of every command and its effects.
 const EFFECTS: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"File.Write\"]\n\
                        allowed_paths = [\"${workspace}\"]\nrequires_approval = true\n[capabilities.\"File.Delete\"]\n\
                        allowed_paths = [\"${workspace}\"]\nrequires_approval = true\n\
@@ -517,7 +517,7 @@ fn changes_by_a_hook_after_a_command_are_part_of_the_effects() {
 #[test]
 fn a_hook_after_a_command_has_no_access_beyond_its_layer() {
     for (line, command, told) in [
-        // A program that the command replaced is not the one that the user trusts.
+        // A program that the command replaced is not the program that the user trusts.
         ("printf 'echo stolen > b.txt' > fmt.sh", "sh ./fmt.sh", "it was not run: the call changes"),
         (
             "mv tools old; mkdir tools; printf 'echo stolen > b.txt' > tools/fmt.sh",
@@ -542,12 +542,12 @@ fn a_hook_after_a_command_has_no_access_beyond_its_layer() {
         let project =
             project.file("fmt.sh", "exit 0\n").file("tools/fmt.sh", "exit 0\n").file("other/fmt.sh", "echo stolen > b.txt\n");
         let project = project.file(".claude/settings.json", &hooks.to_string());
-        // Nobody approves the effects, so nothing changes.
+        // Nobody can approve the effects, so nothing changes.
         let events = project.aye(&["exec", "--trust", "--json", "go"]).exits(3).events();
         assert!(!project.exists("b.txt") && !project.exists("a.txt"), "{line}");
         assert_eq!(project.read("fmt.sh"), "exit 0\n");
         assert_eq!(fs::read_to_string(outside.join("a.txt")).unwrap(), "mine\n");
-        // The approval shows the hook's message. The model gets neither the message nor the command's output.
+        // The approval shows the hook's message. The model receives neither this message nor the output of the command.
         let shown = events.all("approval_requested")[0]["proposal"].to_string();
         assert!(shown.contains(told), "{line}, {command}: {shown}");
         let said = result(&server, 1);
@@ -560,7 +560,7 @@ fn a_hook_after_a_command_has_no_access_beyond_its_layer() {
 fn hooks_after_a_command_without_changes_can_only_report() {
     let server = Server::new([runs("c1", "ls"), Answer::text("Done.")]);
     let Some(project) = formatting(&server, "echo x > log.txt; echo listed >&2; exit 2") else { return };
-    // The log written by the hook is not a change by the command, so it needs no approval.
+    // The log file of the hook is not a change by the command, so it is discarded and needs no approval.
     project.aye(&["exec", "--trust", "go"]).exits(0);
     assert!(!project.exists("log.txt"));
     assert!(result(&server, 1).contains("listed"), "{}", result(&server, 1));
@@ -599,7 +599,7 @@ fn an_interrupted_hook_leaves_neither_changes_nor_a_layer() {
     let server = Server::with_responder(|_| Answer::text("Hello."));
     let project = project.connected_to(&server);
     let layers = || fs::read_dir(project.directory("data").join("previews")).map_or(0, Iterator::count);
-    // The next start removes the layer, once the helper of the killed process has ended too.
+    // The next start removes the layer, once the helper of the killed process has also ended.
     let is_removed = || {
         project.aye(&["exec", "--trust", "hi"]).exits(0);
         layers() == 0

@@ -1,4 +1,4 @@
-//! Encrypted connections to a provider: a company's certificate authorities and proxy.
+//! Encrypted connections to a provider, with the certificate authorities and the proxy of a company.
 
 use crate::support::Project;
 use rustls::pki_types::pem::PemObject;
@@ -44,7 +44,7 @@ fn provider() -> u16 {
     port
 }
 
-/// Responds to one request; a client that rejects the certificate sends none.
+/// Responds to one request. A client that rejects the certificate sends no request.
 fn respond(mut stream: rustls::StreamOwned<rustls::ServerConnection, TcpStream>) {
     if read_head(&mut stream).is_none() {
         return;
@@ -55,7 +55,7 @@ fn respond(mut stream: rustls::StreamOwned<rustls::ServerConnection, TcpStream>)
     let _ = stream.flush();
 }
 
-/// Reads the head and the body of a request.
+/// Reads a request with its body. Returns its head, or `None` if the connection ends early.
 fn read_head(stream: &mut impl Read) -> Option<String> {
     let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
@@ -74,7 +74,8 @@ fn read_head(stream: &mut impl Read) -> Option<String> {
     }
 }
 
-/// Starts a proxy that connects every tunnel to `port`. Returns its port and the heads of its requests.
+/// Starts a proxy that connects every tunnel to `port`. Returns its port and the heads of the requests that it
+/// receives.
 fn proxy(port: u16) -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let own = listener.local_addr().unwrap().port();
@@ -158,7 +159,7 @@ fn requests_go_through_the_proxy_and_its_password_stays_secret() {
     let output = through(&url).aye(&["exec", "-m", MODEL, &format!("the password is {secret}")]).exits(0);
     assert!(output.stdout.contains("hello there"), "{}", output.stdout);
     let seen = heads.lock().unwrap().clone();
-    // `me:pa-ss+4711-word` in Base64.
+    // Base64 of `me:pa-ss+4711-word`.
     assert!(
         seen[0].starts_with("CONNECT models.example.com:443") && seen[0].contains("Basic bWU6cGEtc3MrNDcxMS13b3Jk"),
         "{seen:?}"
@@ -166,7 +167,7 @@ fn requests_go_through_the_proxy_and_its_password_stays_secret() {
     let refused = through(&format!("http://127.0.0.1:{own}")).aye(&["exec", "-m", MODEL, "hello"]);
     assert_ne!(refused.code, 0);
     refused.says(&["through the proxy", "HTTPS_PROXY"]);
-    // Nothing listens there.
+    // Nothing listens on this port.
     let dead = "http://me:pa-ss%2B4711-word@127.0.0.1:1";
     let failed = through(dead).aye(&["exec", "-m", MODEL, "hello"]);
     assert!(failed.code != 0 && !failed.stderr.contains("4711"), "{}", failed.stderr);

@@ -1,4 +1,4 @@
-//! `.ayeignore`: files that no tool reads, finds or changes, regardless of the author of the list.
+//! `.ayeignore`: files that no tool reads, finds or changes, regardless of who wrote the list.
 
 use crate::support::{Output, Project};
 use serde_json::{Value, json};

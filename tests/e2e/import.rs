@@ -33,7 +33,7 @@ fn home(files: &[(&str, &str)]) -> Project {
     project
 }
 
-/// Returns all files below a directory with their content.
+/// Returns all files below a directory with their contents.
 fn files_below(directory: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -185,10 +185,10 @@ fn an_invalid_policy_or_a_nested_aye_process_stops_the_import() {
     assert!(told.stderr.contains("cannot extend its own permissions"), "{}", told.stderr);
 }
 
-/// Name of an agent, its files in the home directory, and expected parts of the written files.
+/// Name of an agent, its files in the home directory, and expected parts of the imported files.
 type Other = (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
 
-/// Files of other agents in the home directory, and expected parts of the written files.
+/// Files of other agents in the home directory, with expected parts of the imported files.
 const OTHERS: &[Other] = &[
     (
         "codex",

@@ -1,4 +1,4 @@
-//! Instructions: project information for the model before and during its work.
+//! Instructions: project information that the model gets before and during its work.
 
 use crate::support::{Answer, Project, Server, texts};
 use serde_json::json;
@@ -52,7 +52,7 @@ fn the_system_prompt_contains_the_commit_and_operations_in_progress() {
     assert!(system.contains("- Git: main at 1a2b3c4d5, a merge is in progress"), "{system}");
 }
 
-/// Trusts the project on the screen.
+/// Opens the project on the screen and trusts it.
 fn trusted(project: &Project) {
     let mut terminal = project.open_sized(&[], 100, 40);
     let screen = terminal.review(texts::TRUST_THE_PROJECT);

@@ -1,4 +1,4 @@
-//! Interrupts by the user: they stop the model and the running command immediately and keep the partial response.
+//! Interrupts by the user: they stop the model and the running command immediately and preserve the partial response.
 
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, processes_running, texts, wait_until};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Custom key bindings: they work on the screen, and mistakes in the file are reported.
+//! Custom key bindings: they work on the screen, and errors in their file are reported.
 
 use crate::support::{Answer, Project, Server, texts};
 use std::fs;

@@ -1,11 +1,11 @@
-//! Language servers: diagnostics of a proposed change in the approval prompt, events and results. The server is a short
-//! shell script; tests repeat their proposal until it has started.
+//! Language servers: diagnostics of a proposed change in the approval prompt, in events and in results. The server is a
+//! short shell script; tests repeat their proposal until it has started.
 
 use crate::support::{Answer, Editor, Project, Rpc, Server, Terminal};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A server that reports an error for each line with BAD. The first argument selects its behaviour.
+/// Server that reports an error for each line with BAD. The first argument selects its behaviour.
 const SERVER: &str = r#"
 export LC_ALL=C
 mode=$1
@@ -44,10 +44,10 @@ const ASKING: &str =
 const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nrequires_approval = false\n";
 
-/// Maximum number of proposals until the server has started.
+/// Maximum number of proposals to make until the server has started.
 const MAX_PROPOSALS: usize = 60;
 
-/// Returns a model that proposes two bad lines until a result contains `enough`.
+/// Returns a model that proposes two invalid lines until a result contains `enough`.
 fn proposing(enough: &'static str) -> Server {
     let count = AtomicUsize::new(0);
     Server::with_responder(move |request| {
@@ -143,13 +143,13 @@ fn without_trust_or_if_disabled_no_language_server_exists() {
     terminal.prompt("/lsp");
     terminal.wait_for(off);
     assert!(terminal.quit().success());
-    // A project can disable them.
+    // A project can disable language servers.
     let project = project.file(".aye/config.toml", "[lsp]\nenabled = false\n");
     let mut terminal = project.open(&[]);
     terminal.prompt("/lsp");
     terminal.wait_for(off);
     assert!(terminal.quit().success());
-    // A project cannot choose the program.
+    // A project cannot choose the program of a language server.
     let project = project.file(".aye/config.toml", "[lsp.go]\ncommand = [\"./evil\"]\n[lsp.rust]\nenabled = false\n");
     let shown = project.aye(&["config", "show"]).exits(0).stdout;
     assert!(!shown.contains("evil"), "{shown}");
@@ -186,7 +186,7 @@ fn prompts_appear_without_a_server_that_hangs_or_exits_or_is_missing() {
         terminal.prompt("/lsp");
         terminal.wait_for("rust-analyzer");
         terminal.send("python");
-        // The details wrap the state of the server.
+        // The details column wraps the state of the server.
         let details = |screen: &str| {
             let rows = screen.lines().map(|row| row.rsplit('│').next().unwrap_or_default().trim());
             rows.collect::<Vec<_>>().join(" ")
@@ -197,7 +197,7 @@ fn prompts_appear_without_a_server_that_hangs_or_exits_or_is_missing() {
     }
 }
 
-/// A policy for file tools and for commands in layers.
+/// Policy for file tools and for commands in layers.
 const LAYERED: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                        [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nrequires_approval = true\n\
                        [capabilities.\"File.Delete\"]\nrequires_approval = true\n\
@@ -230,7 +230,7 @@ fn moves_copies_appended_text_and_deletions_are_checked() {
             assert!(number + 1 < MAX_PROPOSALS, "{name}: the server never started");
             let screen = terminal.review("bad.py");
             terminal.decide('n');
-            // A server under load answers in time for only some of the files.
+            // A server under load reports in time for only some of the files.
             if screen.contains(row) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Approval by effects: commands run in a layer first, and only their changes need approval.
+//! Approval by effects: a command runs in a layer first, and only its changes need approval.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Answer, Project, Rpc, Server, TIMEOUT, Terminal, processes_running, texts, wait_until};
@@ -27,8 +27,8 @@ fn script(line: &str) -> Server {
     Server::new([Answer::call("call_1", "RunCommand", json!({"command": line})), Answer::text("Finished the work.")])
 }
 
-/// Creates a project with the default approval by effects; `None`, with a message, if this system does not support
-/// layers.
+/// Creates a project with the default approval by effects. Returns `None`, with a message, if this system does not
+/// support layers.
 fn project(server: &Server) -> Option<Project> {
     let project = Project::with(server).policy(POLICY).approving_effects();
     let tier = project.aye(&["doctor", "--json"]).json()["tier"].clone();
@@ -39,8 +39,8 @@ fn project(server: &Server) -> Option<Project> {
     Some(project)
 }
 
-/// Runs the line without an approver. Checks the exit code, the status and the error, and returns the result for the
-/// model.
+/// Runs the line without an approver and checks the exit code. Returns the project, the completed call, and the result
+/// for the model; `None` if this system does not support layers.
 fn without_approver(line: &str, code: i32, arrange: impl Fn(Project) -> Project) -> Option<(Project, Value, String)> {
     exec(&["exec", "--trust", "--json", "do it"], line, code, arrange)
 }
@@ -83,7 +83,7 @@ fn commands_that_need_approval_by_a_rule_do_not_run_in_a_layer_first() {
 
 #[test]
 fn commands_in_an_untrusted_project_always_need_approval() {
-    // An untrusted project, and a project without files that need trust.
+    // First an untrusted project, then a project without files that need trust.
     for instructions in [true, false] {
         let arrange = |project: Project| if instructions { project.file("AGENTS.md", "Be nice.\n") } else { project };
         let Some((_, completed, told)) = exec(&["exec", "--json", "do it"], "make", 3, arrange) else { return };
@@ -195,7 +195,7 @@ fn a_kill_during_a_layered_command_keeps_no_effects_and_nothing_reruns() {
     assert_eq!(layers_left(&project), 0);
 }
 
-/// Appends to a file ignored by git on each run, so that a second run is detected.
+/// Command that appends to a file on each run, so that a second run is detected.
 const ONCE: &str = "echo run >> made.txt; rm gone.txt; echo printed-it";
 
 #[test]
@@ -281,7 +281,7 @@ fn the_policy_selects_approval_by_command_or_by_effects() {
         .exits(1);
 }
 
-/// Starts a session in which the model counts the bytes of a file once per prompt.
+/// Creates a project with a model that counts the bytes of a file once per prompt.
 fn counting(prompts: usize) -> Option<(Server, Project)> {
     let answers = (1..=prompts).flat_map(|number| {
         let call = Answer::call(&format!("call_{number}"), "RunCommand", json!({"command": "wc -c < a.txt; echo said"}));
@@ -324,7 +324,7 @@ fn an_untrusted_project_needs_command_approvals_and_trust_is_not_requested_again
             terminal = project.open_sized(&[], 100, 30);
         }
     }
-    // If there is something to review, the question is different.
+    // Once there is a file to review, the project needs trust again.
     let project = project.file("AGENTS.md", "Use tabs.\n");
     let mut terminal = project.open_sized(&[], 100, 30);
     let screen = terminal.review(texts::TRUST_THE_PROJECT);
@@ -333,7 +333,7 @@ fn an_untrusted_project_needs_command_approvals_and_trust_is_not_requested_again
     terminal.finish();
 }
 
-/// Starts a task in `aye serve` whose command needs approval of its effects.
+/// Starts a task in `aye serve` whose command needs approval of its effects. Returns the approval as the last value.
 fn served(line: &str) -> Option<(Server, Project, Rpc, Value)> {
     let server = script(line);
     let project = project(&server)?.file("a.txt", "one\n").file("gone.txt", "gone\n");

@@ -1,4 +1,4 @@
-//! Access of commands in layers: network hosts for one command, and the size of a layer.
+//! Access of commands in layers: network hosts for a single command, and the size of a layer.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Answer, Project, Rpc, Server, TIMEOUT, Terminal, texts, wait_until};
@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A web server that counts its requests.
+/// Web server that counts its requests.
 struct Web {
     port: u16,
     requests: Arc<AtomicUsize>,
@@ -36,8 +36,8 @@ impl Web {
     }
 }
 
-/// Creates a project with the default approval by effects, whose policy lets the user allow this port; `None`, with a
-/// message, if this system does not support layers or has no curl.
+/// Creates a project with the default approval by effects and a policy under which the user can allow this port.
+/// Returns `None`, with a message, if this system does not support layers or has no curl.
 fn project(server: &Server, web: &Web, limits: &str) -> Option<Project> {
     let policy = format!(
         "schema_version = 1\nextends = \"built-in\"\n[capabilities.\"Network.Http\"]\nrequires_approval = true\n\
@@ -45,7 +45,7 @@ fn project(server: &Server, web: &Web, limits: &str) -> Option<Project> {
         web.port
     );
     let project = Project::outside_tmp_with(server).policy(&policy).approving_effects();
-    // The program is outside the workspace, and its directory is in PATH.
+    // The program is outside the workspace, in a directory of `PATH`.
     let programs = project.directory("home").join("bin");
     std::fs::create_dir(&programs).unwrap();
     let fetch = format!("exec curl -sS --noproxy '' -o got.txt http://127.0.0.1:{}/$1", web.port);
@@ -128,14 +128,14 @@ fn a_host_saved_for_a_command_is_allowed_only_for_that_command() {
     terminal.decide('y');
     terminal.wait_for("Finished 0.");
     assert_eq!((web.requests(), project.read("got.txt").as_str()), (1, "hello\n"));
-    // The same command needs approval of its effects only.
+    // The same command needs only the approval of its effects.
     std::fs::remove_file(project.path("got.txt")).unwrap();
     terminal.prompt("again");
     terminal.review("The command would create got.txt");
     assert_eq!(web.requests(), 2);
     terminal.decide('y');
     terminal.wait_for("Finished 1.");
-    // Combined with another command, it has no network.
+    // Combined with another command, the same command has no network access.
     terminal.prompt("and more");
     terminal.review(texts::RUN_AGAIN_WITH_ACCESS);
     assert_eq!(web.requests(), 2);

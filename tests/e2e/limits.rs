@@ -3,7 +3,7 @@
 use crate::support::Project;
 use serde_json::{Value, json};
 
-/// Returns the error code, or `ok`.
+/// Calls a tool. Returns its error code, or `ok`, and the result.
 fn outcome(project: &Project, tool: &str, arguments: &Value, flags: &[&str]) -> (String, Value) {
     let arguments = arguments.to_string();
     let mut words = vec!["tool", "call", tool, "--args", &arguments, "--json"];

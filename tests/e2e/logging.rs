@@ -1,4 +1,4 @@
-//! Log file: one line of JSON per event, without conversation content.
+//! Log file: one line of JSON per event, without content of the conversation.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::{Value, json};

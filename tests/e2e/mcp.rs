@@ -136,13 +136,13 @@ fn cve_2025_59536_project_servers_run_only_after_approval_of_their_exact_content
     assert!(terminal.quit().success());
     let trusted = list(&[]).json();
     assert_eq!((trusted[1]["off"].as_str(), trusted[1]["ofProject"].as_bool()), (None, Some(true)), "{trusted}");
-    // A changed program makes it another server, even if the file is unchanged.
+    // A server whose program changed counts as another server, even if `.mcp.json` is unchanged.
     fs::write(project.path("serve.js"), "2").unwrap();
     assert_eq!(list(&[]).json().as_array().unwrap().len(), 1);
     assert!(list(&["--trust"]).json()[1]["off"].as_str().unwrap().contains(texts::NOT_APPROVED));
 }
 
-/// An MCP server combined with its authorization server; records its requests.
+/// MCP server combined with its authorization server. It records its requests.
 struct Provider {
     port: u16,
     asked: Arc<Mutex<Vec<(String, String)>>>,
@@ -174,7 +174,7 @@ impl Provider {
     }
 }
 
-/// Reads a request. Returns its path and content, and whether it has the token.
+/// Reads a request. Returns its path, its body, and whether it has the access token.
 fn read_request(stream: &TcpStream) -> (String, String, bool) {
     let mut reader = BufReader::new(stream);
     let (mut first, mut length, mut signed) = (String::new(), 0, false);
@@ -196,7 +196,7 @@ fn read_request(stream: &TcpStream) -> (String, String, bool) {
     (first.split(' ').nth(1).unwrap_or_default().to_owned(), String::from_utf8_lossy(&body).into_owned(), signed)
 }
 
-/// Returns the responses of the MCP server to a signed-in client.
+/// Returns the response of the MCP server to a request of a signed-in client.
 fn offered(body: &str) -> String {
     let asked: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
     let result = match asked["method"].as_str() {
@@ -282,7 +282,7 @@ fn answer(port: u16, target: &str, body: &str, challenge: &Mutex<String>) -> Str
     }
 }
 
-/// Requests a page like a browser. Returns the head of the response and its text.
+/// Requests a page like a browser. Returns the head of the response and its body.
 fn visit(url: &str) -> String {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();

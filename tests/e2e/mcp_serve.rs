@@ -12,7 +12,7 @@ fn serve(project: &Project, flags: &[&str]) -> Rpc {
     Rpc::start_with(project, &[&["mcp", "serve"], flags].concat())
 }
 
-/// Connects with these capabilities.
+/// Connects a client with these capabilities.
 fn client(project: &Project, flags: &[&str], capabilities: Value) -> Rpc {
     let mut client = serve(project, flags);
     let hello =
@@ -43,7 +43,7 @@ fn refused(result: &Value, code: &str) -> String {
     text(result).to_owned()
 }
 
-/// Reads the approval request to the client. Returns it with its ID.
+/// Reads the next approval request to the client. Returns its ID and its parameters.
 #[track_caller]
 fn question(client: &mut Rpc) -> (Value, Value) {
     let asked = client.until(|message| message["method"] == "elicitation/create");
@@ -113,7 +113,8 @@ fn tools_not_granted_by_the_policy_are_not_offered_and_denied_if_called() {
 #[test]
 fn without_an_approver_calls_are_denied_with_the_policy_that_would_allow_them() {
     let project = project().file("a.txt", "one\ntwo\n");
-    // A client that supports elicitation gets no approval request, because it might answer without the user.
+    // Without `--ask client`, a client that supports elicitation gets no approval request, because it might answer
+    // without the user.
     for (flags, capabilities, said) in [
         (&[][..], asks_its_person(), "--ask client"),
         (&["--ask", "client"], json!({}), "elicitation"),
@@ -261,7 +262,7 @@ fn nested_aye_processes_cannot_serve_tools() {
 fn aye_can_connect_to_its_own_server() {
     let project = project().allowing_everything();
     let program = env!("CARGO_BIN_EXE_aye");
-    // A user who starts it from aye declares that it is not a command of a model.
+    // `AYE=0` declares that the user, and not a command of a model, starts the server.
     project.aye(&["mcp", "add", "me", "--env", "AYE=0", "--", program, "mcp", "serve"]).exits(0);
     let tested = project.aye(&["mcp", "test", "me"]).exits(0).stdout;
     for words in ["is reachable and offers", "ReadFile  ", "next: run `aye mcp allow me`"] {

@@ -1,4 +1,4 @@
-//! `aye mcp serve` with clients that cancel, disconnect, flood or send garbage.
+//! `aye mcp serve` with clients that cancel calls, disconnect, flood the server or send garbage.
 
 use crate::support::{Project, Rpc, TIMEOUT, processes_running, wait_until};
 use nix::sys::signal::Signal;
@@ -12,7 +12,8 @@ fn client(project: &Project, flags: &[&str], capabilities: Value) -> Rpc {
     client
 }
 
-/// Starts a command that runs until killed. Returns its command line too.
+/// Starts a command that runs until it is killed. Returns the ID of the call, and the argument of `sleep` that
+/// identifies the command.
 fn start(client: &mut Rpc, number: u32) -> (u64, String) {
     let seconds = format!("{number}.{}", std::process::id());
     let command = json!({"command": format!("echo begun; sleep {seconds} & wait")});
@@ -80,7 +81,7 @@ fn command_output_is_reported_as_progress_while_the_command_runs() {
 fn invalid_messages_are_answered_and_the_server_continues() {
     let project = Project::empty().file("a.txt", "alpha\n");
     let mut client = Rpc::start_with(&project, &["mcp", "serve"]);
-    // Before the handshake too.
+    // These messages arrive before the handshake.
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     client.send(&json!({"jsonrpc": "2.0", "id": 7, "result": {}}));
     let info = json!({"name": "test", "version": "1"});

@@ -11,7 +11,7 @@ fn answers(count: usize) -> Server {
     Server::new((0..count).map(|_| Answer::text("Done.")))
 }
 
-/// Returns the proposals printed by `list --json`.
+/// Returns the proposals that `list --json` prints.
 fn proposals(project: &Project) -> Vec<Value> {
     project.aye(&["memory", "list", "--json"]).exits(0).json().as_array().unwrap().clone()
 }
@@ -43,7 +43,7 @@ fn apply(project: &Project, id: &str) -> Output {
     project.aye(&["memory", "apply", id, "--yes"])
 }
 
-/// Returns the user's file for this project.
+/// Returns the path of the user's instruction file for this project.
 fn personal(project: &Project) -> PathBuf {
     let mut folders = fs::read_dir(project.directory("config").join("projects")).unwrap().map(|entry| entry.unwrap().path());
     folders.next().unwrap().join("AGENTS.md")
@@ -55,7 +55,7 @@ fn inbox(project: &Project) -> PathBuf {
     files.into_iter().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap()
 }
 
-/// Changes the stored inbox to the state left by a killed process.
+/// Edits the stored inbox, to recreate the state that a killed process leaves.
 fn change_inbox(project: &Project, change: impl Fn(&mut Value)) {
     let path = inbox(project);
     let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -90,7 +90,7 @@ fn an_instruction_repeated_in_two_tasks_is_proposed_and_applied_as_shown() {
     assert!(text(&proposal, "diff").contains("+- Use nextest for the tests"), "{proposal}");
     let id = text(&proposal, "id");
     prints(project.aye(&["memory", "show", &id[..4]]), &["found in your prompts, 2 times", "Use nextest to run the tests"]);
-    // Without a terminal, nothing is applied unless the diff is approved.
+    // Without a terminal, a diff is applied only with `--yes` or its own digest.
     project.aye(&["memory", "apply", id]).exits(2).says(&["nothing was applied", "--yes"]);
     project.aye(&["memory", "apply", id, "--digest", "0000000000000000"]).exits(1).says(&["changed after its diff was shown"]);
     prints(project.aye(&["memory", "apply", id, "--digest", text(&proposal, "digest")]), &["applied", "aye memory undo"]);
@@ -115,7 +115,7 @@ fn dropped_proposals_do_not_return_and_quotes_code_and_retries_do_not_count() {
     project.aye(&["exec", "once more: do not push to main"]).exits(0);
     assert!(proposals(&project).is_empty());
     project.aye(&["memory", "show", id]).exits(2).says(&["was dropped"]);
-    // The same prompt again, quoted text, code and piped input.
+    // A repeated prompt, quoted text, code and piped input do not count.
     project.aye(&["exec", "Sort the list. Use tabs."]).exits(0);
     project.aye(&["exec", "Sort the list. Use tabs."]).exits(0);
     project.aye(&["exec", "it says \"use spaces\""]).exits(0);
@@ -157,7 +157,7 @@ fn the_model_proposes_on_demand_and_cannot_write_the_file_or_smuggle_markup() {
     let (_, told) = server.request(6).tool_results().pop().unwrap();
     assert!(told.contains("already applied or dropped"), "{told}");
     assert!(proposals(&project).is_empty());
-    // Commands run by aye cannot decide.
+    // Commands that aye runs cannot decide about proposals.
     let inside = Project::empty().env("AYE", "1");
     inside.aye(&["memory", "apply", "aaaa", "--yes"]).exits(2).says(&["AYE=1"]);
     inside.aye(&["memory", "list"]).exits(0);
@@ -177,7 +177,7 @@ fn trust_is_kept_only_for_the_approved_change() {
     project.aye(&["memory", "undo", text(&proposal, "id")]).exits(0);
     assert_eq!(project.read("AGENTS.md"), "# Rules\n");
     assert!(is_trusted(&project));
-    // Another program changes the file before a proposal is applied.
+    // Another program changes the file before the proposal is applied.
     fs::write(project.path("AGENTS.md"), "# Other rules\n").unwrap();
     let proposal = add(&project, "Use tabs", "project");
     prints(apply(&project, text(&proposal, "id")), &["not trusted"]);
@@ -237,11 +237,11 @@ fn an_interrupted_application_is_recognized_by_its_content() {
         "file": project.path("AGENTS.md").canonicalize().unwrap(), "before": hash(before), "after": hash(after),
         "added": "\n## Memory\n\n- Use nextest\n", "trustedName": "AGENTS.md",
     });
-    // Killed before the file was written: the proposal stays open.
+    // A process killed before the file was written: the proposal stays open.
     change_inbox(&project, |inbox| inbox["proposals"][0]["applying"] = applying.clone());
     assert_eq!(text(&only(&project), "id"), id);
     assert_eq!(project.read("AGENTS.md"), before);
-    // Killed after the file was written: the proposal counts as applied and is not applied again.
+    // A process killed after the file was written: the proposal counts as applied and is not applied again.
     change_inbox(&project, |inbox| inbox["proposals"][0]["applying"] = applying.clone());
     fs::write(project.path("AGENTS.md"), after).unwrap();
     prints(apply(&project, id), &["already contains"]);

@@ -3,7 +3,7 @@
 use crate::support::{Answer, Project, Server};
 use base64::Engine;
 
-/// A grey image of one pixel.
+/// Grey image of one pixel, in Base64.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
 
 fn answers() -> [Answer; 1] {

@@ -1,4 +1,4 @@
-//! Model list: the built-in catalogue, the user's entries, and models reported by servers.
+//! List of models: the built-in catalogue, entries of the user, and models that servers report.
 
 use crate::support::{Answer, Project, Server};
 use serde_json::{Value, json};
@@ -173,7 +173,7 @@ const LIST: &str = "date = '2099-01-01'\n[[models]]\nname = 'anthropic/claude-ne
     price = { input = 1, output = 2 }\nsource = 'https://lists.example/docs'\n\
     [[models]]\nname = 'openai/gpt-5'\nprice = { input = 1.25, output = 9 }\n";
 
-/// Returns a list with today's date on this machine.
+/// Returns the list of models with the current UTC date.
 fn list_of_today() -> String {
     LIST.replace("2099-01-01", &jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string())
 }
@@ -239,7 +239,7 @@ fn a_list_is_downloaded_from_the_configured_url_and_the_policy_still_decides() {
     assert_eq!(of(&project.aye(&["models", "--json"]).exits(0).json(), "openai/gpt-99")["tools"], true);
 }
 
-/// Returns a server on which only these models respond; the others are overloaded.
+/// Returns a server on which only these models respond; all others are overloaded.
 fn overloaded_but(names: &'static [&'static str]) -> Server {
     Server::with_responder(move |request| {
         let model = request.body["model"].as_str().unwrap();
@@ -266,7 +266,7 @@ fn an_overloaded_model_is_replaced_by_the_next_usable_fallback_for_the_task() {
     let output = output.says(&["cannot fall back to openai/unkeyed", "anthropic/first is not responding", told]);
     assert!(output.stderr.contains("continuing with this model"), "{}", output.stderr);
     assert_eq!(models_asked(&server), ["first", "second", "third"]);
-    // The session keeps the user's choice.
+    // The session keeps the user's model and tries it first again.
     let events = project.aye(&["exec", "--json", "-c", "again"]).exits(0).events();
     assert_eq!(events.all("model_changed").len(), 2, "first to second to third");
     assert_eq!(models_asked(&server), ["first", "second", "third", "first", "second", "third"]);

@@ -1,4 +1,4 @@
-//! OpenPath: files are passed to the desktop as a single path, after approval and outside the sandbox.
+//! OpenPath: after approval, a file is passed to the desktop as a single path, outside the sandbox.
 
 use crate::support::{Output, Project};
 use serde_json::json;
@@ -41,7 +41,7 @@ fn a_file_is_opened_after_approval_and_its_name_is_passed_as_one_argument() {
         fs::write(project.path(name), "x").unwrap();
         let denied = call(&project, "OpenPath", name, &[]).exits(1).json();
         assert_eq!(denied["error"]["code"], "NO_APPROVER", "{denied}");
-        // Every mode needs approval to open a file.
+        // Opening a file needs approval in every mode.
         let denied = call(&project, "OpenPath", name, &["--mode", "auto"]).exits(1).json();
         assert_eq!(denied["error"]["code"], "NO_APPROVER", "{denied}");
         assert_eq!(recorded(&project), "");

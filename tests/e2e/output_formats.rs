@@ -3,7 +3,7 @@
 use crate::support::{Answer, Output, Project, Server, texts};
 use serde_json::{Value, json};
 
-/// Returns the lines of stdout.
+/// Returns the JSON values on the lines of stdout.
 #[track_caller]
 fn lines(output: &Output) -> Vec<Value> {
     let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));

@@ -1,4 +1,4 @@
-//! Release files, created by `packaging/release` and installed from this machine.
+//! Release files, which `packaging/release` creates and this machine installs.
 
 use serde_json::Value;
 use std::fs;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A stand-in for aye: packaging does not depend on the program, and the real one is large.
+/// Stand-in for aye. Packaging does not depend on the program, and the real program is large.
 const PROGRAM: &str = r##"#!/bin/sh
 case "$1" in
     --version) echo "aye VERSION (COMMIT, test)" ;;
@@ -31,25 +31,25 @@ fn has(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Returns the commit of the source tree; `None` if it is not a git repository.
+/// Returns the commit of the source tree, or `None` outside a git repository.
 fn commit() -> Option<String> {
     let output = Command::new("git").args(["-C", env!("CARGO_MANIFEST_DIR"), "rev-parse", "HEAD"]).output().ok()?;
     let commit = String::from_utf8(output.stdout).ok()?;
     Some(commit.trim()[..].get(..12)?.to_owned())
 }
 
-/// Returns the stand-in for a program that was built from a commit.
+/// Returns the stand-in for a program built from a commit.
 fn stand_in(commit: &str) -> String {
     PROGRAM.replace("VERSION", env!("CARGO_PKG_VERSION")).replace("COMMIT", commit)
 }
 
-/// A release in its own directory.
+/// Release in its own directory.
 struct Release {
     directory: tempfile::TempDir,
 }
 
 impl Release {
-    /// Packs the program; `None` if the script cannot run here.
+    /// Packs the program. Returns `None` if the script cannot run here.
     fn pack() -> Option<Self> {
         let target = target().filter(|_| has("python3") && has("cargo"))?;
         let directory = tempfile::tempdir().unwrap();
@@ -92,8 +92,8 @@ impl Release {
         self.install_with(into, None, &["--from", self.files().to_str().unwrap()])
     }
 
-    /// Runs the installer. Programs in `path` take precedence; its file `process` receives the process ID of the
-    /// installer.
+    /// Runs the installer. Programs in `path` take precedence. The file `process` in `path` receives the process ID of
+    /// the installer.
     fn install_with(&self, into: &Path, path: Option<&Path>, arguments: &[&str]) -> Output {
         let mut command = Command::new("sh");
         if let Some(path) = path {
@@ -254,7 +254,7 @@ fn the_debian_package_is_installed_by_dpkg() {
         fs::create_dir_all(database.join(directory)).unwrap();
     }
     fs::write(database.join("status"), "").unwrap();
-    // The directory has no C library.
+    // The target directory has no C library.
     let mut command = Command::new("dpkg");
     command.arg(format!("--root={}", place.path().display())).args([
         "--force-depends",
@@ -266,12 +266,12 @@ fn the_debian_package_is_installed_by_dpkg() {
     assert!(output.status.success(), "{}", said(&output));
     let started = Command::new(place.path().join("usr/bin/aye")).arg("x").output().unwrap();
     assert_eq!(started.status.code(), Some(7), "{}", said(&started));
-    // `aye update` looks for the program here.
+    // `aye update` looks for the program in this list.
     let list = fs::read_to_string(database.join("info/aye.list")).unwrap();
     assert!(list.lines().any(|path| path == "/usr/bin/aye"), "{list}");
 }
 
-/// A point in an installation: before or after a program runs, or during its work.
+/// Point in an installation: before, during or after the run of a program.
 #[derive(Debug, Clone, Copy)]
 enum Moment {
     Before(&'static str),
@@ -279,7 +279,7 @@ enum Moment {
     After(&'static str),
 }
 
-/// Writes a program that kills the installer at a given point.
+/// Writes a program that kills the installer at the given point.
 fn write_killer(directory: &Path, moment: Moment) {
     let (Moment::Before(program) | Moment::During(program) | Moment::After(program)) = moment;
     let found = Command::new("sh").args(["-c", "command -v \"$0\"", program]).output().unwrap();
@@ -289,7 +289,7 @@ fn write_killer(directory: &Path, moment: Moment) {
     let lines = match moment {
         Moment::Before(_) => kill,
         Moment::After(_) => format!("{run}\n{kill}"),
-        // The file written last is truncated.
+        // The file that is written last is truncated.
         Moment::During("tar") => format!("{run}\nfor file in \"$4\"/*/aye; do : > \"$file\"; done\n{kill}"),
         Moment::During(_) => format!("{run}\nfor file; do :; done\n: > \"$file\"\n{kill}"),
     };
@@ -329,7 +329,7 @@ fn a_killed_installation_leaves_a_complete_program_and_can_be_repeated() {
             let started = Command::new(&program).arg("x").output().unwrap();
             assert_eq!(started.status.code(), Some(7), "{moment:?}");
         }
-        // The next run completes the installation and removes leftovers.
+        // The next run completes the installation and removes leftover files.
         let again = release.install(place.path());
         assert!(again.status.success(), "{moment:?}: {}", said(&again));
         assert_eq!(entries(place.path()), [".aye-installed", "aye"], "{moment:?}");
@@ -435,7 +435,7 @@ fn a_release_is_signed_completely_or_not_at_all() {
         ("true", "wrote no signature"),
         ("sh -c ': > \"$0.sig\"'", "wrote no signature"),
         ("sh -c 'echo x >> \"$0\"; echo s > \"$0.sig\"'", "changed aye-"),
-        // The second file is unsigned.
+        // The command fails for the second file.
         ("sh -c 'case \"$0\" in *SUMS) exit 3 ;; *) echo s > \"$0.sig\" ;; esac'", "for SHA256SUMS with exit code 3"),
     ] {
         let output = release.script(&["finish", "--sign", command], None);
@@ -460,7 +460,7 @@ fn a_target_that_this_machine_cannot_build_is_named_and_nothing_is_built() {
     let Some(release) = Release::pack() else { return };
     let tools = tempfile::tempdir().unwrap();
     let target = target().unwrap();
-    // A toolchain with only this machine's standard library, and a cargo that must not be started.
+    // Toolchain with only the standard library of this machine, and a cargo that must not be started.
     let library = tools.path().join("root/lib/rustlib").join(target).join("lib");
     fs::create_dir_all(&library).unwrap();
     fs::write(library.join("libstd-0.rlib"), "").unwrap();
@@ -482,7 +482,7 @@ fn a_target_that_this_machine_cannot_build_is_named_and_nothing_is_built() {
     let output = release.script(&["build", "--target", target, "--target", other, "--skip-missing"], Some(tools.path()));
     assert!(said(&output).contains("cargo was started") && said(&output).contains("nothing was packed"), "{}", said(&output));
     assert_eq!(entries(&release.files()), before);
-    // `check` names every omitted target.
+    // `check` names every target that it skips.
     fs::remove_file(library.join("libstd-0.rlib")).unwrap();
     let output = release.script(&["check"], Some(tools.path()));
     let told = said(&output);

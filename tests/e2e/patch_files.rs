@@ -1,11 +1,11 @@
-//! `aye exec --patch` and `aye apply`: a task in a layer, and its changes as a file.
+//! `aye exec --patch` and `aye apply`: a task runs in a layer, and its changes become a file.
 
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, texts, wait_until};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Returns a policy with these lines for writes, which also apply to deletions.
+/// Returns a policy with these lines for writes and deletions.
 fn policy(lines: &str) -> String {
     let shell = "[capabilities.\"Shell.Exec\"]\nrequires_approval = false\nsandbox = \"off\"\n";
     format!(
@@ -104,7 +104,7 @@ fn a_changed_file_is_reported_and_no_change_is_applied() {
 #[test]
 fn the_current_policy_decides_regardless_of_the_recorded_verdicts() {
     let (project, _server) = changed_in_a_layer(&[]);
-    // Under a policy that does not allow everything, writes need approval.
+    // Under a policy that does not allow everything, the writes need approval.
     let project = project.policy(&policy(ASKING));
     let asked = project.aye(&["apply", "out.patch"]).exits(3);
     asked.says(&["the policy has changed", "approval required", "--yes"]);

@@ -1,4 +1,4 @@
-//! ApplyPatch through the built binary: the shared scenarios, and disk errors.
+//! ApplyPatch in the built binary: the shared scenarios, and disk errors.
 
 use crate::support::{Project, shared};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ fn every_patch_scenario_has_the_expected_result() {
         let words = ["tool", "call", "ApplyPatch", "--args", &arguments, "--yes", "--json"];
         let result = project.aye(&words).exits(i32::from(!succeeds)).json();
         assert_eq!(result["error"].is_object(), !succeeds, "{scenario}: {result}");
-        // All or nothing, regardless of leftovers of other tools.
+        // A patch is applied completely or not at all, regardless of leftover files of other tools.
         let expected = if succeeds { files(&directory.join("expected")) } else { before };
         assert_eq!(files(&project.path("")), expected, "{scenario}: {result}");
     }

@@ -1,4 +1,4 @@
-//! Shared path cases, run through the binary with their policy: tools and policy together.
+//! Shared path cases, run through the binary with their policy, which covers tools and policy together.
 
 use crate::support::{Project, shared};
 use serde_json::{Value, json};
@@ -8,10 +8,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-/// Placeholders for paths in a temporary directory.
+/// Path prefixes of the cases that stand for paths in a temporary directory.
 const VIRTUAL: &[&str] = &["/ws-evil", "/ws.bak", "/wsx", "/ws", "/WS", "/outside", "/home/user", "/real", "/link-ws", "/x.txt"];
 
-/// One case on disk, with the state before the call.
+/// Case on disk, with the state before the call.
 struct Scene<'a> {
     case: &'a Value,
     project: Project,
@@ -63,7 +63,7 @@ impl<'a> Scene<'a> {
         self.case[name].as_array().into_iter().flatten().map(|path| self.rooted(path.as_str().unwrap())).collect()
     }
 
-    /// Returns all files of the temporary directory outside the workspace, with their content.
+    /// Returns all files of the temporary directory outside the workspace, with their contents.
     fn outside(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let workspace = fs::canonicalize(&self.workspace).unwrap();
         let mut found = BTreeMap::new();
@@ -108,7 +108,7 @@ fn call_of(tool: &str, arg: &str, destination: &str) -> (&'static str, Value) {
     }
 }
 
-/// Returns the content of a regular file. Other files could block.
+/// Returns the content of a regular file. Reading other kinds of files could block.
 fn content(path: &str) -> Option<Vec<u8>> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file).and_then(|_| fs::read(path).ok())
 }
@@ -119,7 +119,7 @@ fn check(case: &Value, tool: &str) -> Result<(), String> {
     let destination = scene.rooted(case["arg2"].as_str().unwrap_or_default());
     let (name, arguments) = call_of(tool, &arg, &destination);
     let place = Path::new(&scene.workspace).join(&arg);
-    // File modes do not restrict a user with full read access.
+    // File modes do not restrict a user who may read everything.
     if case["class"] == "permission" && fs::metadata(&place).is_ok() {
         return Ok(());
     }
@@ -160,9 +160,9 @@ fn tool_calls_never_leave_the_workspace() {
     let mut failures: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut checked = 0;
     for case in &cases {
-        // Names that are equal only on macOS are also protected on this system.
+        // Names that are equal only on macOS are protected on this system too.
         let here = matches!(case["platform"].as_str(), Some("posix" | "linux" | "macos"));
-        // A race must happen between two steps of one process, and JSON supports only UTF-8.
+        // A race would have to occur between two steps of one process, and a missing argument is not valid UTF-8.
         if !here || case.get("arg").is_none() || case.get("race").is_some() {
             continue;
         }

@@ -26,7 +26,7 @@ fn a_session_can_be_picked_on_the_screen_and_continued() {
     let project = with_two(&server);
     let mut terminal = project.open_sized(&["--resume"], 120, 30);
     terminal.wait_that("both are listed", |screen| screen.contains("the first thing") && screen.contains("the second thing"));
-    // The latest session is previewed next to the list.
+    // The preview next to the list shows the latest session.
     terminal.wait_for("Second.");
     terminal.type_text("first", 2);
     terminal.wait_until_gone("the second thing");
@@ -88,7 +88,7 @@ fn the_old_session_can_be_resumed_after_starting_a_new_one() {
     terminal.wait_for("Two.");
     assert!(!server.request(1).messages().contains("the first thing"));
     assert_eq!(titles(&project), ["the second thing", "the first thing"]);
-    // Returns to the session within the same process.
+    // The same process returns to the other session.
     terminal.type_text("/resume", 2);
     terminal.wait_for("/resume");
     terminal.enter();

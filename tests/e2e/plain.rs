@@ -1,4 +1,4 @@
-//! Line mode: for a dumb terminal, for a pipe, and with `--plain`.
+//! Line mode: on a dumb terminal, with a pipe, and with `--plain`.
 
 use crate::support::{Answer, Project, Server, Terminal, texts};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn script() -> Server {
     Server::new([Answer::text("I will change it.").and_call("call_1", "EditFile", edit()), Answer::text("Finished the work.")])
 }
 
-/// Starts a terminal that can only print text.
+/// Creates a project whose terminal can only print text.
 fn dumb(server: &Server) -> Project {
     Project::with(server).env("TERM", "dumb").file("src/main.rs", BEFORE)
 }
@@ -66,7 +66,7 @@ fn text_typed_before_an_approval_never_decides_it() {
     let project = dumb(&server);
     let mut terminal = project.open_sized(&["--trust"], 100, 60);
     terminal.wait_for("You:");
-    // When the prompt appears, the second word is in the terminal's line buffer, without a newline.
+    // When the prompt appears, the second word is still in the line buffer of the terminal, without a newline.
     terminal.send("rename it\nallow");
     terminal.wait_for("saved for your next message: allow");
     terminal.send("\n");

@@ -1,4 +1,4 @@
-//! Steps, questions and plans: questions and proposals of the model, and permissions of an approved plan.
+//! Steps, questions and plans: questions and proposals of the model, and the permissions of an approved plan.
 
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ fn steps_are_shown_live_and_again_after_a_kill_and_a_resume() {
     let mut terminal = project.open(&[]);
     terminal.prompt("do it");
     terminal.wait_for("1 of 3 steps done: Write the parser");
-    // The row names the command too, so wait for the menu.
+    // The row of the steps also names the command, so the test waits for the menu.
     terminal.type_text("/steps", 5);
     terminal.wait_for("show the steps that the model planned");
     terminal.enter();
@@ -292,7 +292,7 @@ fn a_plan_edited_in_the_prompt_needs_approval_again_with_its_new_effect() {
     let screen = terminal.wait_for("the plan; aye shows what the edited plan allows");
     assert!(screen.contains("a.txt"), "the field has the whole document: {screen}");
     Terminal::react();
-    // Nothing changes without a save.
+    // Escape leaves the editor without a save, so nothing changes.
     terminal.send("\u{1b}");
     let screen = review(&mut terminal);
     assert!(screen.contains("write a.txt"), "{screen}");
@@ -307,7 +307,7 @@ fn a_plan_edited_in_the_prompt_needs_approval_again_with_its_new_effect() {
     assert!(server.requests().len() == 1, "an edited plan is not approved: {screen}");
     terminal.review("Mine.");
     terminal.decide('y');
-    // The write of another file is not in the plan.
+    // The plan does not include the write of the other file.
     let screen = terminal.review("b.txt");
     assert!(screen.contains("not in the plan"), "{screen}");
     let told = server.request(1).tool_results()[0].1.clone();

@@ -1,4 +1,5 @@
-//! Plugin parts that run programs: hooks, MCP servers and skill scripts, sandboxed and unchanged since installation.
+//! Plugin parts that run programs: hooks, MCP servers and skill scripts, which are sandboxed and must be unchanged
+//! since installation.
 
 use crate::remote_tools::SERVER as SERVER_PROGRAM;
 use crate::support::{Answer, Project, Server};
@@ -7,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A policy that allows everything here, so that only a hook can deny a call or require its approval.
+/// Policy that allows all calls of these tests, so that only a hook can deny a call or require its approval.
 const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"Shell.Exec\"]\nrequires_approval = false\nsandbox = \"workspace-write\"\n\
@@ -220,7 +221,7 @@ fn plugin_skill_scripts_run_sandboxed_and_need_approval_once_changed() {
     let result = last_result(&server, 2);
     assert!(result.contains("extracted-17") && result.contains("Read-only file system"), "{result}");
     assert!(!folder.join("skills/pdf/scripts/run.sh.new").exists());
-    // Only the files of the skill are visible, and other files of aye are not.
+    // Only the files of the skill are visible, not the other files of the plugin.
     let script = folder.join("skills/pdf/scripts/run.sh");
     let other = Server::new([
         Answer::call("c1", "RunCommand", json!({"command": format!("ls -a {}", folder.join("skills/pdf/../..").display())})),

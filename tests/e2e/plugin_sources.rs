@@ -1,4 +1,4 @@
-//! Plugin sources: git repositories and archives, fetched without running anything, verified, and pinned.
+//! Plugin sources: git repositories and archives, which are fetched without running anything, verified, and pinned.
 
 use crate::support::Project;
 use std::fs;
@@ -35,7 +35,7 @@ fn commit(repository: &Path) -> String {
     git(repository, &["rev-parse", "HEAD"])
 }
 
-/// Creates a repository with a plugin at its root and another one in a folder.
+/// Creates a repository with one plugin at its root and another one in a folder.
 fn repository(project: &Project) -> PathBuf {
     let root = project.directory("home").join("repository");
     write(&root, ".claude-plugin/plugin.json", r#"{"name": "team-tools", "version": "1"}"#);
@@ -91,7 +91,7 @@ fn a_plugin_is_added_from_a_repository_pinned_to_its_commit_and_updated() {
     assert!(project.aye(&["plugin", "update", "other", "--yes"]).exits(0).stdout.contains("same files"));
     project.aye(&["plugin", "add", &source, "--path", "../x", "--yes"]).exits(2).says(&["`--path` must be a folder inside"]);
     project.aye(&["plugin", "add", &source, "--path", "missing", "--yes"]).exits(1).says(&["has no folder `missing`"]);
-    // A bare repository has no other files.
+    // A bare repository has no working tree.
     let bare = project.directory("home").join("bare.git");
     git(&root, &["clone", "--quiet", "--bare", ".", bare.to_str().unwrap()]);
     project.aye(&["plugin", "add", bare.to_str().unwrap(), "--yes"]).exits(0);
@@ -108,7 +108,7 @@ fn fetching_a_repository_runs_nothing() {
     }
     write(&root, ".gitattributes", "* filter=evil diff=evil\n*.md export-ignore\n");
     commit(&root);
-    // The user's configuration has a filter, a monitor, a template with hooks and a credential helper.
+    // The user's git configuration has a filter, a file system monitor, a template with hooks and a credential helper.
     let template = project.directory("home").join("template");
     write(&template, "hooks/reference-transaction", &format!("#!/bin/sh\n{touch}\n"));
     let config = format!(
@@ -191,7 +191,8 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Serves an archive at `/a.tar.gz`. `/start.zip` redirects there, all other paths redirect elsewhere. Returns the URL.
+/// Serves an archive at `/a.tar.gz`. `/start.zip` redirects to the archive, and all other paths redirect to a closed
+/// port. Returns the URL of the server.
 fn serve(archive: Vec<u8>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -259,7 +260,7 @@ fn a_plugin_change_killed_at_any_effect_leaves_the_old_or_the_new_plugin() {
     let old = [(MANIFEST, r#"{"name": "team-tools", "version": "1"}"#), ("commands/fix.md", "Fix.\n")];
     let new = [(MANIFEST, r#"{"name": "team-tools", "version": "2"}"#), ("commands/fix.md", "Fix it.\n")];
     let pack = |project: Project, files: &[(&str, &str)]| project.bytes("team.tar.gz", &gzip(&tar(files)));
-    // The arguments, whether the plugin is installed before, and the versions that may exist afterwards.
+    // Arguments, whether the plugin is installed before, and the versions that may exist afterwards.
     type Case<'a> = (&'a [&'a str], bool, [Option<&'a str>; 2]);
     let changes: [Case<'_>; 3] = [
         (&["plugin", "add", "team.tar.gz", "--yes"], false, [None, Some("2")]),

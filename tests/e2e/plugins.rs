@@ -7,11 +7,11 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// A policy that allows the tool of the plugin.
+/// Policy that allows the tool of the plugin.
 const TOOL_ALLOWED: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\n[capabilities.\"Shell.Exec\"]\nsandbox = \"workspace-write\"\n\
                             [[capabilities.\"Tool.Custom\".rules]]\ntools = [\"tickets\"]\ndecision = \"allow\"\n";
 
-/// A modification of the folder of a plugin.
+/// Function that modifies the folder of a plugin.
 type Change = dyn Fn(&Path);
 
 fn write(root: &Path, path: &str, text: &str) {
@@ -60,7 +60,7 @@ fn installed(project: &Project) -> PathBuf {
     folder
 }
 
-/// Returns all plugin files below the config and data directories.
+/// Returns the plugin directories below the config and data directories that exist.
 fn traces(project: &Project) -> Vec<PathBuf> {
     ["config/plugins", "data/plugins"].into_iter().map(|path| project.directory(path)).filter(|path| path.exists()).collect()
 }
@@ -100,7 +100,7 @@ fn a_plugin_is_planned_added_listed_and_removed_without_a_trace() {
     assert_eq!(traces(&project), Vec::<PathBuf>::new());
     assert!(root.join("plugin.json").exists() || root.join(".claude-plugin").exists(), "the source is unchanged");
     project.aye(&["plugin", "remove", "team-tools"]).exits(2).says(&["unknown plugin"]);
-    // A name is not a path.
+    // A plugin name is not a path.
     fs::write(project.directory("config").join("other.toml"), "").unwrap();
     for name in ["../other", "/etc/passwd", "", "a\u{1b}[31m"] {
         let told = project.aye(&["plugin", "remove", "--", name]).exits(2).says(&["unknown plugin"]);
@@ -191,7 +191,7 @@ fn changed_plugin_files_are_not_used_and_are_reported_in_the_list() {
     assert!(agents.stderr.contains("plugin:team-tools/agents/reader.md: the file changed"), "{}", agents.stderr);
     let list = project.aye(&["plugin", "list"]).exits(0);
     assert!(list.stdout.contains("changed since it was added: `agents/reader.md`"), "{}", list.stdout);
-    // The source folder is unchanged, so an update repairs the plugin.
+    // The source folder is unchanged, so an update repairs the installed plugin.
     project.aye(&["plugin", "update", "team-tools", "--yes"]).exits(0);
     assert_eq!(listed(&project)[0]["change"], Value::Null);
     project.aye(&["skills", "show", "pdf"]).exits(0);

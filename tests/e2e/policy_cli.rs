@@ -3,7 +3,7 @@
 use crate::support::{Project, texts};
 use serde_json::{Value, json};
 
-/// Returns the verdicts on these lines.
+/// Returns the verdicts on these calls, each of which is one line of JSON.
 #[track_caller]
 fn verdicts(project: &Project, lines: &[String], flags: &[&str]) -> Vec<Value> {
     let mut words = vec!["policy", "check", "--jsonl"];
@@ -221,7 +221,7 @@ fn explanations_show_the_parts_of_a_command_and_the_deciding_line() {
     assert!(
         json["file"].as_str().unwrap().ends_with("config/policy.toml") && json["source"].as_str().unwrap().contains("reads only")
     );
-    // At run time an allow needs a sandbox, which this system may lack.
+    // At run time, an `allow` verdict needs a sandbox, which this system may lack.
     let held = ["preview", "guarded"].contains(&project.aye(&["doctor", "--json"]).json()["tier"].as_str().unwrap());
     assert_eq!(json["atRunTime"]["verdict"], if held { "allow" } else { "ask" });
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// A policy that previews all commands.
+/// Policy that previews all commands.
 pub const ALWAYS: &str = r#"
 schema_version = 1
 bundle_version = "test"
@@ -32,7 +32,7 @@ fn run(project: &Project, line: &str, flags: &[&str]) -> Output {
     project.aye(&words)
 }
 
-/// Returns the effects of the command; `None`, with a message, if this system does not support previews.
+/// Returns the plan of the command with its effects; `None`, with a message, if this system does not support previews.
 fn foretold(project: &Project, line: &str) -> Option<Value> {
     let foretold = run(project, line, &["--plan"]).exits(0).json();
     if foretold.get("effects").is_none() {
@@ -42,7 +42,7 @@ fn foretold(project: &Project, line: &str) -> Option<Value> {
     Some(foretold)
 }
 
-/// Returns whether all files of previews are removed.
+/// Returns whether no files of previews remain.
 fn tidy(project: &Project) -> bool {
     let previews = project.directory("data").join("previews");
     fs::read_dir(previews).map_or(true, |left| left.count() == 0)
@@ -166,7 +166,7 @@ fn previews_cannot_access_files_outside_the_workspace() {
 
 #[test]
 fn hosts_requested_in_a_preview_are_reported_even_if_the_command_succeeds() {
-    // A host is named and can be opened if the policy has HTTP rules.
+    // If the policy has HTTP rules, the host is reported and can be allowed.
     let project = project().policy(&format!("{ALWAYS}\n[capabilities.\"Network.Http\"]\n"));
     let ask = "proxy=${HTTPS_PROXY#http://}; proxy=${proxy%/}; exec 3<>/dev/tcp/${proxy%:*}/${proxy##*:}; \
                printf 'CONNECT example.com:443 HTTP/1.1\\r\\nHost: example.com:443\\r\\n\\r\\n' >&3; head -n 1 <&3";
@@ -185,7 +185,7 @@ fn an_interrupted_commit_is_completed_even_if_the_sandbox_is_now_off() {
     finished_after_a_crash(&ALWAYS.replace("preview = \"always\"", "sandbox = \"off\""));
 }
 
-/// Completes an interrupted commit although the next start has another policy.
+/// Kills aye during a commit, and checks that the next start completes the commit under another policy.
 fn finished_after_a_crash(policy: &str) {
     let project = project();
     if foretold(&project, "true").is_none() {

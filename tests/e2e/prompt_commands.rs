@@ -1,4 +1,4 @@
-//! Slash commands in the prompt of a command line.
+//! Slash commands in a prompt on the command line.
 
 use crate::support::{Answer, Project, Server};
 
@@ -6,7 +6,7 @@ fn server() -> Server {
     Server::with_responder(|_| Answer::text("Done."))
 }
 
-/// Creates a project with a user command `/fix`.
+/// Creates a project whose user has a command `/fix`.
 fn with_command(server: &Server) -> Project {
     let project = Project::with(server);
     let commands = project.directory("config").join("commands");

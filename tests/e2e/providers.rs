@@ -10,7 +10,7 @@ const MODEL: &str = "anthropic/scripted";
 const FIRST: &str = "k1-Zq4vT9xWm2LbR8sYd3NfHc6";
 const SECOND: &str = "k2-Vb8nM3qLs7TgJ5wXe9RkPd1";
 
-/// Creates a program that prints a different key on each run and records its runs.
+/// Creates a program that runs `script` and records its runs. Returns the paths of the program and of the record.
 fn printing(project: &Project, script: &str) -> (PathBuf, PathBuf) {
     let (program, runs) = (project.directory("home").join("print-key"), project.directory("home").join("runs"));
     fs::write(&program, format!("#!/bin/sh\necho run >> {}\n{script}\n", runs.display())).unwrap();

@@ -1,9 +1,9 @@
-//! Messages typed during a task: shown as queued, sent with the next step, and retractable.
+//! Messages typed during a task: they are shown as queued, sent with the next step, and can be retracted.
 
 use crate::support::{Answer, Gate, Project, Server, texts};
 use serde_json::json;
 
-/// ctrl+l
+/// Key ctrl+l.
 const MODELS: &str = "\x0c";
 
 #[test]
@@ -47,7 +47,7 @@ fn a_queued_message_can_be_moved_back_to_the_draft_and_is_not_sent() {
     terminal.wait_for(texts::TAB_TO_REVIEW);
     terminal.send("\t");
     terminal.review("new.txt");
-    // The session gets its response only after the message was retracted, so the task cannot end earlier.
+    // The response was withheld until the message was retracted, so the task cannot have ended earlier.
     terminal.decide('y');
     terminal.wait_for("It is done.");
     terminal.wait_for("❯ the second");

@@ -17,7 +17,7 @@ fn aye(project: &Project, arguments: &[&str]) -> Child {
     project.command(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Kills aye when it reports the start of a call.
+/// Runs aye and kills it when it reports the start of a call.
 fn killed_as_a_call_begins(project: &Project) {
     let mut child = aye(project, &["exec", "--json", "--trust", "write it"]);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -39,7 +39,7 @@ fn after_a_crash_the_outcome_of_a_write_is_determined_from_the_file() {
     for lines in [1, 10_000, 50_000] {
         let content = "all new\n".repeat(lines);
         let write = json!({"path": "notes.txt", "content": content});
-        // The task does not end before the crash, however late the kill is.
+        // The task cannot end before the crash, even if the kill is late.
         let is_killed = Arc::new(AtomicBool::new(false));
         let may_end = Arc::clone(&is_killed);
         let server = Server::with_responder(move |request| {
@@ -146,7 +146,7 @@ fn a_session_open_elsewhere_can_be_viewed_or_taken_over_on_the_screen() {
     assert!(terminal.quit().success());
 }
 
-/// A terminal window with aye in it. Only this value holds its terminal open.
+/// Terminal window with aye in it. Only this value keeps the terminal open.
 struct Window {
     child: Child,
     line: PtyMaster,
@@ -154,13 +154,14 @@ struct Window {
 
 impl Window {
     fn open(project: &Project, shell: &str) -> Self {
-        // Processes of other tests must not keep the terminal open.
+        // `O_CLOEXEC` prevents processes of other tests from keeping the terminal open.
         let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
         let line = nix::pty::posix_openpt(flags).unwrap();
         nix::pty::grantpt(&line).unwrap();
         nix::pty::unlockpt(&line).unwrap();
         let name = nix::pty::ptsname_r(&line).unwrap();
-        // A test run under `setsid` would get it as controlling terminal, which an ordinary user cannot undo.
+        // Without `O_NOCTTY`, a test run under `setsid` would get the terminal as its controlling terminal, which an
+        // ordinary user cannot undo.
         let own = OFlag::O_NOCTTY.bits();
         let end = || Stdio::from(std::fs::OpenOptions::new().read(true).write(true).custom_flags(own).open(&name).unwrap());
         let child = Command::new("setsid")
@@ -176,7 +177,8 @@ impl Window {
         Self { child, line }
     }
 
-    /// Reads the output until the condition holds, so that the terminal buffer does not fill up.
+    /// Reads the output until the condition holds, so that the terminal buffer does not fill up. Returns whether the
+    /// condition held in time.
     fn until(&mut self, condition: impl Fn() -> bool) -> bool {
         let line = &mut self.line;
         wait_until(TIMEOUT, || {
@@ -186,7 +188,7 @@ impl Window {
         })
     }
 
-    /// Closes the window with aye in it.
+    /// Closes the window while aye runs in it. Returns the process.
     fn vanish(self) -> Child {
         self.child
     }
@@ -240,7 +242,7 @@ fn a_session_can_continue_unsaved_on_a_full_disk_and_is_saved_once_space_is_free
     terminal.wait_for("Cannot save this session (disk full");
     assert!(!project.exists("ledger"), "it went on by itself");
     terminal.wait_for("r retry");
-    // A letter typed before the terminal was read is ordinary text.
+    // The key takes effect only after the notice has been visible for a while. An earlier key counts as typed text.
     std::thread::sleep(std::time::Duration::from_millis(700));
     terminal.send("c");
     terminal.wait_for("All of it is done.");

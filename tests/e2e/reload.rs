@@ -12,7 +12,7 @@ fn policy(version: &str, rest: &str) -> String {
     )
 }
 
-/// Writes a file like an editor: as a new file, renamed over the old one.
+/// Writes the policy like an editor: as a new file, renamed over the old one.
 fn put(project: &Project, text: &str) {
     let path = project.directory("config").join("policy.toml");
     fs::write(path.with_extension("new"), text).unwrap();
@@ -180,7 +180,7 @@ fn servers_are_added_and_removed_as_soon_as_the_policy_lists_or_unlists_them() {
     assert!(terminal.quit().success());
 }
 
-/// Writes the settings in the same way.
+/// Writes the settings like an editor: as a new file, renamed over the old one.
 fn put_config(project: &Project, text: &str) {
     let path = project.directory("config").join("config.toml");
     fs::write(path.with_extension("new"), text).unwrap();
@@ -265,7 +265,7 @@ fn a_changed_server_of_a_trusted_project_does_not_start_until_trusted_again() {
     other.decide('y');
     other.wait_for("docs: 1 tool");
     assert!(other.quit().success());
-    // The other server has started too.
+    // The other session has also started the server.
     fs::remove_file(project.path("started")).unwrap();
     terminal.prompt("/mcp reconnect docs");
     wait_for_file(&project, "started");

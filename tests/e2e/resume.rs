@@ -3,7 +3,7 @@
 use crate::support::{Answer, Gate, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::json;
 
-/// Returns a unique command line.
+/// Returns a number of seconds that no other `sleep` command line uses.
 fn unique_sleep() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -40,7 +40,7 @@ fn a_pending_approval_is_restored_undecided() {
     assert_eq!(request.tool_results().len(), 1);
 }
 
-/// Kills aye while the command of its only call runs; returns the argument of its sleep.
+/// Kills aye while the command of its only call runs, and waits for the end of the command.
 #[cfg(target_os = "linux")]
 fn killed_while_running(project: &Project, seconds: &str) {
     let mut terminal = project.open(&[]);
@@ -59,7 +59,7 @@ fn sleep_script(seconds: &str) -> Server {
     Server::new([Answer::call("call_1", "RunCommand", command), Answer::text("Finished the work.")])
 }
 
-/// Resumes the session: the interrupted call is shown and nothing has run.
+/// Resumes the session, and checks that the interrupted call is shown and that nothing ran again.
 #[cfg(target_os = "linux")]
 #[track_caller]
 fn resumed(project: &Project, server: &Server) -> Terminal {
@@ -232,7 +232,7 @@ fn long_sessions_load_their_end_first_and_are_sent_to_the_model_in_full() {
     project.aye(&["exec", "--max-steps", "500", "the very first question"]).exits(0);
     let mut terminal = project.open(&["--resume"]);
     terminal.wait_for("All of it was read.");
-    // The session is loaded in the background; until then, only the loaded part is counted.
+    // The session is loaded in the background. Until it is complete, only the loaded part is counted.
     let counted = wait_until(TIMEOUT, || {
         terminal.prompt("/stats");
         terminal.wait_for("Tool use");

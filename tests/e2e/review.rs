@@ -9,7 +9,7 @@ pub(crate) fn git(project: &Project, arguments: &[&str]) {
     project.run_program("git", &all).exits(0);
 }
 
-/// Creates a repository with one commit, and an uncommitted change in line 2 of `a.txt`.
+/// Creates a repository with one commit and an uncommitted change in line 2 of `a.txt`.
 pub(crate) fn repository(server: &Server) -> Project {
     let project = Project::outside_tmp_with(server).file("a.txt", "one\ntwo\nthree\n").file("b.txt", "b\n");
     git(&project, &["init", "-q"]);

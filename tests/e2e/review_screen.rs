@@ -1,4 +1,4 @@
-//! `/review`: a review alongside the session, a list of its findings, and tasks to fix them.
+//! `/review`: a review alongside the session, a list of its findings, and tasks that fix them.
 
 use crate::review::{finding, git, repository, response};
 use crate::support::{Answer, Editor, Gate, Project, Server, TIMEOUT, Terminal, wait_until};
@@ -18,7 +18,7 @@ fn open(project: &Project, server: &Server) -> Terminal {
     terminal
 }
 
-/// Types a line. Sent together with its line end, it would be treated as a paste.
+/// Types a line. The line end is sent separately, because text and line end together would be treated as a paste.
 fn types(terminal: &mut Terminal, line: &str) {
     terminal.send(line);
     terminal.send("\n");
@@ -159,7 +159,7 @@ fn the_review_scope_uses_the_command_line_syntax() {
 #[test]
 fn a_failed_review_is_reported_with_reason_and_hint() {
     let server = Server::new([]);
-    // Outside the repository of aye, which contains the other test projects.
+    // This project is outside the repository of aye, which contains the other test projects.
     let project = Project::with(&server).file("a.txt", "a\n");
     let mut terminal = project.open(&[]);
     terminal.wait_for("Try:");

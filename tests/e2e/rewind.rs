@@ -1,5 +1,5 @@
 //! `aye rewind`: back to the state before a prompt and forward again, without a model, without git, and without changes
-//! to git's files.
+//! to the files of git.
 
 use crate::support::{Answer, Gate, Project, Server, texts};
 use serde_json::json;

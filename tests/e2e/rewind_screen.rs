@@ -1,4 +1,4 @@
-//! Rewind and redo with the keys of the screen, and a session that another screen has open.
+//! Rewind and redo with the keys of the screen, and a session that is open on another screen.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, texts, wait_until};
 use serde_json::json;
@@ -13,7 +13,7 @@ fn scripted() -> Server {
     ])
 }
 
-/// A policy without approvals that also allows rewinds to remove files.
+/// Policy without approvals that also allows rewinds to remove files.
 const POLICY: &str = r#"
 schema_version = 1
 
@@ -66,7 +66,7 @@ fn a_prompt_is_undone_and_redone_with_its_files() {
     let screen = terminal.wait_for("/redo");
     assert!(screen.contains(" │Both are done."), "what was undone is marked\n{screen}");
     terminal.wait_that("the prompt is back", |screen| screen.contains("❯ do both"));
-    // The restored prompt is cleared, not sent.
+    // The restored prompt is cleared instead of sent.
     terminal.send("\x15");
     terminal.wait_for(texts::EMPTY_DRAFT);
     terminal.prompt("/redo");
@@ -118,7 +118,7 @@ fn files_changed_by_the_user_are_kept_unless_selected() {
             Terminal::react();
             terminal.send(" ");
             terminal.wait_for("[x] written.txt");
-            // A key immediately after another one counts as text.
+            // A key immediately after another key counts as text.
             std::thread::sleep(std::time::Duration::from_millis(500));
         }
         terminal.decide('3');

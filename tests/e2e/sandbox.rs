@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// A policy that allows every line, so that only the sandbox restricts commands.
+/// Policy that allows every command line, so that only the sandbox restricts commands.
 const ALLOWED: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\nblocked_paths = [\"**/.env\", \"secrets\"]\n\
     [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\nblocked_paths = [\"fixed\"]\n\
     [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
@@ -42,7 +42,7 @@ fn works(project: &Project, line: &str) -> String {
     output
 }
 
-/// Creates a project with this policy; `None` if this system has no sandbox.
+/// Creates a project with this policy. Returns `None` if this system has no sandbox.
 fn held(policy: &str) -> Option<Project> {
     let project = Project::outside_tmp().policy(policy);
     let result = run(&project, "true");
@@ -73,7 +73,7 @@ fn allowed_commands_run_sandboxed_without_access_to_credentials_and_aye_data() {
     let project = project.file("secrets/a", "s3cret").file("deep/er/.env", "s3cret");
     let all = "cat ~/.ssh/id_rsa ~/.netrc secrets/a deep/er/.env; ls -A ~/.ssh secrets; cat \"$(dirname ~)\"/config/policy.toml; \
                find \"$(dirname ~)\"/data -type f";
-    // A line that names such paths needs approval, but the sandbox does not depend on that.
+    // A command line that names such paths needs approval, but the sandbox does not depend on the approval.
     let seen = call(&project, all, &["--yes"])["outputText"].as_str().unwrap().to_owned();
     for secret in ["k3y", "passw0rd", "s3cret", "id_rsa\n", "schema_version", "aye.db"] {
         let printed = seen.split("--- stderr ---").next().unwrap();
@@ -89,7 +89,8 @@ fn commands_can_write_only_in_the_workspace() {
     works(&project, "echo x > inside && mkdir -p a/b && touch a/b/c && echo x > /tmp/its-own && test -w \"$TMPDIR\"");
     assert!(project.exists("inside") && project.exists("a/b/c"));
     assert!(!std::path::Path::new("/tmp/its-own").exists());
-    // If all of this is in `/tmp`, its siblings are invisible behind the command's own `/tmp`.
+    // If the project is in `/tmp`, the command's own `/tmp` hides the siblings of the project, so these lines may
+    // succeed there.
     for line in ["echo x > ../outside", "echo x > ~/.bashrc"] {
         call(&project, line, &["--yes"]);
     }
@@ -128,7 +129,7 @@ fn files_that_run_code_later_can_be_neither_changed_nor_created() {
     assert_eq!(project.read("sub/.vscode/a.json"), "{}");
 }
 
-/// Files that run code when a folder is opened, with a script that creates each of them.
+/// Files that run code when their folder is opened, each with a script that creates the file.
 const RUN_WHEN_OPENED: [(&str, &str); 10] = [
     ("sub/.vscode", "mkdir -p sub/.vscode && cp x sub/.vscode/tasks.json"),
     ("sub/deep/.git", "mkdir -p sub/deep/.git/hooks && cp x sub/deep/.git/config"),
@@ -159,7 +160,7 @@ fn files_that_run_code_later_are_renamed_after_an_unapproved_command() {
     fs::write(project.path("make.sh"), "cp x mise.toml").unwrap();
     let told = works(&project, "sh make.sh");
     assert!(told.contains("(now `_blocked_mise.toml_2_`)"), "{told}");
-    // Builds regularly create this file.
+    // Builds regularly create this file, so it is only reported.
     fs::write(project.path("make.sh"), "mkdir -p .venv/bin && cp x .venv/bin/python && echo y > plain").unwrap();
     let told = works(&project, "sh make.sh");
     assert!(told.contains("/.venv/bin` appeared") && !told.contains("renamed"), "{told}");
@@ -212,7 +213,7 @@ fn approved_git_commands_write_the_repository_but_no_hooks_or_settings() {
     for path in [".git/hooks/pre-commit", ".git/commondir", ".git/config.worktree"] {
         assert!(!project.exists(path), "{path}");
     }
-    // A line without git writes nothing there.
+    // A command line without git cannot write to `.git`.
     fails(&project, "echo x > .git/refs/heads/other");
     works(&project, "git status --short && git log --oneline");
 }
@@ -269,7 +270,7 @@ fn package_managers_write_to_a_persistent_private_cache() {
     fs::create_dir(&cache).unwrap();
     fs::write(cache.join("fetched"), "before").unwrap();
     works(&project, "cat ~/.npm/fetched && echo after > ~/.npm/fetched && mkdir ~/.npm/_logs && echo x > ~/.npm/_logs/1");
-    // A read-only line uses the cache without additions by commands.
+    // The line writes a file, because a read-only line would see the cache without the additions of commands.
     let told = works(&project, "cat ~/.npm/fetched ~/.npm/_logs/1 > seen && cat seen");
     assert!(told.contains("after"), "{told}");
     assert_eq!(fs::read_to_string(cache.join("fetched")).unwrap(), "before");

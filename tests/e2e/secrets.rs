@@ -10,8 +10,8 @@ const PASSWORD: &str = "Mx6zKO2uFguZx6ThByypn1N8";
 const KEY: &str = "sk-ant-api03-g51mD8pQtP8ecyk3AHSuF72QJUcrMuJ66ijWP1npYvhKOSf79gm05qYd6cO";
 const MODEL: &str = "anthropic/scripted";
 
-/// Returns all files below a directory as text. Snapshots contain the user's files unchanged, readable only by the
-/// user.
+/// Returns all files below a directory as one text. Omits snapshots, which contain the user's files unchanged and are
+/// readable only by the user.
 fn everything(directory: &Path) -> String {
     let mut text = String::new();
     for entry in std::fs::read_dir(directory).unwrap().flatten() {

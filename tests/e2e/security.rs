@@ -4,7 +4,7 @@ use crate::support::{Answer, Project, Server};
 use serde_json::{Value, json};
 use std::fs;
 
-/// Returns the result of one call as JSON.
+/// Returns the result of one approved call as JSON.
 fn result(project: &Project, tool: &str, arguments: &Value) -> String {
     project.aye(&["tool", "call", tool, "--args", &arguments.to_string(), "--yes", "--json"]).stdout
 }
@@ -80,7 +80,7 @@ fn only_valid_branch_names_are_read_from_a_repository() {
     let project = Project::with(&server).file(".git/HEAD", "ref: refs/heads/feature/one\n");
     project.aye(&["exec", "hi"]).exits(0);
     assert!(server.request(0).body.to_string().contains("feature/one"));
-    // A pipe would block the start, and a link would expose another file.
+    // A named pipe would block startup.
     fs::remove_file(project.path(".git/HEAD")).unwrap();
     nix::unistd::mkfifo(&project.path(".git/HEAD"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     project.aye(&["exec", "hi"]).exits(0);
@@ -185,7 +185,7 @@ fn tools_cannot_access_the_files_of_aye() {
             assert!(told.contains("POLICY_DENIED"), "{tool} {path}: {told}");
         }
     }
-    // A missing directory behind a link cannot be created through the link.
+    // The data directory does not exist yet and is reached through a symlink. Its real path is protected too.
     let linked = Project::empty().policy("schema_version = 1\n[capabilities.\"File.Write\"]\n");
     fs::create_dir(linked.path("real")).unwrap();
     std::os::unix::fs::symlink("real", linked.path("link")).unwrap();
@@ -216,7 +216,7 @@ fn files_that_run_code_are_protected_in_every_mode_and_spelling() {
     assert_eq!(project.read(".git/config"), "[core]\n", "another name of the same file is cut off from it");
 }
 
-/// A user policy that allows the whole home directory.
+/// Policy of a user that allows the whole home directory.
 const WHOLE_HOME: &str = r#"
 schema_version = 1
 [capabilities."File.Read"]

@@ -1,4 +1,4 @@
-//! `aye serve`: sessions for another program, run by a client that implements only the protocol.
+//! `aye serve`: sessions for another program, driven by a client that implements only the protocol.
 
 use crate::support::{Answer, Gate, Project, Rpc, Server, TIMEOUT, texts, wait_until};
 use serde_json::{Value, json};
@@ -313,7 +313,7 @@ fn files_of_an_untrusted_project_have_no_effect_and_stderr_reports_them() {
     assert!(said.contains(texts::NOT_TRUSTED) && said.lines().count() == 1, "{said}");
 }
 
-/// Returns a server that fails all attempts of a request.
+/// Returns responses that fail all attempts of one request.
 fn out_of_order() -> Vec<Answer> {
     (0..4).map(|_| Answer::error(500, "api_error", "the provider has a bad day")).collect()
 }
@@ -360,7 +360,7 @@ fn the_session_state_matches_an_event_as_soon_as_the_event_is_sent() {
         seen.push(name);
     }
     assert_eq!(project.read("a.txt"), "alpha\n");
-    // The next task starts as soon as the previous one is reported as completed.
+    // The next task can start as soon as the previous one is reported as completed.
     client.call("StartTask", json!({"prompt": "and now this"}));
     drop(client);
 }

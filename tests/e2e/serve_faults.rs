@@ -1,5 +1,5 @@
-//! `aye serve` with clients that disconnect, flood, send garbage or do not read; its socket; the protocol
-//! documentation.
+//! `aye serve` with clients that disconnect, flood the server, send garbage or do not read; its socket; and the
+//! protocol documentation.
 
 use crate::support::{Answer, Gate, Project, Rpc, Server, TIMEOUT, processes_running, texts, wait_until};
 use nix::sys::signal::Signal;
@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-/// `aye serve` on a socket, killed at the end of the test.
+/// Process of `aye serve` on a socket, which is killed at the end of the test.
 struct Host {
     child: Child,
     path: PathBuf,
@@ -29,7 +29,7 @@ impl Host {
     #[track_caller]
     fn client(&self) -> Rpc {
         let mut client = None;
-        // The previous process may still be exiting.
+        // The previous client may still be connected.
         let taken = wait_until(TIMEOUT, || {
             let mut fresh = Rpc::connect(&self.path).unwrap();
             fresh.send_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":\"there\",\"method\":\"NoSuchMethod\"}\n").ok();
@@ -191,7 +191,7 @@ fn many_requests_are_answered_in_order_with_backpressure() {
         }
         to
     });
-    // The complete output would be 40 MB: it is held back while the client does not read.
+    // The complete output would be 40 MB. It is not produced while the client does not read.
     let first = memory_kb(id);
     let mut lines = BufReader::new(from).lines();
     for number in 0..COUNT {
@@ -206,7 +206,8 @@ fn many_requests_are_answered_in_order_with_backpressure() {
     assert!(wait_until(TIMEOUT, || child.try_wait().unwrap().is_some()));
 }
 
-/// Returns text larger than a pipe and the queue together, and the response that streams it in many chunks.
+/// Returns text that is larger than a pipe and the queue together, and the response that streams this text in many
+/// chunks.
 fn long_answer() -> (String, Answer) {
     let long: Vec<String> = (0..400).map(|number| format!("{number} {}", "word ".repeat(4_000))).collect();
     let answer = long.iter().fold(Answer::empty(), |answer, piece| answer.and(piece));
@@ -339,7 +340,7 @@ fn other_users_are_rejected_even_if_the_socket_permissions_allow_them() {
     host.client();
 }
 
-/// Returns whether a message contains all of an example; `…` matches anything.
+/// Returns whether a message contains all of an example; `…` matches any value except null.
 fn shows(example: &Value, message: &Value) -> bool {
     match (example, message) {
         (Value::String(text), message) if text == "…" => !message.is_null(),

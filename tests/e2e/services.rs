@@ -1,4 +1,4 @@
-//! Records for services: audit and telemetry over OTLP, through a crash-safe outbox.
+//! Records for services: audit and telemetry over OTLP, delivered through a crash-safe outbox.
 
 use crate::support::service::{Call, Response, Service, closed_port};
 use crate::support::{Answer, Project, Server};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Returns a model that writes one file per prompt and then ends its task.
+/// Returns a model that writes one file and then ends its task.
 fn writer() -> Server {
     Server::with_responder(|request| match request.tool_results().len() {
         0 => Answer::call("call_1", "WriteFile", json!({"path": "out.txt", "content": "secret plan\n"})),
@@ -18,7 +18,8 @@ fn project(server: &Server, config: &str) -> Project {
     Project::with(server).allowing_everything().env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json").config(config)
 }
 
-/// Returns the records of the requests to one path, in order.
+/// Returns the records of all requests to `path`, in order. `outer`, `middle` and `inner` are the nested keys of the
+/// records.
 fn records(calls: &[Call], path: &str, outer: &str, middle: &str, inner: &str) -> Vec<Value> {
     let mut found = Vec::new();
     for call in calls.iter().filter(|call| call.path == path) {
@@ -312,7 +313,8 @@ fn repeated_kills_lose_no_records_and_invent_none() {
             _ => Answer::text("Done."),
         }
     });
-    // Responds to every second request with an error after receiving the records, so that they are sent again.
+    // The service fails about half of the requests after it has received their records, so these records are sent
+    // again.
     let service = Service::new(|call| Response::status(if call.body.len() % 2 == 0 { 200 } else { 503 }));
     let project = project(&server, &format!("[services.audit]\nurl = \"{}\"\n", service.url()));
     for round in 0..8 {
@@ -320,7 +322,7 @@ fn repeated_kills_lose_no_records_and_invent_none() {
         command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
         let mut child = command.spawn().unwrap();
         let requests = server.requests().len();
-        // Killed at some point during its task.
+        // The process is killed at some point during its task.
         crate::support::wait_until(Duration::from_secs(20), || server.requests().len() > requests + round);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -332,7 +334,7 @@ fn repeated_kills_lose_no_records_and_invent_none() {
         let earlier = received.insert(attribute(record, "aye.record.id").unwrap(), record);
         assert!(earlier.is_none_or(|earlier| earlier == record), "a key has one record");
     }
-    // The decision log is written in the same transactions.
+    // The decision log is written in the same transactions, so it must match the records.
     let decisions = project.aye(&["policy", "log", "--json", "-n", "10000"]).exits(0);
     let logged = decisions.stdout.matches("\"verdict\"").count();
     let told = received.values().filter(|record| record["eventName"] == "aye.decision").count();
@@ -364,7 +366,7 @@ fn records_of_a_removed_service_wait_without_blocking_others_until_they_are_drop
     let small = "[services.outbox]\nlimit = 9000\n";
     let project = project(&server, &format!("{small}{}", audit(closed_port()))).env("AYE_TEST_SECRET", "only-for-this-test");
     assert!((0..20).any(|_| project.aye(&["exec", "write"]).code != 0), "it never paused");
-    // Without the audit service, its records block nothing.
+    // If the audit service is not configured, its records block nothing.
     let project = project.config(&format!("{small}{approvals}"));
     project.aye(&["exec", "write"]).exits(0);
     let doctor = project.aye(&["doctor"]).stdout;
@@ -379,7 +381,7 @@ fn records_of_a_removed_service_wait_without_blocking_others_until_they_are_drop
     let dropped = project.aye(&["sync", "--drop", "audit", "--json"]).exits(0).json();
     assert!(dropped["service"] == "audit" && dropped["dropped"].as_u64().unwrap() > 1, "{dropped}");
     assert!(!project.aye(&["doctor"]).stdout.contains("the service is not configured"));
-    // If the service is configured again, it learns of the records that are missing.
+    // A service that is configured again receives a record of the gap.
     let service = Service::accepting();
     let project = project.config(&format!("{small}{}", audit(service.port()))).env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
     project.aye(&["exec", "write"]).exits(0);

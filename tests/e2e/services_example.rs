@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 const RECEIVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/services/receiver.py");
 const SECRET: &str = "a secret of this test";
 
-/// The running receiver, its address, and its printed lines.
+/// Running receiver with its address and its printed lines.
 struct Receiver {
     child: Child,
     url: String,
@@ -17,7 +17,7 @@ struct Receiver {
 }
 
 impl Receiver {
-    /// Starts the receiver on a free port; `None` without Python.
+    /// Starts the receiver on a free port. Returns `None` without Python.
     fn start() -> Option<Self> {
         let mut command = Command::new("python3");
         command.args(["-B", RECEIVER, "0"]).env("AYE_APPROVAL_SECRET", SECRET);

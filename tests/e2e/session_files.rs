@@ -52,7 +52,7 @@ fn an_exported_session_continues_in_another_data_directory() {
     }
     assert!(before.contains("call_1") && after.contains("call_1"));
     assert_eq!(server.request(2).tool_results()[..1], server.request(1).tool_results()[..]);
-    // The file exists already.
+    // A session with this ID already exists.
     let again = project.aye(&["sessions", "import", &path]).exits(0);
     assert!(again.stderr.contains("already exists; assigned a new ID"), "{}", again.stderr);
     let listed = project.aye(&["sessions", "list", "--json"]).exits(0).json();
@@ -201,7 +201,7 @@ fn a_rewound_session_is_imported_in_its_current_state_and_restores_no_files() {
     assert!(messages.contains("do the first") && !messages.contains("do the second"), "{messages}");
 }
 
-/// A checkpoint as written by a desktop host during a task.
+/// Checkpoint as a desktop host writes it during a task.
 const CHECKPOINT: &str = r#"{
   "checkpointVersion": "1.0",
   "sessionId": "sess_789",

@@ -1,4 +1,4 @@
-//! Guarantees for opening a session in every front end: one table of guarantees, and one way to open per front end.
+//! Guarantees for opening a session: one table of guarantees, checked for every front end.
 
 use super::remote_tools::{FAREWELL, SERVER};
 use crate::support::{Answer, Editor, Gate, Project, Request, Rpc, Server, TIMEOUT, texts, wait_until};
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use std::fs;
 use std::process::Stdio;
 
-/// A key of the environment, which must not be sent in a prompt.
+/// API key in the environment, which must not be sent in a prompt.
 const SECRET: &str = "sk-ant-scripted";
 const PROMPT: &str = "go on";
 const LAST_WORDS: &str = "All of it is finished.";
 
-/// A policy that lists a tool that does not exist, on line 3, and the tool of the MCP server.
+/// Policy that disables a tool that does not exist, on line 3, and allows the tool of the MCP server.
 const POLICY: &str = r#"schema_version = 1
 [tools]
 disabled = ["Nonesuch"]
@@ -40,7 +40,7 @@ impl FrontEnd {
         self != Self::Rewind
     }
 
-    /// Resumes the session, runs a task if possible, and ends. Returns all messages to the user.
+    /// Resumes the session, runs a task if possible, and exits. Returns all messages to the user.
     fn resume(self, project: &Project, id: &str) -> String {
         let resume = format!("--resume={id}");
         let prompt = format!("{PROMPT} with {SECRET}");
@@ -103,7 +103,7 @@ impl FrontEnd {
                 terminal.kill();
                 return screen;
             }
-            // A question without an answer ends with the input.
+            // An unanswered question ends with the input.
             Self::Lines => project.aye_with_input(&["--plain", &resume], ""),
             Self::Exec => project.aye(&["exec", &resume, PROMPT]),
             Self::Rewind => project.aye(&["rewind", id, "--to", "1", "--yes"]),
@@ -112,7 +112,7 @@ impl FrontEnd {
                 project.aye_with_input(&["serve", "--stdio"], &format!("{request}\n"))
             }
             Self::Editor => {
-                // With an invalid policy, it ends before the first request.
+                // With an invalid policy, `aye acp` exits before the first request.
                 let output = project.aye_with_input(&["acp"], "");
                 if output.code == 0 {
                     let loaded = Editor::start(project, &[]).call("session/load", load(project, id));
@@ -137,19 +137,19 @@ fn session_id(project: &Project) -> String {
     listed.iter().find_map(|list| list[0]["sessionId"].as_str()).unwrap().to_owned()
 }
 
-/// A session after a resume.
+/// Session after a resume.
 struct Resumed {
     project: Project,
     id: String,
     told: String,
-    /// The first request after the resume.
+    /// First request after the resume.
     request: Option<Request>,
 }
 
-/// A guarantee for resumed sessions: its name, whether it concerns only front ends that run tasks, and the check.
+/// Guarantee for resumed sessions: its name, whether it concerns only front ends that run tasks, and its check.
 type Promise = (&'static str, bool, fn(&Resumed) -> bool);
 
-/// Guarantees for every session that is opened and continued.
+/// Guarantees for every session that is resumed and continued.
 const PROMISES: &[Promise] = &[
     ("an archived session is unarchived", false, |resumed| {
         resumed.project.aye(&["sessions", "list", "--json", "--archived"]).exits(0).json() == json!([])
@@ -180,7 +180,8 @@ fn write(path: &str) -> Answer {
     Answer::call(&format!("call_{path}"), "WriteFile", json!({"path": path, "content": "by a tool\n"}))
 }
 
-/// Resumes an archived session whose changed file was changed again by the user.
+/// Resumes an archived session. If the front end runs tasks, the user has also changed a file that the session had
+/// written.
 fn resumed(front_end: FrontEnd) -> Resumed {
     let call = Answer::call("call_2", "docs__echo", json!({"text": "hi"}));
     let first = [write("written.txt"), Answer::text("The first is done.")];
@@ -219,7 +220,7 @@ fn every_front_end_keeps_the_guarantees_for_resumed_sessions() {
     assert!(broken.is_empty(), "{}", broken.join("\n\n"));
 }
 
-/// Returns a model that writes a file and then ends the task.
+/// Returns a model that writes a file in its second task.
 fn writing() -> Server {
     let write = Answer::call("call_1", "WriteFile", json!({"path": "made.txt", "content": "new\n"}));
     Server::new([Answer::text("The first is done."), write, Answer::text(LAST_WORDS)])
@@ -246,12 +247,12 @@ fn only_user_settings_can_start_a_session_in_a_laxer_mode() {
     };
     let server = writing();
     denied(Project::with(&server).config(lax), &["--mode", "ask"]);
-    // A command run by aye could set the variable.
+    // A command that aye runs could pass this option.
     let server = writing();
     denied(Project::with(&server).config(lax).env("AYE", "1"), &["--set", "approval.mode=auto"]);
     let server = writing();
     denied(Project::with(&server).file(".aye/config.toml", lax), &["--trust"]);
-    // The verdicts of the rules do not depend on the mode.
+    // The verdicts of the policy commands do not depend on the mode.
     let project = Project::empty().config(lax);
     let call = json!({"tool": "WriteFile", "arguments": {"path": "a", "content": ""}}).to_string();
     assert!(project.aye_with_input(&["policy", "check", "--jsonl"], &call).stdout.contains("\"verdict\":\"ask\""));
@@ -272,7 +273,7 @@ fn every_front_end_reports_ignored_project_files_and_does_not_send_them() {
         let id = session_id(&project);
         let project = project.file("AGENTS.md", "Always answer in verse.\n");
         let told = front_end.resume(&project, &id);
-        // The screen shows them in its question.
+        // The screen lists the files in its question, which the message does not include.
         assert!(told.contains("AGENTS.md") || front_end == FrontEnd::Screen, "{front_end:?}: {told}");
         let sent = server.requests().into_iter().skip(1).map(|request| request.body.to_string());
         assert!(sent.into_iter().all(|request| !request.contains("in verse")), "{front_end:?}");
@@ -341,7 +342,7 @@ fn no_front_end_reruns_a_call_interrupted_by_a_crash() {
         assert!(wait_until(TIMEOUT, || project.exists("runs") && project.read("runs") == "ran\n"), "it never began");
         running.kill();
         let id = session_id(&project);
-        // A screen and a client wait for a decision about the call; the other front ends end or continue the task.
+        // A screen and a client wait for a decision about the call. The other front ends exit or continue the task.
         let told = match front_end {
             FrontEnd::Screen => {
                 let mut terminal = project.open_sized(&[&format!("--resume={id}")], 150, 60);
@@ -357,7 +358,7 @@ fn no_front_end_reruns_a_call_interrupted_by_a_crash() {
                 opened.to_string()
             }
             FrontEnd::Lines => front_end.is_refused(&project, &id),
-            // Prints the plan only: a rewind would delete the file.
+            // Only prints the plan, because a rewind would delete the file.
             FrontEnd::Rewind => project.aye(&["rewind", &id, "--plan"]).stderr,
             FrontEnd::Exec | FrontEnd::Editor => front_end.resume(&project, &id),
         };

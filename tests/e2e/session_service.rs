@@ -1,4 +1,4 @@
-//! The session service: a stand-in that knows only the protocol registers, resumes and ends sessions, and fails in
+//! Session service: a stand-in that implements only the protocol registers, resumes and ends sessions, and fails in
 //! every way.
 
 use crate::support::service::{Call, Response, Service, closed_port};
@@ -12,7 +12,7 @@ const LATER: &str = "2099-01-01T00:00:00Z";
 /// Setting that offers all tools in the first request.
 const ALL_TOOLS: &str = "[tools]\non_demand = false";
 
-/// A policy bundle for a session with these capabilities besides requests to a model.
+/// Returns a policy bundle for a session that allows requests to a model, reading files, and these capabilities.
 fn bundle(session: &str, capabilities: &Value) -> Value {
     let mut all = json!([{"name": "LLM.Call"}, {"name": "File.Read"}]);
     all.as_array_mut().unwrap().extend(capabilities.as_array().unwrap().iter().cloned());
@@ -26,7 +26,7 @@ fn writing() -> Value {
     json!([{"name": "File.Write", "requiresApproval": false}])
 }
 
-/// The response to a handshake.
+/// Returns the response to a handshake.
 fn accepted(session: &str, capabilities: &Value) -> Value {
     json!({
         "sessionId": session, "workspaceId": "ws_456", "compatibilityStatus": "compatible",
@@ -38,7 +38,7 @@ fn ok(body: &Value) -> Response {
     Response { body: body.to_string().into_bytes(), ..Response::status(200) }
 }
 
-/// A service that accepts every session with these capabilities, and numbers them.
+/// Returns a service that numbers the sessions and accepts each of them with these capabilities.
 fn service(capabilities: Value) -> Service {
     let count = Mutex::new(0);
     Service::new(move |call| match call.path.as_str() {
@@ -53,7 +53,7 @@ fn service(capabilities: Value) -> Service {
     })
 }
 
-/// A model that writes a file, once for each prompt.
+/// Returns a model that writes a file once for each prompt.
 fn model() -> Server {
     Server::with_responder(|request| {
         let (prompts, calls) = (request.messages().matches("write it").count(), request.tool_results().len());
@@ -113,7 +113,7 @@ fn a_policy_from_the_service_tightens_and_never_loosens_permissions() {
     let strict = service(json!([]));
     let denied = writes(&project(&server, &strict.url(), ""), false);
     assert_eq!(denied.code, 3, "{denied:?}");
-    // One that it grants is still judged by the policy of the user.
+    // The user's policy still evaluates a capability that the bundle grants.
     let loose = service(writing());
     let own = project(&server, &loose.url(), "").policy("schema_version = 1\n[capabilities.\"File.Read\"]\n");
     writes(&own, false);
@@ -163,7 +163,7 @@ fn a_killed_session_is_not_ended_and_resumes() {
     assert_eq!(paths(&service)[1], "/v1/sessions/sess_1/resume");
 }
 
-/// A response to a handshake, with one change.
+/// Returns a responder that makes one change to the response to a handshake.
 fn changed(change: impl Fn(&mut Value) + Send + Sync + 'static) -> Box<dyn Fn(&Call) -> Response + Send + Sync> {
     Box::new(move |_| {
         let mut body = accepted("sess_1", &writing());
@@ -174,7 +174,7 @@ fn changed(change: impl Fn(&mut Value) + Send + Sync + 'static) -> Box<dyn Fn(&C
 
 type Mind = Box<dyn Fn(&Call) -> Response + Send + Sync>;
 
-/// Every complete response that does not permit the session, with its exit code and part of its message.
+/// Returns every complete response that does not permit the session, with the exit code and a part of the message.
 fn refusals() -> Vec<(&'static str, Mind, i32, &'static str)> {
     let status = |status: u16, body: &'static str| -> Mind {
         Box::new(move |_| Response { body: body.as_bytes().to_vec(), ..Response::status(status) })
@@ -274,7 +274,7 @@ fn a_session_that_the_service_knows_keeps_its_policy_while_the_service_is_down()
     let output = project.aye(&["exec", "-c", "write it"]);
     assert!(!project.exists("new.txt"), "the last policy still denies it: {output:?}");
     assert!(output.stderr.contains("its last policy for this session stays in effect"), "{}", output.stderr);
-    // The end of the session waits in the outbox.
+    // The record of the session's end waits in the outbox.
     let waiting = project.aye(&["sync"]).exits(1).stdout;
     assert!(waiting.contains("sessions: 0 records delivered") && waiting.contains("500"), "{waiting}");
     *is_down.lock().unwrap() = false;
@@ -328,7 +328,7 @@ fn an_end_that_the_service_rejects_is_not_sent_again() {
     assert_eq!(paths(&service), sent);
 }
 
-/// Creates a program that prints a token and counts its runs. Returns the settings that use it.
+/// Creates a program that runs `script` and counts its runs. Returns the settings that use the program.
 fn token_program(project: &Project, script: &str) -> String {
     let home = project.directory("home");
     let (program, runs) = (home.join("print-token"), home.join("runs"));
@@ -341,7 +341,7 @@ fn runs(project: &Project) -> usize {
     std::fs::read_to_string(project.directory("home").join("runs")).unwrap_or_default().lines().count()
 }
 
-/// A project whose token comes from a program.
+/// Returns a project whose token comes from a program.
 fn with_token_program(server: &Server, url: &str, script: &str) -> Project {
     let project = Project::with(server).allowing_everything();
     let command = token_program(&project, script);
@@ -367,7 +367,7 @@ fn a_program_prints_the_token_and_runs_again_when_the_service_rejects_it() {
     assert!(paths(&service).contains(&"/v1/sessions/sess_1/cancel".to_owned()), "{:?}", paths(&service));
     let shown = format!("{}{}{}", output.stdout, output.stderr, server.request(0).body);
     assert!(!shown.contains("-token-"), "{shown}");
-    // The new token is rejected too: no third attempt.
+    // The service rejects the new token too, and no third attempt follows.
     let service = Service::new(|_| Response::status(401));
     let project = with_token_program(&server, &service.url(), "echo token-$(wc -l < $HOME/runs)");
     let refused = writes(&project, false);
@@ -397,12 +397,13 @@ fn a_project_cannot_set_the_program_that_prints_the_token() {
     assert!(service.calls().is_empty());
 }
 
-/// Returns the time in a number of seconds.
+/// Returns the time `seconds` seconds from now.
 fn soon(seconds: i64) -> String {
     (jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds)).to_string()
 }
 
-/// A service whose first policy is renewed after a moment. `first`, `renewed`: feature flags of these responses; later ones have none.
+/// Returns a service whose first policy expires after 16 seconds. `first` and `renewed` are the feature flags of the
+/// first response and of its renewal; later responses have none.
 fn renewing(first: Value, renewed: Value) -> Arc<Service> {
     let resumed = Mutex::new(0);
     Arc::new(Service::new(move |call| {
@@ -422,7 +423,7 @@ fn renewing(first: Value, renewed: Value) -> Arc<Service> {
     }))
 }
 
-/// Returns true if a directory has the facts of a renewed session.
+/// Returns whether a directory contains the stored policy of a renewed session.
 fn is_renewed(directory: &Path) -> bool {
     let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut facts = files.filter(|file| file.path().extension().is_some_and(|extension| extension == "json"));
@@ -432,7 +433,7 @@ fn is_renewed(directory: &Path) -> bool {
 #[test]
 fn a_renewal_without_flags_enables_nothing() {
     let (on, off) = (json!({"agents": true}), json!({"agents": false}));
-    // With the tool enabled throughout, it is offered: the other cases differ only by their flags.
+    // In the first case the tool is enabled throughout, so it is offered. The other cases differ only in their flags.
     let cases = [(on.clone(), Value::Null, true), (off.clone(), Value::Null, false), (on, off, false)];
     // The cases wait for their renewals at the same time.
     std::thread::scope(|scope| {
@@ -442,7 +443,7 @@ fn a_renewal_without_flags_enables_nothing() {
     });
 }
 
-/// Checks whether a tool is offered when a session continues that was renewed once.
+/// Checks whether a tool is offered when a session that was renewed once continues.
 fn assert_offered_after_renewal(first: Value, renewed: Value, is_offered: bool) {
     let name = format!("{first} {renewed}");
     let service = renewing(first, renewed);
@@ -563,7 +564,7 @@ fn a_late_end_does_not_end_the_session_that_continues() {
     let seen = service.clone();
     let server = Server::with_responder(move |request| {
         if request.messages().contains("and then?") {
-            // The service recovers while the second session is running, and learns of the end of the first one.
+            // The service recovers while the second session is running, and receives the end of the first session.
             let before = ended(&seen, "sess_1");
             *is_down.lock().unwrap() = false;
             assert!(wait_until(TIMEOUT, || ended(&seen, "sess_1") > before), "{:?}", paths(&seen));

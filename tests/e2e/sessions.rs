@@ -1,4 +1,4 @@
-//! Terminal sessions and background commands: use by the model, permitted input, and their end.
+//! Terminal sessions and background commands: their use by the model, permitted input, and their end.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, processes_running, wait_until};
 use nix::sys::signal::Signal;
@@ -42,7 +42,7 @@ fn background_commands_can_be_read_and_end_with_aye() {
     project.aye(&["exec", "--json", "serve it"]).exits(0);
     let result = |number: usize| server.request(number).tool_results().last().unwrap().1.clone();
     assert!(result(1).contains("in the background as s1") && result(1).contains("serving"), "{}", result(1));
-    // Depending on timing, the first result may contain the output; it is reported once.
+    // Depending on timing, the first or the second result contains the output, but not both.
     let late = result(2).contains("--- output ---\nserving");
     assert!(result(2).contains("s1 is running") && result(2).contains("no new output") != late, "{}", result(2));
     assert_eq!(processes_running(&["sleep", "987002"]), 0);
@@ -76,7 +76,7 @@ fn rules_apply_to_commands_and_not_to_their_input() {
     let server = Server::new([Answer::call("c1", "CliSession", json!({})), done()]);
     let output = Project::with(&server).policy(RULES).aye(&["exec", "--json", "x"]).exits(3);
     assert_eq!(output.events().all("tool_completed")[0]["error"]["code"], "NO_APPROVER");
-    // A rule allows the command; text typed into it is input, to which no rule applies.
+    // A rule allows the command. Text typed into the command is input, to which no rule applies.
     let server = Server::new([
         Answer::call("c1", "CliSession", json!({"command": "cat"})),
         Answer::call("c2", "CliWrite", json!({"id": "s1", "text": "echo hi"})),
@@ -102,7 +102,7 @@ fn each_line_typed_into_a_shell_is_checked_like_a_command() {
     let mut terminal = project.open(&["work in a shell"]);
     terminal.review("bash");
     terminal.decide('y');
-    // A writable shell has no read-only view, so a line that is allowed as read-only needs approval too.
+    // A writable shell has no read-only view, so even a line that is allowed as read-only needs approval.
     terminal.review("echo allowed");
     terminal.decide('y');
     let screen = terminal.review("touch made");

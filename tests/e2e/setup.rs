@@ -1,4 +1,4 @@
-//! `aye setup`: model and policy, from flags or from answers; existing settings are kept.
+//! `aye setup`: the model and the policy, from flags or from answers. Existing settings are preserved.
 
 use crate::support::{Answer, Project, Server, Terminal, texts};
 use std::fs;
@@ -95,7 +95,7 @@ fn press(terminal: &mut Terminal, letter: char) {
     terminal.send(letter.encode_utf8(&mut [0; 4]));
 }
 
-/// Saves the card with its two keys.
+/// Saves the card: presses `y` and confirms with Enter.
 fn save(terminal: &mut Terminal) {
     press(terminal, 'y');
     terminal.wait_for(texts::ENTER_CONFIRM);
@@ -103,16 +103,16 @@ fn save(terminal: &mut Terminal) {
     terminal.enter();
 }
 
-/// Hides local model servers of this machine.
+/// Flags that hide the local model servers of this machine.
 const ALONE: [&str; 2] = ["--set", "llm.local_ports=[]"];
 
-/// Waits for the card of the setup and presses one of its keys.
+/// Waits for the card of the setup and sends these keys.
 fn at_card(terminal: &mut Terminal, keys: &str) {
     terminal.wait_for(texts::SETUP_CARD);
     press_keys(terminal, keys);
 }
 
-/// Presses keys once the card accepts them.
+/// Sends these keys once the card accepts keys.
 fn press_keys(terminal: &mut Terminal, keys: &str) {
     terminal.wait_that("the card takes keys", |screen| screen.contains("up down row"));
     Terminal::react();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// A policy that allows everything here, so that only a skill can make a call need approval.
+/// Policy that allows all calls of these tests, so that only a skill can make a call need approval.
 const OPEN: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"File.Write\"]\nallowed_paths = [\"${workspace}\"]\n\
                     [capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
@@ -26,7 +26,7 @@ fn loads(id: &str, name: &str) -> Answer {
     Answer::call(id, "Skill", json!({"name": name}))
 }
 
-/// Returns the definition of the skill tool in a request.
+/// Returns the definition of the skill tool in a request, or `None` if the request does not offer the tool.
 fn definition(server: &Server, request: usize) -> Option<Value> {
     let tools = server.request(request).body["tools"].clone();
     tools.as_array().unwrap().iter().find(|tool| tool["name"] == "Skill").cloned()

@@ -1,4 +1,4 @@
-//! Startup: the screen appears before the store is opened, keys typed in the meantime are kept, and errors are
+//! Startup: the screen appears before the store is open, keys typed in the meantime are preserved, and errors are
 //! reported.
 
 use crate::support::{Answer, Project, Server, TIMEOUT, Terminal, wait_until};
@@ -6,7 +6,7 @@ use serde_json::json;
 use std::fs::File;
 use std::process::Command;
 
-/// Locks the store so that no other process can open it while the file is held.
+/// Locks the store, so that no other process can open it until the returned file is dropped.
 fn closed(project: &Project) -> File {
     let lock = File::options().create(true).write(true).truncate(false).open(project.directory("data").join("aye.lock")).unwrap();
     lock.lock().unwrap();

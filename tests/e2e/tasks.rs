@@ -5,7 +5,7 @@ use crate::support::{Answer, Gate, Project, Server, TIMEOUT, texts, wait_until};
 use serde_json::{Value, json};
 use std::process::Stdio;
 
-/// Returns a policy with these lines for writes; commands run without approval.
+/// Returns a policy with these lines for writes. Commands run without approval.
 fn policy(lines: &str) -> String {
     let shell = "[capabilities.\"Shell.Exec\"]\nrequires_approval = false\n";
     format!(
@@ -44,7 +44,7 @@ fn id(task: &Value) -> String {
     task["id"].as_str().unwrap()[..8].to_owned()
 }
 
-/// Starts a task and waits for its end. Returns its ID.
+/// Starts a task and waits for its end. Returns its short ID.
 fn run(project: &Project, prompt: &str) -> String {
     project.aye(&["task", "start", prompt]).exits(0);
     id(&tasks(project)[0])
@@ -63,7 +63,7 @@ fn wait_for_state(project: &Project, id: &str, state: &str) -> Value {
     task
 }
 
-/// Kills the process of a task, like `kill -9`.
+/// Kills the process of a task with `kill -9`, and waits until the task is listed as interrupted.
 fn kill(project: &Project, id: &str) {
     let task = wait_for_state(project, id, "running");
     let pid = task["pid"].as_u64().unwrap().to_string();
@@ -127,7 +127,7 @@ fn two_tasks_that_change_the_same_file_conflict_and_the_second_is_not_applied() 
     let project = project(&server);
     let first = run(&project, "first");
     let second = run(&project, "second");
-    // Both tasks saw the current file, so neither conflicts yet.
+    // Both tasks saw the current file, so there is no conflict yet.
     assert!(tasks(&project).iter().all(|task| task["conflicts"] == 0));
     project.aye(&["task", "keep", &first]).exits(0);
     assert_eq!(tasks(&project)[0]["conflicts"], 1);
@@ -135,7 +135,7 @@ fn two_tasks_that_change_the_same_file_conflict_and_the_second_is_not_applied() 
     assert!(diff.contains("conflict: a.txt was also changed in the workspace") && diff.contains("two.txt"), "{diff}");
     let said = ["`a.txt` was also changed in the workspace", "the task's version is", "1 file was not applied"];
     let kept = project.aye(&["task", "keep", &second]).exits(1).says(&said);
-    // The other file is applied, and the conflicting one stays in the task.
+    // The other file is applied. The conflicting file stays in the task.
     assert_eq!((project.read("a.txt").as_str(), project.read("two.txt").as_str()), ("one\n", "2\n"));
     let version = kept.stderr.split('`').find(|part| part.ends_with("upper/a.txt")).unwrap().to_owned();
     assert_eq!(std::fs::read_to_string(version).unwrap(), "two\n");
@@ -158,7 +158,7 @@ fn a_file_that_changed_before_the_task_saw_it_is_not_a_conflict() {
     let project = project(&server);
     let id = detach(&project, "edit");
     server.request(0);
-    // Written in place: the layer shows the new content.
+    // The file is changed in place, so the layer shows the new content.
     std::fs::write(project.path("a.txt"), "first\nalpha\n").unwrap();
     gate.open();
     assert_eq!(wait_for_state(&project, &id, "done")["conflicts"], 0);
@@ -230,7 +230,7 @@ fn a_task_killed_during_a_command_never_changes_the_workspace() {
     kill(&project, &id);
     project.aye(&["sessions", "list"]).exits(0);
     assert_eq!((project.read("a.txt").as_str(), project.exists("started")), ("alpha\n", false));
-    // The outcome of the command is unknown: the user decides.
+    // The outcome of the command is unknown, so the user decides.
     let resumed = project.aye(&["task", "resume", &id]);
     assert!([0, 3].contains(&resumed.code), "{}", resumed.stderr);
     project.aye(&["task", "drop", "--force", &id]).exits(0);
@@ -294,8 +294,8 @@ fn hunks_are_chosen_one_at_a_time_and_the_rest_stays_in_the_task() {
     project.aye(&["task", "keep", &id, "other.txt"]).exits(2).says(&["`other.txt` is not among the task's changes"]);
 }
 
-/// Returns a project with a done task that changes two hunks of `long.txt`, creates a file and deletes one; its ID; and the old
-/// and the new text of `long.txt`.
+/// Returns a project with a completed task that changes two hunks of `long.txt`, creates a file and deletes one, and
+/// the ID of the task. `text` is the old text of `long.txt`.
 fn with_hunks(server: &Server, text: &str) -> (Project, String) {
     let project = project(server).file("long.txt", text).file("gone.txt", "gone\n");
     let id = run(&project, "write");
@@ -318,11 +318,11 @@ fn hunks_and_files_are_left_out_in_the_approval_prompt() {
     let (text, changed) = texts();
     let server = Server::new(changes_with_hunks(&changed));
     let (project, id) = with_hunks(&server, &text);
-    // The policy allows the changes, and the user still chooses.
+    // The policy allows the changes, and the user still chooses among them.
     let mut terminal = project.open(&["task", "keep", "-p", &id]);
     let screen = terminal.review("Apply a patch to 3 files");
     assert!(screen.contains("gone.txt") && screen.contains("long.txt"), "{screen}");
-    // The first hunk is the deleted file: it stays. Then the first hunk of the text.
+    // The first hunk is the deleted file, which is excluded. The next hunk is the first one of the text.
     terminal.send(" ");
     terminal.wait_for("apply hunks 2, 3, 4 of 4");
     terminal.send("]");
@@ -333,7 +333,7 @@ fn hunks_and_files_are_left_out_in_the_approval_prompt() {
     assert!(terminal.finish().success());
     assert_eq!(project.read("long.txt"), text.replace("line 28\n", "LINE 28\n"));
     assert_eq!((project.read("new.txt").as_str(), project.exists("gone.txt")), ("new\n", true));
-    // What was left out is still in the task, and is no conflict.
+    // Excluded changes stay in the task and are not a conflict.
     let rest = task(&project);
     assert_eq!((&rest["changedFiles"], &rest["conflicts"]), (&json!(2), &json!(0)), "{rest}");
     let mut terminal = project.open(&["task", "keep", "--pick", &id]);
@@ -414,7 +414,7 @@ fn a_review_that_is_closed_applies_nothing() {
     assert!(!terminal.quit().success());
     assert_eq!((project.read("long.txt"), project.exists("new.txt"), project.exists("gone.txt")), (text, false, true));
     assert_eq!(task(&project)["changedFiles"], 3);
-    // Without `-p`, the prompt appears only if the policy asks.
+    // Without `-p`, the prompt appears only if the policy requires approval.
     let project = project.policy(&policy(ASKING));
     let mut terminal = project.open(&["task", "keep", &id, "--except", "long.txt"]);
     terminal.review("Apply a patch to 2 files");
@@ -437,7 +437,7 @@ fn the_review_names_conflicts_and_the_result_of_the_check() {
     let screen = terminal.review("Apply a patch to 1 file");
     assert!(screen.contains("check failed (exit 3)") && screen.contains("conflict: `a.txt`"), "{screen}");
     terminal.decide('y');
-    // The conflict is reported, and its file is unchanged.
+    // The conflict is reported, and the conflicting file is unchanged.
     assert!(!terminal.finish().success());
     assert_eq!((project.read("a.txt").as_str(), project.read("new.txt").as_str()), ("other\n", "new\n"));
 }
@@ -548,7 +548,8 @@ fn nested_aye_processes_cannot_start_or_apply_tasks() {
     project.aye(&["tasks"]).exits(0);
 }
 
-/// Runs a task that changes two files and deletes one, in a new project.
+/// Runs a task that changes a file, creates one and deletes one, in a new project. Returns the project and the ID of
+/// the task.
 fn done(server: &Server) -> (Project, String) {
     let project = project(server).file("gone.txt", "gone\n");
     let id = run(&project, "edit");
@@ -560,7 +561,7 @@ fn three_changes() -> [Answer; 2] {
     [calls.and_call("c3", "Delete", json!({"path": "gone.txt"})), Answer::text("Done.")]
 }
 
-/// Contents before and after the changes, by path; `None` for a missing file.
+/// Paths with their contents before and after the changes; `None` for a missing file.
 const STATES: [(&str, Option<&str>, Option<&str>); 3] =
     [("a.txt", Some("alpha\n"), Some("omega\n")), ("new.txt", None, Some("new\n")), ("gone.txt", Some("gone\n"), None)];
 
@@ -579,7 +580,7 @@ fn keeping_changes_killed_at_any_effect_leaves_whole_files_and_a_rerun_completes
     assert!(all >= STATES.len(), "{:?}", traced.effects);
     for effect in 1..=all {
         for fault in [Fault::KilledBefore, Fault::KilledAfter] {
-            // The old content is not a conflict, regardless of the author.
+            // The old content is not a conflict, regardless of who wrote it.
             for (path, old, _) in STATES {
                 match old {
                     Some(text) => std::fs::write(project.path(path), text).unwrap(),
@@ -674,7 +675,7 @@ fn a_worktree_task_commits_on_its_branch_and_is_compared_with_its_first_commit()
     assert_eq!(git(&project, "", &["log", "--format=%s", &branch]), "by the task\none\n");
     assert_eq!((project.read("a.txt").as_str(), project.exists("new.txt")), ("alpha\n", false));
     let id = id(&listed);
-    // Changed in the workspace since then: a conflict.
+    // The workspace has changed this file since then, which is a conflict.
     std::fs::write(project.path("b.txt"), "yours\n").unwrap();
     let diff = project.aye(&["task", "diff", &id]).exits(0).stdout;
     assert!(diff.contains("-alpha\n+omega\n") && diff.contains("conflict: b.txt"), "{diff}");
@@ -735,7 +736,8 @@ fn only_regular_files_that_are_not_ignored_and_not_huge_are_kept() {
     assert_eq!(std::fs::read_link(project.path("old-link")).unwrap().to_str(), Some("a.txt"));
 }
 
-/// Runs aye with a program before it; `None`, with a message, if there is no such program.
+/// Runs aye through another program. Returns the exit code and the output, or `None`, with a message, if that program
+/// is not installed.
 fn aye_under(project: &Project, before: &[&str], arguments: &[&str]) -> Option<(i32, String)> {
     let plain = project.command(arguments);
     let mut command = std::process::Command::new(before[0]);
@@ -756,7 +758,7 @@ fn tasks_also_run_for_an_unprivileged_user() {
         return println!("skipped: all other tests run as a user who is not root");
     }
     let server = Server::new([write("c1", "new.txt", "new\n"), Answer::text("Done.")]);
-    // A directory of the build is only for its owner.
+    // The project must not be in the build directory, which only its owner can access.
     let project = Project::with(&server).policy(&policy(OPEN)).file("a.txt", "alpha\n");
     let whole = project.path("").parent().unwrap().to_owned();
     let owned = std::process::Command::new("chown").args(["-R", "65534:65534"]).arg(&whole).status();
@@ -786,7 +788,7 @@ fn a_task_that_cannot_have_a_layer_names_the_alternative_and_a_worktree_needs_no
     for words in [&["init", "-q", "-b", "main"][..], &["add", "-A"], &["commit", "-q", "-m", "one"]] {
         git(&project, "", words);
     }
-    // A user without a name in a namespace may not create another one.
+    // A user without a name in the namespace may not create another namespace.
     let bare = ["unshare", "--user"];
     let Some((code, said)) = aye_under(&project, &bare, &["task", "start", "make a file"]) else { return };
     if said.contains("unshare failed") {

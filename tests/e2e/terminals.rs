@@ -7,7 +7,7 @@ fn text_typed_during_startup_becomes_the_draft() {
     let server = Server::new([]);
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
-    // The process has just started and does not read yet.
+    // The process has just started and does not read its input yet.
     terminal.send("explain the parser");
     terminal.wait_for("❯ explain the parser");
     assert_eq!(server.requests().len(), 0);

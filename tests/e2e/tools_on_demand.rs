@@ -71,7 +71,7 @@ fn a_tool_that_is_not_loaded_can_be_called_under_the_same_policy() {
     let results = server.request(1).tool_results();
     assert!(results[1].1.contains("hint: load HashFile with FindTools"), "{results:?}");
     assert_eq!(server.request(0).body["tools"], server.request(1).body["tools"]);
-    // Same call where writing is denied.
+    // The same call under a policy that denies writes.
     let server = Server::new([
         Answer::call("c1", "Copy", json!({"source": "a.txt", "destination": "b.txt"})),
         find("c2", "Copy, HashFile"),
@@ -93,7 +93,7 @@ fn all_tools_can_be_offered_from_the_start_by_a_setting() {
     project.aye(&[&["exec", "--set", "tools.on_demand=false"][..], &MODEL, &["hi"]].concat()).exits(0);
     let all = names(&server.request(0));
     assert!(all.len() == 33 && !all.contains(&"FindTools".to_owned()), "{all:?}");
-    // With a list of enabled tools, the tool that loads others is also offered.
+    // With a list of enabled tools, the tool that loads other tools is also offered.
     let project = Project::with(&server).config("[tools]\nenabled = [\"ReadFile\", \"HttpRequest\"]\n");
     project.aye(&[&["exec"][..], &MODEL, &["hi"]].concat()).exits(0);
     assert_eq!(names(&server.request(1)), ["ReadFile", "FindTools"]);

@@ -1,5 +1,5 @@
-//! Directory trees, copied and moved while the disk fills up or the process is killed: never a partial tree under the
-//! target name.
+//! Directory trees, copied and moved while the disk fills up or the process is killed: the target name never has a
+//! partial tree.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Project, TIMEOUT, wait_until};

@@ -1,4 +1,4 @@
-//! Project trust: its files apply after approval, and only while they are unchanged.
+//! Project trust: project files apply after approval, and only while they are unchanged.
 
 use super::remote_tools::with_server;
 use crate::support::{Answer, Project, Server, texts};
@@ -6,7 +6,7 @@ use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// A policy that denies actions for which the user's policy requires approval.
+/// Policy that denies actions for which the user's policy requires approval.
 const TIGHT: &str = "schema_version = 1\n[capabilities.\"File.Read\"]\nblocked_paths = [\"**/notes.txt\"]\n\
                      [capabilities.\"File.Write\"]\nrequires_approval = true\n\
                      [capabilities.\"File.Delete\"]\nrequires_approval = true\n\
@@ -35,7 +35,7 @@ fn a_project_policy_applies_only_after_trust() {
     assert!(call.stderr.contains("this project is not trusted; ignored: .aye/policy.toml"), "{}", call.stderr);
     let call = project.aye(&["tool", "call", "ReadFile", "--args", &read, "--trust"]).exits(1);
     assert!(call.stdout.contains("notes.txt` is a blocked path") || call.stderr.contains("blocked path"), "{}", call.stdout);
-    // Commands run by aye cannot approve for the user.
+    // Commands that aye runs cannot approve for the user.
     for flags in
         [["--trust", "hi"].as_slice(), &["--policy", "p.toml", "hi"], &["--mode", "auto", "hi"], &["--mode=auto-edit", "hi"]]
     {
@@ -111,7 +111,7 @@ fn quitting_at_the_trust_dialog_saves_nothing() {
     assert!(!project.directory("config").join("projects").exists());
 }
 
-/// Creates a repository with a file for each program known to execute project files.
+/// Creates a repository with a file for each program that is known to execute project files.
 fn hostile(project: Project) -> Project {
     let mark = "touch \"$MARK\"";
     project
@@ -171,7 +171,7 @@ fn git_spawn_cve_2025_59041_no_program_is_started_before_trust() {
     assert!(!mark.exists(), "the screen started a program of the project's choice");
     if strace {
         let calls = fs::read_to_string(&trace).unwrap();
-        // aye starts itself once more to detect the sandbox of this system.
+        // aye starts its own binary once more to detect the sandbox of this system.
         let own = [format!("execve(\"{}\", ", env!("CARGO_BIN_EXE_aye")), "execve(\"/proc/self/exe\", ".to_owned()];
         let started = calls.lines().filter(|line| line.contains("execve"));
         let others: Vec<&str> = started.filter(|line| !own.iter().any(|own| line.contains(own))).collect();
@@ -200,7 +200,7 @@ fn no_mode_runs_commands_that_could_start_programs_of_an_untrusted_project() {
         assert!(message.contains("until the project is trusted"), "{command}: {message}");
     }
     assert!(!project.exists("made"));
-    // Read-only lines start no program of the project, and the user may approve any line.
+    // Read-only command lines start no program of the project, and the user may approve any line.
     call(&project, "ls", &[]).exits(0);
     call(&project, "./build.sh", &["--yes"]).exits(0);
     call(&project, "./build.sh", &["--trust"]).exits(0);
@@ -227,7 +227,7 @@ fn a_project_server_whose_script_changed_during_the_session_is_not_restarted() {
     assert!(terminal.quit().success());
 }
 
-/// Creates a named pipe; opening it for reading blocks until a writer opens it.
+/// Creates a named pipe. Opening it for reading blocks until a writer opens it.
 fn pipe(path: &std::path::Path) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
@@ -268,7 +268,7 @@ fn pipes_and_huge_files_in_place_of_project_files_do_not_block_startup() {
         project.aye(&["exec", "hi"]).exits(0);
         let mut terminal = project.open_sized(&[], 100, 30);
         if huge {
-            // Answered before the quit key, which an open question would treat as a scroll key.
+            // The question is answered before the quit key, which would scroll the open question.
             let screen = terminal.wait_for(texts::OPEN_READ_ONLY);
             assert!(screen.contains("AGENTS.md"), "{screen}");
             terminal.decide('n');

@@ -1,4 +1,4 @@
-//! Typing while an approval opens: it decides nothing, and no letter is lost.
+//! Typing while an approval opens: no key decides the approval, and no letter is lost.
 
 use crate::support::{Answer, Gate, Project, Server, Terminal, texts};
 use serde_json::json;
@@ -13,7 +13,7 @@ fn script(gate: &Gate) -> Server {
     ])
 }
 
-/// Starts a session with this configuration and a prompt for writing `new.txt` that accepts keys.
+/// Starts a session with this configuration, and waits until the approval to write `new.txt` accepts keys.
 fn asked(config: &str) -> (Server, Project, Terminal) {
     let gate = Gate::default();
     gate.open();
@@ -25,7 +25,7 @@ fn asked(config: &str) -> (Server, Project, Terminal) {
     (server, project, terminal)
 }
 
-/// Fails if the prompt of such a session was answered.
+/// Fails if the approval to write `new.txt` was decided.
 #[track_caller]
 fn assert_undecided(server: &Server, project: &Project) {
     assert!(!project.exists("new.txt"));
@@ -65,7 +65,7 @@ fn a_pause_while_typing_a_sentence_does_not_decide_the_approval() {
     terminal.type_text("also fix the", 30);
     gate.open();
     terminal.wait_for(texts::TAB_TO_REVIEW);
-    // Longer than all delays of the guard.
+    // This pause is longer than all delays of the guard.
     std::thread::sleep(std::time::Duration::from_millis(1800));
     terminal.type_text(" y", 30);
     terminal.wait_for("also fix the y");
@@ -75,7 +75,7 @@ fn a_pause_while_typing_a_sentence_does_not_decide_the_approval() {
 #[test]
 fn a_word_typed_into_an_armed_approval_does_not_decide_it() {
     let (server, project, mut terminal) = asked("");
-    // In one burst: after a pause, the `y` would be an answer.
+    // The word is sent in one burst. After a pause, the `y` would be an answer.
     terminal.send("yes");
     terminal.wait_for(texts::TAB_TO_REVIEW);
     terminal.wait_for("❯ yes");
@@ -90,7 +90,7 @@ fn a_paste_into_an_armed_approval_does_not_decide_it() {
     assert_undecided(&server, &project);
 }
 
-/// Includes keys with which other agents approve.
+/// The tested keys include those with which other agents approve.
 #[test]
 fn a_wrong_key_keeps_the_approval_open_and_a_digit_highlights_its_row() {
     let (_server, project, mut terminal) = asked("");
@@ -110,7 +110,7 @@ fn a_wrong_key_keeps_the_approval_open_and_a_digit_highlights_its_row() {
 fn a_key_pressed_before_arming_highlights_its_choice_and_confirms_when_repeated() {
     let gate = Gate::default();
     let server = script(&gate);
-    // Long enough to press a key before it ends, also on a slow machine.
+    // The delay leaves enough time to press a key before it ends, even on a slow machine.
     let project = Project::with(&server).config("[approval]\narming_ms = 2000\n");
     let mut terminal = project.open(&[]);
     terminal.set_reply_delay(None);
@@ -130,7 +130,7 @@ fn a_key_pressed_before_arming_highlights_its_choice_and_confirms_when_repeated(
 #[test]
 fn escape_returns_to_the_approval_after_typing_and_a_single_word_is_not_sent() {
     let (server, _project, mut terminal) = asked("");
-    // In one burst: after a pause, the `y` would be an answer.
+    // The word is sent in one burst. After a pause, the `y` would be an answer.
     terminal.send("yes");
     let screen = terminal.wait_for("❯ yes");
     assert!(screen.contains("new.txt") && screen.contains(texts::TAB_TO_REVIEW), "{screen}");
@@ -232,7 +232,7 @@ fn on_a_terminal_without_query_responses_typing_is_guarded_and_approvals_work() 
 #[test]
 fn a_held_key_approves_nothing() {
     let (server, project, mut terminal) = asked("");
-    // Repeats arrive before the first press is confirmed, also on a slow machine.
+    // The repeats arrive before the first press takes effect, even on a slow machine.
     terminal.send(&"y".repeat(40));
     std::thread::sleep(std::time::Duration::from_millis(600));
     assert_undecided(&server, &project);
@@ -245,7 +245,7 @@ fn a_held_key_approves_nothing() {
 #[test]
 fn in_strict_mode_a_choice_needs_enter_to_confirm() {
     let (_server, project, mut terminal) = asked("[approval]\nguard = \"strict\"\n");
-    // The typing immediately before the prompt has ended.
+    // After this pause, the key no longer counts as part of the preceding text.
     std::thread::sleep(std::time::Duration::from_millis(500));
     terminal.send("y");
     std::thread::sleep(std::time::Duration::from_secs(6));
@@ -283,7 +283,7 @@ fn approvals_selected_in_the_list_are_decided_together() {
     terminal.wait_for("1 waiting for you");
     assert!(project.exists("one.txt") && project.exists("three.txt") || server.requests().len() == 1);
     terminal.send("\x1b");
-    // The list releases the keyboard first.
+    // The list must release the keyboard first.
     terminal.wait_for(texts::TAB_TO_REVIEW);
     terminal.review("two.txt");
     terminal.decide('n');

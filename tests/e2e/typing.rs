@@ -1,8 +1,8 @@
-//! Measurements with the built program: answers typed as people type them, and sentences typed while prompts appear.
-//! They take long, so they run on request: `cargo test --test e2e typing:: -- --ignored --nocapture`.
+//! Measurements with the built program: answers typed at human speed, and sentences typed while prompts appear. They
+//! take a long time and run on request: `cargo test --test e2e typing:: -- --ignored --nocapture`.
 //!
-//! `AYE_TYPED_ANSWERS` and `AYE_TYPED_SENTENCES` set how many are typed, `AYE_TYPED_TERMINALS` the number of
-//! simultaneous terminals.
+//! `AYE_TYPED_ANSWERS` and `AYE_TYPED_SENTENCES` set the number of answers and sentences, and `AYE_TYPED_TERMINALS`
+//! sets the number of simultaneous terminals.
 
 use crate::support::{Answer, Project, Server, Terminal, texts};
 use serde_json::json;
@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Answers or sentences typed in one session.
+/// Number of answers or sentences typed in one session.
 const PER_SESSION: u64 = 20;
-/// Time in which an answer must have an effect.
+/// Maximum time until an answer takes effect.
 const EFFECT: Duration = Duration::from_secs(4);
 const SENTENCES: [&str; 8] = [
     "yes please also add a test for y and n",
@@ -25,7 +25,7 @@ const SENTENCES: [&str; 8] = [
     "remove it again and run everything",
 ];
 
-/// Numbers that are the same in each run.
+/// Generator of reproducible pseudo-random numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -46,7 +46,7 @@ fn pause(ms: u64) {
     thread::sleep(Duration::from_millis(ms));
 }
 
-/// A server whose model writes one file after another, each after a delay below `delay_ms` milliseconds.
+/// Returns a server whose model writes one file after another, each after a delay below `delay_ms` milliseconds.
 fn writer(delay_ms: u64) -> Server {
     Server::with_responder(move |request| {
         let number = request.tool_results().len() as u64;
@@ -59,7 +59,7 @@ fn file(number: u64) -> String {
     format!("file-{number:03}.txt")
 }
 
-/// Runs the sessions in several terminals at once.
+/// Runs the sessions in several terminals at the same time.
 fn in_terminals(count: u64, session: impl Fn(u64, u64) + Sync) {
     let (next, sessions) = (AtomicU64::new(0), count.div_ceil(PER_SESSION));
     thread::scope(|scope| {
@@ -77,9 +77,9 @@ fn in_terminals(count: u64, session: impl Fn(u64, u64) + Sync) {
     });
 }
 
-/// Types one intended `y` as a person does: most often one key after reading, sometimes at once, sometimes twice. Right
-/// after a message was typed, nobody answers faster than a change on the screen can be noticed. Returns the number of
-/// keys.
+/// Types one intended `y` at human speed: usually one key after a pause for reading, sometimes at once, sometimes
+/// twice. After a typed message, waits first, because nobody reacts faster to a change on the screen. Returns the
+/// number of keys.
 fn type_yes(terminal: &mut Terminal, numbers: &mut Numbers, follows_message: bool) -> u64 {
     if follows_message {
         pause(250);
@@ -143,7 +143,7 @@ fn intended_answers_are_never_lost() {
     assert!(each <= 1.2, "{each} keys each");
 }
 
-/// Types a sentence with the rhythm of a person, with longer pauses between some words.
+/// Types a sentence at human speed, with longer pauses between some words.
 fn type_sentence(terminal: &mut Terminal, sentence: &str, numbers: &mut Numbers) {
     for letter in sentence.chars() {
         terminal.send(letter.encode_utf8(&mut [0; 4]));

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// A server that sends the same response to every request.
+/// Server that sends the same response to every request.
 struct ReleaseServer {
     port: u16,
     requests: Arc<AtomicUsize>,
 }
 
 impl ReleaseServer {
-    /// Starts a server; `head` is the status line and the headers, such as `200 OK`.
+    /// Starts a server. `head` contains the status and the headers, such as `200 OK`.
     fn new(head: &str, body: &str) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -146,7 +146,7 @@ fn releases_dated_in_the_future_are_compared_with_a_warning_about_the_clock() {
     drop(output.says(&["the release is dated 2999-01-01, but today is", "check this machine's clock"]));
 }
 
-/// Installs the program under a path in the home directory and runs `aye update` there.
+/// Installs the program under a path in the home directory and runs `aye update` from there.
 fn run_installed(project: &Project, path: &str, arguments: &[&str]) -> Output {
     let home = project.directory("home");
     let program = home.join(path);

@@ -3,7 +3,8 @@
 use crate::support::{Answer, Project, Server};
 use serde_json::{Value, json};
 
-/// Two dollars per million input tokens and ten per million output tokens: 0.0026 dollars for a scripted response.
+/// Model that costs two dollars per million input tokens and ten dollars per million output tokens. A scripted response
+/// costs $0.0026.
 const PRICED: &str = "anthropic/claude-sonnet-5";
 
 fn usage(project: &Project, options: &[&str]) -> Value {

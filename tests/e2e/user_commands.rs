@@ -71,7 +71,7 @@ fn esc_stops_a_user_command_and_secrets_in_it_are_not_stored() {
     terminal.wait_for("esc stop");
     terminal.wait_for("Running sleep 300");
     terminal.send("\x1b");
-    // During the command, the next one stays in the draft.
+    // While a command runs, the next command stays in the draft.
     terminal.wait_for("you  stopped");
     let key = format!("ghp_{}", "a1B2".repeat(9));
     terminal.prompt(&format!("!echo {key}"));

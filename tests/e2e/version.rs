@@ -21,7 +21,7 @@ fn the_version_contains_the_commit_and_target_of_the_build() {
     }
     let commit = commit.unwrap_or_else(|| panic!("{}", output.stdout));
     assert!(commit.len() == 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{commit}");
-    // With git available, the commit must exist in this repository.
+    // If git is available, the commit must exist in this repository.
     let git = |arguments: &[&str]| Command::new("git").arg("-C").arg(root).args(arguments).output();
     if git(&["rev-parse", "HEAD"]).is_ok_and(|output| output.status.success()) {
         let known = git(&["cat-file", "-e", &format!("{commit}^{{commit}}")]).unwrap();

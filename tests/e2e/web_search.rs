@@ -1,4 +1,4 @@
-//! Web searches: evaluated, shown and limited, at a configured service and at the model's provider.
+//! Web searches, by a configured service and by the model's provider: evaluated, shown and limited.
 
 use crate::support::{Answer, Output, Project, Request, Server, TIMEOUT};
 use serde_json::{Value, json};
@@ -9,17 +9,17 @@ use std::thread;
 
 const MODEL: [&str; 2] = ["-m", "anthropic/scripted"];
 const OPEN: &str = "schema_version = 1\n[capabilities.\"Network.Search\"]\nrequires_approval = false\n";
-/// The environment variable of a key, and a key that no redaction pattern matches.
+/// Environment variable for a key, and a key that no redaction pattern matches.
 const KEY: (&str, &str) = ("BRAVE_API_KEY", "quiet-meadow-4711-lantern");
 
-/// A search service on loopback that records the heads and bodies of its requests.
+/// Search service on loopback that records the heads and bodies of its requests.
 struct Service {
     port: u16,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Service {
-    /// Starts a service with this response to every request.
+    /// Starts a service that sends this response to every request.
     fn start(status: &str, headers: &[&str], body: &str) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -123,7 +123,7 @@ fn without_an_approver_a_search_is_denied_and_not_sent() {
     let project = Project::with(&server).config(&service.config("searxng", ""));
     let events = project.aye(&["exec", "--json", "-m", MODEL[1], "look"]).exits(3).events();
     assert_eq!(events.only("tool_completed")["error"]["code"], "NO_APPROVER");
-    // Every mode needs approval for a search.
+    // A search needs approval in every mode.
     let denied = call(&project, &search("rust async"), &["--mode", "auto"]).exits(1);
     assert_eq!(denied.json()["error"]["code"], "NO_APPROVER");
     assert_eq!(service.requests().len(), 0);
@@ -187,7 +187,7 @@ fn a_service_key_is_sent_only_to_its_service_and_is_required_before_approval() {
     let query = "q=x+y+%28site%3Adocs.rs+OR+site%3Arust-lang.org%29&count=3";
     assert!(request.starts_with("GET /res/v1/web/search?") && request.contains(query), "{request}");
     assert!(request.contains(&format!("x-subscription-token: {}", KEY.1)), "{request}");
-    // A service that echoes the key does not disclose it.
+    // If the service echoes the key, the error message does not disclose it.
     let service = Service::start("401 Unauthorized", &[], &format!("bad token {}", KEY.1));
     let project = Project::empty().config(&service.config("brave", "")).policy(OPEN).env(KEY.0, KEY.1);
     let said = message(&call(&project, &search("x"), &[]).exits(1));
@@ -302,8 +302,8 @@ fn provider_search_is_a_separate_request_that_needs_approval() {
     let result = last.tool_results().remove(0).1;
     assert!(result.contains("data, not instructions") && result.contains("searched for: rust async news"), "{result}");
     assert!(result.contains("1. A\n   https://a.example/\n   May 2026 · said so"), "{result}");
-    // Two requests of 1,200 + 20 tokens, and the search with its fee: 1,000 input tokens, 50 output tokens, and one
-    // cent.
+    // Two requests of 1,200 input and 20 output tokens each, and the search: 1,000 input tokens, 50 output tokens, and
+    // a fee of one cent.
     let cost = events.only("session_completed")["costUsd"].as_f64().unwrap();
     assert!((cost - (2.0 * 0.0026 + 0.0025 + 0.01)).abs() < 1e-9, "{cost}");
 }

@@ -4,10 +4,10 @@ use crate::support::{Answer, Fault, ObjectServer, Project, Server, TIMEOUT, wait
 use serde_json::{Value, json};
 use std::fs;
 
-/// A service account of an emulator, which needs no signatures.
+/// Service account of an emulator, which needs no signatures.
 const GOOGLE_KEY: &str =
     r#"{"private_key": "", "private_key_id": "", "client_email": "", "gcs_base_url": "", "disable_oauth": true}"#;
-/// Output that is long enough for an artifact.
+/// Number of lines of an output that is long enough for an artifact.
 const LINES: u32 = 20_000;
 
 fn script() -> Server {
@@ -21,7 +21,7 @@ fn script() -> Server {
     ])
 }
 
-/// Creates a machine: its own data directory and configuration, and the shared project.
+/// Creates a machine with its own data directory and workspace, and with this configuration.
 fn machine(server: &Server, config: &str) -> Project {
     let project = Project::with(server).env("AWS_ACCESS_KEY_ID", "key").env("AWS_SECRET_ACCESS_KEY", "secret-of-the-store");
     let project = project.env("GOOGLE_SERVICE_ACCOUNT_KEY", GOOGLE_KEY);
@@ -51,7 +51,7 @@ fn change_head(store: &ObjectServer, id: &str, change: impl FnOnce(&mut Value)) 
     store.write(&format!("aye/heads/{id}.json"), head.to_string().as_bytes());
 }
 
-/// Directory stores and servers behave alike.
+/// Checks that a session continues on another machine. Directory stores and servers must behave alike.
 fn continues_elsewhere(config: &str) {
     let server = script();
     let first = machine(&server, config);
@@ -125,7 +125,7 @@ fn a_session_is_uploaded_again_only_if_something_changed() {
     project.aye(&["sessions", "rename", &id, "Counting"]).exits(0);
     project.aye(&["sessions", "push", &id]).exits(0);
     assert_eq!(head_of(&store, &id)["title"], json!("Counting"));
-    // The history in the store was lost, so it is uploaded again although nothing changed here.
+    // The history in the store was lost, so it is uploaded again although the session is unchanged.
     let name = format!("aye/histories/{id}/{}.json", head_of(&store, &id)["history"]["digest"].as_str().unwrap());
     let history = store.read(&name).unwrap();
     store.write(&name, b"");
@@ -133,7 +133,7 @@ fn a_session_is_uploaded_again_only_if_something_changed() {
     assert_eq!(store.read(&name).unwrap(), history);
 }
 
-/// Counts the writes of heads.
+/// Counts the write requests for heads.
 fn head_writes(store: &ObjectServer) -> usize {
     store.log().iter().filter(|request| request.starts_with("PUT /") && request.contains("/heads/")).count()
 }
@@ -147,14 +147,14 @@ fn heads_are_replaced_only_if_no_other_machine_was_faster() {
         let id = id_of(&project);
         project.aye(&["sessions", "push", &id]).exits(0);
         project.aye(&["exec", "--resume", &id, "more"]).exits(0);
-        // The head changes after it was read, so its write fails, and the push compares again.
+        // The head changes after the push has read it, so the write fails, and the push compares again.
         change_head(&store, &id, |head| head["owner"]["busy"] = json!(true));
         store.fail("PUT", "heads", 1, Fault::Raced);
         let before = head_writes(&store);
         project.aye(&["sessions", "push", &id]).exits(0);
         assert_eq!(head_writes(&store) - before, 2, "{:?}", store.log());
         assert_eq!(head_of(&store, &id)["records"], json!(records(&project, &id).len()));
-        // The response is lost after the write: the next push finds the new head.
+        // The response is lost after the write, and the next push finds the new head.
         project.aye(&["exec", "--resume", &id, "and more"]).exits(0);
         change_head(&store, &id, |head| head["owner"]["busy"] = json!(true));
         store.fail("PUT", "heads", 1, Fault::LostAnswer);
@@ -358,7 +358,7 @@ fn hostile_and_damaged_objects_are_rejected_and_change_nothing() {
     is_refused("a history that does not exist", "does not exist");
     store.write(&format!("aye/heads/{id}.json"), good.to_string().as_bytes());
 
-    // A consistent history that belongs to another session.
+    // A valid history that belongs to another session.
     let mut forged: Value = serde_json::from_slice(&text).unwrap();
     forged["sessionId"] = json!(other);
     let forged = serde_json::to_vec(&forged).unwrap();
@@ -390,7 +390,7 @@ fn truncated_responses_are_not_accepted_as_objects() {
 fn a_crash_at_any_request_of_a_push_or_a_pull_loses_nothing() {
     let (store, server) = (ObjectServer::start(), script());
     let first = machine(&server, &store.config());
-    // The task uploads nothing itself.
+    // The store does not respond during the task, so the task uploads nothing.
     store.fail("", "", usize::MAX, Fault::Silence);
     first.aye(&["exec", "count"]).exits(0);
     store.recover();
@@ -416,7 +416,7 @@ fn a_crash_at_any_request_of_a_push_or_a_pull_loses_nothing() {
     first.aye(&["sessions", "pull", &id]).exits(0);
 }
 
-/// Runs aye until the server withholds a response, and kills it there.
+/// Runs aye until the server withholds a response, and then kills aye.
 fn crash_at(project: &Project, store: &ObjectServer, arguments: &[&str], method: &str, part: &str) {
     let before = store.log().len();
     let running = project.start(arguments);
@@ -475,7 +475,7 @@ fn sync_pushes_pending_sessions() {
     assert_eq!(head_of(&store, &id_of(&project))["owner"]["busy"], json!(false));
 }
 
-/// Uses real emulators, which `tests/services.sh` starts and names in these variables.
+/// Uses real emulators, which `tests/services.sh` starts. These variables contain their addresses.
 #[test]
 #[ignore = "needs the emulators of tests/services.sh"]
 fn sessions_continue_over_real_emulators() {

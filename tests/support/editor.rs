@@ -1,4 +1,4 @@
-//! An editor at the other end of `aye acp`, which checks each message against the protocol's schema.
+//! Editor at the other end of `aye acp`, which checks each message against the schema of the protocol.
 
 use super::project::Project;
 use super::{TIMEOUT, wait_until};
@@ -13,10 +13,10 @@ use std::thread;
 
 const SCHEMA: &str = "file:///acp.json";
 
-/// Reply of the editor to a permission request: one of its options, or nothing yet.
+/// Function that answers a permission request with one of its options, or leaves the request open.
 type Answers = Box<dyn FnMut(&Value) -> Option<Value>>;
 
-/// Reply of the editor to a request about its files: a `result` or an `error`, or nothing at all.
+/// Function that answers a request about files with a `result` or an `error`, or leaves the request open.
 type OfFiles = Box<dyn FnMut(&Value) -> Option<Value>>;
 
 pub struct Editor {
@@ -25,14 +25,14 @@ pub struct Editor {
     lines: Receiver<Value>,
     stderr: Receiver<String>,
     next: u64,
-    /// Methods of requests that were sent and not answered.
+    /// Methods of the requests that were sent, by ID.
     asked: HashMap<u64, String>,
-    /// Updates, in order.
+    /// Received updates, in order.
     pub updates: Vec<Value>,
-    /// Permission requests, in order.
+    /// Received permission requests, in order.
     pub questions: Vec<Value>,
     answers: Answers,
-    /// Requests about files, in order.
+    /// Received requests about files, in order.
     pub of_files: Vec<Value>,
     files: Option<OfFiles>,
     responses: VecDeque<Value>,
@@ -45,7 +45,7 @@ impl Editor {
         Self::start_with(project, arguments, &json!({"session": {"notices": {}}}))
     }
 
-    /// Like `start`, with these client capabilities.
+    /// Starts the process and initializes the connection with these client capabilities.
     pub fn start_with(project: &Project, arguments: &[&str], can: &Value) -> Self {
         let mut editor = Self::silent(project, arguments);
         let hello = json!({"protocolVersion": 1, "clientCapabilities": can});
@@ -94,7 +94,7 @@ impl Editor {
         }
     }
 
-    /// Answers each permission request from now on with the first option of this kind.
+    /// From now on, answers each permission request with the first option of this kind.
     pub fn answers_with(&mut self, kind: &'static str) {
         self.answers = Box::new(move |question| {
             let options = question["params"]["options"].as_array()?;
@@ -103,12 +103,12 @@ impl Editor {
         });
     }
 
-    /// Answers each request about files from now on with this. Until then, such a request fails the test.
+    /// From now on, answers each request about files with `says`. Without this call, such a request fails the test.
     pub fn says_of_files(&mut self, says: impl FnMut(&Value) -> Option<Value> + 'static) {
         self.files = Some(Box::new(says));
     }
 
-    /// Writes a line unchanged.
+    /// Sends a line unchanged.
     pub fn write(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().unwrap();
         stdin.write_all(line.as_bytes()).and_then(|()| stdin.write_all(b"\n")).and_then(|()| stdin.flush()).unwrap();
@@ -118,7 +118,7 @@ impl Editor {
         self.write(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
-    /// Sends a request without waiting for the response.
+    /// Sends a request without waiting for the response. Returns the ID of the request.
     pub fn ask(&mut self, method: &str, params: Value) -> u64 {
         self.next += 1;
         self.asked.insert(self.next, method.to_owned());
@@ -126,14 +126,14 @@ impl Editor {
         self.next
     }
 
-    /// Sends a request and returns its result or its error.
+    /// Sends a request. Returns its result or its error.
     #[track_caller]
     pub fn call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         let id = self.ask(method, params);
         self.answer(id)
     }
 
-    /// Waits for the response to a request.
+    /// Waits for the response to a request. Returns its result or its error.
     #[track_caller]
     pub fn answer(&mut self, id: u64) -> Result<Value, Value> {
         let found = |message: &Value| message["id"] == id;
@@ -147,7 +147,7 @@ impl Editor {
         }
     }
 
-    /// Waits until such a message has arrived: an update or a request.
+    /// Receives messages until the condition holds.
     #[track_caller]
     pub fn wait_for(&mut self, what: impl Fn(&Self) -> bool) {
         while !what(self) {
@@ -211,7 +211,7 @@ impl Editor {
         schema.check(&definition, value);
     }
 
-    /// Creates a session in the project.
+    /// Creates a session in this directory. Returns its ID.
     #[track_caller]
     pub fn new_session(&mut self, directory: &Path) -> String {
         let made = self.call("session/new", json!({"cwd": directory, "mcpServers": []})).unwrap();
@@ -222,7 +222,7 @@ impl Editor {
         self.ask("session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]}))
     }
 
-    /// Sends a prompt, waits for its end and returns the stop reason.
+    /// Sends a prompt and waits for its end. Returns the stop reason.
     #[track_caller]
     pub fn prompt(&mut self, session: &str, text: &str) -> String {
         let id = self.ask_prompt(session, text);
@@ -230,12 +230,12 @@ impl Editor {
         answer["stopReason"].as_str().unwrap().to_owned()
     }
 
-    /// The updates of one kind.
+    /// Returns the updates of one kind.
     pub fn told(&self, kind: &str) -> Vec<&Value> {
         self.updates.iter().map(|update| &update["update"]).filter(|update| update["sessionUpdate"] == kind).collect()
     }
 
-    /// The text from the agent, for one session or for all.
+    /// Returns the text from the agent, for one session or for all.
     pub fn text(&self, session: Option<&str>) -> String {
         let own = self.updates.iter().filter(|update| session.is_none_or(|session| update["sessionId"] == session));
         let chunks = own.map(|update| &update["update"]).filter(|update| update["sessionUpdate"] == "agent_message_chunk");
@@ -246,7 +246,7 @@ impl Editor {
         self.child.id()
     }
 
-    /// Closes the input and waits for the process: the exit code and stderr.
+    /// Closes the input and waits for the end of the process. Returns the exit code and stderr.
     #[track_caller]
     pub fn leave(mut self) -> (i32, String) {
         drop(self.stdin.take());
@@ -262,12 +262,12 @@ impl Editor {
         (self.child.wait().unwrap().code().unwrap_or(-1), stderr)
     }
 
-    /// Whether the schema of the protocol is available, so that messages are checked against it.
+    /// Returns whether messages are checked, which requires the schema from the shared test material.
     pub fn checks_messages(&self) -> bool {
         self.schema.is_some()
     }
 
-    /// Kills the process, as a crash would.
+    /// Kills the process, like a crash.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -281,7 +281,7 @@ impl Drop for Editor {
     }
 }
 
-/// The schema of the protocol.
+/// Schema of the protocol.
 struct Schema {
     whole: Value,
     compiled: std::cell::RefCell<(Schemas, Compiler, HashMap<String, SchemaIndex>)>,

@@ -1,7 +1,7 @@
-//! The environment of the built binary: a scripted model, a terminal, a project on disk.
+//! Environment of the built binary: a scripted model, a terminal, a project on disk.
 
-/// A path in the shared test material, which `build.rs` finds. A test that uses it is ignored where `cfg(aye_shared)`
-/// is not set.
+/// Path in the shared test material, which `build.rs` finds. Tests that use it are ignored if `cfg(aye_shared)` is not
+/// set.
 macro_rules! shared {
     ($path:literal) => {
         std::path::Path::new(env!("AYE_SHARED_DIR")).join($path)
@@ -34,6 +34,6 @@ pub use terminal::Terminal;
 
 use std::time::Duration;
 
-/// Maximum wait for an event that should occur soon. It is generous, because a busy machine is not a failure; a passing
-/// test never waits this long.
+/// Maximum time to wait for an event that should occur soon. It is generous, because a busy machine is not a failure; a
+/// passing test never waits this long.
 pub const TIMEOUT: Duration = Duration::from_secs(180);

@@ -1,4 +1,4 @@
-//! An object store on loopback, which speaks the protocol of S3 or the XML API of Google Cloud Storage: objects with ETags and
+//! Object store on loopback with the protocol of S3 or the XML API of Google Cloud Storage: objects with ETags and
 //! generations, conditional writes, uploads in parts, and faults.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -11,21 +11,21 @@ use std::thread;
 /// Fault in the response to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// An error with this status; the request has no effect.
+    /// Error with this status. The request has no effect.
     Status(u16),
-    /// S3's response to a request whose clock is too far off.
+    /// Response of S3 to a request whose clock differs too much.
     Skewed,
-    /// The object is written, and the connection ends without a response.
+    /// Loss of the response after the object is written.
     LostAnswer,
-    /// Half of the body.
+    /// Response with only half of its body.
     Half,
-    /// Another client replaces the object with the same content first.
+    /// Write by another client, which replaces the object with the same content before the request.
     Raced,
-    /// No answer, and the connection stays open.
+    /// Connection that stays open without a response.
     Silence,
 }
 
-/// The requests that a fault affects, and their remaining number.
+/// Requests that a fault affects, and their remaining number.
 struct Planned {
     method: &'static str,
     part: String,
@@ -36,10 +36,10 @@ struct Planned {
 /// Protocol of the store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Dialect {
-    /// Writes are conditional on the ETag.
+    /// S3, where writes are conditional on the ETag.
     #[default]
     S3,
-    /// Writes are conditional on the generation, and conditions on the ETag of a write are ignored.
+    /// Google Cloud Storage, where writes are conditional on the generation and ignore conditions on the ETag.
     Google,
 }
 
@@ -106,7 +106,7 @@ impl ObjectServer {
         format!("http://{}", self.address)
     }
 
-    /// Settings that use this server.
+    /// Returns settings that use this server.
     pub fn config(&self) -> String {
         let scheme = if self.state().dialect == Dialect::Google { "gs" } else { "s3" };
         format!("[services.workspace]\nurl = \"{scheme}://team/aye\"\nendpoint = \"{}\"\n", self.url())
@@ -117,14 +117,14 @@ impl ObjectServer {
         self.state().faults.push(Planned { method, part: part.to_owned(), left: times, fault });
     }
 
-    /// Ends all faults.
+    /// Ends all faults and closes the connections that are waiting for a response.
     pub fn recover(&self) {
         let mut state = self.state();
         state.faults.clear();
         state.silent.clear();
     }
 
-    /// The names of all objects, without the bucket.
+    /// Returns the names of all objects, without the bucket.
     pub fn names(&self) -> Vec<String> {
         self.state().objects.keys().map(|name| name.trim_start_matches("team/").to_owned()).collect()
     }
@@ -137,7 +137,7 @@ impl ObjectServer {
         self.state().put(&format!("team/{name}"), content.to_vec());
     }
 
-    /// The requests so far: method and path.
+    /// Returns the method and the path of all requests so far.
     pub fn log(&self) -> Vec<String> {
         self.state().log.iter().cloned().collect()
     }
@@ -159,7 +159,7 @@ impl State {
         self.versions.get(name).map(|version| format!("\"v{version}\""))
     }
 
-    /// Returns the headers with the version of an object.
+    /// Returns the headers that contain the version of an object.
     fn version_headers(&self, name: &str) -> Vec<(&'static str, String)> {
         let etag = self.etag(name).map(|etag| ("etag", etag));
         let generation = self.versions.get(name).filter(|_| self.dialect == Dialect::Google);
@@ -228,7 +228,7 @@ impl State {
         {
             (Dialect::S3, Some(expected), ..) => self.etag(name).as_ref() == Some(expected),
             (Dialect::S3, None, Some(_), _) => self.etag(name).is_none(),
-            // The generation of an object that does not exist is 0.
+            // The generation of a missing object is 0.
             (Dialect::Google, .., Some(expected)) => {
                 self.versions.get(name).copied().unwrap_or_default().to_string() == *expected
             }
@@ -343,7 +343,7 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Request> {
     Some(Request { method, path: decode(path), query: query.to_owned(), headers, body })
 }
 
-/// Decodes a path or a part of a query; names are ASCII.
+/// Decodes a path or a part of a query. All names are ASCII.
 fn decode(text: &str) -> String {
     let mut parts = text.split('%');
     let mut decoded = parts.next().unwrap_or_default().to_owned();

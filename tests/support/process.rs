@@ -1,4 +1,4 @@
-//! A run of the binary without a terminal: its output, events and exit code.
+//! Run of the binary without a terminal: its output, events and exit code.
 
 use super::TIMEOUT;
 use super::project::Invocation;
@@ -12,17 +12,17 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A process that has not ended yet.
+/// Process that may still be running.
 pub struct Running {
     child: Child,
     stdout: Receiver<String>,
     stderr: Receiver<String>,
 }
 
-/// Result of a process.
+/// Result of a finished process.
 #[derive(Debug)]
 pub struct Output {
-    /// The exit code, or 128 plus the signal.
+    /// Exit code, or 128 plus the number of the signal.
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
@@ -44,7 +44,7 @@ impl Running {
             .unwrap();
         if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
             let input = input.to_owned();
-            // The program may end without reading its input.
+            // The program may exit without reading its input.
             thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
         }
         let stdout = collect(child.stdout.take().unwrap());
@@ -52,7 +52,7 @@ impl Running {
         Self { child, stdout, stderr }
     }
 
-    /// Waits for the end of the process.
+    /// Waits for the end of the process. Fails if the process does not end in time or panicked.
     #[track_caller]
     pub fn finish(mut self) -> Output {
         let ended = wait_until(TIMEOUT, || self.child.try_wait().unwrap().is_some());
@@ -76,22 +76,22 @@ impl Running {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
-    /// Kills the process, as a crash would; none of it runs when this returns.
+    /// Kills the process, like a crash. The process has ended when this method returns.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 }
 
-/// Gives a command the default action for `SIGHUP`, even if the tests were started with `nohup`.
+/// Resets `SIGHUP` to its default action in a command, even if the tests were started with `nohup`.
 #[expect(unsafe_code, reason = "no safe call changes what a child does on a signal")]
 pub(super) fn restore_hangup_signal(command: &mut Command) {
     let reset = || {
-        // SAFETY: `signal` may be called between fork and exec, and the default is no handler that could run here.
+        // SAFETY: `signal` may be called between fork and exec, and the default action installs no handler.
         unsafe { nix::sys::signal::signal(Signal::SIGHUP, nix::sys::signal::SigHandler::SigDfl) }?;
         Ok(())
     };
-    // SAFETY: the closure allocates nothing and takes no lock.
+    // SAFETY: the closure allocates no memory and takes no lock.
     unsafe { command.pre_exec(reset) };
 }
 
@@ -106,21 +106,21 @@ fn collect(mut from: impl Read + Send + 'static) -> Receiver<String> {
 }
 
 impl Output {
-    /// Fails, and prints all output, unless the exit code is this.
+    /// Fails, and prints all output, unless the exit code is `code`.
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, code, "exit code\nstdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
         self
     }
 
-    /// stdout as JSON Lines events.
+    /// Parses stdout as events in JSON Lines.
     #[track_caller]
     pub fn events(&self) -> Events {
         let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));
         Events(self.stdout.lines().map(parse).collect())
     }
 
-    /// stdout as one JSON value.
+    /// Parses stdout as one JSON value.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
@@ -151,7 +151,7 @@ impl Output {
     }
 }
 
-/// The events of one run.
+/// Events of one run.
 #[derive(Debug)]
 pub struct Events(pub Vec<Value>);
 
@@ -160,12 +160,12 @@ impl Events {
         self.0.iter().map(|event| event["eventType"].as_str().unwrap_or("?")).collect()
     }
 
-    /// The payloads of all events with this name.
+    /// Returns the payloads of all events with this name.
     pub fn all(&self, name: &str) -> Vec<&Value> {
         self.0.iter().filter(|event| event["eventType"] == name).map(|event| &event["payload"]).collect()
     }
 
-    /// The payload of the only event with this name.
+    /// Returns the payload of the only event with this name. Fails if there is none or more than one.
     #[track_caller]
     pub fn only(&self, name: &str) -> &Value {
         let found = self.all(name);
@@ -173,12 +173,12 @@ impl Events {
         found[0]
     }
 
-    /// The streamed text.
+    /// Returns the streamed text.
     pub fn text(&self) -> String {
         self.all("text_chunk").iter().filter_map(|chunk| chunk["text"].as_str()).collect()
     }
 
-    /// Fails unless events with these names come in this order; others may come between them.
+    /// Fails unless events with these names occur in this order. Other events may occur between them.
     #[track_caller]
     pub fn in_order(&self, names: &[&str]) {
         let all = self.names();
@@ -189,7 +189,7 @@ impl Events {
     }
 }
 
-/// Polls a condition that has no event to wait for; `true` when it became true in time.
+/// Polls a condition that has no event to wait for. Returns whether the condition became true in time.
 pub fn wait_until(patience: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + patience;
     loop {
@@ -203,7 +203,7 @@ pub fn wait_until(patience: Duration, mut condition: impl FnMut() -> bool) -> bo
     }
 }
 
-/// Number of processes with exactly this command line, in any namespace.
+/// Returns the number of processes with exactly this command line, in any namespace.
 #[cfg(target_os = "linux")]
 pub fn processes_running(command: &[&str]) -> usize {
     let wanted = command.join("\0") + "\0";

@@ -1,4 +1,4 @@
-//! A project in a temporary directory, with its own home, config and data directories next to it.
+//! Project in a temporary directory, with its own home, config and data directories next to it.
 
 use super::server::Server;
 use super::{Output, Running, Terminal};
@@ -6,21 +6,22 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The binary under test.
+/// Path of the binary under test.
 const AYE: &str = env!("CARGO_BIN_EXE_aye");
 
 /// Files, directories and environment of a user who starts aye.
 pub struct Project {
     root: tempfile::TempDir,
     environment: Vec<(String, String)>,
-    /// Whether commands without a rule are approved by their effects, as by default. Most tests approve the command.
+    /// Whether commands without a rule are approved by their effects, which is the default of aye. Most tests approve
+    /// the command instead.
     approves_effects: bool,
 }
 
-/// The subcommands that run tools.
+/// Subcommands that run tools.
 const RUNNING: [&str; 7] = ["exec", "serve", "acp", "resume", "tool", "demo", "task"];
 
-/// One start of a program: arguments, directory and environment.
+/// Start of a program: arguments, directory and environment.
 pub struct Invocation<'a> {
     pub program: &'a str,
     pub arguments: Vec<String>,
@@ -29,17 +30,17 @@ pub struct Invocation<'a> {
 }
 
 impl Project {
-    /// An empty project without API keys.
+    /// Creates an empty project without API keys.
     pub fn empty() -> Self {
         Self::below(&std::env::temp_dir())
     }
 
-    /// Like `empty`, but outside `/tmp`, unless the build directory is there; `AYE_TEST_DIR` names another parent
-    /// directory.
+    /// Creates an empty project outside `/tmp`, unless the build directory is in `/tmp`. `AYE_TEST_DIR` names another
+    /// parent directory.
     pub fn outside_tmp() -> Self {
         let place = std::env::var("AYE_TEST_DIR").unwrap_or_else(|_| env!("CARGO_TARGET_TMPDIR").to_owned());
         let project = Self::below(std::path::Path::new(&place));
-        // Ends the search for repositories: the one of aye contains the projects of other tests.
+        // Ends the search for repositories, because the repository of aye contains the projects of other tests.
         fs::create_dir(project.directory(".git")).unwrap();
         project
     }
@@ -58,27 +59,27 @@ impl Project {
         project.env("PATH", &path).env("LANG", "C.UTF-8").env("TERM", "xterm-256color").env("COLORTERM", "truecolor")
     }
 
-    /// A project that uses the scripted server as Anthropic API.
+    /// Creates a project that uses the scripted server as Anthropic API.
     pub fn with(server: &Server) -> Self {
         Self::empty().env("ANTHROPIC_API_KEY", "sk-ant-scripted").env("ANTHROPIC_BASE_URL", &server.url())
     }
 
-    /// A project whose user starts aye for the first time, and has not set what needs approval.
+    /// Returns the project of a user who starts aye for the first time and has not chosen what needs approval.
     pub fn at_first_start(self) -> Self {
         self.approving_effects()
     }
 
-    /// Like `with`, for a project that is not below `/tmp`.
+    /// Creates a project outside `/tmp` that uses the scripted server as Anthropic API.
     pub fn outside_tmp_with(server: &Server) -> Self {
         Self::outside_tmp().env("ANTHROPIC_API_KEY", "sk-ant-scripted").env("ANTHROPIC_BASE_URL", &server.url())
     }
 
-    /// A project that uses the scripted server as OpenAI API.
+    /// Creates a project that uses the scripted server as OpenAI API.
     pub fn with_chat(server: &Server) -> Self {
         Self::empty().env("OPENAI_API_KEY", "sk-scripted").env("OPENAI_BASE_URL", &format!("{}/v1", server.url()))
     }
 
-    /// The same project for a client of another scripted server.
+    /// Returns the same project, connected to another scripted server.
     pub fn connected_to(mut self, server: &Server) -> Self {
         let url = server.url();
         let known = self.environment.iter_mut().find(|(name, _)| name == "ANTHROPIC_BASE_URL");
@@ -108,7 +109,7 @@ impl Project {
         Self { approves_effects: true, ..self }
     }
 
-    /// The arguments with the setting of approvals, for commands that run tools.
+    /// Returns the arguments, with the approval setting added for subcommands that run tools.
     fn with_settings(&self, arguments: &[&str]) -> Vec<String> {
         let runs = arguments.first().is_none_or(|first| RUNNING.contains(first) || first.starts_with('-') || first.contains(' '));
         let is_version = arguments.iter().any(|word| ["--version", "-V", "--help", "-h"].contains(word));
@@ -134,7 +135,7 @@ impl Project {
         self.policy(OPEN_POLICY)
     }
 
-    /// Shortens the waits between retries.
+    /// Shortens the delays between retries.
     pub fn with_quick_retries(self) -> Self {
         self.config("[llm]\nmax_retries = 3\nretry_base_ms = 5\nidle_timeout_seconds = 1\n")
     }
@@ -143,7 +144,7 @@ impl Project {
         self.root.path().join("work").join(path)
     }
 
-    /// A directory next to the project: `home`, `config` or `data`.
+    /// Returns the path of a directory next to the project: `home`, `config` or `data`.
     pub fn directory(&self, directory: &str) -> PathBuf {
         self.root.path().join(directory)
     }
@@ -163,7 +164,7 @@ impl Project {
         self.start(arguments).finish()
     }
 
-    /// Runs aye to its end with this on stdin.
+    /// Runs aye to its end with this text on stdin.
     #[track_caller]
     pub fn aye_with_input(&self, arguments: &[&str], input: &str) -> Output {
         Running::start(&self.invocation(arguments), Some(input)).finish()
@@ -174,7 +175,7 @@ impl Project {
         Running::start(&self.invocation(arguments), None)
     }
 
-    /// Starts aye in a terminal of 100x30, in a trusted directory.
+    /// Starts aye in a terminal of 100x30 cells, with `--trust`.
     pub fn open(&self, arguments: &[&str]) -> Terminal {
         let mut all = vec!["--trust"];
         all.extend(arguments);
@@ -204,7 +205,7 @@ impl Project {
         Running::start(&Invocation { program, arguments, ..self.invocation(&[]) }, None)
     }
 
-    /// A command that starts aye with this environment.
+    /// Returns a command that starts aye with this environment.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(AYE);
         super::process::restore_hangup_signal(&mut command);
@@ -221,7 +222,7 @@ impl Project {
         }
     }
 
-    /// The environment of the binary.
+    /// Returns the environment variables of the binary.
     pub fn environment(&self) -> Vec<(String, String)> {
         self.environment.clone()
     }

@@ -1,4 +1,4 @@
-//! A minimal client of `aye serve`, and of other programs that speak line-based JSON-RPC.
+//! Minimal client of `aye serve`, and of other programs that speak line-based JSON-RPC.
 
 use super::{Project, TIMEOUT};
 use nix::sys::signal::{Signal, kill};
@@ -11,15 +11,15 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 
-/// One connection.
+/// Connection to one program.
 pub struct Rpc {
     child: Option<Child>,
-    /// `None` after the input was closed.
+    /// Stream of a socket connection; `None` for a child process.
     stream: Option<UnixStream>,
     to: Option<Box<dyn Write + Send>>,
     lines: Receiver<String>,
     errors: Receiver<String>,
-    /// All received messages, in order.
+    /// All messages received so far, in order.
     pub seen: Vec<Value>,
     next_id: u64,
 }
@@ -67,7 +67,7 @@ impl Rpc {
         self.send_bytes(format!("{message}\n").as_bytes()).unwrap();
     }
 
-    /// Sends a request and returns its ID.
+    /// Sends a request. Returns its ID.
     #[track_caller]
     pub fn ask(&mut self, method: &str, params: Value) -> u64 {
         self.next_id += 1;
@@ -75,7 +75,7 @@ impl Rpc {
         self.next_id
     }
 
-    /// The next message; `None` at the end of the connection.
+    /// Returns the next message, or `None` at the end of the connection.
     #[track_caller]
     pub fn next(&mut self) -> Option<Value> {
         match self.lines.recv_timeout(TIMEOUT) {
@@ -89,7 +89,7 @@ impl Rpc {
         }
     }
 
-    /// The next message that matches.
+    /// Returns the next message that matches. Skips the messages before it.
     #[track_caller]
     pub fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         loop {
@@ -101,7 +101,7 @@ impl Rpc {
         }
     }
 
-    /// The whole response to a request.
+    /// Waits for the response to a request and returns it completely.
     #[track_caller]
     pub fn answer(&mut self, id: u64) -> Value {
         self.until(|message| message["id"] == id && message.get("method").is_none())
@@ -115,7 +115,7 @@ impl Rpc {
         answer["result"].clone()
     }
 
-    /// The error code of the response to a request.
+    /// Sends a request that must fail. Returns the error code.
     #[track_caller]
     pub fn fails(&mut self, method: &str, params: Value) -> i64 {
         let id = self.ask(method, params);
@@ -124,19 +124,19 @@ impl Rpc {
         answer["error"]["code"].as_i64().unwrap()
     }
 
-    /// The payload of the next event with this name.
+    /// Returns the payload of the next event with this name.
     #[track_caller]
     pub fn event(&mut self, name: &str) -> Value {
         self.until(|message| message["params"]["eventType"] == name)["params"]["payload"].clone()
     }
 
-    /// Creates a session in the project.
+    /// Creates a session in the project. Returns the result.
     #[track_caller]
     pub fn create(&mut self, project: &Project) -> Value {
         self.call("CreateSession", Self::hello(project))
     }
 
-    /// Parameters that create a session.
+    /// Returns the parameters that create a session in the project.
     pub fn hello(project: &Project) -> Value {
         json!({
             "clientInfo": {"name": "test", "version": "1"}, "supportedCapabilities": [],
@@ -149,7 +149,7 @@ impl Rpc {
         self.to = None;
     }
 
-    /// Closes the input, waits for the end of the process and returns its exit code.
+    /// Closes the input and waits for the end of the process. Returns the exit code.
     #[track_caller]
     pub fn leave(mut self) -> i32 {
         self.hang_up();
@@ -157,7 +157,7 @@ impl Rpc {
         self.code()
     }
 
-    /// The exit code of a process that ends on its own.
+    /// Waits for the process to end on its own. Returns the exit code.
     #[track_caller]
     pub fn code(&mut self) -> i32 {
         let child = self.child.as_mut().unwrap();
@@ -167,7 +167,7 @@ impl Rpc {
         status.code().unwrap_or_else(|| panic!("{status}"))
     }
 
-    /// Reads to the end of the connection and returns the exit code.
+    /// Reads to the end of the connection. Returns the exit code.
     #[track_caller]
     pub fn finish(mut self) -> i32 {
         while self.next().is_some() {}
@@ -184,7 +184,7 @@ impl Rpc {
         kill(Pid::from_raw(self.pid() as i32), signal).unwrap();
     }
 
-    /// stderr of the process so far.
+    /// Returns the stderr lines of the process since the last call.
     pub fn stderr(&self) -> String {
         self.errors.try_iter().collect::<Vec<_>>().join("\n")
     }

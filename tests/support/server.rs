@@ -1,4 +1,4 @@
-//! A model on loopback that gives the responses of a script, in order, and records the requests.
+//! Model on loopback that sends the responses of a script in order and records the requests.
 
 use super::{TIMEOUT, wire};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// A point at which a response waits until the test opens it.
+/// Point at which a response waits until the test opens the gate.
 #[derive(Clone, Default)]
 pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
@@ -19,18 +19,18 @@ impl Gate {
         self.0.1.notify_all();
     }
 
-    /// Waits until the gate opens, or until long after the test has ended.
+    /// Waits until the gate opens. Gives up long after the test must have ended.
     fn pass(&self) {
         let open = lock(&self.0.0);
         drop(self.0.1.wait_timeout_while(open, TIMEOUT * 3, |open| !*open));
     }
 }
 
-/// One part of a streamed response.
+/// Part of a streamed response.
 #[derive(Clone)]
 pub(super) enum Piece {
     Text(String),
-    /// Arguments are text, so that they can be invalid JSON.
+    /// Tool call. Its arguments are text, so that they can be invalid JSON.
     Call {
         id: String,
         name: String,
@@ -41,20 +41,20 @@ pub(super) enum Piece {
     Raw(String),
 }
 
-/// The end of a stream.
+/// End of a stream.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum End {
-    /// The stop reason of the model: `end_turn`, `max_tokens`, …
+    /// Stop reason of the model, such as `end_turn` or `max_tokens`.
     Reason(&'static str),
-    /// The connection is dropped in the middle.
+    /// Connection that is dropped in the middle of the response.
     Dropped,
-    /// The body ends normally, but the response is incomplete.
+    /// Body that ends normally although the response is incomplete.
     Short,
-    /// No more data follows, and the connection stays open.
+    /// Connection that stays open without further data.
     Stalled,
 }
 
-/// One response of the script.
+/// Response of the script.
 #[derive(Clone)]
 pub struct Answer(Kind);
 
@@ -65,29 +65,29 @@ enum Kind {
 }
 
 impl Answer {
-    /// A response with this text.
+    /// Returns a response with this text.
     pub fn text(text: &str) -> Self {
         Self::empty().and(text)
     }
 
-    /// A response with one tool call.
+    /// Returns a response with one tool call.
     pub fn call(id: &str, name: &str, arguments: Value) -> Self {
         Self::empty().and_call(id, name, arguments)
     }
 
-    /// An error response with the provider's message.
+    /// Returns an error response with this message of the provider.
     pub fn error(status: u16, kind: &str, message: &str) -> Self {
         let body = serde_json::json!({"type": "error", "error": {"type": kind, "message": message}});
         Self(Kind::Whole { status, headers: vec![("content-type".into(), "application/json".into())], body: body.to_string() })
     }
 
-    /// A response that is not streamed.
+    /// Returns a response that is not streamed.
     pub fn json(body: &Value) -> Self {
         let headers = vec![("content-type".into(), "application/json".into())];
         Self(Kind::Whole { status: 200, headers, body: body.to_string() })
     }
 
-    /// The response of a captive portal.
+    /// Returns the response of a captive portal.
     pub fn html() -> Self {
         Self(Kind::Whole {
             status: 200,
@@ -108,7 +108,7 @@ impl Answer {
         self.and_raw_call(id, name, &arguments.to_string())
     }
 
-    /// A call whose arguments are this text, valid or not.
+    /// Adds a call whose arguments are this text, valid or not.
     pub fn and_raw_call(self, id: &str, name: &str, arguments: &str) -> Self {
         self.piece(Piece::Call { id: id.into(), name: name.into(), arguments: arguments.into() }).end(End::Reason("tool_use"))
     }
@@ -159,7 +159,7 @@ impl Answer {
     }
 }
 
-/// One request of the client.
+/// Request of a client.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub path: String,
@@ -168,7 +168,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The messages of the request as JSON text.
+    /// Returns the messages of the request as JSON text.
     pub fn messages(&self) -> String {
         let told = if self.body["input"].is_array() { &self.body["input"] } else { &self.body["messages"] };
         told.to_string()
@@ -178,42 +178,42 @@ impl Request {
         self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// `(id, text)` of each tool result, in order, in any protocol.
+    /// Returns the `(id, text)` of each tool result, in order, in any protocol.
     pub fn tool_results(&self) -> Vec<(String, String)> {
         wire::tool_results(&self.body)
     }
 }
 
-/// A function that returns the response to a request.
+/// Function that returns the response to a request.
 type Mind = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
 
 #[derive(Default)]
 struct Shared {
     script: Mutex<VecDeque<Answer>>,
-    /// Responses after the end of the script.
+    /// Source of the responses after the end of the script.
     mind: Option<Mind>,
     requests: Mutex<Vec<Request>>,
-    /// The list of models, and the requests for it.
+    /// Body of the list of models, and the requests for this list.
     models: Mutex<Option<String>>,
     lists: Mutex<Vec<Request>>,
     asked: Condvar,
-    /// Opens when the server is dropped, so that stalled responses end.
+    /// Gate that opens when the server is dropped, so that stalled responses end.
     over: Gate,
 }
 
-/// The server; it listens until it is dropped.
+/// Scripted model, which listens until it is dropped.
 pub struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
 }
 
 impl Server {
-    /// A server that sends these responses, one for each request.
+    /// Starts a server that sends these responses, one for each request.
     pub fn new(script: impl IntoIterator<Item = Answer>) -> Self {
         Self::start(Shared { script: Mutex::new(script.into_iter().collect()), ..Shared::default() })
     }
 
-    /// A server whose response depends only on the request: the same request gets the same response.
+    /// Starts a server whose response depends on the request only, unless the function has a state of its own.
     pub fn with_responder(mind: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
         Self::start(Shared { mind: Some(Box::new(mind)), ..Shared::default() })
     }
@@ -229,19 +229,19 @@ impl Server {
                     return;
                 }
                 let shared = Arc::clone(&host);
-                // A client that disconnects in the middle is part of the script, not a failure.
+                // A client that disconnects in the middle of a response is not a failure.
                 thread::spawn(move || drop(serve(stream, &shared)));
             }
         });
         Self { address, shared }
     }
 
-    /// The base URL, without `/v1/messages`.
+    /// Returns the base URL, without `/v1/messages`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Sets the list of models.
+    /// Sets the list of models by their names.
     pub fn set_models(&self, models: &[&str]) {
         let entries: Vec<Value> = models.iter().map(|name| serde_json::json!({"id": name, "max_model_len": 8192})).collect();
         *lock(&self.shared.models) = Some(serde_json::json!({"object": "list", "data": entries}).to_string());
@@ -256,23 +256,23 @@ impl Server {
         lock(&self.shared.script).push_back(answer);
     }
 
-    /// Sends this body to clients that ask for the list of models.
+    /// Sets the body of the response to requests for the list of models.
     pub fn with_model_list(self, body: &Value) -> Self {
         *lock(&self.shared.models) = Some(body.to_string());
         self
     }
 
-    /// Requests for the list of models so far.
+    /// Returns the requests for the list of models so far.
     pub fn lists(&self) -> Vec<Request> {
         lock(&self.shared.lists).clone()
     }
 
-    /// All requests so far.
+    /// Returns all requests so far.
     pub fn requests(&self) -> Vec<Request> {
         lock(&self.shared.requests).clone()
     }
 
-    /// The request with this number, from 0; waits until it arrives.
+    /// Returns the request with this number, from 0. Waits until it arrives.
     #[track_caller]
     pub fn request(&self, number: usize) -> Request {
         let asked = lock(&self.shared.requests);
@@ -298,7 +298,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Handles one request; the connection is closed after the response.
+/// Handles one request and closes the connection after the response.
 fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
@@ -315,7 +315,7 @@ fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let Some(protocol) = wire::Protocol::of(&path) else {
         return send_whole(stream, 404, &[], r#"{"error":{"message":"no such path","type":"not_found_error"}}"#);
     };
-    // Request and response are taken together, so that two simultaneous clients do not mix them up.
+    // Request and response are matched under one lock, so two simultaneous clients cannot mix them up.
     let answer = {
         let mut requests = lock(&shared.requests);
         let answer = lock(&shared.script).pop_front().or_else(|| shared.mind.as_ref().map(|mind| mind(&request)));
@@ -396,7 +396,7 @@ fn send_stream(
         End::Dropped => stream.shutdown(std::net::Shutdown::Both),
         End::Stalled => {
             over.pass();
-            // Keeps the connection open until here.
+            // Keeps the connection open until the server is dropped.
             drop(stream);
             Ok(())
         }

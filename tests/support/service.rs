@@ -1,4 +1,4 @@
-//! A service on loopback that records requests and responds as a test specifies: completely, slowly, with a truncated
+//! Service on loopback that records requests and responds as a test specifies: completely, slowly, with a truncated
 //! body, or not at all.
 
 use super::TIMEOUT;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// One request.
+/// Request that the service received.
 #[derive(Debug, Clone)]
 pub struct Call {
     pub path: String,
@@ -22,14 +22,14 @@ impl Call {
         self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map_or("", |(_, value)| value)
     }
 
-    /// The body as JSON.
+    /// Parses the body as JSON.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 }
 
-/// One response.
+/// Response of the service.
 #[derive(Debug, Clone, Default)]
 pub struct Response {
     pub status: u16,
@@ -58,7 +58,7 @@ struct Shared {
     over: AtomicBool,
 }
 
-/// The service; it listens until it is dropped.
+/// Service that listens until it is dropped.
 pub struct Service {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -69,15 +69,15 @@ impl Service {
         Self::at(0, mind)
     }
 
-    /// A service that accepts everything.
+    /// Starts a service that accepts everything.
     pub fn accepting() -> Self {
         Self::new(|_| Response::status(200))
     }
 
-    /// A service on a port that an earlier service used.
+    /// Starts a service on a port that an earlier service used; 0 chooses a free port.
     pub fn at(port: u16, mind: impl Fn(&Call) -> Response + Send + Sync + 'static) -> Self {
         let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-        // An earlier service on this port may still be closing.
+        // An earlier service on this port may not have closed it yet.
         super::wait_until(TIMEOUT, || bind().is_ok());
         let listener = bind().unwrap();
         let address = listener.local_addr().unwrap();
@@ -103,7 +103,7 @@ impl Service {
         self.address.port()
     }
 
-    /// All requests so far.
+    /// Returns all requests so far.
     pub fn calls(&self) -> Vec<Call> {
         lock(&self.shared.calls).clone()
     }
@@ -112,12 +112,12 @@ impl Service {
 impl Drop for Service {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::SeqCst);
-        // Wakes the listener, so that its thread ends and the port is free.
+        // Wakes the listener, so that its thread ends and the port becomes free.
         drop(TcpStream::connect_timeout(&self.address, Duration::from_secs(1)));
     }
 }
 
-/// A port on which nothing listens.
+/// Returns a port on which nothing listens.
 pub fn closed_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }

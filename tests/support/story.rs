@@ -1,4 +1,5 @@
-//! A session that does a bit of everything, repeated with a fault at varying points, and the guarantees that must hold.
+//! Session that uses many kinds of effects. It is repeated with a fault at varying points, and its guarantees are
+//! checked.
 
 #[path = "story/acknowledged.rs"]
 mod acknowledged;
@@ -21,24 +22,24 @@ use std::time::{Duration, Instant};
 
 const FIRST: &str = "begin the long work";
 const SECOND: &str = "now the rest of it";
-/// Steps of the first prompt, and of both prompts.
+/// Number of steps of the first prompt, and of both prompts.
 const FIRST_STEPS: usize = 4;
 const STEPS: usize = 8;
 /// Maximum number of starts without a fault until the story must be complete.
 const STARTS: usize = 8;
 
-/// Way in which commands of the story run.
+/// How the commands of the story run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Commands {
     Bare,
-    /// Each in a preview that is kept without approval.
+    /// In a preview that is applied without approval.
     Previewed,
-    /// Each in a layer before any approval; the mode keeps its effects. It deletes nothing, because deletions need
-    /// approval.
+    /// In a layer before any approval. The mode applies the effects. The commands delete nothing, because deletions
+    /// need approval.
     Layered,
 }
 
-/// One run of the story: a project, a model, and everything that aye has reported so far.
+/// Run of the story: a project, a model, and everything that aye has reported so far.
 pub struct Story {
     commands: Commands,
     project: Project,
@@ -46,9 +47,9 @@ pub struct Story {
     known: Acknowledged,
     /// Number of completed prompts.
     ended: usize,
-    /// The longest time that one of its processes outlived aye.
+    /// Longest time that a child process outlived aye.
     pub orphans: Duration,
-    /// Number of starts that met their fault.
+    /// Number of starts in which the fault occurred.
     pub faults: usize,
     /// All starts, for the report of a failure.
     log: Vec<String>,
@@ -93,13 +94,13 @@ fn step(number: usize, commands: Commands) -> Answer {
     }
 }
 
-/// The last step whose results the model received.
+/// Returns the last step whose results the model received.
 fn done(request: &Request) -> usize {
     let number = |id: &str| id.split('.').next().and_then(|number| number.parse::<usize>().ok());
     request.tool_results().iter().filter_map(|(id, _)| number(id)).max().unwrap_or(0)
 }
 
-/// The next response depends only on what the model received.
+/// Returns the next response, which depends only on the content of the request.
 fn mind(request: &Request, commands: Commands) -> Answer {
     let done = done(request);
     if done == FIRST_STEPS && !request.messages().contains(SECOND) {
@@ -121,7 +122,7 @@ impl Story {
         let project = files::FIRST
             .iter()
             .fold(Project::with(&server).policy(&policy), |project, (path, content)| project.file(path, content));
-        // Writes to the log are not part of the story.
+        // Effects of the log are not part of the story.
         let project = project
             .env("AYE_LOG", "off")
             .config("[llm]\nmax_retries = 1\nretry_base_ms = 5\n")
@@ -138,12 +139,12 @@ impl Story {
         }
     }
 
-    /// Directories in which effects are counted.
+    /// Returns the directories in which effects are counted.
     fn roots(&self) -> [PathBuf; 2] {
         [self.project.directory("data"), self.project.path("")]
     }
 
-    /// Starts aye once, with the next input of the user.
+    /// Starts aye once with the next input of the user. The error explains why processes cannot be traced here.
     pub fn start(&mut self, point: Option<Point>) -> Result<Traced, String> {
         let arguments = self.next();
         let mut command = self.project.command(&["exec", "--json", "--trust"]);
@@ -157,7 +158,8 @@ impl Story {
         Ok(traced)
     }
 
-    /// Number of effects of each start without a fault; `None`, with a message, if processes cannot be traced here.
+    /// Returns the number of effects of each start without a fault; `None`, with a message, if processes cannot be
+    /// traced here.
     pub fn effects_of_its_starts(mut self) -> Option<Vec<usize>> {
         let mut counts = Vec::new();
         while !self.is_over() {
@@ -175,7 +177,7 @@ impl Story {
         Some(counts)
     }
 
-    /// Checks the state after a start and returns the first violation.
+    /// Checks the state after a start. The error describes the first violation.
     pub fn judge(&mut self, traced: &Traced) -> Result<(), String> {
         let since = Instant::now();
         let gone = wait_until(TIMEOUT, || !files::is_used(&self.project));
@@ -191,14 +193,14 @@ impl Story {
         }
         self.known.learn(&traced.stdout)?;
         for prompt in [FIRST, SECOND] {
-            // What the model received was acknowledged like text on stdout.
+            // A prompt that the model received counts as acknowledged, like one on stdout.
             if self.server.requests().last().is_some_and(|last| last.messages().contains(prompt)) {
                 self.known.prompt(prompt);
             }
         }
         files::are_whole(&self.project)?;
         self.known.is_told_to_the_model(&self.server.requests())?;
-        // The last message for the user gives the state of the task.
+        // The last message for the user states whether the task is complete.
         let before = self.ended;
         if traced.stderr.contains(texts::NOTHING_TO_CONTINUE) {
             self.ended = self.ended.max(self.known.all_was_done(self.answered())?);
@@ -215,8 +217,8 @@ impl Story {
         Ok(())
     }
 
-    /// Runs the story to its end with these faults in its starts, one after the other; checks it after each start and
-    /// at the end.
+    /// Runs the story to its end. The faults occur in successive starts. Checks the state after each start and at the
+    /// end.
     pub fn tell(&mut self, points: &[Option<Point>]) -> Result<(), String> {
         let mut points = points.iter().copied();
         let mut calm = 0;
@@ -244,7 +246,7 @@ impl Story {
         self.ended == 2
     }
 
-    /// The next input of the user.
+    /// Returns the next input of the user.
     fn next(&self) -> &'static [&'static str] {
         let (asked, ended) = (self.known.prompts(), self.ended);
         match (asked, self.log.is_empty()) {
@@ -261,12 +263,12 @@ impl Story {
         self.log.last().is_some_and(|line| line.contains(words))
     }
 
-    /// Whether the second prompt was sent without any visible result: its state has to be queried.
+    /// Returns whether the second prompt was sent without a visible result, so that its state has to be queried.
     fn went_on_in_vain(&self) -> bool {
         self.log.last().is_some_and(|line| line.starts_with(&format!("{:?}", ["-c", SECOND])))
     }
 
-    /// Number of prompts that the model has completed.
+    /// Returns the number of prompts that the model has completed.
     fn answered(&self) -> usize {
         let requests = self.server.requests();
         let Some(last) = requests.last() else { return 0 };
@@ -294,7 +296,7 @@ impl Story {
             files::commands_are_known(&told)?;
         }
         if files::previews(&self.project) > 0 {
-            // The recovered outcome of a call is stored until the journal contains it, which is at the next start.
+            // The recovered outcome of a call is stored until the next start writes it to the journal.
             self.project.aye(&["exec", "--trust", "-c", "one more thing"]).exits(0);
         }
         files::are_all_known(&self.project, &told, &self.log.join("\n"))?;
@@ -305,7 +307,7 @@ impl Story {
         if verdict == "ok" { Ok(()) } else { Err(verdict) }
     }
 
-    /// The fault and all starts until then.
+    /// Returns a report with this error, all starts so far, and the results that the model received.
     fn story(&self, why: &str) -> String {
         let told = self.server.requests().last().map(Request::tool_results).unwrap_or_default();
         format!("{why}\n{}\nthe model was told {told:#?}", self.log.join("\n"))

@@ -1,4 +1,4 @@
-//! A terminal with aye in it: keys go in, the screen comes out as text, and queries to the terminal are answered.
+//! Terminal with aye in it: keys go in, the screen comes out as text, and queries to the terminal are answered.
 
 use super::project::Invocation;
 use super::texts;
@@ -17,30 +17,30 @@ use std::time::{Duration, Instant};
 /// Interval at which a wait checks whether the process still runs.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Maximum time for which an unfinished frame hides the text after its start.
+/// Maximum time for which the screen before an unfinished frame remains visible.
 const FRAME: Duration = Duration::from_secs(2);
 
 type Writer = Arc<Mutex<Box<dyn Write + Send>>>;
 
-/// Minimum reaction time of a user, from a change on the screen to the key.
+/// Minimum time that a user needs to react to a change on the screen.
 const REACTION: Duration = Duration::from_millis(400);
 
-/// The terminal and its process, which is killed on drop.
+/// Terminal with its process, which is killed on drop.
 pub struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     master: Box<dyn MasterPty + Send>,
     writer: Writer,
     view: Arc<View>,
-    /// Line settings before aye started, to compare with those after.
+    /// Line settings before aye started, for a comparison with the settings after its end.
     settings: String,
-    /// Keeps the line open, so that its settings can be read after the process has ended.
+    /// Handle that keeps the line open, so that its settings can be read after the process has ended.
     line: Option<Box<dyn portable_pty::SlavePty + Send>>,
 }
 
 struct View {
     parser: Mutex<vt100::Parser<Replies>>,
     changed: Condvar,
-    /// Delay of replies of the terminal, in milliseconds; no replies if negative.
+    /// Delay of terminal replies in milliseconds. A negative value suppresses replies.
     line_ms: AtomicI64,
     /// Whether all output has been processed.
     ended: AtomicBool,
@@ -49,11 +49,11 @@ struct View {
 /// Replies of the terminal, and its state besides the cells.
 #[derive(Default)]
 struct Replies {
-    /// Replies that were not sent yet.
+    /// Replies that have not been sent yet.
     answers: Vec<u8>,
-    /// The last text for the clipboard, as received.
+    /// Last text for the clipboard, still in Base64.
     copied: Vec<u8>,
-    /// The screen before an unfinished frame, which stays visible until the frame is complete.
+    /// Start time of an unfinished frame and the screen before it, which stays visible until the frame is complete.
     before: Option<(Instant, String)>,
 }
 
@@ -112,46 +112,46 @@ impl Terminal {
         Self { child, master: pair.master, writer, view, settings, line: Some(pair.slave) }
     }
 
-    /// Delays replies of the terminal by `line_ms` milliseconds, or suppresses them if it is `None`.
+    /// Delays terminal replies by `line_ms` milliseconds, or suppresses them if `line_ms` is `None`.
     pub fn set_reply_delay(&self, line_ms: Option<u16>) {
         self.view.line_ms.store(line_ms.map_or(-1, i64::from), Ordering::Release);
     }
 
-    /// Whether an approval is open, focused or not.
+    /// Returns whether an approval is open, with or without the focus.
     pub fn asks(screen: &str) -> bool {
         row(screen, 'y').is_some() || screen.contains(texts::TAB_TO_REVIEW)
     }
 
-    /// The screen as text, one line for each row, without trailing blanks.
+    /// Returns the screen as text, one line per row, without trailing blanks.
     pub fn screen(&self) -> String {
         visible(&lock(&self.view.parser))
     }
 
-    /// The clipboard of the terminal.
+    /// Returns the clipboard of the terminal.
     pub fn copied(&self) -> String {
         let data = lock(&self.view.parser).callbacks().copied.clone();
         let bytes = base64::engine::general_purpose::STANDARD.decode(data).unwrap();
         String::from_utf8(bytes).unwrap()
     }
 
-    /// Waits until the screen contains this text.
+    /// Waits until the screen contains this text. Returns the screen.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) -> String {
         self.wait_that(&format!("the screen shows `{text}`"), |screen| screen.contains(text))
     }
 
-    /// Waits until the screen no longer contains this text.
+    /// Waits until the screen no longer contains this text. Returns the screen.
     #[track_caller]
     pub fn wait_until_gone(&mut self, text: &str) -> String {
         self.wait_that(&format!("the screen no longer shows `{text}`"), |screen| !screen.contains(text))
     }
 
-    /// Waits until the screen meets a condition, and returns it.
+    /// Waits until the screen meets a condition. Returns the screen.
     #[track_caller]
     pub fn wait_that(&mut self, what: &str, condition: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + TIMEOUT;
         loop {
-            // Checked before the screen: the last output of a process appears soon after its end.
+            // The process is checked before the screen, because its last output can appear after its end.
             let end = self.child.try_wait().ok().flatten();
             match self.look(LOOK, &condition) {
                 Ok(screen) => return screen,
@@ -164,7 +164,7 @@ impl Terminal {
         }
     }
 
-    /// The screen when it meets the condition, or an error with the screen when the time is over.
+    /// Waits until the screen meets a condition. Returns the screen, which is the error if `patience` has elapsed.
     pub fn look(&self, patience: Duration, condition: impl Fn(&str) -> bool) -> Result<String, String> {
         let deadline = Instant::now() + patience;
         let mut parser = lock(&self.view.parser);
@@ -188,7 +188,7 @@ impl Terminal {
         writer.flush().unwrap();
     }
 
-    /// Types text like a user: one key after the other.
+    /// Types text like a user, one key at a time.
     pub fn type_text(&mut self, text: &str, between_ms: u64) {
         for letter in text.chars() {
             self.send(letter.encode_utf8(&mut [0; 4]));
@@ -205,7 +205,7 @@ impl Terminal {
         self.enter();
     }
 
-    /// Presses enter after a pause: without one it would be part of a paste.
+    /// Presses Enter after a pause. Without the pause, the key would be part of a paste.
     pub fn enter(&mut self) {
         thread::sleep(Duration::from_millis(100));
         self.send("\r");
@@ -216,7 +216,7 @@ impl Terminal {
         thread::sleep(REACTION);
     }
 
-    /// Focuses an approval, and waits until it accepts keys.
+    /// Focuses an approval and waits until it accepts keys. Returns the screen.
     #[track_caller]
     pub fn review(&mut self, title: &str) -> String {
         let asked = |screen: &str| screen.contains(title) && (takes_keys(screen) || screen.contains(texts::TAB_TO_REVIEW));
@@ -225,7 +225,7 @@ impl Terminal {
             self.send("\t");
         }
         let screen = self.wait_that("the approval takes keys", takes_keys);
-        // A letter right after typed text, or right after the prompt changed, is text.
+        // A letter immediately after typed text or after a change of the prompt counts as text.
         Self::react();
         screen
     }
@@ -237,7 +237,7 @@ impl Terminal {
         Self::react();
         self.send(letter.encode_utf8(&mut [0; 4]));
         let gone = |screen: &str| row(screen, letter).is_none();
-        // At low risk the letter decides; otherwise the choice is highlighted first and needs enter.
+        // At low risk, the letter decides. Otherwise, the choice is only highlighted and needs Enter.
         let highlighted = |screen: &str| row(screen, letter).is_some_and(|row| row.trim_start().starts_with('❯'));
         let screen =
             self.wait_that(&format!("`{letter}` decides or is highlighted"), |screen| gone(screen) || highlighted(screen));
@@ -262,13 +262,13 @@ impl Terminal {
         kill(Pid::from_raw(self.pid() as i32), signal).unwrap();
     }
 
-    /// Kills the process, as a crash would; none of it runs when this returns.
+    /// Kills the process, like a crash. The process has ended when this method returns.
     pub fn kill(&mut self) {
         self.signal(Signal::SIGKILL);
         self.child.wait().unwrap();
     }
 
-    /// Waits for the end of the process.
+    /// Waits for the end of the process. Fails if the process does not end in time or panicked.
     #[track_caller]
     pub fn finish(&mut self) -> ExitStatus {
         let child = &mut self.child;
@@ -280,7 +280,7 @@ impl Terminal {
         status.unwrap_or_else(|| panic!("it did not end\n{}", self.screen()))
     }
 
-    /// Quits with the quit key, and presses it again if aye asks for that.
+    /// Presses the quit key, and presses it again if aye requires that.
     #[track_caller]
     pub fn quit(&mut self) -> ExitStatus {
         self.send("\x04");
@@ -295,7 +295,7 @@ impl Terminal {
         self.finish()
     }
 
-    /// Fails unless the terminal is restored: main screen, cursor, line settings, no reporting left on.
+    /// Fails unless the terminal is restored: main screen, cursor, line settings, paste mode and mouse mode.
     #[track_caller]
     pub fn assert_restored(&mut self) {
         assert_eq!(settings(self.master.as_ref()), self.settings, "line settings");
@@ -325,7 +325,7 @@ impl Drop for Terminal {
     }
 }
 
-/// The visible screen: an unfinished frame is not shown.
+/// Returns the visible screen, without an unfinished frame.
 fn visible(parser: &vt100::Parser<Replies>) -> String {
     match &parser.callbacks().before {
         Some((since, before)) if since.elapsed() < FRAME => before.clone(),
@@ -333,7 +333,7 @@ fn visible(parser: &vt100::Parser<Replies>) -> String {
     }
 }
 
-/// The row with a choice: letter, blanks, words; a marker may precede it, and other choices may follow.
+/// Returns the row with a choice: letter, blanks, words. A marker may precede the choice, and other choices may follow.
 fn row(screen: &str, letter: char) -> Option<&str> {
     let (start, beside) = (format!("{letter}  "), format!("   {letter}  "));
     screen.lines().find(|line| {
@@ -342,12 +342,12 @@ fn row(screen: &str, letter: char) -> Option<&str> {
     })
 }
 
-/// Whether a prompt has just opened and no key decides yet.
+/// Returns whether a prompt has just opened and no key decides yet.
 fn is_arming(screen: &str) -> bool {
     screen.contains('◔')
 }
 
-/// Whether an approval accepts keys.
+/// Returns whether the focused approval accepts keys.
 fn takes_keys(screen: &str) -> bool {
     row(screen, 'y').is_some() && !is_arming(screen) && !screen.contains(texts::TAB_TO_REVIEW)
 }

@@ -1,4 +1,4 @@
-//! Strings of the program that tests wait for. Each is written only here, so that rewording it changes one line.
+//! Strings of the program that tests wait for. Each string is written only here, so rewording it changes one line.
 
 pub const TAB_TO_REVIEW: &str = "tab to review";
 pub const TRUST_THE_PROJECT: &str = "Trust the project";

@@ -1,4 +1,5 @@
-//! A process under a tracer: its effects on files are counted, and at one of them it is killed or the effect fails.
+//! Process under a tracer: its effects on files are counted, and at one of them the process is killed or the effect
+//! fails.
 #![expect(unsafe_code, reason = "the kernel's tracer has no safe face; each call below says why it is sound")]
 
 #[path = "trace/calls.rs"]
@@ -18,25 +19,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time without an effect after which a process is considered stuck.
+/// Maximum running time of a traced process. A process that runs longer is considered stuck and is killed.
 const STUCK: Duration = Duration::from_secs(180);
 
 /// Kind of fault at an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The process is killed before the effect.
+    /// Kill of the process before the effect.
     KilledBefore,
-    /// The process is killed after the effect.
+    /// Kill of the process after the effect.
     KilledAfter,
-    /// This effect fails, all others succeed.
+    /// Failure of this effect only, with this error number.
     Fails(i32),
-    /// This effect and all later ones fail, as on a full or removed disk.
+    /// Failure of this effect and all later ones, as on a full or removed disk.
     FailsFromHereOn(i32),
-    /// This effect and all of the same kind on the same file fail.
+    /// Failure of this effect and all later ones of the same kind on the same file.
     FailsAlways(i32),
 }
 
-/// A fault and the number of its effect, from 1.
+/// Fault and the number of its effect, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
     pub effect: usize,
@@ -46,36 +47,36 @@ pub struct Point {
 /// Result of a traced process.
 #[derive(Debug)]
 pub struct Traced {
-    /// The exit code, or 128 plus the signal.
+    /// Exit code, or 128 plus the number of the signal.
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
     /// Descriptions of all effects.
     pub effects: Vec<String>,
-    /// The effect at which the fault occurred.
+    /// Effect at which the fault occurred.
     pub hit: Option<String>,
     pub stuck: bool,
 }
 
 impl Traced {
-    /// Whether the reason of a failure is reported to the user or the client.
+    /// Returns whether the process told the user or the client the reason for a failure.
     pub fn says_why(&self) -> bool {
         let tells = |line: &str| ["\"session_paused\"", "\"task_failed\""].iter().any(|event| line.contains(event));
         !self.stderr.trim().is_empty() || self.stdout.lines().any(tells)
     }
 }
 
-/// Runs a command to its end. System calls that change something below one of the `roots` are counted, in any of its
-/// threads, but not in processes that it starts. The error says why processes cannot be traced here.
+/// Runs a command to its end. Counts system calls of any of its threads that change something below one of the `roots`,
+/// but not those of its child processes. The error explains why processes cannot be traced here.
 pub fn trace(mut command: Command, roots: &[PathBuf], point: Option<Point>) -> Result<Traced, String> {
-    // The tracer is a thread, not a process: it starts this process and waits for nothing else.
+    // The tracer runs in a thread of its own, which starts this process and waits for nothing else.
     let roots: Vec<PathBuf> = roots.iter().map(|root| root.canonicalize().unwrap_or_else(|_| root.clone())).collect();
     thread::scope(|scope| scope.spawn(|| follow(&mut command, &roots, point)).join().unwrap())
 }
 
-/// Follows a running process, which was started and is awaited elsewhere, to its end, and returns its effects from here
-/// on. Nothing may wait for the process until the thread has finished: that would take the status that the tracer waits
-/// for.
+/// Follows a running process to its end in a new thread, which returns the effects from this moment on. Another part of
+/// the test starts the process and waits for it, but must not wait before the thread has finished: the wait would take
+/// the status that the tracer needs.
 pub fn follow_running(process: u32, roots: &[PathBuf], point: Point) -> Result<thread::JoinHandle<Vec<String>>, String> {
     let roots: Vec<PathBuf> = roots.iter().map(|root| root.canonicalize().unwrap_or_else(|_| root.clone())).collect();
     let (began, begun) = std::sync::mpsc::channel();
@@ -96,7 +97,7 @@ pub fn follow_running(process: u32, roots: &[PathBuf], point: Point) -> Result<t
 
 fn follow(command: &mut Command, roots: &[PathBuf], point: Option<Point>) -> Result<Traced, String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // SAFETY: between fork and exec only one system call is made, which takes no lock and no memory.
+    // SAFETY: between fork and exec, the closure makes a single system call, takes no lock and allocates no memory.
     unsafe { command.pre_exec(kernel::ask_to_be_traced) };
     let mut child = command.spawn().map_err(|error| format!("nobody can be traced here: {error}"))?;
     let leader = child.id() as i32;
@@ -119,7 +120,7 @@ fn collect(mut from: impl Read + Send + 'static) -> thread::JoinHandle<String> {
     })
 }
 
-/// Kills a process that does not end. Returns whether that was necessary.
+/// Kills a process that does not end in time. The thread returns whether that was necessary.
 fn watch(leader: i32, over: &Arc<AtomicBool>) -> thread::JoinHandle<bool> {
     let (over, deadline) = (Arc::clone(over), Instant::now() + STUCK);
     thread::spawn(move || {
@@ -134,7 +135,7 @@ fn watch(leader: i32, over: &Arc<AtomicBool>) -> thread::JoinHandle<bool> {
     })
 }
 
-/// A system call between entry and exit.
+/// System call between its entry and its exit.
 struct Pending {
     number: usize,
     error: Option<i32>,
@@ -157,7 +158,8 @@ impl<'a> Tracer<'a> {
         Self { leader, roots, point, threads, pending, effects: Vec::new(), hit: None, dying: false }
     }
 
-    /// Follows the process until no thread of it is left, and returns how it ended.
+    /// Follows the process until none of its threads is left. Returns the exit code, or 128 plus the number of the
+    /// signal.
     fn run(&mut self) -> Result<i32, String> {
         let mut code = None;
         while let Some((thread, stop)) = kernel::wait() {
@@ -168,7 +170,7 @@ impl<'a> Tracer<'a> {
                         code = Some(ended);
                     }
                 }
-                // The first stop follows exec, or the start of a thread: neither is a signal.
+                // The first stop follows exec or the start of a thread, so its signal is not passed on.
                 Stop::Signal(signal) if self.threads.insert(thread) => {
                     let first = thread == self.leader && signal == libc::SIGTRAP;
                     if first && let Err(error) = kernel::follow_threads(thread) {
@@ -190,7 +192,7 @@ impl<'a> Tracer<'a> {
         code.ok_or_else(|| "it was lost".to_owned())
     }
 
-    /// Like `follow`, for a process without first stops of its threads.
+    /// Does the same as `run` for a process whose threads have no first stop.
     fn run_seized(&mut self) {
         while let Some((thread, stop)) = kernel::wait() {
             match stop {
@@ -230,7 +232,7 @@ impl<'a> Tracer<'a> {
         let error = match point.fault {
             Fault::KilledBefore if here => return self.kill(),
             Fault::Fails(error) if here => Some(error),
-            // Calls that free space work on a full disk too.
+            // Calls that free space also succeed on a full disk.
             Fault::FailsFromHereOn(error) if number >= point.effect && (error != libc::ENOSPC || effect.takes_room) => {
                 Some(error)
             }

@@ -1,4 +1,4 @@
-//! Wire formats of the protocols: Anthropic Messages, Chat Completions, Responses and Gemini, streamed.
+//! Wire formats of the protocols Anthropic Messages, Chat Completions, Responses and Gemini, all of them streamed.
 
 use serde_json::{Value, json};
 
@@ -22,11 +22,11 @@ impl Protocol {
     }
 }
 
-/// Writer of the events of one response.
+/// Writer for the events of one response.
 pub(super) struct Emitter {
     protocol: Protocol,
     model: String,
-    /// Number of content blocks (Anthropic), calls (Chat Completions) or items (Responses) so far.
+    /// Number of content blocks (Anthropic), calls (Chat Completions, Gemini) or items (Responses) so far.
     count: usize,
 }
 
@@ -66,7 +66,7 @@ impl Emitter {
         }
     }
 
-    /// The arguments arrive in two chunks; from real servers they arrive in many.
+    /// Returns the events of a call. The arguments arrive in two chunks, if the protocol streams them.
     pub fn call(&mut self, id: &str, name: &str, arguments: &str) -> String {
         let middle = arguments.char_indices().map(|(at, _)| at).find(|&at| at * 2 >= arguments.len());
         let (first, second) = arguments.split_at(middle.unwrap_or(0));
@@ -102,7 +102,7 @@ impl Emitter {
         }
     }
 
-    /// An item of Responses from start to end.
+    /// Returns the events of one item of a Responses stream.
     fn item(&mut self, start: &Value, deltas: Vec<Value>, whole: &Value) -> String {
         let index = self.count;
         self.count += 1;
@@ -114,7 +114,7 @@ impl Emitter {
         out + &event(&json!({"type": "response.output_item.done", "output_index": index, "item": whole}))
     }
 
-    /// `reason` in the terms of Anthropic.
+    /// Returns the events that end a response. `reason` is a stop reason of Anthropic.
     pub fn finish(&self, reason: &str) -> String {
         match self.protocol {
             Protocol::Anthropic => {
@@ -184,7 +184,7 @@ fn event(data: &Value) -> String {
     format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or_default())
 }
 
-/// `(id, text)` of each tool result in a request, in order.
+/// Returns the `(id, text)` of each tool result in a request, in order.
 pub(super) fn tool_results(body: &Value) -> Vec<(String, String)> {
     let mut results = Vec::new();
     for item in body["input"].as_array().into_iter().flatten().filter(|item| item["type"] == "function_call_output") {
@@ -204,7 +204,7 @@ pub(super) fn tool_results(body: &Value) -> Vec<(String, String)> {
     results
 }
 
-/// Text of message content: a string, a list of text blocks, or any other value as JSON.
+/// Returns the text of message content: a string, a list of text blocks, or any other value as JSON.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

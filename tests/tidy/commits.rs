@@ -2,11 +2,11 @@
 
 use std::process::Command;
 
-/// The last commit before this rule.
+/// Last commit before this rule was introduced.
 const BASE: &str = "41618d1d80a1d0e8d4a08c22e85cf2c88c6b4530";
 const MAX_SUBJECT: usize = 72;
 
-/// Returns the fault of a message.
+/// Returns the violation in a message, or `None` if there is none.
 fn fault(message: &str) -> Option<&'static str> {
     let (subject, body) = message.split_once('\n').unwrap_or((message, ""));
     let Some((areas, summary)) = subject.split_once(": ") else { return Some("the subject has no area") };

@@ -1,4 +1,4 @@
-//! Promises made by README, CHANGELOG and the files at the root of the repository.
+//! Promises of `README.md`, `CHANGELOG.md` and the other files at the root of the repository.
 
 use crate::source::{package, read, sources};
 use std::fs;
@@ -33,7 +33,7 @@ const TOP: &[&str] = &[
     "themes",
 ];
 
-/// Lines inside code blocks.
+/// Returns the lines inside code blocks.
 fn code_lines(page: &str) -> Vec<&str> {
     let mut inside = false;
     let mut lines = Vec::new();
@@ -93,7 +93,7 @@ fn the_top_level_directory_matches_the_architecture_document() {
     }
 }
 
-/// Words in backquotes with two or more underscores in the security document must be names of tests.
+/// In the security document, words in backquotes with two or more underscores must be names of tests.
 #[test]
 fn tests_named_in_the_security_document_exist() {
     let page = read("docs/SECURITY.md");
@@ -104,7 +104,7 @@ fn tests_named_in_the_security_document_exist() {
     let named: Vec<&str> = page.split('`').skip(1).step_by(2).filter(looks_like_a_test).collect();
     assert!(named.len() > 60, "{} tests are named", named.len());
     let all: Vec<_> = sources("src").into_iter().chain(sources("tests")).collect();
-    // A test function, or a line in a list of tables.
+    // A name is either a test function or a line in a table of tests.
     let stands = |name: &str| {
         let (function, entry) = (format!("fn {name}("), format!("    {name},"));
         all.iter().any(|source| source.text.contains(&function) || source.text.lines().any(|line| line == entry))

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 /// Modules that still break a rule.
 pub struct Exception {
-    /// Several modules if code moves from the first one to the others.
+    /// Names of the modules. There are several if code moves from the first one to the others.
     pub modules: &'static [&'static str],
-    /// Maximum number of violations in all of them.
+    /// Maximum number of violations in all of these modules.
     pub count: usize,
 }
 
-/// Fails for a violation without an exception, and for an exception that is larger than needed or unused.
+/// Fails for a violation without an exception, for an exceeded count, and for an unused exception.
 #[track_caller]
 pub fn check(rule: &str, exceptions: &[Exception], found: &[(String, String)]) {
     let faults = faults(exceptions, found);

@@ -4,17 +4,17 @@ use crate::source::products;
 
 const MAX_LINES: usize = 70;
 
-/// A function in a file.
+/// Function in a file.
 #[derive(Debug, PartialEq, Eq)]
 struct Function<'a> {
     name: &'a str,
-    /// 1-based.
+    /// Line of `fn`, from 1.
     line: usize,
     /// Number of lines from `fn` to the closing brace.
     lines: usize,
 }
 
-/// Returns the functions with a body. Nested functions are also listed separately.
+/// Returns the functions that have a body. Nested functions are also listed separately.
 fn functions(code: &str) -> Vec<Function<'_>> {
     let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
     let one = |(at, word): (usize, &str)| {
@@ -30,7 +30,7 @@ fn functions(code: &str) -> Vec<Function<'_>> {
     code.match_indices("fn ").filter_map(one).collect()
 }
 
-/// Returns the end of the body that follows a signature; `None` without a body.
+/// Returns the end of the body that follows a signature, or `None` if there is no body.
 fn body_end(signature: &str) -> Option<usize> {
     let (mut nested, mut depth) = (0_usize, 0_usize);
     for (at, letter) in signature.char_indices() {

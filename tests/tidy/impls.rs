@@ -1,4 +1,4 @@
-//! Inherent impls of a type: at most three files.
+//! Inherent impls of a type, which may be in at most three files.
 
 use crate::exceptions::{Exception, check};
 use crate::modules::{Graph, module_path, tokens};
@@ -10,7 +10,7 @@ const MAX_FILES: usize = 3;
 /// Types whose impls are in more files.
 const SPREAD: &[Exception] = &[];
 
-/// Returns the types with an inherent impl in this code.
+/// Returns the types that have an inherent impl in this code.
 fn implemented<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
     let starts =
         tokens.iter().enumerate().filter(|(at, token)| **token == "impl" && (*at == 0 || is_item_start(tokens[*at - 1])));
@@ -21,7 +21,7 @@ fn is_item_start(before: &str) -> bool {
     [";", "}", "]", "{", "unsafe"].contains(&before)
 }
 
-/// Returns the name of the type after `impl`; `None` for an impl of a trait.
+/// Returns the name of the type after `impl`, or `None` for a trait impl.
 fn subject<'a>(tokens: &[&'a str]) -> Option<&'a str> {
     let (mut depth, mut name) = (0_i32, None);
     for (at, token) in tokens.iter().enumerate() {

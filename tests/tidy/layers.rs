@@ -10,7 +10,7 @@ enum Allowed {
     Only(BTreeSet<String>),
 }
 
-/// Returns the layers of the document in order.
+/// Returns the layers in the order of the document.
 fn layers() -> Vec<(String, Allowed)> {
     let page = read("docs/ARCHITECTURE.md");
     let block = page.split("```layers\n").nth(1).and_then(|rest| rest.split("```").next());
@@ -28,7 +28,7 @@ fn parse(line: &str) -> (String, Allowed) {
     (name.to_owned(), allowed)
 }
 
-/// Returns the modules of the crate that a file uses, with the line of the first use of each.
+/// Returns the modules of the crate that a file uses, each with the line of its first use.
 fn uses(source: &Source, modules: &BTreeSet<String>) -> BTreeMap<String, usize> {
     let code = source.code();
     let mut found = BTreeMap::new();
@@ -50,7 +50,7 @@ fn uses(source: &Source, modules: &BTreeSet<String>) -> BTreeMap<String, usize> 
     found
 }
 
-/// Returns the first names after `crate::`: `a` for `a::b`, and `a` and `d` for `{a::{b, c}, d}`.
+/// Returns the first names of a path after `crate::`: `a` for `a::b`, and `a` and `d` for `{a::{b, c}, d}`.
 fn heads(text: &str) -> Vec<&str> {
     let name = |text| -> &str {
         let text: &str = str::trim_start(text);
@@ -125,7 +125,7 @@ fn modules_use_exactly_the_modules_listed_for_them() {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
-/// Returns whether a module contains more than its header.
+/// Returns whether a module contains code besides comments.
 fn has_code(module: &str) -> bool {
     sources("src").iter().any(|source| source.module() == Some(module) && !source.code().trim().is_empty())
 }

@@ -1,5 +1,4 @@
-//! Graph of the modules of the crate: the paths that each file uses, resolved through re-exports, and cycles among
-//! siblings.
+//! Module graph of the crate: the paths that each file uses, resolved through re-exports, and cycles among siblings.
 
 use crate::exceptions::{Exception, check};
 use crate::source::{Role, Source, sources};
@@ -10,15 +9,15 @@ const IN_A_CYCLE: &[Exception] = &[];
 
 type Path = Vec<String>;
 
-/// A module and the paths in its code, relative to the root of the crate.
+/// Paths in the code of a module, relative to the root of the crate.
 #[derive(Debug, Default)]
 struct Module {
     uses: Vec<Path>,
-    /// Exported names with their paths.
+    /// Exported names with the paths to which they refer.
     exports: BTreeMap<String, Path>,
 }
 
-/// All modules outside tests by path.
+/// All modules outside tests, by path.
 pub struct Graph {
     modules: BTreeMap<Path, Module>,
 }
@@ -37,7 +36,7 @@ fn is_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Splits code into words, `::` and single characters, without spaces.
+/// Splits code into words, `::` and single characters, without whitespace.
 pub fn tokens(code: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut rest = code.trim_start();
@@ -93,7 +92,7 @@ fn tree(tokens: &[&str], at: &mut usize, prefix: &[String], into: &mut Vec<(Path
     into.push((path, name));
 }
 
-/// Returns the path from the root of the crate; `None` for a name of another crate or of the file itself.
+/// Returns the path from the root of the crate, or `None` for a name of another crate or of the file itself.
 fn absolute(path: &[String], module: &[String], is_module: &dyn Fn(&[String]) -> bool) -> Option<Path> {
     let first = path.first()?;
     match first.as_str() {
@@ -125,7 +124,7 @@ impl Graph {
         Self { modules: modules.collect() }
     }
 
-    /// Returns the module to which a path leads and the rest of the path. Follows re-exports.
+    /// Follows re-exports. Returns the module to which a path leads, and the rest of the path.
     pub fn resolve(&self, path: &[String]) -> (Path, Path) {
         let mut path = path.to_vec();
         for _ in 0..8 {

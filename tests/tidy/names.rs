@@ -1,10 +1,10 @@
-//! Names of files and types, and the first words of file headers.
+//! Names of files, types and functions, and the first words of file headers.
 
 use crate::exceptions::{Exception, check};
 use crate::modules::tokens;
 use crate::source::{Source, products};
 
-/// File names that do not describe the content.
+/// File names that do not describe the content of the file.
 const STEMS: &[&str] = &[
     "aside",
     "asked",
@@ -53,7 +53,7 @@ const STEMS: &[&str] = &[
 ];
 const BANNED_STEMS: &[Exception] = &[];
 
-/// Type names that are not technical nouns: participles, adverbs, pronouns, metaphors.
+/// Type names that are not technical nouns but participles, adverbs, pronouns or metaphors.
 const TYPES: &[&str] = &[
     "Ahead",
     "Allowed",
@@ -174,12 +174,12 @@ fn function_names_describe_an_action_or_a_result() {
     check("function names that say neither what is done nor what is returned", BANNED_FUNCTIONS, &found);
 }
 
-/// Returns the functions that code declares.
+/// Returns the names of the functions that code declares.
 fn functions(code: &str) -> Vec<&str> {
     tokens(code).windows(2).filter(|pair| pair[0] == "fn").map(|pair| pair[1]).collect()
 }
 
-/// Returns the types that code declares.
+/// Returns the names of the types that code declares.
 fn declared(code: &str) -> Vec<&str> {
     let tokens = tokens(code);
     let declares = |pair: &&[&str]| ["struct", "enum", "union", "trait"].contains(&pair[0]);

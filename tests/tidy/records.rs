@@ -1,4 +1,4 @@
-//! Interpretation of journal records, restricted to one module.
+//! Interpretation of journal records, which is restricted to one module.
 
 use crate::modules::tokens;
 use crate::source::{Role, sources};
@@ -18,7 +18,7 @@ fn matched<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
     matched.map(|(_, window)| window[2]).collect()
 }
 
-/// Returns the tokens in the braces after a variant, and the tokens after them.
+/// Returns the tokens in the braces after a variant, and the tokens after the closing brace.
 fn fields<'s, 'a>(tokens: &'s [&'a str]) -> (&'s [&'a str], &'s [&'a str]) {
     if tokens.first() != Some(&"{") {
         return (&[], tokens);
@@ -35,7 +35,7 @@ fn fields<'s, 'a>(tokens: &'s [&'a str]) -> (&'s [&'a str], &'s [&'a str]) {
     (&[], tokens)
 }
 
-/// Returns whether these tokens follow a pattern: `=>`, `|`, `if` or a single `=`.
+/// Returns whether the token after a variant shows that the variant is a pattern: `=>`, `|`, `if` or a single `=`.
 fn is_pattern(after: &[&str]) -> bool {
     match after {
         ["=", ">", ..] | ["if", ..] => true,

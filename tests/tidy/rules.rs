@@ -2,7 +2,7 @@
 
 use crate::source::{Role, Source, lines_with, products, sources};
 
-/// A word and the path prefixes under which it is allowed.
+/// Words and the path prefixes under which they are allowed.
 struct Owner {
     words: &'static [&'static str],
     places: &'static [&'static str],
@@ -66,7 +66,7 @@ const OWNERS: &[Owner] = &[
     },
 ];
 
-/// Access to the disk, network, processes, environment or terminal.
+/// Paths that give access to the disk, network, processes, environment or terminal.
 const WORLD: &[&str] = &[
     "std::fs",
     "std::env",
@@ -81,10 +81,10 @@ const WORLD: &[&str] = &[
     "tempfile",
 ];
 
-/// Time and randomness. Pure modules receive them as arguments.
+/// Sources of time and randomness. Pure modules receive time and random values as arguments.
 const CLOCK: &[&str] = &["SystemTime", "Instant", "Timestamp::now", "Zoned::now", "Uuid::new_v4"];
 
-/// A path prefix for code whose results depend only on its arguments.
+/// Path prefix of code whose results depend only on its arguments.
 struct Pure {
     place: &'static str,
     never: &'static [&'static str],
@@ -98,7 +98,7 @@ const PURE: &[Pure] = &[
     Pure { place: "src/protocol/", never: CLOCK, except: "" },
     Pure { place: "src/policy/", never: WORLD, except: "" },
     Pure { place: "src/policy/", never: CLOCK, except: "" },
-    // Names the stream traits of programs that other modules start.
+    // `remote.rs` names the stream traits of programs that other modules start.
     Pure { place: "src/ports/", never: WORLD, except: "src/ports/remote.rs" },
     Pure { place: "src/ports/", never: CLOCK, except: "" },
     Pure { place: "src/session/", never: WORLD, except: "" },
@@ -119,7 +119,7 @@ const NEVER: &[(&str, &str)] = &[
     ("#[allow(", "`#[expect(…, reason = …)]` goes away when it is no longer needed"),
 ];
 
-/// Returns whether a file contains unit tests. These need no header, because the tested file has one.
+/// Returns whether a file contains unit tests. Such a file needs no header, because the tested file has one.
 fn is_unit_test(source: &Source) -> bool {
     source.role == Role::Test && source.path.starts_with("src/")
 }
@@ -161,14 +161,17 @@ fn pure_modules_use_no_io_clock_or_randomness() {
     check(&wrong);
 }
 
-/// Listens for the proxy in the network namespace of a sandboxed command, which no other process can reach.
+/// File that listens for the proxy in the network namespace of a sandboxed command. No other process can reach the
+/// socket.
 const BINDS: &str = "src/sys/process/handshake.rs";
-/// Files that pass on and serve this socket.
+/// Files that pass on and serve the socket of the proxy.
 const SERVES: &[&str] = &["src/sys/process/run.rs", "src/sys/proxy/mod.rs"];
 
-/// Listens on 127.0.0.1 for the redirect of a sign-in that the user requested, and accepts one request with a secret.
+/// File that listens on 127.0.0.1 for the redirect of a sign-in that the user requested, and accepts one request with a
+/// secret.
 const LANDS: &str = "src/sys/oauth_callback.rs";
-/// Listens for clients of `aye serve` on a Unix socket that only this user can access and web pages cannot.
+/// File that listens for clients of `aye serve` on a Unix socket. Only this user can access the socket, and web pages
+/// cannot.
 const LOCAL: &str = "src/sys/socket.rs";
 
 /// Web pages and other users can reach a listening socket.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A file with its path relative to the package.
+/// File with its path relative to the package.
 pub struct Source {
     pub path: String,
     pub text: String,
@@ -13,7 +13,7 @@ pub struct Source {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Product,
-    /// `tests.rs`, `…_tests.rs`, and all files below `tests/`.
+    /// `tests.rs`, `…_tests.rs`, files below a `tests` directory, and modules declared under `#[cfg(test)]`.
     Test,
 }
 
@@ -32,7 +32,7 @@ impl Source {
         self.path.split('/').filter(|part| *part != "mod.rs").count() - 1
     }
 
-    /// Returns the code outside unit tests. Line breaks are kept so that lines can be counted.
+    /// Returns the code outside unit tests. Preserves line breaks, so that lines can be counted.
     pub fn code(&self) -> String {
         without_unit_tests(&bare(&self.text))
     }
@@ -46,7 +46,7 @@ pub fn read(path: &str) -> String {
     fs::read_to_string(package().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Returns all Rust files below a directory of the package, sorted.
+/// Returns all Rust files below a directory of the package, sorted by path.
 pub fn sources(directory: &str) -> Vec<Source> {
     let mut found = Vec::new();
     collect(&package().join(directory), &mut found);
@@ -99,7 +99,7 @@ fn collect(directory: &Path, into: &mut Vec<Source>) {
 pub enum Kind {
     Code,
     Comment,
-    /// A string or character literal with its quotes.
+    /// String or character literal with its quotes.
     Literal,
 }
 
@@ -138,7 +138,7 @@ pub fn pieces(text: &str) -> Vec<(Kind, &str)> {
     found
 }
 
-/// Replaces comments, strings and characters with spaces.
+/// Replaces each comment, string and character with one space and its line breaks.
 fn bare(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (kind, piece) in pieces(text) {
@@ -167,7 +167,7 @@ fn block_comment(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the length of a raw string: `r"…"` or `r#"…"#`, optionally with a `b` or `c` before it.
+/// Returns the length of a raw string: `r"…"` or `r#"…"#`, optionally preceded by `b` or `c`.
 fn raw_string(text: &str) -> Option<usize> {
     let start = text.strip_prefix(['b', 'c']).unwrap_or(text).strip_prefix('r')?;
     let hashes = start.len() - start.trim_start_matches('#').len();
@@ -190,7 +190,7 @@ fn quoted(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// Returns whether a quote begins a character, not a lifetime.
+/// Returns whether a quote begins a character literal, not a lifetime.
 fn is_character(text: &str) -> bool {
     let mut letters = text.chars().skip(1);
     match letters.next() {

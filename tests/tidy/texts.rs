@@ -1,4 +1,4 @@
-//! Text for programs and the model: no key names and no slash commands, which exist only on the screen.
+//! Text for programs and the model: it contains no key names and no slash commands, which exist only on the screen.
 
 use crate::source::{Source, products};
 
@@ -47,7 +47,7 @@ const COMMANDS: &[&str] = &[
     "undo",
 ];
 
-/// Returns the lines of a file outside comments and unit tests.
+/// Returns the numbered lines of a file outside comments and unit tests.
 fn lines(source: &Source) -> impl Iterator<Item = (usize, &str)> {
     let end = source.text.lines().position(|line| line.trim() == "#[cfg(test)]").unwrap_or(usize::MAX);
     let numbered = source.text.lines().enumerate().take_while(move |(at, _)| *at < end);
@@ -84,7 +84,7 @@ fn text_for_programs_and_the_model_contains_no_key_names_or_slash_commands() {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
-/// Formats errors with their labels.
+/// File that formats errors with their labels.
 const LAYS_OUT_ERRORS: &str = "src/protocol/problem.rs";
 
 #[test]
@@ -92,7 +92,7 @@ fn error_and_hint_labels_are_written_in_one_place() {
     let mut wrong = Vec::new();
     for source in products().iter().filter(|source| source.path != LAYS_OUT_ERRORS) {
         for (number, line) in lines(source) {
-            // The text for the model has no other lines, and other programs print the label too.
+            // The text for the model has no other lines, and other programs print these labels too.
             let is_other = line.contains("trim_start_matches(") || source.module() == Some("tools");
             if ["\"error: ", "\"hint: ", "\\nerror: ", "\\nhint: "].iter().any(|label| line.contains(label)) && !is_other {
                 wrong.push(format!("{}:{number}: use `Problem`: {}", source.path, line.trim()));

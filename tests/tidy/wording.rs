@@ -39,14 +39,14 @@ const BANNED: &[&str] = &[
     "the person",
 ];
 
-/// Words with which a doc comment must not begin. It describes the item or its action.
+/// Words with which a doc comment must not begin.
 const BANNED_STARTS: &[&str] = &["What", "Whoever", "Those", "That", "It", "Its", "Nobody"];
 
-/// Phrases from earlier versions that are still recognized in stored sessions.
+/// Phrases of earlier versions that are still recognized in stored sessions.
 const PHRASES: &[Exception] = &[Exception { modules: &["agent"], count: 1 }, Exception { modules: &["protocol"], count: 1 }];
 const STARTS: &[Exception] = &[];
 
-/// Returns the strings and comments of a file outside unit tests, with their first lines.
+/// Returns the strings and comments of a file outside unit tests, each with its first line.
 fn texts(source: &Source) -> Vec<(usize, Kind, String)> {
     let end = source.text.find("#[cfg(test)]\nmod tests {").unwrap_or(source.text.len());
     let mut line = 1;

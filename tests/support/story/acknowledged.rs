@@ -1,10 +1,10 @@
-//! Facts that aye has acknowledged on stdout, and must never take back.
+//! Facts that aye has acknowledged on stdout and must never contradict.
 
 use crate::support::server::Request;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 
-/// The end of a call, as reported.
+/// End of a call, as reported.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     status: String,
@@ -14,12 +14,12 @@ struct Outcome {
 #[derive(Default)]
 pub(super) struct Acknowledged {
     prompts: Vec<String>,
-    /// IDs of tasks that were reported as completed.
+    /// IDs of the tasks that were reported as completed.
     ended: HashSet<String>,
     results: BTreeMap<String, Outcome>,
-    /// Whether the last start continued a completed session.
+    /// Whether the last start began no task and no step.
     at_its_end: bool,
-    /// The result of each call that the model received, and the number of requests that were checked for it.
+    /// Results of the calls in the last checked request, by call ID, and the number of checked requests.
     told: BTreeMap<String, String>,
     seen: usize,
 }
@@ -37,14 +37,15 @@ impl Acknowledged {
         self.at_its_end
     }
 
-    /// Notes that a prompt was accepted.
+    /// Records that a prompt was accepted.
     pub fn prompt(&mut self, prompt: &str) {
         if !self.prompts.iter().any(|known| known == prompt) {
             self.prompts.push(prompt.to_owned());
         }
     }
 
-    /// Reads the events of one start. The last line may be truncated.
+    /// Reads the events of one start and ignores a truncated last line. Fails if a call is reported with two different
+    /// outcomes.
     pub fn learn(&mut self, stdout: &str) -> Result<(), String> {
         let whole = &stdout[..stdout.rfind('\n').map_or(0, |end| end + 1)];
         let mut began = false;
@@ -78,7 +79,8 @@ impl Acknowledged {
         Ok(())
     }
 
-    /// Called when aye reports that nothing is left to do: the number of acknowledged prompts that are completed then.
+    /// Checks the report that nothing is left to do. Returns the number of acknowledged prompts, which are then
+    /// complete.
     pub fn all_was_done(&self, answered: usize) -> Result<usize, String> {
         let prompts = self.prompts();
         if prompts > answered || answered == 0 && !self.results.is_empty() {
@@ -87,7 +89,8 @@ impl Acknowledged {
         Ok(prompts)
     }
 
-    /// Checks that each new request contains everything that was known before it, unchanged.
+    /// Checks that each new request contains all earlier tool results unchanged, and that the last one contains the
+    /// earlier prompts and the reported outcomes.
     pub fn is_told_to_the_model(&mut self, requests: &[Request]) -> Result<(), String> {
         for request in &requests[self.seen..] {
             let told: BTreeMap<String, String> = request.tool_results().into_iter().collect();

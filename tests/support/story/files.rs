@@ -1,4 +1,4 @@
-//! Files of the story: the content that each may have at any moment, and must have at the end.
+//! Files of the story: the contents that each file may have at any moment and must have at the end.
 
 use crate::support::Project;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub(super) const FIRST: &[(&str, &str)] = &[
     ("ledger/start", "start\n"),
 ];
 
-/// Commands of the story.
+/// IDs of the command calls in the story.
 const COMMANDS: [&str; 6] = ["1.a", "2.a", "4.a", "4.b", "6.a", "8.a"];
 
 pub(super) const PATCH: &str = "*** Begin Patch
@@ -31,7 +31,7 @@ pub(super) const PATCH: &str = "*** Begin Patch
 *** End Patch
 ";
 
-/// More than one disk page.
+/// Returns a version of `notes.txt`, which is larger than a disk page.
 pub(super) fn notes(version: usize) -> String {
     let version_of_rest = if version == 2 { 1 } else { version };
     let rest = (2..1_500).map(|line| format!("note {line} of {version_of_rest}\n"));
@@ -47,7 +47,7 @@ pub(super) fn other(patched: bool, edited: bool) -> String {
     (1..2_000).map(line).collect()
 }
 
-/// All contents that a file may have; `None` for a file that must not exist.
+/// Returns all contents that a file may have, or `None` for a file that must not exist.
 fn allowed(path: &str) -> Option<Vec<String>> {
     let one = |content: &str| Some(vec![content.to_owned()]);
     match path {
@@ -65,7 +65,7 @@ fn allowed(path: &str) -> Option<Vec<String>> {
     }
 }
 
-/// All files below, by path; temporary files of unfinished writes have names of their own.
+/// Returns the contents of all files of the project by path, and the paths of the temporary files of unfinished writes.
 fn all(project: &Project) -> (BTreeMap<String, String>, Vec<String>) {
     let (root, mut found, mut beside) = (project.path(""), BTreeMap::new(), Vec::new());
     let mut open = vec![root.clone()];
@@ -78,7 +78,7 @@ fn all(project: &Project) -> (BTreeMap<String, String>, Vec<String>) {
             } else if path.is_dir() {
                 open.push(path);
             } else {
-                // The file may disappear at this moment: a command that is being killed still writes.
+                // The file may disappear at this moment, because a command that is being killed may still write.
                 found.insert(
                     name,
                     std::fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default(),
@@ -89,7 +89,7 @@ fn all(project: &Project) -> (BTreeMap<String, String>, Vec<String>) {
     (found, beside)
 }
 
-/// Checks that each file that aye writes has one of its complete contents. Commands write the ledger themselves.
+/// Checks that each file has one of its allowed contents. A file that only commands write may also be empty.
 pub(super) fn are_whole(project: &Project) -> Result<(), String> {
     for (path, content) in all(project).0 {
         let made_by_command = path.starts_with("ledger/") || path == "made.txt";
@@ -109,13 +109,14 @@ fn is_unknown(text: &str) -> bool {
     text.contains("OUTCOME_UNKNOWN")
 }
 
-/// Checks that the outcome of each command is known: all of its effects are kept, or none.
+/// Checks that the outcome of each command is known.
 pub(super) fn commands_are_known(told: &BTreeMap<String, String>) -> Result<(), String> {
     let unknown = COMMANDS.iter().filter_map(|id| told.get(*id).map(|text| (id, text))).find(|(_, text)| is_unknown(text));
     unknown.map_or(Ok(()), |(id, text)| Err(format!("the outcome of {id} is unknown: {text}")))
 }
 
-/// Checks that the results sent to the model match the actual effects. `deletes`: whether a command deletes a file.
+/// Checks that the results sent to the model match the actual effects. `deletes` states whether a command deletes a
+/// file.
 pub(super) fn agree_with(project: &Project, told: &BTreeMap<String, String>, deletes: bool) -> Result<(), String> {
     let (files, _) = all(project);
     for id in COMMANDS {
@@ -153,18 +154,18 @@ pub(super) fn agree_with(project: &Project, told: &BTreeMap<String, String>, del
     Ok(())
 }
 
-/// Whether a result reports an incomplete effect.
+/// Returns whether a result reports an error or an unknown outcome.
 fn failed(text: &str) -> bool {
     is_unknown(text)
         || ["CANCELLED", "CONFLICT", "NOT_FOUND", "INVALID", "FAILED", "ERROR"].iter().any(|code| text.contains(code))
 }
 
-/// Checks that every file left behind was reported.
+/// Checks that every leftover file was reported and that the data directory contains only known entries.
 pub(super) fn are_all_known(project: &Project, told: &BTreeMap<String, String>, log: &str) -> Result<(), String> {
     let (_, beside) = all(project);
     let bare = |name: &str| name.rsplit('/').next().unwrap_or(name).to_owned();
     let is_named = |name: &String| told.values().any(|text| text.contains("`.aye-") || text.contains(&bare(name)));
-    // Files that a failing disk could not remove may stay.
+    // Files that a failing disk could not remove may remain.
     let named = beside.iter().all(|name| is_named(name) || log.contains(&format!("unlink {name}")));
     if !beside.is_empty() && !named {
         return Err(format!("left behind, and nobody is told: {beside:?}"));
@@ -196,14 +197,14 @@ pub(super) fn are_all_known(project: &Project, told: &BTreeMap<String, String>, 
     }
 }
 
-/// Layers that still exist. One that was killed during its setup is removed after a minute: it could belong to a
-/// process.
+/// Returns the number of layers that still exist, without layers that were killed during setup. Those are removed only
+/// after a minute, because they could belong to a process.
 pub(super) fn previews(project: &Project) -> usize {
     let views = std::fs::read_dir(project.directory("data").join("previews")).into_iter().flatten().flatten();
     views.filter(|view| view.path().join("call.json").exists()).count()
 }
 
-/// Whether a process runs in the project or has it in its command line.
+/// Returns whether a process runs in the project or has its path in its command line or environment.
 pub(super) fn is_used(project: &Project) -> bool {
     let root = project.path("");
     let root = root.parent().unwrap_or(&root);

@@ -1,22 +1,23 @@
-//! Statistics of many stories: the requested and actual numbers of kills, and the failures.
+//! Statistics of many stories: the requested and actual numbers of faults, and the failures.
 
 use super::Story;
 use crate::support::trace::Point;
 use std::time::{Duration, Instant};
 
-/// Environment variable with the number of faults of all tests together; the default is few.
+/// Environment variable with the total number of faults for all tests. Without it, each test makes a few.
 const KILLS: &str = "AYE_CRASH_KILLS";
-/// Number of stories after which common failures have appeared.
+/// Number of failures after which a test stops.
 const FAILURES: usize = 12;
 const EVERY: usize = 50;
 
-/// Number of faults of a test: its share of the environment variable, else `short`.
+/// Returns the number of faults of a test: `percent` of the number in the environment variable, or `short` without it.
 pub fn wanted(short: usize, percent: usize) -> usize {
     let all: Option<usize> = std::env::var(KILLS).ok().and_then(|kills| kills.parse().ok());
     all.map_or(short, |all| (all * percent).div_ceil(100))
 }
 
-/// Seed of the random moments, the same for all tests of a run. Zero would choose the same moment each time.
+/// Returns the seed of the random moments, which is the same for all tests of a run. Zero is replaced, because it would
+/// choose the same moment each time.
 pub fn seed() -> u64 {
     let named = std::env::var("AYE_CRASH_SEED").ok().and_then(|seed| seed.parse().ok());
     named.filter(|seed| *seed != 0).unwrap_or(0x2545_f491_4f6c_dd1d)
@@ -29,14 +30,14 @@ pub struct Tally {
     pub done: usize,
     stories: usize,
     began: Instant,
-    /// The longest time that a process outlived aye.
+    /// Longest time that a process outlived aye.
     orphans: Duration,
     failures: Vec<String>,
     random: u64,
 }
 
 impl Tally {
-    /// `short` faults, or `percent` of all in a long run.
+    /// Creates statistics for `short` faults, or for `percent` of all faults in a long run.
     pub fn new(name: &str, short: usize, percent: usize) -> Self {
         let wanted = wanted(short, percent);
         Self {
@@ -51,7 +52,7 @@ impl Tally {
         }
     }
 
-    /// Reproducible pseudo-random numbers.
+    /// Returns a reproducible pseudo-random number below `limit`.
     pub fn below(&mut self, limit: u64) -> usize {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -63,7 +64,7 @@ impl Tally {
         self.done >= self.wanted || self.failures.len() >= FAILURES
     }
 
-    /// Runs one story with these faults.
+    /// Runs one story with these faults and counts it.
     pub fn tell(&mut self, mut story: Story, points: &[Option<Point>]) {
         let outcome = story.tell(points);
         self.orphans = self.orphans.max(story.orphans);
@@ -73,7 +74,7 @@ impl Tally {
     /// Adds the faults of a story and its result.
     pub fn count(&mut self, faults: usize, outcome: Result<(), String>) {
         let before = self.done / EVERY;
-        // A story without a fault counts too, so that the loop ends.
+        // A story without a fault counts as one, so that the loop ends.
         self.done += faults.max(1);
         self.stories += 1;
         if let Err(why) = outcome {
@@ -98,7 +99,7 @@ impl Tally {
         )
     }
 
-    /// Prints the statistics, and fails if a story failed.
+    /// Prints the statistics. Fails if a story failed.
     #[track_caller]
     pub fn finish(self) {
         println!("{}", self.words());

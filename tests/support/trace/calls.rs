@@ -1,32 +1,32 @@
-//! Which system calls have an effect on files, and on which.
+//! System calls that have an effect on files, and the affected files.
 
 use std::fs::File;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// A system call that changes something below the roots, or syncs it.
+/// System call that changes or syncs something below the roots.
 pub(super) struct Effect {
-    /// Description, for example `pwrite64 aye.db-wal`.
+    /// Description, such as `pwrite64 aye.db-wal`.
     pub words: String,
-    /// Whether a full disk could refuse it.
+    /// Whether the call could fail on a full disk.
     pub takes_room: bool,
 }
 
 /// Argument that names the changed file.
 enum Place {
-    /// A file descriptor.
+    /// File descriptor in this argument.
     Fd(usize),
-    /// A path relative to a directory descriptor.
+    /// Path relative to a directory descriptor: the arguments that contain the descriptor and the path.
     At(usize, usize),
     Path(usize),
 }
 
 /// Condition under which an open is an effect.
 enum Opens {
-    /// Depends on the flags in this argument.
+    /// Flags in this argument.
     Flags(usize),
-    /// Depends on the flags at the start of the structure that this argument points to.
+    /// Flags at the start of the structure to which this argument points.
     How(usize),
     No,
 }
@@ -95,7 +95,7 @@ const ONCE: &[Kind] = &[kind(libc::SYS_renameat, "rename", TWO, true)];
 const WRITES: i32 = libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY | libc::O_RDWR;
 
 impl Effect {
-    /// The effect of a system call, if it has one below the roots.
+    /// Returns the effect of a system call, or `None` if the call has no effect below the roots.
     pub(super) fn of(thread: i32, number: i64, arguments: &[u64; 6], roots: &[PathBuf]) -> Option<Self> {
         let kind = KINDS.iter().chain(ONCE).find(|kind| kind.number == number)?;
         let memory = Memory { thread };
@@ -129,7 +129,7 @@ impl Memory {
             Place::At(directory, at) => {
                 let directory = arguments[directory] as i32;
                 let base = if directory == libc::AT_FDCWD { "cwd".to_owned() } else { format!("fd/{directory}") };
-                // An empty path means the descriptor itself.
+                // A null path means the descriptor itself.
                 let path = if arguments[at] == 0 { PathBuf::new() } else { self.text(arguments[at])? };
                 if path.is_absolute() { Some(path) } else { Some(self.link(&base)?.join(path)) }
             }
@@ -146,11 +146,11 @@ impl Memory {
         Some(u64::from_ne_bytes(bytes))
     }
 
-    /// Bytes up to the first zero.
+    /// Reads a path up to its terminating zero.
     fn text(&self, at: u64) -> Option<PathBuf> {
         let memory = self.open()?;
         let mut text = Vec::new();
-        // Never beyond the end of a page: the next one may not be mapped.
+        // Reads never cross the end of a page, because the next page may not be mapped.
         while text.len() < libc::PATH_MAX as usize {
             let from = at + text.len() as u64;
             let mut part = vec![0; 4096 - (from % 4096) as usize];

@@ -1,14 +1,14 @@
-//! Requests to the kernel's tracer, one function for each.
+//! Requests to the ptrace interface of the kernel, one function per request.
 
 use std::io;
 use std::ptr::null_mut;
 
-/// Reason of a stop.
+/// Reason why a thread stopped.
 pub(super) enum Stop {
-    /// The exit code, or 128 plus the signal.
+    /// End of the thread, with its exit code or 128 plus the number of the signal.
     Ended(i32),
     Signal(i32),
-    /// An event that the tracer subscribed to.
+    /// Event to which the tracer subscribed.
     Event,
     Syscall,
 }
@@ -18,24 +18,24 @@ pub(super) enum Syscall {
     Ended,
 }
 
-/// Called in the new process, before exec.
+/// Makes the parent thread the tracer. Called in the new process before exec.
 pub(super) fn ask_to_be_traced() -> io::Result<()> {
-    // SAFETY: the call has no pointers; its other arguments are ignored.
+    // SAFETY: the kernel ignores the pointers and the other arguments of this request.
     checked(unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, null_mut::<libc::c_void>(), null_mut::<libc::c_void>()) })
 }
 
-/// Follows new threads, but not new processes; the process ends with the tracer.
+/// Follows the new threads, but not the child processes, of a thread. The process is killed when the tracer exits.
 pub(super) fn follow_threads(thread: i32) -> io::Result<()> {
     let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_EXITKILL;
     // SAFETY: the options are passed as a number.
     checked(unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, thread, 0, libc::c_long::from(options)) })
 }
 
-/// Attaches to all threads of a running process, and to those it creates later.
+/// Attaches to all threads of a running process, including the threads that it creates later.
 pub(super) fn seize(process: i32) -> io::Result<()> {
     let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE;
     let mut known = std::collections::HashSet::new();
-    // A thread created in the meantime is followed already, or is found in the next pass.
+    // A thread created in the meantime is already followed or is found in the next pass.
     loop {
         let listed = std::fs::read_dir(format!("/proc/{process}/task"))?.flatten();
         let threads: Vec<i32> = listed.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok()).collect();
@@ -49,29 +49,29 @@ pub(super) fn seize(process: i32) -> io::Result<()> {
             if thread == process {
                 seized?;
             }
-            // SAFETY: no pointers. The thread stops, and continues from call to call.
+            // SAFETY: no pointers are passed. The thread stops and then continues from call to call.
             unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, thread, 0, 0) };
         }
     }
 }
 
-/// Continues to the next call or signal. Fails if the thread is dead; its end is reported next.
+/// Continues a thread to its next system call or signal. Does nothing if the thread is dead; its end is reported next.
 pub(super) fn go_on(thread: i32, signal: i32) {
     // SAFETY: the signal is passed as a number.
     unsafe { libc::ptrace(libc::PTRACE_SYSCALL, thread, 0, libc::c_long::from(signal)) };
 }
 
 pub(super) fn kill(process: i32) {
-    // SAFETY: no pointers.
+    // SAFETY: no pointers are passed.
     unsafe { libc::kill(process, libc::SIGKILL) };
 }
 
-/// The next stopped thread among those that this thread traces; `None` if there are no more.
+/// Waits for a thread that the calling thread traces. Returns the stopped thread and the reason, or `None` if none is
+/// left.
 pub(super) fn wait() -> Option<(i32, Stop)> {
     loop {
         let mut status = 0;
-        // SAFETY: the status is written to a variable of this function. `__WNOTHREAD` keeps it from other tests'
-        // processes.
+        // SAFETY: the status is written to a local variable. `__WNOTHREAD` excludes the processes of other tests.
         let thread = unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL | libc::__WNOTHREAD) };
         if thread < 0 {
             if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {
@@ -94,7 +94,7 @@ pub(super) fn wait() -> Option<(i32, Stop)> {
     }
 }
 
-/// The common part of `struct ptrace_syscall_info` at entry and exit.
+/// Common part of `struct ptrace_syscall_info` at entry and exit.
 #[repr(C)]
 #[derive(Default)]
 struct Info {
@@ -121,12 +121,12 @@ pub(super) fn syscall(thread: i32) -> Option<Syscall> {
     }
 }
 
-/// Makes the call that is being entered do nothing.
+/// Suppresses the system call that the thread is entering.
 pub(super) fn call_off(thread: i32) {
     registers::set_number(thread, -1);
 }
 
-/// Makes the call that ended fail with this error.
+/// Makes the system call that has ended return this error.
 pub(super) fn fail(thread: i32, error: i32) {
     registers::set_result(thread, -i64::from(error));
 }
@@ -148,7 +148,7 @@ mod registers {
     }
 
     fn poke(thread: i32, at: usize, value: i64) {
-        // SAFETY: address and value are passed as numbers; the registers are at the start of the user area.
+        // SAFETY: the address and the value are passed as numbers. The registers are at the start of the user area.
         unsafe { libc::ptrace(libc::PTRACE_POKEUSER, thread, at, value) };
     }
 }
@@ -166,7 +166,7 @@ mod registers {
     }
 
     pub fn set_result(thread: i32, result: i64) {
-        // SAFETY: all arguments are numbers.
+        // SAFETY: all fields are numbers, for which zero is a valid value.
         let mut all: libc::user_regs_struct = unsafe { std::mem::zeroed() };
         let size = size_of::<libc::user_regs_struct>();
         let mut part = libc::iovec { iov_base: addr_of_mut!(all).cast(), iov_len: size };
@@ -178,7 +178,7 @@ mod registers {
 
     fn set(thread: i32, what: usize, from: *mut libc::c_void, length: usize) {
         let mut part = libc::iovec { iov_base: from, iov_len: length };
-        // SAFETY: `from` is a variable of the caller with this length.
+        // SAFETY: `from` points to a variable of the caller with this length.
         unsafe { libc::ptrace(libc::PTRACE_SETREGSET, thread, what, addr_of_mut!(part)) };
     }
 }
