@@ -124,8 +124,8 @@ pub(crate) fn text_content(text: String) -> ToolCallContent {
     ToolCallContent::Content(Content::new(text))
 }
 
-/// Names for tool calls that are unique within a session. They are needed because providers may start numbering calls
-/// anew in each response.
+/// Names for tool calls that are unique within a session. They are needed because providers may number calls from
+/// the start again in each response.
 #[derive(Default)]
 pub(crate) struct Names {
     seen: HashMap<CallId, u32>,

@@ -34,7 +34,7 @@ pub(crate) const HANDLED: &[(&str, Option<&str>)] = &[
 /// List of all slash commands, each with its description.
 pub(crate) type Registry = &'static [(&'static str, &'static str)];
 
-/// What a prompt asks for.
+/// Request in a prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ParsedPrompt {
     Prompt(String),

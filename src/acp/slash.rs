@@ -35,7 +35,7 @@ pub(crate) enum AwaitedEvent {
     Goal,
 }
 
-/// What to do next for a slash command.
+/// Next action for a slash command.
 pub(crate) enum SlashOutcome {
     /// Send this output, which is already complete.
     Reply(String),

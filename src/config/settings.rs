@@ -88,7 +88,7 @@ pub(crate) struct Tools {
     pub follow_symlinks: bool,
     pub shell: Shell,
     pub text: TextTools,
-    /// What to do if a built-in tool and an MCP tool share an unqualified name: `local-first`, `mcp-first` or `error`.
+    /// Precedence if a built-in tool and an MCP tool share an unqualified name: `local-first`, `mcp-first` or `error`.
     pub conflict: String,
     /// Whether to load rarely used built-in tools only on demand.
     pub on_demand: bool,

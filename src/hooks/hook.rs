@@ -70,7 +70,7 @@ pub(crate) struct HookFile {
 }
 
 impl HookFile {
-    /// Returns a hook that stands in for a file that cannot be read. It makes every call require approval, because
+    /// Returns a substitute for a hook whose file cannot be read. It makes every call require approval, because
     /// the file might deny the call.
     pub(crate) fn unreadable(file: &str, origin: HookOrigin, why: impl Into<String>) -> Self {
         let mut hooks = Self::default();

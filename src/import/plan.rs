@@ -56,7 +56,7 @@ pub(crate) struct ImportPlan {
     pub in_force: Vec<String>,
     /// Entries that are imported only in part, each with a description of that part.
     pub narrowed: Vec<(String, String)>,
-    /// What the user can do next, one sentence per step.
+    /// Next steps for the user, one sentence each.
     pub notes: Vec<String>,
 }
 

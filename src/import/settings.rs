@@ -39,7 +39,7 @@ pub(crate) struct Permission {
     pub subject: Subject,
 }
 
-/// What a permission applies to.
+/// Scope of a permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     Command(CommandPattern),

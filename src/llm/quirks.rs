@@ -22,7 +22,7 @@ pub(super) enum Field {
     WordsBehindResults,
 }
 
-/// What has been learned about a server and model.
+/// Facts learned about a server and model.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Quirks {
     without: BTreeSet<Field>,

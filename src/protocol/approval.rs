@@ -45,7 +45,7 @@ impl VerdictKind {
     }
 }
 
-/// What the user approves for a command that no rule matches: the command before it runs, or its effects after it has
+/// Subject of the approval of a command that no rule matches: the command before it runs, or its effects after it has
 /// run in a copy-on-write layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

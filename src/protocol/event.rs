@@ -82,7 +82,7 @@ pub enum EventKind {
         mode: Mode,
         workspace: String,
         resumed: bool,
-        /// What is known about the model.
+        /// Known facts about the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         facts: Option<ModelFacts>,
     },

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Prefix of redaction markers. Text is never cut inside a marker.
 const MARKER: &str = "[redacted:";
 
-/// What was omitted from an output.
+/// Part of an output that was omitted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeftOut {

@@ -246,7 +246,7 @@ pub enum ReviewQuery {
 pub enum ReviewUpdate {
     /// The changes were read, and the model is starting the review. Contains a summary of the changes.
     Started(String),
-    /// What the model is currently doing: `Read src/main.rs`.
+    /// Model's current activity, such as `Read src/main.rs`.
     Step(String),
     /// The review ended. If there were no changes, no request was sent to the model.
     Ended(Box<Review>),

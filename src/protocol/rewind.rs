@@ -20,7 +20,7 @@ pub enum RewindTarget {
     Redo,
 }
 
-/// What a rewind restores.
+/// Scope of a rewind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RewindScope {

@@ -174,7 +174,7 @@ pub struct ToolResult {
     /// Changes that a command made to the workspace, for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Box<Proposal>>,
-    /// What was omitted from the output.
+    /// Part of the output that was omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<Box<LeftOut>>,
     /// The tool's own use of a model. It is added to the totals immediately and is not stored with the result.

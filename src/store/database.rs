@@ -80,7 +80,7 @@ impl Database {
     }
 }
 
-/// Replaces a damaged store with a new one that contains all readable data. No data is lost if aye crashes meanwhile:
+/// Replaces a damaged store with a new one that contains all readable data. No data is lost if aye crashes during this:
 /// the recovered data is completely written under a name of its own before anything is moved, and the next start picks
 /// up from there.
 fn replace(path: &Path, reason: &str) -> Result<(Connection, String), StoreError> {

@@ -14,7 +14,7 @@ pub(super) const PACK_BATCH_BYTES: usize = 1 << 20;
 /// Maximum size in bytes of a record that can be packed.
 const MAX_PACKED_BYTES: usize = 16 << 20;
 
-/// What is found at a journal position: a record or a gap.
+/// Content of a journal position: a record or a gap.
 #[derive(Debug)]
 pub(super) enum Place<'a> {
     /// Record exactly as it was written.

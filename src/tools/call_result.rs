@@ -13,7 +13,7 @@ pub(super) struct ToolFailure {
     pub changed: Option<Box<Proposal>>,
     /// Artifacts that contain the complete output.
     pub artifacts: Vec<Artifact>,
-    /// What was omitted from the output.
+    /// Part of the output that was omitted.
     pub left_out: Option<Box<LeftOut>>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct ToolOutput {
     pub artifacts: Vec<Artifact>,
     /// Images for models that accept them. Each one is also stored as an artifact.
     pub images: Vec<Image>,
-    /// What was omitted from the text.
+    /// Part of the text that was omitted.
     pub left_out: Option<Box<LeftOut>>,
     /// The model usage that the call caused, if any.
     pub used: Option<Box<ModelUse>>,

@@ -7,7 +7,7 @@ const MAX_LETTERS: usize = 64;
 const HASH_LETTERS: usize = 8;
 const BETWEEN: &str = "__";
 
-/// What an unqualified name means if a local tool and an MCP tool share it (`tools.conflict`).
+/// Meaning of an unqualified name that a local tool and an MCP tool share (`tools.conflict`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Conflict {
     #[default]

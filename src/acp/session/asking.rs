@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 const ANSWER: &str = "answer-";
 const DECLINE: &str = "decline";
 
-/// What a question is about.
+/// Subject of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Question {
     /// Approval, with the decision for each option that leaves out one path.

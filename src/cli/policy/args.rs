@@ -185,7 +185,7 @@ pub(crate) enum PolicyAction {
     Redact { jsonl: bool },
 }
 
-/// What to explain: a command or a tool call.
+/// The action to explain: a command or a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ExplainSubject {
     /// A single word is a shell command line. Several words are a program and its arguments.

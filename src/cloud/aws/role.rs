@@ -18,7 +18,7 @@ const DURATION: std::ops::RangeInclusive<u32> = 900..=43_200;
 
 /// Error codes which mean that the identity has expired.
 const EXPIRED: [&str; 2] = ["ExpiredToken", "ExpiredTokenException"];
-/// What the user must do to renew keys in the environment.
+/// Instruction to the user for renewing keys in the environment.
 pub(super) const ENVIRONMENT_RENEWAL: &str = "renew AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN";
 
 /// Role to be assumed.

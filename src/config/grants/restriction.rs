@@ -18,7 +18,7 @@ pub(crate) struct Restriction {
     pub not_matches: Vec<String>,
 }
 
-/// What a rule applies to.
+/// Scope of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RestrictionSubject {
     /// Program followed by further words. Each word is given as a list of alternatives.

@@ -15,6 +15,8 @@ use crate::store::{SessionSummary, Store};
 struct SessionMode {
     mode: Mode,
     source: ModeSource,
+    /// Mode in the settings.
+    settings: Mode,
 }
 
 /// Source of the mode of a session.
@@ -50,7 +52,7 @@ impl SessionMode {
             (None, None, Some(mode)) => (mode, ModeSource::CommandLine),
             (None, None, None) => (settings, ModeSource::Settings),
         };
-        Self { mode, source }
+        Self { mode, source, settings }
     }
 
     /// Returns whether the user chose the mode for this session.
@@ -58,12 +60,17 @@ impl SessionMode {
         matches!(self.source, ModeSource::CommandLine | ModeSource::Session)
     }
 
-    /// Returns a notice if the session last ran in another mode.
+    /// Returns a notice if the session last ran in another mode, or if its own mode is more permissive than that in the
+    /// settings.
     fn difference(self, recorded: Option<RecordedMode>) -> Option<String> {
         let before = recorded?.mode;
         let source = match self.source {
             ModeSource::CommandLine => "from the command line",
-            ModeSource::Session => return None,
+            ModeSource::Session => {
+                let (own, settings) = (self.mode.as_str(), self.settings.as_str());
+                let notice = || format!("mode {own}, which you chose for this session; your settings select {settings}");
+                return (self.mode > self.settings).then(notice);
+            }
             ModeSource::Settings => "from your settings",
             ModeSource::Nesting => "the most permissive mode inside a command that aye runs",
         };
@@ -140,6 +147,12 @@ mod tests {
         let common = |mode| Common { mode, ..Common::default() };
         for (flag, before, settings, notice) in [
             (None, recorded(Mode::Plan, true), Mode::Auto, None),
+            (
+                None,
+                recorded(Mode::Auto, true),
+                Mode::Ask,
+                Some("mode auto, which you chose for this session; your settings select ask"),
+            ),
             (None, recorded(Mode::Auto, false), Mode::Auto, None),
             (None, None, Mode::Auto, None),
             (None, recorded(Mode::Ask, false), Mode::Auto, Some("mode auto (from your settings); this session was in mode ask")),

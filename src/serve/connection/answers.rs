@@ -21,7 +21,7 @@ pub(super) struct ResponseBatch {
     pub answers: Vec<RpcResponse>,
 }
 
-/// What a pending response is waiting for.
+/// Event that a pending response is waiting for.
 #[derive(Debug)]
 pub(super) enum WaitCondition {
     /// The next task starts.

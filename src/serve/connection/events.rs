@@ -1,4 +1,4 @@
-//! How the host reacts to events from the session.
+//! Reactions of the host to events from the session.
 
 use super::answers::WaitCondition;
 use super::live::LiveSession;

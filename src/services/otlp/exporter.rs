@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 /// Maximum size of a response in bytes.
 const RESPONSE_BYTES: usize = 64 << 10;
 
-/// What to do with records that the receiver permanently rejects.
+/// Handling of records that the receiver permanently rejects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Loss {
     /// Drop the records and count them.

@@ -25,7 +25,7 @@ pub(crate) struct PullOptions {
     pub fork: bool,
 }
 
-/// What a pull did on this machine.
+/// Result of a pull on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PullResult {
     /// The session did not exist on this machine and was imported.

@@ -100,7 +100,7 @@ struct Source {
     unread: i64,
 }
 
-/// What is known about a session from its row and its records.
+/// Facts about a session from its row and its records.
 #[derive(Default)]
 struct SalvagedSession {
     has_row: bool,

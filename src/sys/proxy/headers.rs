@@ -19,7 +19,7 @@ const OF_THE_CONNECTION: &[&str] = &[
     "upgrade",
 ];
 
-/// Removes headers that must not be forwarded. The body's length has already been parsed and is sent anew.
+/// Removes headers that must not be forwarded. The body's length has already been parsed and is written again.
 pub(super) fn strip(headers: &mut HeaderMap) {
     let listed: Vec<HeaderName> = headers
         .get_all(CONNECTION)

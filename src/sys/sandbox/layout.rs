@@ -4,7 +4,7 @@ use super::{Confinement, View};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What a command sees at a path. The view of a deeper path covers part of it.
+/// View that a command has of a path. The view of a deeper path covers part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathView {
     /// An empty directory that belongs to the command.

@@ -5,7 +5,7 @@ use crate::sys::tree_watch::TreeWatch;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// What is known about changes that other programs make in the workspace.
+/// Known changes that other programs made in the workspace.
 #[derive(Default)]
 pub(in crate::tools) struct ExternalChanges {
     pub tracking: Tracking,

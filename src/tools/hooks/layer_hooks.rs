@@ -188,7 +188,7 @@ impl HookRunner {
 /// Outcome of running hooks on a proposal.
 pub(in crate::tools) struct ProposalHooks {
     pub runs: Vec<HookRun>,
-    /// Those files of the call that hooks changed.
+    /// The call's files that hooks changed.
     pub changed: Vec<ChangedText>,
 }
 

@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What to do with a path.
+/// Action for a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum OpenMode {
     Open,

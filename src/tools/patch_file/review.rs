@@ -9,7 +9,7 @@ pub(crate) type FileResults = [(String, Option<FileState>)];
 
 type RecordResults = dyn Fn(&FileResults) -> Result<(), String> + Send + Sync;
 
-/// What the user needs to review a patch, and how the outcome is recorded.
+/// Input for the review of a patch, and the record of its outcome.
 #[derive(Clone)]
 pub(crate) struct PatchReview {
     /// Whether the user chooses the changes, so each call needs approval even if the policy allows it.

@@ -123,7 +123,7 @@ fn measure(work: &Work, settings: &ToolSettings, kill: &CancellationToken) -> Re
     Ok(lines.join("\n"))
 }
 
-/// What is shown about an entry apart from its size and path.
+/// Details shown about an entry apart from its size and path.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct EntryDetails {
     is_directory: bool,

@@ -64,7 +64,7 @@ pub(in crate::tools) struct ReadFileArguments {
     manner: ReadVariant,
 }
 
-/// What differs between the names under which the tool can be called.
+/// Differences between the names under which the tool can be called.
 #[derive(Debug, Clone, Copy)]
 struct ReadVariant {
     /// Names of the arguments for the first and the last line.

@@ -33,7 +33,7 @@ pub(crate) struct SandboxPolicy {
     pub(in crate::tools) survey: Option<Arc<ProtectedScan>>,
     /// Search for every repository in the workspace, if the project is not trusted.
     pub(in crate::tools) repositories: Option<Arc<RepositoryScan>>,
-    /// What the policy assumes about commands that run without approval.
+    /// Assumptions of the policy about commands that run without approval.
     pub(in crate::tools) unasked: Option<UnaskedConditions>,
     /// Whether the command runs in a layer before it is approved.
     pub(in crate::tools) layered: bool,

@@ -32,7 +32,7 @@ const WHOLE_BYTES: u64 = 1024 * 1024;
 /// Number of bytes within which a NUL byte makes a file binary, as in `ReadFile`.
 const NUL_SEARCH_BYTES: usize = 8 * 1024;
 
-/// What kind of content a searched file has.
+/// Kind of content of a searched file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentKind {
     Text,

@@ -43,7 +43,7 @@ struct Arguments {
     first: usize,
 }
 
-/// What a planned call will do: the files, the steps, and the result for the conversation.
+/// Plan of a call: the files, the steps, and the result for the conversation.
 pub(super) struct Work {
     pub(super) files: Vec<PlannedFile>,
     pub(super) actions: Vec<Action>,

@@ -1,4 +1,4 @@
-//! What all file changes have in common: reading the current file, building the proposal, and writing.
+//! Steps that all file changes have in common: reading the current file, building the proposal, and writing.
 
 use super::git_guard::{guard, with_guard};
 use crate::ports::ProposedText;

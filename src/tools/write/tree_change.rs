@@ -1,4 +1,4 @@
-//! What deleting, moving and copying have in common: examining the tree, and describing it and any errors.
+//! Steps that deleting, moving and copying have in common: examining the tree, and describing it and any errors.
 
 use crate::protocol::{ErrorCode, Place, Target, ToolError, format_count};
 use crate::sys::file::tree::{self, Form, Survey, TreeError};

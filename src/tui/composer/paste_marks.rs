@@ -1,7 +1,6 @@
 //! Fingerprints of long pastes in one of the user's files, so that a restored draft and a prompt from the history show
 //! them as chips after a restart. The file contains no text.
 
-use super::pastes::is_long;
 use crate::tui::line_file;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -9,6 +8,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+/// Maximum number of lines in a paste that is inserted as plain text.
+const LONG: usize = 10;
 /// Maximum number of fingerprints. Older ones are removed from the file once it has twice as many.
 const MARKS: usize = 128;
 /// Maximum size of a recorded paste, and of a text that is searched for pastes, in bytes.
@@ -156,6 +157,11 @@ fn marks_of(forms: &[&str]) -> Vec<Mark> {
         }
     }
     texts.into_iter().filter_map(Mark::new).collect()
+}
+
+/// Returns whether a text is long enough for a chip.
+pub(super) fn is_long(text: &str) -> bool {
+    text.trim().lines().nth(LONG).is_some()
 }
 
 /// Orders the ranges, and removes those that overlap an earlier one.

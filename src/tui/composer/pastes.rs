@@ -1,6 +1,6 @@
 //! Long pastes, which the draft shows as chips such as `[pasted 10,000 lines]`.
 
-use super::paste_marks::{MAX_TEXT_BYTES, PasteMarks, without_overlaps};
+use super::paste_marks::{MAX_TEXT_BYTES, PasteMarks, is_long, without_overlaps};
 use crate::text;
 use crate::tui::format::format_large_count;
 use std::borrow::Cow;
@@ -10,8 +10,6 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Maximum number of lines in a paste that is inserted as plain text.
-const LONG: usize = 10;
 /// Maximum number of pastes that are stored.
 const MAX_PASTES: usize = 8;
 /// Maximum total size of the stored pastes, in bytes. If the chips exceed it as well, those removed from the draft are
@@ -47,10 +45,6 @@ pub(super) struct WholeChange<'t> {
 /// Returns the label for a paste, such as `[pasted 10,000 lines]`.
 pub(crate) fn label(pasted: &str) -> String {
     format!("[pasted {}]", format_large_count(pasted.lines().count(), "line"))
-}
-
-pub(super) fn is_long(text: &str) -> bool {
-    text.trim().lines().nth(LONG).is_some()
 }
 
 /// Returns whether text at the start of a draft may be a command, which must never be hidden in a chip.

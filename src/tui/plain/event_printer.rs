@@ -89,12 +89,7 @@ impl EventPrinter {
             }
             EventKind::PreviewStarted { approval_id, tool_call_id } => {
                 if let Some(call) = self.calls.get_mut(tool_call_id) {
-                    call.progress_due_ms = FIRST_PROGRESS_MS;
-                    let how = match approval_id {
-                        Some(_) => "runs in a preview; no changes are applied until you approve",
-                        None => "runs in a copy of the workspace",
-                    };
-                    paper.write_text(&format!("Tool: {} {how}", call.summary))?;
+                    paper.write_text(&call.on_preview_started(approval_id.is_some()))?;
                 }
             }
             EventKind::ToolOutputChunk { tool_call_id, text } => {
@@ -224,6 +219,17 @@ impl Answer {
 }
 
 impl Call {
+    /// Notes the start of a run in a copy, and returns the line about it.
+    fn on_preview_started(&mut self, is_requested: bool) -> String {
+        self.progress_due_ms = FIRST_PROGRESS_MS;
+        let how = if is_requested {
+            "runs in a preview; no changes are applied until you approve"
+        } else {
+            "runs in a copy of the workspace"
+        };
+        format!("Tool: {} {how}", self.summary)
+    }
+
     fn new(summary: String) -> Self {
         let (printed, last) = (text::Cleaner::new(), String::new());
         Self { summary, printed, last, last_chunk: 0, progress_due_ms: FIRST_PROGRESS_MS }

@@ -142,7 +142,7 @@ struct Keys {
     line: Line,
 }
 
-/// What the current line means for the key state.
+/// Effect of the current line on the key state.
 #[derive(Clone, Copy)]
 enum Line {
     Nothing,

@@ -2,7 +2,7 @@
 
 use super::config_format::Variable;
 
-/// What a command line does.
+/// Effects of a command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinePurpose {
     /// Only reads. A file for which a filter is configured is shown unfiltered.

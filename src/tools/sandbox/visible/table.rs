@@ -1,4 +1,4 @@
-//! What is visible in home directories and in `/`: toolchains, caches, build tool settings, and system directories.
+//! Visible parts of home directories and of `/`: toolchains, caches, build tool settings, and system directories.
 
 /// A toolchain, which is a set of programs that store their files in one directory.
 #[derive(Debug, Clone, Copy)]

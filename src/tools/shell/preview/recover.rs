@@ -85,7 +85,7 @@ pub(crate) fn finish_commits(base: &Path) -> FinishedCommits {
     FinishedCommits { notices, is_complete }
 }
 
-/// What was found in a view left behind by a process that has ended, from the point of view of the resumed session.
+/// State of a view left behind by a process that has ended, as the resumed session needs it.
 enum RecoveredView {
     Nothing,
     /// The result of a call for which the session is waiting, and whether applying its changes had started.

@@ -114,12 +114,7 @@ pub(in crate::tools) async fn run(
     let reporter = ProgressReporter::new(context.progress);
     off_thread(move || {
         drop(opened);
-        let mut changes = Vec::new();
-        for layered in &layers {
-            let found = overlay::changes_with_progress(layered, began, &|progress| reporter.report(progress));
-            changes.push(found.map_err(|error| io_error("cannot read the command's changes", &error))?);
-            reporter.end_directory();
-        }
+        let mut changes = read_changes(&layers, began, &reporter)?;
         let (wanted, note) = outside.wanted_access(began, &settings);
         let (mut run_end, blocked) = inspect_end(&finished, &work, &confinement, &settings);
         run_end.direct = view.direct().map(|direct| direct.scan_written(&settings)).unwrap_or_default();
@@ -155,6 +150,20 @@ pub(in crate::tools) async fn run(
         Ok(PreviewRunResult { kept, effects, proposal, parts, end })
     })
     .await?
+}
+
+/// Reads the changes in each layer, and reports the progress.
+fn read_changes(
+    layers: &[LayeredDirectory],
+    began: overlay::Time,
+    reporter: &ProgressReporter,
+) -> Result<Vec<Changes>, ToolError> {
+    let read = |layered| {
+        let found = overlay::changes_with_progress(layered, began, &|progress| reporter.report(progress));
+        reporter.end_directory();
+        found.map_err(|error| io_error("cannot read the command's changes", &error))
+    };
+    layers.iter().map(read).collect()
 }
 
 impl PreviewedCommand {

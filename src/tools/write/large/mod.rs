@@ -23,7 +23,7 @@ use crate::tools::settings::ToolSettings;
 /// Size in bytes above which a file is not loaded into memory.
 pub(super) const HELD_BYTES: u64 = 16 << 20;
 
-/// What is known about a large file.
+/// Facts about a large file.
 pub(super) struct Large {
     pub bytes: u64,
     pub form: Result<Form, NotText>,

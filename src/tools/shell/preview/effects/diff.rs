@@ -25,7 +25,7 @@ pub(super) struct EffectsDiff<'a> {
     files: FileDiffs,
     /// Number of hunks so far.
     hunks: usize,
-    /// Those hunks of the last file that can be omitted separately.
+    /// Hunks of the last file that can be omitted separately.
     cuts: Vec<HunkLines>,
     /// Total size in bytes of the diffs as text.
     bytes: usize,
