@@ -47,8 +47,8 @@ pub(crate) struct AppContext {
     pub roots: Vec<PathBuf>,
     pub home: PathBuf,
     pub mode: Mode,
-    /// True if the user chose the mode for this session, instead of in the settings.
-    pub is_mode_chosen: bool,
+    /// Mode that the user chose for this session instead of that in the settings. `mode` can be stricter.
+    pub chosen_mode: Option<Mode>,
     /// Custom tools, and which tools are enabled.
     pub tools: ConfiguredTools,
     pub skills: Skills,
@@ -111,7 +111,7 @@ impl AppContext {
             roots,
             home,
             mode,
-            is_mode_chosen: common.mode.is_some(),
+            chosen_mode: common.mode,
             tools,
             skills,
             hooks,
@@ -140,7 +140,7 @@ impl AppContext {
 
     /// Makes the session read-only, for a reason other than the user's choice of a mode.
     pub(crate) fn restrict_to_plan_mode(&mut self) {
-        (self.mode, self.is_mode_chosen) = (Mode::Plan, false);
+        self.mode = Mode::Plan;
     }
 
     /// Reloads the saved keys and the settings, and overrides the settings with `set`.

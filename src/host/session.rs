@@ -353,7 +353,7 @@ impl Session {
     /// Makes the session of a command one of the user, who continues it.
     pub(super) fn mark_continued_by_user(&mut self) {
         if std::mem::take(&mut self.is_of_command)
-            && let Err(error) = self.store.archive(self.claim.id(), false)
+            && let Err(error) = self.store.continue_by_user(self.claim.id())
         {
             tracing::warn!(%error, "cannot mark the session as continued");
         }
@@ -621,7 +621,7 @@ pub(super) fn setup(
         sandbox,
         hooks: session_hooks(place).map(|hooks| hooks.events()).unwrap_or_default(),
         laxest: most_permissive_mode(place),
-        is_mode_chosen: place.is_mode_chosen,
+        chosen_mode: place.chosen_mode,
         compact_at_percent: place.settings.context.compact_at_percent,
         service_session: place.new_service_session(&session.state),
     };

@@ -331,9 +331,9 @@ pub(crate) enum Record {
         layers: Vec<PolicyLayer>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<Mode>,
-        /// True if the user chose the mode for this session, with `/mode` or `--mode`.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        is_mode_chosen: bool,
+        /// Mode that the user last chose for this session, with `/mode` or `--mode`. `mode` can be stricter.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        chosen_mode: Option<Mode>,
     },
     /// The session was registered with an organisation's session service.
     Registered {

@@ -1,7 +1,7 @@
 //! Removes authority from the records of exported, imported or forked sessions.
 
 use crate::ports::Record;
-use crate::protocol::{Decision, Mode};
+use crate::protocol::Decision;
 
 /// Converts a record for use outside its store. The record keeps its facts but loses all authority. Returns `None`
 /// for rules, budgets, goals and price assumptions, which belong to the original user and machine, and for unfinished
@@ -22,11 +22,6 @@ pub(crate) fn without_authority(record: Record) -> Option<Record> {
         Record::Decided { approval_id, tool_call_id, decision: Decision::ApprovedAlways { .. } } => {
             Some(Record::Decided { approval_id, tool_call_id, decision: Decision::Approved })
         }
-        // A stricter mode than the default is no authority.
-        Record::PolicyInForce { layers, mode, is_mode_chosen } => {
-            let is_mode_chosen = is_mode_chosen && mode.is_some_and(|mode| mode <= Mode::default());
-            Some(Record::PolicyInForce { layers, mode, is_mode_chosen })
-        }
         other => Some(other),
     }
 }
@@ -35,15 +30,6 @@ pub(crate) fn without_authority(record: Record) -> Option<Record> {
 mod tests {
     use super::*;
     use crate::protocol::{MessageId, RewindScope, RewindTarget, Rewound};
-
-    #[test]
-    fn sessions_that_leave_their_store_lose_the_choice_of_a_more_permissive_mode() {
-        for (mode, is_mode_chosen) in [(Mode::Plan, true), (Mode::Ask, true), (Mode::AutoEdit, false), (Mode::Auto, false)] {
-            let record = |is_mode_chosen| Record::PolicyInForce { layers: Vec::new(), mode: Some(mode), is_mode_chosen };
-            assert_eq!(without_authority(record(true)), Some(record(is_mode_chosen)), "{mode:?}");
-            assert_eq!(without_authority(record(false)), Some(record(false)), "{mode:?}");
-        }
-    }
 
     #[test]
     fn sessions_that_leave_their_store_keep_completed_rewinds_but_not_started_ones() {

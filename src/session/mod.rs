@@ -30,7 +30,7 @@ pub(crate) use change::{AppliedRecord, Change, Payer};
 pub(crate) use goal::{GoalProgress, GoalStage};
 pub(crate) use last_task::{denied_calls, last_task_records};
 pub(crate) use model_choice::ModelChoice;
-pub(crate) use records::{RecordedMode, plans_call, recorded_mode, starts_step};
+pub(crate) use records::{plans_call, starts_step};
 pub(crate) use response::ResponseParts;
 pub(crate) use rewinds::PromptRewind;
 pub(crate) use state::{Mandate, SessionState};

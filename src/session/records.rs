@@ -2,7 +2,7 @@
 
 use super::SessionActivity;
 use crate::ports::Record;
-use crate::protocol::{CallArguments, Mode, ToolCall};
+use crate::protocol::{CallArguments, ToolCall};
 
 /// Maximum length of a title in characters. A title is shown as a single line in a list.
 const TITLE_CHARS: usize = 80;
@@ -78,24 +78,6 @@ pub(crate) fn status_after(record: &Record) -> Option<SessionActivity> {
         Record::ApprovalRequested { .. } => Some(SessionActivity::Waiting),
         _ => None,
     }
-}
-
-/// Mode in which a session last ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RecordedMode {
-    pub mode: Mode,
-    /// True if the user chose it for this session.
-    pub is_chosen: bool,
-}
-
-/// Returns the last mode in the records.
-pub(crate) fn recorded_mode(records: &[Record]) -> Option<RecordedMode> {
-    records.iter().rev().find_map(|record| match record {
-        Record::PolicyInForce { mode: Some(mode), is_mode_chosen, .. } => {
-            Some(RecordedMode { mode: *mode, is_chosen: *is_mode_chosen })
-        }
-        _ => None,
-    })
 }
 
 /// Returns a title: the first non-blank line of the user's prompt or command, without control characters. Returns

@@ -52,6 +52,8 @@ pub(crate) struct SessionState {
     /// Policy bundles most recently in effect.
     pub policy: Option<Vec<PolicyLayer>>,
     pub mode: Option<Mode>,
+    /// Mode that the user last chose for the session.
+    pub chosen_mode: Option<Mode>,
     pub policy_bundle_version: Option<String>,
     /// Most recent registration with a session service.
     pub service_session: Option<ServiceSession>,
@@ -340,9 +342,10 @@ impl SessionState {
             }
             Record::BudgetSet { limit } => Change::BudgetSet { limit },
             Record::PriceAssumed { model, price } => Change::PriceAssumed { model, price: *price },
-            Record::PolicyInForce { layers, mode, .. } => {
+            Record::PolicyInForce { layers, mode, chosen_mode } => {
                 self.policy = Some(layers.clone());
                 self.mode = mode.or(self.mode);
+                self.chosen_mode = chosen_mode.or(self.chosen_mode);
                 self.policy_bundle_version = PolicyLayer::combined_version(layers);
                 Change::PolicyChanged { mode: *mode }
             }

@@ -135,7 +135,7 @@ fn shift_tab_cycles_through_the_modes_and_laxer_ones_need_confirmation() {
     terminal.send("\x1b[Z");
     terminal.review("Change the mode to ask?");
     terminal.decide('y');
-    terminal.wait_for("mode ask");
+    terminal.wait_for("· mode ask");
     terminal.send("\x1b[Z");
     terminal.review("Change the mode to auto-edit?");
     terminal.decide('n');
@@ -148,7 +148,7 @@ fn shift_tab_cycles_through_the_modes_and_laxer_ones_need_confirmation() {
     terminal.decide('y');
     terminal.wait_for("mode auto");
     terminal.prompt("/mode ask");
-    terminal.wait_for("mode ask");
+    terminal.wait_for("· mode ask");
     assert!(terminal.quit().success());
 }
 

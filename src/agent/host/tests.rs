@@ -232,7 +232,7 @@ fn setup(policy: &str, router: Arc<dyn ToolRouter>, journal: Arc<Disk>, model: A
         tools: OfferedTools { definitions: Vec::new().into(), names: Vec::new() },
         sandbox: "NONE".to_owned(),
         laxest: Mode::Auto,
-        is_mode_chosen: false,
+        chosen_mode: None,
         hooks: HookEvents::default(),
         compact_at_percent: Some(80),
         service_session: None,

@@ -285,7 +285,7 @@ impl CallRunner<'_> {
         let what = match (effects.is_empty(), effects.is_build_output()) {
             (true, _) => "changed no file",
             (false, true) => "changed only build output",
-            (false, false) => "the mode applied its changes",
+            (false, false) => "its changes are applied in mode auto",
         };
         let access = match call.layer.hosts.as_slice() {
             [] => "without network".to_owned(),

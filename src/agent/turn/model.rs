@@ -58,7 +58,7 @@ impl ModelChoices {
         };
         let is_asked = facts.name == cx.options.model.name;
         match &self.opening {
-            Some(name) if !is_asked || *name == facts.name || !name.contains('/') => {
+            Some(name) if !is_asked || *name == facts.name || is_bare_name(name, &facts.name) => {
                 self.opening = None;
                 ModelUpdate::Chosen(facts)
             }
@@ -182,6 +182,11 @@ impl ModelChoices {
         }
         cx.out.event(EventKind::ModelChanged { facts, effort, message });
     }
+}
+
+/// Returns whether `name` is the name of the model `full_name` without its provider.
+fn is_bare_name(name: &str, full_name: &str) -> bool {
+    !name.contains('/') && full_name.split_once('/').is_some_and(|(_, bare)| bare.eq_ignore_ascii_case(name))
 }
 
 fn report_refusal(denial: &Denial, cx: &mut TurnContext) {

@@ -115,8 +115,8 @@ pub(crate) struct AgentOptions {
     pub sandbox: String,
     /// Most permissive mode that can be chosen while the session runs.
     pub laxest: Mode,
-    /// True if the user chose the mode for this session, so that it is restored when the session is resumed.
-    pub is_mode_chosen: bool,
+    /// Mode that the user chose for this session. It is recorded so that a resumed session is at least as strict.
+    pub chosen_mode: Option<Mode>,
     /// Events for which there are hooks.
     pub hooks: HookEvents,
     /// Percentage of the context window at which older messages are summarized automatically; `None` to disable this.

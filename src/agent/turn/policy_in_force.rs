@@ -25,7 +25,7 @@ pub(super) fn set_mode(mode: Mode, cx: &mut TurnContext) -> bool {
         return false;
     }
     cx.policy.set_mode(mode);
-    cx.record_mode_choice();
+    cx.record_mode_choice(mode);
     cx.out.event(EventKind::ModeChanged { mode });
     true
 }

@@ -490,7 +490,7 @@ impl Rewinds {
         let later = &points[place..];
         let mut cannot: Vec<String> = later.iter().flat_map(|point| point.lasting.iter().cloned()).collect();
         if scope.files() && later.iter().any(|point| !point.commands.is_empty()) {
-            cannot.push("changes by commands outside the workspace, or to files that git ignores".to_owned());
+            cannot.push("changes by commands outside the workspace, or to files that git ignores, are not undone".to_owned());
         }
         Ok(ResolvedTarget {
             prompt: step_id.is_none().then(|| point.prompt.clone()),

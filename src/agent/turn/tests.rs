@@ -113,7 +113,7 @@ fn machine_with(
         tools: OfferedTools { definitions: Vec::new().into(), names: Vec::new() },
         sandbox: "NONE".to_owned(),
         laxest: Mode::AutoEdit,
-        is_mode_chosen: false,
+        chosen_mode: None,
         hooks: HookEvents::default(),
         compact_at_percent: Some(80),
         service_session: None,

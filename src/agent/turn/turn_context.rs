@@ -6,7 +6,7 @@ use super::options::AgentOptions;
 use super::outputs::Outputs;
 use crate::policy::Enforcer;
 use crate::ports::{Durability, Record};
-use crate::protocol::{EventKind, Failure, FailureKind, Message, Part, PlannedStep, Remedy, Role, StepId, TaskId};
+use crate::protocol::{EventKind, Failure, FailureKind, Message, Mode, Part, PlannedStep, Remedy, Role, StepId, TaskId};
 use jiff::Timestamp;
 
 /// Shared session state, and the buffer for the sub-machines' outputs.
@@ -71,14 +71,14 @@ impl TurnContext {
             self.out.record(Record::PolicyInForce {
                 layers: self.policy.layers(),
                 mode: Some(self.policy.mode()),
-                is_mode_chosen: self.options.is_mode_chosen,
+                chosen_mode: self.options.chosen_mode,
             });
         }
     }
 
     /// Records a mode that the user chose. In a session without messages, it is recorded before the first verdict.
-    pub(crate) fn record_mode_choice(&mut self) {
-        self.options.is_mode_chosen = true;
+    pub(crate) fn record_mode_choice(&mut self, mode: Mode) {
+        self.options.chosen_mode = Some(mode);
         if self.numbers.tasks() > 0 {
             self.is_policy_recorded = false;
             self.record_policy();

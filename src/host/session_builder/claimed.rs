@@ -5,6 +5,7 @@ use super::approval_service::ServiceDecisions;
 use super::front_end::{ApprovalExpiry, FrontEnd, Pruning, ServerStart, SessionPurpose, TrustHandling};
 use super::null_journal::NullJournal;
 use super::prepared::PreparedSession;
+use super::session_mode::SessionMode;
 use super::{SessionBuilder, SessionNotices, local_model, plan_mode_notice, with_project};
 use crate::agent::{self, Approver, SummaryModelSetup};
 use crate::host::agent_authority::{AgentLinks, Authority};
@@ -66,14 +67,29 @@ pub(crate) struct ClaimedSession {
     notices: SessionNotices,
 }
 
+/// Sets the mode in which the session continues, unless a problem restricts it to plan mode. Returns a notice if the
+/// session last ran in another mode.
+fn set_mode(place: &mut AppContext, common: &Common, session: &Session) -> Option<String> {
+    let choice = SessionMode::choose(place, common, &session.state);
+    let is_restricted = place.mode < place.session_mode(common.mode);
+    place.chosen_mode = choice.chosen;
+    if is_restricted {
+        return None;
+    }
+    place.mode = choice.mode;
+    choice.difference()
+}
+
 impl ClaimedSession {
     pub(super) fn new(builder: SessionBuilder, mut session: Session) -> Self {
-        let SessionBuilder { front_end, common, place, chosen, project, policy, model, summary_model, may_choose_model, .. } =
-            builder;
+        let SessionBuilder {
+            front_end, common, mut place, chosen, project, policy, model, summary_model, may_choose_model, ..
+        } = builder;
         let (output_schema, mut notices) = (builder.output_schema, builder.notices);
         if front_end.purpose == SessionPurpose::Tasks {
             session.mark_resumed();
             session.mark_continued_by_user();
+            notices.add_all(set_mode(&mut place, &common, &session));
         }
         notices.add_all(std::mem::take(&mut session.notices));
         let title = chosen.and_then(|chosen| chosen.title);
@@ -137,7 +153,7 @@ impl ClaimedSession {
 
     /// Returns whether the user chose the mode for this session.
     pub(crate) fn is_mode_named(&self) -> bool {
-        self.place.is_mode_chosen
+        self.place.chosen_mode.is_some()
     }
 
     /// Returns the session's stored history for display.

@@ -80,7 +80,7 @@ impl SessionBuilder {
             check_lock(&store, &chosen.session_id, front_end.lock, common.take_over)?;
         }
         if front_end.purpose == SessionPurpose::Tasks {
-            session_mode::set_mode(&mut place, &common, (&store, chosen.as_ref()), &mut notices)?;
+            place.mode = place.session_mode(common.mode);
         }
         load_service_policy(&mut place, &mut notices)?;
         let mut project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);

@@ -117,7 +117,7 @@ fn the_log_records_the_decider_and_the_mode_at_that_time() {
         tool_call_id: CallId::new("c1"),
         decision: crate::protocol::Decision::Denied { reason: Some(reason.to_owned()) },
     };
-    let plan = Record::PolicyInForce { layers: Vec::new(), mode: Some(Mode::Plan), is_mode_chosen: false };
+    let plan = Record::PolicyInForce { layers: Vec::new(), mode: Some(Mode::Plan), chosen_mode: None };
     // A question withdrawn by the policy is not a decision by the user.
     let taken_back = vec![prompt("x"), intent("c1", "$ make"), plan, decided("the policy says no"), refused("c1")];
     let journal = store.journal(&SessionId::new(ID), Mode::Ask);
