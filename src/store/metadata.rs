@@ -39,6 +39,9 @@ pub(super) fn started(transaction: &Transaction<'_>, session: i64, parent: &Sess
 /// Value of `archived` for a session whose prompt a command of aye wrote. It is listed, but is never the latest session.
 pub(super) const OF_COMMAND: i64 = 3;
 
+/// Value of `archived` for an archived session whose prompt a command of aye wrote.
+pub(super) const ARCHIVED_OF_COMMAND: i64 = 4;
+
 /// Marks a session whose prompt a command of aye wrote.
 pub(super) fn started_by_command(transaction: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
     transaction.execute(
@@ -60,12 +63,14 @@ pub(super) fn parent_records(database: &Database, id: &SessionId) -> Result<u64,
 /// session of an agent, which is never listed by itself.
 pub(super) fn archive(database: &Database, id: &SessionId, archived: bool) -> Result<(), StoreError> {
     let wanted = id.clone();
+    let of_command = if archived { ARCHIVED_OF_COMMAND } else { OF_COMMAND };
     let done = database.write(move |desk| {
         desk.transact(Durability::Process, 0, |transaction| {
             let changed = transaction.execute(
                 "INSERT INTO marks (session, archived) SELECT key, ?2 FROM sessions WHERE id = ?1
-                 ON CONFLICT (session) DO UPDATE SET archived = ?2 WHERE archived <> ?3",
-                params![wanted.as_str(), archived, OF_AGENT],
+                 ON CONFLICT (session) DO UPDATE SET archived = CASE WHEN archived IN (?4, ?5) THEN ?6 ELSE ?2 END
+                 WHERE archived <> ?3",
+                params![wanted.as_str(), archived, OF_AGENT, OF_COMMAND, ARCHIVED_OF_COMMAND, of_command],
             )?;
             let exists =
                 transaction.query_row("SELECT 1 FROM sessions WHERE id = ?1", [wanted.as_str()], |_| Ok(())).optional()?;
@@ -77,4 +82,20 @@ pub(super) fn archive(database: &Database, id: &SessionId, archived: bool) -> Re
         (true, 0) => Err(StoreError::OfAgent { id: id.to_string() }),
         (true, _) => Ok(()),
     }
+}
+
+/// Makes the session of a command one of the user, who continues it. It stays archived if it is. Does nothing for other
+/// sessions.
+pub(super) fn continue_by_user(database: &Database, id: &SessionId) -> Result<(), StoreError> {
+    let wanted = id.clone();
+    database.write(move |desk| {
+        desk.transact(Durability::Process, 0, |transaction| {
+            transaction.execute(
+                "UPDATE marks SET archived = (archived = ?3)
+                 WHERE session = (SELECT key FROM sessions WHERE id = ?1) AND archived IN (?2, ?3)",
+                params![wanted.as_str(), OF_COMMAND, ARCHIVED_OF_COMMAND],
+            )?;
+            Ok(())
+        })
+    })
 }

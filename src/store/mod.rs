@@ -173,6 +173,11 @@ impl Store {
         metadata::archive(&self.database, id, archived)
     }
 
+    /// Makes the session of a command one of the user, who continues it. Does nothing for other sessions.
+    pub(crate) fn continue_by_user(&self, id: &SessionId) -> Result<(), StoreError> {
+        metadata::continue_by_user(&self.database, id)
+    }
+
     /// Locks a stored session for this process. Fails if a running process owns the lock; a lock left by a process that
     /// has ended is ignored.
     pub(crate) fn claim(&self, id: &SessionId) -> Result<Claim, StoreError> {

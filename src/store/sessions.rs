@@ -1,7 +1,7 @@
 //! Session queries, including loading a session's records.
 
 use super::database::Database;
-use super::metadata::{OF_AGENT, OF_COMMAND};
+use super::metadata::{ARCHIVED_OF_COMMAND, OF_AGENT, OF_COMMAND};
 use super::records::{self, Place};
 use super::session_lock::live_holder;
 use super::{StoreError, output_tails};
@@ -228,7 +228,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
         held_by: live_holder(owner.as_deref()).map(|holder| holder.instance.pid),
         archived: archived != 0 && archived != OF_COMMAND,
         of_agent: archived == OF_AGENT,
-        of_command: archived == OF_COMMAND,
+        of_command: archived == OF_COMMAND || archived == ARCHIVED_OF_COMMAND,
         parent: row.get::<_, Option<String>>(10).unwrap_or_default().map(SessionId::new),
     })
 }

@@ -71,9 +71,33 @@ fn the_session_of_a_command_is_listed_but_is_the_latest_one_only_after_the_user_
     assert_eq!(latest(), None);
     let listed = store.sessions(None).unwrap();
     assert_eq!(listed.iter().map(|session| (session.of_command, session.archived)).collect::<Vec<_>>(), [(true, false)]);
-    store.archive(made.id(), false).unwrap();
+    store.continue_by_user(made.id()).unwrap();
     assert_eq!(latest().as_ref(), Some(made.id()));
     assert!(!store.find(ID).unwrap().of_command);
+}
+
+#[test]
+fn archiving_and_unarchiving_keeps_what_started_a_session() {
+    for is_of_command in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let made = store.create(NewSession { is_of_command, ..session(ID) });
+        append(&store, ID, vec![prompt("Review these changes")], Durability::Process);
+        let state = || {
+            let found = store.find(ID).unwrap();
+            (found.archived, found.of_command, found.of_agent)
+        };
+        for archived in [false, true, true, false, false, true] {
+            store.archive(made.id(), archived).unwrap();
+            assert_eq!(state(), (archived, is_of_command, false));
+            assert_eq!(store.latest(&WorkspaceId::new("w1")).unwrap().is_some(), !archived && !is_of_command);
+        }
+        store.continue_by_user(made.id()).unwrap();
+        assert_eq!(state(), (true, false, false), "it stays archived");
+        store.archive(made.id(), false).unwrap();
+        store.continue_by_user(made.id()).unwrap();
+        assert_eq!(state(), (false, false, false));
+    }
 }
 
 #[test]

@@ -187,9 +187,6 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
 /// Maximum number of names to list, limited because MCP servers may offer thousands.
 const MAX_NAMED: usize = 100;
 
-/// Maximum number of typos in a name that is suggested. Shorter names may have one for every three characters.
-const MAX_TYPOS: usize = 3;
-
 /// Builds the error for an unknown tool, suggesting a similar name from `names`.
 fn unknown_tool<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolError {
     let names: Vec<_> = names.collect();
@@ -198,7 +195,7 @@ fn unknown_tool<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> ToolErr
     let elsewhere = ELSEWHERE.iter().find(|(names, _)| names.contains(&lower.replace(['_', '-'], "").as_str()));
     let meant = match near {
         _ if elsewhere.is_some() => elsewhere.map(|(_, what)| (*what).to_owned()).unwrap_or_default(),
-        Some((distance, known)) if distance <= (known.len() / 3).min(MAX_TYPOS) => format!("did you mean `{known}`?"),
+        Some((distance, known)) if distance <= 1 + known.len() / 4 => format!("did you mean `{known}`?"),
         _ => {
             let more = names.len().saturating_sub(MAX_NAMED);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };

@@ -491,7 +491,7 @@ fn the_check_runs_in_the_copy_and_its_result_is_listed() {
 fn a_task_in_a_trusted_project_uses_its_files_and_does_not_ask_for_trust_again() {
     let server = Server::new([Answer::text("One."), Answer::text("Two."), Answer::text("Three.")]);
     let project = project(&server).file("AGENTS.md", "Be brief.\n");
-    let mut terminal = project.open(&[]);
+    let mut terminal = project.open_sized(&[], 100, 30);
     terminal.wait_for(texts::OPEN_READ_ONLY);
     terminal.decide('y');
     terminal.prompt("first");
@@ -499,7 +499,7 @@ fn a_task_in_a_trusted_project_uses_its_files_and_does_not_ask_for_trust_again()
     assert!(terminal.quit().success());
     let id = run(&project, "second");
     assert!(server.request(1).body.to_string().contains("Be brief."), "the instructions apply in the copy");
-    let mut terminal = project.open(&["task", "open", &id]);
+    let mut terminal = project.open_sized(&["task", "open", &id], 100, 30);
     let screen = terminal.wait_for("Two.");
     assert!(!screen.contains(texts::OPEN_READ_ONLY), "{screen}");
     terminal.prompt("third");

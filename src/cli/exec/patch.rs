@@ -1,7 +1,7 @@
 //! `aye exec --patch`: runs the task in a copy-on-write layer over the workspace, and writes the changes to a patch
 //! file.
 
-use crate::config::trust::remember_covered;
+use crate::config::trust::UncoveredDirectory;
 use crate::host::console::warn;
 use crate::host::context::AppContext;
 use crate::host::ephemeral::EphemeralData;
@@ -50,8 +50,9 @@ impl PatchRun {
             return Err(no_layer(&"the data directory is inside the workspace").hint("set AYE_DATA_DIR to another directory"));
         }
         let base = run.create_layer().map_err(|error| no_layer(&error))?;
-        remember_covered(&place.workspace);
+        let uncovered = UncoveredDirectory::examine(&place.workspace);
         let layer = ProcessLayer::mount_over(&place.workspace, &base, Persistence::Process).map_err(|why| no_layer(&why))?;
+        uncovered.remember_covered();
         Ok(Self { layer, file })
     }
 

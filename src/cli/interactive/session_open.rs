@@ -35,7 +35,7 @@ pub(crate) struct SessionOpener {
 
 /// Result of opening a session.
 pub(crate) enum OpenOutcome {
-    /// The user must choose from several sessions; none has been opened.
+    /// The user must choose from a list of sessions; none has been opened.
     Several(QueryHandler),
     One(Box<SessionRunner>),
 }
@@ -45,7 +45,7 @@ impl SessionOpener {
     pub(crate) fn open(self, store: Store) -> Result<OpenOutcome, CliError> {
         let Self { common, place, choice, before, here, events, watch, sets_up } = self;
         let started_in = place.workspace.clone();
-        if choice == SessionChoice::Pick && session_prompt::has_several_sessions(&store, &place)? {
+        if choice == SessionChoice::Pick && session_prompt::needs_list(&store, &place)? {
             return Ok(OpenOutcome::Several(QueryHandler::new(store, &place, events)));
         }
         // A new session continues with the model of the previous session.

@@ -18,9 +18,12 @@ pub(crate) fn ask(store: &Store, place: &AppContext, choice: SessionChoice) -> R
     if choice != SessionChoice::Pick {
         return Ok(choice);
     }
-    let found = unarchived_sessions(store, place)?;
-    if found.len() < 2 {
-        return Ok(SessionChoice::Latest);
+    let found = offered_sessions(store, place)?;
+    match found.as_slice() {
+        // The session of a command is never the latest one.
+        [only] if only.of_command => return Ok(SessionChoice::Id(only.session_id.to_string())),
+        [] | [_] => return Ok(SessionChoice::Latest),
+        _ => {}
     }
     for (number, session) in found.iter().take(MAX_SHOWN).enumerate() {
         print_text(&format!("{}  {}", number + 1, line(session)));
@@ -43,14 +46,25 @@ pub(crate) fn ask(store: &Store, place: &AppContext, choice: SessionChoice) -> R
     Ok(SessionChoice::Id(session.session_id.to_string()))
 }
 
-/// Returns whether there is more than one session to choose from.
-pub(crate) fn has_several_sessions(store: &Store, place: &AppContext) -> Result<bool, CliError> {
-    Ok(unarchived_sessions(store, place)?.len() > 1)
+/// Returns whether the screen must list the sessions: there are several, or the only one is that of a command, which is
+/// never the latest session.
+pub(crate) fn needs_list(store: &Store, place: &AppContext) -> Result<bool, CliError> {
+    let found = unarchived_sessions(store, place)?;
+    Ok(found.len() > 1 || found.iter().any(|session| session.of_command))
 }
 
 /// Returns the sessions in this workspace that are not archived.
 fn unarchived_sessions(store: &Store, place: &AppContext) -> Result<Vec<SessionSummary>, CliError> {
     let mut found = store.sessions(Some(&place.workspace_id()))?;
     found.retain(|session| !session.archived);
+    Ok(found)
+}
+
+/// Returns the unarchived sessions without those of commands, or with them if there are no others.
+fn offered_sessions(store: &Store, place: &AppContext) -> Result<Vec<SessionSummary>, CliError> {
+    let mut found = unarchived_sessions(store, place)?;
+    if found.iter().any(|session| !session.of_command) {
+        found.retain(|session| !session.of_command);
+    }
     Ok(found)
 }

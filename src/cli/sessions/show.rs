@@ -50,7 +50,7 @@ fn as_text(event: Event, calls: &mut HashMap<CallId, String>) -> String {
         }
         EventKind::ToolCompleted { tool_call_id, tool_name, error, output_text, .. } => {
             let summary = calls.remove(&tool_call_id).unwrap_or(tool_name);
-            // Only the output of a command ends with its exit code.
+            // Only the output of a command starts with its exit code.
             let exit_code = exit_code_in(&output_text).filter(|code| summary.starts_with("$ ") && *code != "0");
             let end = match (error, exit_code) {
                 (Some(error), _) => error.to_string(),
@@ -78,9 +78,10 @@ mod tests {
         let error = Some(ToolError::new(ErrorCode::ToolExecutionFailed, "there is no such file"));
         let failed = "there is no such file";
         for (summary, output, error, end) in [
-            ("$ make test", "no rule\nExit code: 2\n", None, "exit 2"),
+            ("$ make test", "Exit code: 2\nno rule\n", None, "exit 2"),
             ("$ make", "Exit code: 0\n", None, "done"),
-            ("Read build.log", "no rule\nExit code: 2\n", None, "done"),
+            ("$ cat build.log", "Exit code: 0\nExit code: 2\n", None, "done"),
+            ("Read build.log", "Exit code: 2\nno rule\n", None, "done"),
             ("Read a.txt", "", error, failed),
         ] {
             let id = CallId::new("c1");

@@ -15,8 +15,8 @@ use crate::hooks::HookFile;
 use crate::protocol::Problem;
 use crate::skills::FolderContents;
 use contents::{collect, instruction_item, relative};
-pub(crate) use identity::remember_covered;
-use identity::{identity, inode};
+pub(crate) use identity::UncoveredDirectory;
+use identity::{identity, inode, is_covered};
 use nested::NestedFiles;
 pub(super) use record::write as write_private;
 use record::{StoredTrust, TrustRecord};
@@ -104,8 +104,11 @@ impl Project {
     }
 
     /// Records that an instruction file below the workspace has not been reviewed yet, so the next trust prompt lists
-    /// it.
+    /// it. Does nothing in a copy-on-write layer, whose files are not those of the project.
     pub(crate) fn record_nested(real: &Path, config_dir: &Path, name: &str) {
+        if is_covered(real) {
+            return;
+        }
         let path = config_dir.join("projects").join(directory_name(real)).join("trust.toml");
         if let StoredTrust::Note(mut note) = record::read(&path)
             && note.nested.len() < 2 * nested::MAX_FILES
@@ -238,8 +241,12 @@ impl Project {
         }
     }
 
-    /// Records that the user trusts exactly the content that was examined.
+    /// Records that the user trusts exactly the content that was examined. In a copy-on-write layer, nothing is
+    /// recorded and the proof is for this run only, because the files of the layer are not those of the project.
     pub(crate) fn record(&self, config_dir: &Path) -> Result<TrustProof, ConfigError> {
+        if is_covered(&self.real) {
+            return Ok(TrustProof::for_this_run());
+        }
         let path = self.note_path(config_dir);
         let nested = if self.nested.is_some() { self.nested_hashes() } else { self.trusted_nested_hashes(config_dir) };
         let kept = TrustRecord { nested, ..self.note() }.keep(&path).map_err(|error| {
@@ -280,8 +287,11 @@ impl Project {
         std::fs::read_to_string(self.declined_path(config_dir)).is_ok_and(|declined| declined == identity(&self.real))
     }
 
-    /// Records that the user declined to trust this directory.
+    /// Records that the user declined to trust this directory. In a copy-on-write layer, nothing is recorded.
     pub(crate) fn decline(&self, config_dir: &Path) -> Result<(), ConfigError> {
+        if is_covered(&self.real) {
+            return Ok(());
+        }
         let path = self.declined_path(config_dir);
         record::write(&path, &identity(&self.real)).map_err(|error| {
             let what = format!("cannot save your decision not to trust this project in `{}`", path.display());

@@ -2,7 +2,7 @@
 
 use super::description::{CopyKind, TaskDescription};
 use super::directory::{TaskDirectory, TaskLock, TaskUse};
-use crate::config::trust::remember_covered;
+use crate::config::trust::UncoveredDirectory;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::options::{Common, WorkspaceCopy};
@@ -51,8 +51,10 @@ pub(crate) fn enter(task: &TaskDirectory, current: &Common, purpose: TaskUse) ->
 
 /// Covers the workspace with the copy-on-write layer until this process exits.
 fn cover(workspace: &Path, base: &Path) -> Result<(), CliError> {
-    remember_covered(workspace);
-    ProcessLayer::mount_over(workspace, base, Persistence::Disk).map(drop).map_err(|why| no_layer(&why))
+    let uncovered = UncoveredDirectory::examine(workspace);
+    ProcessLayer::mount_over(workspace, base, Persistence::Disk).map(drop).map_err(|why| no_layer(&why))?;
+    uncovered.remember_covered();
+    Ok(())
 }
 
 fn no_layer(why: &dyn std::fmt::Display) -> CliError {
