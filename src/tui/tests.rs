@@ -446,7 +446,7 @@ fn without_an_api_key_nothing_is_sent_and_the_draft_stays() {
     let mut terminal = Terminal::start("no key", 24, 80);
     terminal.wait_for("No key here.");
     terminal.send("explain it\r");
-    terminal.wait(|screen| screen.contains("nothing was sent") && screen.contains("❯ explain it"));
+    terminal.wait(|screen| screen.contains("not sent: No key here") && screen.contains("❯ explain it"));
     terminal.send("\x03\x04");
     assert!(terminal.finish().0);
 }

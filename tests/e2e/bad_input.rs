@@ -31,7 +31,7 @@ fn the_screen_reports_a_missing_key_and_keeps_the_draft() {
         let screen = screen.to_lowercase();
         screen.contains("no key") || screen.contains("no api key")
     });
-    assert!(screen.contains("demo"), "{screen}");
+    assert!(screen.contains("ctrl+l"), "{screen}");
     assert!(screen.contains("fix the parser"), "the draft is lost\n{screen}");
 }
 

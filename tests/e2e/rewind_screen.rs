@@ -64,7 +64,7 @@ fn a_prompt_is_undone_and_redone_with_its_files() {
     holds(&project, "written.txt", "old\n");
     assert!(wait_until(TIMEOUT, || !project.exists("new.txt")));
     let screen = terminal.wait_for("/redo");
-    assert!(screen.contains(" │Both are done."), "what was undone is marked\n{screen}");
+    assert!(screen.contains("│ Both are done."), "what was undone is marked\n{screen}");
     terminal.wait_that("the prompt is back", |screen| screen.contains("❯ do both"));
     // The restored prompt is cleared instead of sent.
     terminal.send("\x15");

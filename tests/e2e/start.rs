@@ -134,4 +134,6 @@ fn the_start_screen_shows_uncommitted_changes() {
     let mut terminal = project.open_sized(&[], 140, 30);
     let screen = terminal.wait_for("Last session: \"Validate the name\"");
     assert!(screen.contains("just now; run `aye --resume="), "{screen}");
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("2 uncommitted changes in the repository"), "{screen}");
 }

@@ -1,5 +1,5 @@
-//! Order of the effects of a command in its prompt: changed text comes first, then new text, then deleted text. Changes
-//! without text are only listed.
+//! Order of the effects of a command in its prompt: changed text comes first, then deleted text, then new text,
+//! which loses nothing. Changes without text are only listed.
 
 use crate::protocol::{Approval, EffectKind, EffectPart, Effects, FileDiff, FileDiffs};
 use std::collections::HashSet;
@@ -41,8 +41,8 @@ fn place_of(file: &FileDiff, effects: &Effects) -> Option<u8> {
     match effect.map(|effect| &effect.kind) {
         Some(EffectKind::Linked { .. }) => None,
         Some(_) if file.hunks.is_empty() => None,
-        Some(EffectKind::Created { .. } | EffectKind::DirectoryCreated) => Some(1),
-        Some(EffectKind::Deleted { .. } | EffectKind::DirectoryDeleted { .. }) => Some(2),
+        Some(EffectKind::Created { .. } | EffectKind::DirectoryCreated) => Some(2),
+        Some(EffectKind::Deleted { .. } | EffectKind::DirectoryDeleted { .. }) => Some(1),
         Some(EffectKind::Changed { .. } | EffectKind::Renamed { .. } | EffectKind::ModeChanged { .. }) | None => Some(0),
     }
 }
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_text_comes_before_new_and_deleted_text_and_the_parts_follow() {
+    fn changed_text_comes_before_deleted_and_new_text_and_the_parts_follow() {
         let hunk = |at: usize| format!("@@ -{at},1 +{at},1 @@\n-a\n+b\n");
         let diff = format!(
             "diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\
@@ -108,14 +108,14 @@ mod tests {
         ];
         let arranged = arrange_effects(with_diff(files, &diff, &parts));
         let names: Vec<&str> = arranged.proposal.diff.iter().filter_map(|file| file.name.as_deref()).collect();
-        assert_eq!(names, ["main", "new", "gone"]);
+        assert_eq!(names, ["main", "gone", "new"]);
         let parts: Vec<(&str, Option<usize>, usize, usize)> =
             arranged.amendable.effects.iter().map(|part| (part.path.as_str(), part.hunk, part.first, part.end)).collect();
         let expected = [
             ("main", Some(0), 0, 1),
             ("main", Some(1), 1, 2),
-            ("new", None, 2, 3),
-            ("gone", None, 3, 4),
+            ("gone", None, 2, 3),
+            ("new", None, 3, 4),
             ("link", None, 4, 4),
             ("run", None, 4, 4),
         ];

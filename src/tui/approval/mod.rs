@@ -61,7 +61,7 @@ pub(crate) use interrupted::{InterruptedCall, interrupted_dialog};
 pub(crate) use lock_dialog::{LockDialog, lock_dialog};
 pub(crate) use note::{CHANGED, Note, Verb};
 pub(crate) use onboarding_dialog::refresh_setup;
-pub(crate) use pager::{Pager, is_key_row};
+pub(crate) use pager::Pager;
 pub(crate) use parts::mark_part;
 pub(crate) use pending_bar::{BarContext, bar_text};
 pub(crate) use price_dialog::{PriceForm, refresh_price};

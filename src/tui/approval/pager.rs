@@ -8,12 +8,15 @@ use crate::text;
 use crate::tui::interface::ProjectFile;
 use crate::tui::typeahead_guard::Confirm;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 /// Pages to read, and the index of the open one.
 #[derive(Debug)]
 pub(crate) struct Pager {
     pages: Vec<DialogPage>,
     at: usize,
+    /// Rows on the last page that name hidden keys, which work only in the full-screen UI.
+    key_rows: Range<usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -32,9 +35,14 @@ impl Pager {
     /// verdict that was in force when the approval was requested.
     pub(crate) fn rules(approval: &Approval, choices: &[Choice]) -> Self {
         let mut text = String::new();
-        for line in constants(approval).into_iter().chain(other_keys(choices)) {
+        for line in constants(approval) {
             let _ = writeln!(text, "{line}");
         }
+        let first_key = text.matches('\n').count();
+        for line in other_keys(choices) {
+            let _ = writeln!(text, "{line}");
+        }
+        let key_rows = first_key..text.matches('\n').count();
         if !text.is_empty() {
             text.push('\n');
         }
@@ -86,7 +94,7 @@ impl Pager {
             diff: None,
             file: None,
         });
-        Self { pages: printed.chain(groups).chain([rules]).collect(), at: 0 }
+        Self { pages: printed.chain(groups).chain([rules]).collect(), at: 0, key_rows }
     }
 
     /// Creates the pages for the given project files, one per file.
@@ -107,14 +115,14 @@ impl Pager {
                 file: None,
             }
         });
-        Self { pages: pages.collect(), at: 0 }
+        Self { pages: pages.collect(), at: 0, key_rows: 0..0 }
     }
 
     /// Creates a page that shows the diff of the proposed changes.
     pub(crate) fn diff(diff: FileDiffs) -> Self {
         let about = "from the current files to the result".to_owned();
         let title = "Proposed changes".to_owned();
-        Self { pages: vec![DialogPage { title, about, text: String::new(), diff: Some(diff), file: None }], at: 0 }
+        Self::of_page(DialogPage { title, about, text: String::new(), diff: Some(diff), file: None })
     }
 
     /// Creates the page about the rule that decided one part of a command, with the rule's file, line and text. Returns
@@ -131,7 +139,7 @@ impl Pager {
         let Some(RuleOrigin { rule, place, source, first }) = origin(approval, &decided.rule) else {
             let _ = write!(text, "decided by {}, which is not in any of your policy files", rule_origin(&decided.rule));
             let about = "`aye policy show` prints the policy in effect".to_owned();
-            return Some(Self { pages: vec![DialogPage { title, about, text, diff: None, file: None }], at: 0 });
+            return Some(Self::of_page(DialogPage { title, about, text, diff: None, file: None }));
         };
         let _ = writeln!(text, "{}\n{}", text::reveal_line(rule), text::reveal_line(place));
         for (at, row) in source.iter().enumerate() {
@@ -139,7 +147,16 @@ impl Pager {
         }
         let about = "the content when aye asked; read-only here".to_owned();
         let file = place.rsplit_once(':').map(|(file, _)| file.to_owned());
-        Some(Self { pages: vec![DialogPage { title, about, text: text.trim_end().to_owned(), diff: None, file }], at: 0 })
+        Some(Self::of_page(DialogPage { title, about, text: text.trim_end().to_owned(), diff: None, file }))
+    }
+
+    fn of_page(page: DialogPage) -> Self {
+        Self { pages: vec![page], at: 0, key_rows: 0..0 }
+    }
+
+    /// Returns whether a row of the open page names a hidden key.
+    pub(crate) fn is_key_row(&self, row: usize) -> bool {
+        self.at + 1 == self.pages.len() && self.key_rows.contains(&row)
     }
 
     /// Returns the open page's file, to be opened in an editor.
@@ -231,13 +248,6 @@ fn other_keys(choices: &[Choice]) -> Vec<String> {
     let other = choices.iter().filter(|choice| !choice.is_shown && choice.enabled && choice.act != ChoiceAction::Look);
     let words = |choice: &Choice| if choice.words.is_empty() { choice.short.to_string() } else { choice.words.clone() };
     other.map(|choice| format!("key {}        {}", choice.key.letter, words(choice))).collect()
-}
-
-/// Returns whether a row of the details page names a hidden key, which works only in the full-screen UI.
-pub(crate) fn is_key_row(row: &str) -> bool {
-    row.strip_prefix("key ")
-        .and_then(|rest| rest.get(rest.chars().next()?.len_utf8()..))
-        .is_some_and(|rest| rest.starts_with("  "))
 }
 
 fn rule_origin(rule: &str) -> String {

@@ -143,8 +143,8 @@ impl RewindChoice {
         } else {
             let said = format_messages(plan.messages);
             let both = act('1', RewindScope::Both, "conversation and files".to_owned(), "both");
-            let talk =
-                act('2', RewindScope::Conversation, format!("conversation only: undo {said}, keep the files"), "conversation");
+            let talk = if plan.messages > 0 { format!("undo {said}, keep the files") } else { "no messages to undo".to_owned() };
+            let talk = act('2', RewindScope::Conversation, format!("conversation only: {talk}"), "conversation");
             let talk = Choice { enabled: plan.messages > 0, ..talk };
             let files =
                 if plan.files.is_empty() { "no files would change" } else { "keeps the conversation and tells the model" };

@@ -3,7 +3,7 @@
 use crate::protocol::{Approval, GrantScope, Resolution, RewindScope};
 use crate::text;
 use crate::tui::approval::{
-    Body, CHANGED, Choice, ChoiceAction, Dialog, GoalChoice, Pager, YesNo, is_change_visible, is_key_row, lines_below,
+    Body, CHANGED, Choice, ChoiceAction, Dialog, GoalChoice, Pager, YesNo, is_change_visible, lines_below,
 };
 use crate::tui::elicitation::FormAction;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
@@ -72,9 +72,10 @@ pub(crate) fn sentences(panel: &Dialog, place: (usize, usize)) -> Vec<String> {
             lines.extend(lines_below(panel));
         }
         Body::Words { text } => {
-            let is_pager = panel.kind.is::<Pager>();
-            let rows = text.trim_end().split('\n').filter(|row| !(is_pager && is_key_row(row)));
-            lines.extend(rows.map(str::to_owned));
+            let pager = panel.kind.find::<Pager>();
+            let rows = text.trim_end().split('\n').enumerate();
+            let shown = rows.filter(|(at, _)| !pager.is_some_and(|pager| pager.is_key_row(*at)));
+            lines.extend(shown.map(|(_, row)| row.to_owned()));
         }
     }
     lines.extend(choices(panel));

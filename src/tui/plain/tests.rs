@@ -128,7 +128,7 @@ fn diffs_label_each_line_as_added_or_removed() {
         "added line 15:     Ok(format!(\"Hello, {name}! 你好 👋\"))\n",
         "Type one of these words, then Enter:\nallow: apply it, once\ndeny\nalways: always allow this…\n",
         "deny because REASON: deny and tell the model why\n",
-        "6. later: postpone the answer; /answer returns to it\n",
+        "\nlater: postpone the answer; /answer returns to it\n",
     ] {
         assert!(said.contains(words), "{words}\n---\n{said}");
     }
@@ -195,7 +195,7 @@ fn command_approvals_print_the_command_and_its_parts_with_rule_and_risk() {
         "command: cargo test --workspace 2>&1 | tail -20 && rm -rf target/tmp &&",
         "part 3 of 5: rm -rf target/tmp\n  ask by built-in: deletes `target/tmp`; risk medium\n",
         "part 5 of 5: sh\n  reads the output of part 4\n  ask by built-in: runs downloaded code from `example.com`; risk critical\n",
-        "always (not available): always",
+        "always (not available): no rule can be saved: 3 deletes, ",
     ] {
         assert!(said.contains(words), "{words}\n---\n{said}");
     }
@@ -566,7 +566,7 @@ fn server_forms_are_filled_in_line_by_line_and_sent_by_a_word() {
         session.fence("");
     }
     let written = session.read();
-    assert!(written.contains("Red") && written.contains("This looks like a secret"), "{written}");
+    assert!(written.contains("\n1. Red\n2. Green\n") && written.contains("This looks like a secret"), "{written}");
     assert!(session.types("").is_empty());
     session.fence("");
     assert!(session.read().contains("mail (required): ada@example.org"));

@@ -211,7 +211,7 @@ fn the_undone_part_is_marked_and_its_prompt_returns_to_the_draft() {
     assert_eq!(model.composer.text(), "Make greet() reject empty names");
     assert_eq!(model.info.last_answer, None, "neither the undone response nor an older one is printed at exit");
     let screen = draw(&mut model, 13_100);
-    assert!(screen.contains("❯│Make greet() reject empty names") && screen.contains(" │Rejected."), "{screen}");
+    assert!(screen.contains("│ Make greet() reject empty names") && screen.contains("│ Rejected."), "{screen}");
     assert!(screen.contains("❯ Explain the parser"), "{screen}");
     assert!(
         screen.contains("rewound to before prompt 2") && screen.contains("left as is  src/lib.rs: changed since aye wrote it"),
@@ -220,7 +220,7 @@ fn the_undone_part_is_marked_and_its_prompt_returns_to_the_draft() {
     assert!(screen.contains("/redo reverts this"), "{screen}");
     tell(&mut model, rewound(RewindTarget::Redo, RewindScope::Both, Vec::new()), 14_000);
     let screen = draw(&mut model, 14_100);
-    assert!(screen.contains("❯ Make greet() reject empty names") && !screen.contains("│Rejected."), "{screen}");
+    assert!(screen.contains("❯ Make greet() reject empty names") && !screen.contains("│ Rejected."), "{screen}");
     assert_eq!(model.info.last_answer.as_deref(), Some("Rejected."));
 }
 
