@@ -8,7 +8,7 @@ use crate::host::context::AppContext;
 use crate::host::disk_usage::{UsageEntry, usage};
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
-use crate::host::language_servers::{FoundServer, find_servers};
+use crate::host::language_servers::{FoundServer, NOT_IN_PATH, find_servers};
 use crate::host::models::ModelCatalog;
 use crate::host::options::Common;
 use crate::host::policy_layers::Policy;
@@ -108,7 +108,7 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
             checks.extend(service_states(place).into_iter().map(service));
         }
         Err(error) => {
-            let fix = "correct the file, then run `aye doctor` again";
+            let fix = "correct the configuration, then run `aye doctor` again";
             let check = Check::from_problem("configuration", Problem::joined(error.problems.clone()));
             checks.push(Check { fix: check.fix.or_else(|| Some(fix.to_owned())), ..check });
             checks.push(Check::note("policy", "not checked, because the configuration is invalid"));
@@ -306,7 +306,8 @@ fn language_servers(place: &AppContext, common: &Common, tier: SandboxTier) -> O
     let (found, missing): (Vec<_>, Vec<_>) = servers.iter().partition(|server| server.program.is_ok());
     let word = |server: &&FoundServer| match &server.program {
         Ok(program) => format!("{} ({})", server.language, program.display()),
-        Err(_) => server.language.to_string(),
+        Err(why) if why.ends_with(NOT_IN_PATH) => server.language.to_owned(),
+        Err(why) => format!("{} ({why})", server.language),
     };
     let words = |servers: &[&FoundServer]| servers.iter().map(word).collect::<Vec<_>>().join(", ");
     let mut says = match (found.is_empty(), missing.is_empty()) {

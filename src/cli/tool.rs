@@ -170,7 +170,7 @@ pub(crate) fn call(
     let table = table(place, common, Starts::for_tool(name), Some(name))?;
     let call = tool_call(name, arguments)?;
     if let CallArguments::Malformed(text) = &call.arguments {
-        let error = ToolError::new(ErrorCode::InvalidRequest, malformed(text));
+        let error = ToolError::new(ErrorCode::InvalidRequest, malformed(text, arguments));
         return Ok(report(&ToolResult::from_error(call.tool_call_id, name, error), json));
     }
     let result = table.run_until_interrupted(run_call(&table.bench, call, answers))?;
@@ -234,14 +234,30 @@ fn report(result: &ToolResult, json: bool) -> Exit {
     if result.status == ToolStatus::Succeeded { Exit::Completed } else { Exit::Failed }
 }
 
-/// Returns the error for arguments that are not a JSON object.
-fn malformed(text: &str) -> String {
+/// Returns the error for arguments that are not a JSON object. `source` is the value of `--args`.
+fn malformed(text: &str, source: &str) -> String {
+    let place = match source.strip_prefix('@') {
+        Some(path) => format!("the content of `{path}`"),
+        None if source == "-" => "the text from stdin".to_owned(),
+        None => "the value of `--args`".to_owned(),
+    };
     let why = match serde_json::from_str::<serde_json::Value>(text) {
-        Ok(_) => "it is another kind of value".to_owned(),
+        Ok(value) => format!("found {}", value_kind(&value)),
         Err(error) if error.is_eof() => "the text ends too early".to_owned(),
         Err(error) => format!("invalid JSON at line {}, column {}", error.line(), error.column()),
     };
-    format!("the value of `--args` is not a JSON object: {why}; example: --args '{{\"path\": \"README.md\"}}'")
+    format!("{place} is not a JSON object: {why}; example: --args '{{\"path\": \"README.md\"}}'")
+}
+
+fn value_kind(value: &serde_json::Value) -> &'static str {
+    match value {
+        serde_json::Value::Null => "null",
+        serde_json::Value::Bool(_) => "a boolean",
+        serde_json::Value::Number(_) => "a number",
+        serde_json::Value::String(_) => "a string",
+        serde_json::Value::Array(_) => "an array",
+        serde_json::Value::Object(_) => "an object",
+    }
 }
 
 pub(crate) fn tool_call(name: &str, arguments: &str) -> Result<ToolCall, CliError> {

@@ -79,6 +79,7 @@ mod tests {
         let set = settings("[model]\nfallback = [\"a/b\", \"c/d\"]\n", &[]).unwrap();
         assert_eq!(set.fallback_models(), ["a/b", "c/d"]);
         assert_eq!(settings("", &[]).unwrap().fallback_models(), [""; 0]);
-        assert!(settings("[model]\nfallback = [\"b\"]\n", &[]).unwrap_err().contains("an array of strings such as"));
+        let error = settings("[model]\nfallback = [\"b\"]\n", &[]).unwrap_err();
+        assert!(error.contains("expected an array of PROVIDER/NAME"), "{error}");
     }
 }

@@ -4,7 +4,7 @@ use super::{Output, is_denial};
 use crate::protocol::tool::redaction_summary;
 use crate::protocol::{
     Approval, Budget, BudgetScope, BudgetUnit, CallId, Elicitation, ErrorCode, EventKind, FailedRequest, Failure, FailureKind,
-    GoalStatus, HINT, Mode, ModelFacts, PlannedStep, Remedy, ServerStatus, Usage, budget_key, group_digits,
+    GoalStatus, HINT, Mode, ModelFacts, PlannedStep, Remedy, Risk, ServerStatus, Usage, budget_key, group_digits,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,12 +17,14 @@ const END_CHARS: usize = 4_000;
 
 /// Start of the rule after the reason of a denial.
 const RULE: &str = " (rule: ";
+/// Name of the tool that runs commands.
+const COMMAND_TOOL: &str = "RunCommand";
 
 #[derive(Default)]
 pub(super) struct Plain {
     /// Summaries of running calls.
     summaries: HashMap<CallId, String>,
-    /// For each running call that needs approval, the reason, and whether the call is an edit of files.
+    /// For each running call that needs approval, the reason, and whether the mode `auto-edit` allows the call.
     reasons: HashMap<CallId, (String, bool)>,
     denials: Denials,
     /// Token usage of all requests, including failed ones.
@@ -46,28 +48,33 @@ struct Denials {
     count: usize,
     /// True if a denied call only edits files, which the mode `auto-edit` allows.
     has_edit: bool,
+    /// True if a denied call runs a command.
+    has_command: bool,
+    /// True if a rule in the policy could have allowed a denied call.
+    by_policy: bool,
     /// The mode of the session.
     mode: Mode,
 }
 
 impl Denials {
-    /// Returns a hint that says how to allow these calls; `None` if there were none.
+    /// Returns a hint that says how to allow these calls. Returns `None` if there were none, or if there is no advice.
     fn hint(&self) -> Option<String> {
         let denied = match self.count {
             0 => return None,
             1 => "1 action was denied".to_owned(),
             count => format!("{count} actions were denied"),
         };
-        let explain = "`aye policy explain -- COMMAND` shows the rule that decides";
-        Some(match self.mode {
-            Mode::Plan => format!("{HINT}{denied}; {explain}"),
-            Mode::Ask if self.has_edit => {
-                format!("{HINT}{denied}; allow edits with `--mode auto-edit`, or add a rule to your policy ({explain})")
-            }
-            Mode::Ask | Mode::AutoEdit | Mode::Auto => {
-                format!("{HINT}{denied}; to allow such actions, add a rule to your policy ({explain})")
-            }
-        })
+        if !self.by_policy {
+            return None;
+        }
+        let explain = self.has_command.then_some("`aye policy explain -- COMMAND` shows the rule that decides");
+        let advice = match self.mode {
+            Mode::Plan => return explain.map(|explain| format!("{HINT}{denied}; {explain}")),
+            Mode::Ask if self.has_edit => "allow edits with `--mode auto-edit`, or add a rule to your policy",
+            Mode::Ask | Mode::AutoEdit | Mode::Auto => "to allow such actions, add a rule to your policy",
+        };
+        let explain = explain.map(|explain| format!(" ({explain})")).unwrap_or_default();
+        Some(format!("{HINT}{denied}; {advice}{explain}"))
     }
 }
 
@@ -120,7 +127,7 @@ impl Plain {
             self.denials.mode = *mode;
         }
         if let EventKind::ApprovalRequested(approval) = kind {
-            let is_edit = approval.command.is_none() && !approval.proposal.diff.is_empty();
+            let is_edit = approval.command.is_none() && !approval.proposal.diff.is_empty() && approval.risk_level <= Risk::Medium;
             self.reasons.insert(approval.tool_call_id.clone(), (approval_reason(approval), is_edit));
         }
         let (usage, cost, estimated) = match kind {
@@ -243,6 +250,8 @@ impl Plain {
                             None => (refusal(&error.message).to_owned(), false),
                         };
                         self.denials.has_edit |= is_edit;
+                        self.denials.has_command |= tool_name == COMMAND_TOOL;
+                        self.denials.by_policy |= error.code == ErrorCode::NoApprover || error.message.contains(RULE);
                         Some(format!("✗ {summary}: denied: {reason}"))
                     }
                     Some(error) => Some(format!("✗ {summary}: {}: {}", error.code.as_str(), error.message)),

@@ -69,6 +69,9 @@ impl LanguageServerHandle {
     }
 }
 
+/// End of the reason if a program is simply not installed.
+pub(crate) const NOT_IN_PATH: &str = "was not found in PATH";
+
 /// The program of a language server, or the reason why it was not found.
 pub(crate) struct FoundServer {
     /// Language name, as in `[lsp.rust]`.
@@ -139,7 +142,7 @@ impl ProgramSearch<'_> {
             return Err(format!("`{name}` must be a name, or an absolute path"));
         }
         let found = self.entries().map(|entry| entry.join(name)).find(|path| is_program(path) && !self.is_inside(path));
-        found.ok_or_else(|| format!("`{name}` was not found in PATH"))
+        found.ok_or_else(|| format!("`{name}` {NOT_IN_PATH}"))
     }
 
     /// Returns the entries in `PATH` that are outside the project.

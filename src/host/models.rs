@@ -395,7 +395,12 @@ impl ModelCatalog {
         let known = self.known_models(&self.catalogue()?);
         let bare = |model: &ListedModel| llm::split_name(&model.facts.name).map(|(_, bare)| bare.to_ascii_lowercase());
         let asked = name.to_ascii_lowercase();
-        let same: Vec<&ListedModel> = known.iter().filter(|model| bare(model).as_ref() == Some(&asked)).collect();
+        let mut same: Vec<&ListedModel> = known.iter().filter(|model| bare(model).as_ref() == Some(&asked)).collect();
+        // If the policy allows none of them, the caller reports that.
+        let is_allowed = |model: &&ListedModel| self.allowed_models().forbidding_rule(&model.facts.name).is_none();
+        if same.iter().any(is_allowed) {
+            same.retain(is_allowed);
+        }
         let usable: Vec<&ListedModel> = same.iter().copied().filter(|model| model.lacks.is_none()).collect();
         match (same.as_slice(), usable.as_slice()) {
             ([one], _) | (_, [one]) => Ok(one.facts.name.clone()),

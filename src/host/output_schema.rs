@@ -51,8 +51,7 @@ impl OutputSchema {
 
     /// Compiles a schema defined by aye. `name` is the name used in messages.
     pub(crate) fn built_in(text: &str, name: &str) -> Result<Self, CliError> {
-        let wrong =
-            |why: &dyn std::fmt::Display| CliError::failed(Problem::new(format!("the schema of {name} is invalid")).because(why));
+        let wrong = |why: &dyn std::fmt::Display| CliError::failed(Problem::new(format!("{name} is invalid")).because(why));
         let value: Value = serde_json::from_str(text).map_err(|error| wrong(&error))?;
         let schema = ToolSchema::new(value).map_err(|why| wrong(&why))?;
         Ok(Self { name: name.to_owned(), schema })

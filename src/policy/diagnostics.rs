@@ -43,7 +43,10 @@ impl Bundle {
             };
             let header = find_header(&file.lines, at);
             let is_changed = |tables: &[usize]| header.is_some_and(|header| tables.contains(&header));
-            let follows = header == Some(at) && is_changed(&torn) || is_dependent(&file.lines[at]) && is_changed(&substituted);
+            let is_substitute = matches!(file.lines[at], Cow::Owned(_));
+            let follows = is_substitute
+                || header == Some(at) && is_changed(&torn)
+                || is_dependent(&file.lines[at]) && is_changed(&substituted);
             let Some(taken) = find_faulty_section(&file.lines, at) else {
                 found.push(error);
                 break;
@@ -92,7 +95,9 @@ impl Repaired<'_> {
         let Some((key, _)) = given.split_once('=').filter(|_| !is_header(&given)) else { return false };
         for value in SUBSTITUTES {
             self.lines[at] = Cow::Owned(format!("{key}= {value}"));
-            if self.first_error().is_none_or(|error| error.line != Some(at + 1)) {
+            // A value that spans several lines cannot be replaced on one of them.
+            if DeTable::parse(&self.lines.join("\n")).is_ok() && self.first_error().is_none_or(|error| error.line != Some(at + 1))
+            {
                 return true;
             }
         }

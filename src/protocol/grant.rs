@@ -85,6 +85,11 @@ impl CommandRule {
     }
 }
 
+/// Escapes invisible characters and those that control a terminal.
+fn escape(name: &str) -> String {
+    name.escape_debug().to_string().replace("\\'", "'").replace("\\\"", "\"")
+}
+
 /// Formats words as a TOML array.
 fn list(words: &[String]) -> String {
     toml::Value::from(words.to_vec()).to_string()
@@ -121,10 +126,11 @@ impl GrantRule {
 
     /// Describes the calls that the rule allows: ``every command that begins with `make` ``.
     pub fn describe(&self) -> String {
-        let quoted = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let quoted = |names: &[String]| names.iter().map(|name| format!("`{}`", escape(name))).collect::<Vec<_>>().join(", ");
         match self {
             Self::Command(CommandRule { words, exact, sandboxed, message, hosts }) => {
-                let is_plain = |word: &String| !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c == '"');
+                let is_plain =
+                    |word: &String| !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c.is_control() || c == '"');
                 let words = words.iter().map(|word| if is_plain(word) { word.clone() } else { format!("{word:?}") });
                 let line = words.collect::<Vec<_>>().join(" ");
                 let what = match (message, exact) {
@@ -142,11 +148,11 @@ impl GrantRule {
                 format!("{what}{how}")
             }
             Self::Write { paths } => format!("changes to {}", quoted(paths)),
-            Self::Tool { name, .. } => format!("the tool `{name}`, until its definition changes"),
-            Self::ServerTool { name, .. } => format!("the MCP tool `{name}`, until its definition changes"),
-            Self::BackendTool { name, .. } => format!("the back-end tool `{name}`, until its definition changes"),
+            Self::Tool { name, .. } => format!("the tool `{}`, until its definition changes", escape(name)),
+            Self::ServerTool { name, .. } => format!("the MCP tool `{}`, until its definition changes", escape(name)),
+            Self::BackendTool { name, .. } => format!("the back-end tool `{}`, until its definition changes", escape(name)),
             Self::Readable { path } => {
-                format!("every command in this project may read `{path}` and its contents, except credentials")
+                format!("every command in this project may read `{}` and its contents, except credentials", escape(path))
             }
         }
     }

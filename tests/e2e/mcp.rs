@@ -387,7 +387,7 @@ fn mcp_allow_grants_the_tools_of_a_server_and_the_built_in_policy_stays_in_force
     assert!(verdict(search).contains("\"verdict\":\"ask\""), "{}", verdict(search));
     let read = r#"{"tool": "ReadFile", "arguments": {"path": "a"}}"#;
     assert!(verdict(read).contains("\"verdict\":\"allow\""), "{}", verdict(read));
-    assert!(project.aye(&["mcp", "list"]).exits(0).stdout.contains("the policy allows docs/*"));
+    assert!(project.aye(&["mcp", "list"]).exits(0).stdout.contains("the policy lists docs/*"));
     project.aye(&["policy", "validate"]).exits(0);
 
     let again = project.aye(&["mcp", "allow", "docs"]).exits(0).stdout;

@@ -310,7 +310,7 @@ fn validate_reports_every_mistake_and_warns_about_unlikely_policies() {
     let output = project.aye(&["policy", "validate", "broken.toml"]).exits(2);
     assert!(output.stdout.contains("broken.toml:2") && output.stdout.contains("broken.toml:3"), "{}", output.stdout);
     let output = project.aye(&["policy", "validate", "odd.toml"]).exits(0);
-    assert!(output.stdout.contains("warning odd.toml:2"), "{}", output.stdout);
+    assert!(output.stdout.contains("warning: odd.toml:2"), "{}", output.stdout);
     let json = project.aye(&["policy", "validate", "--json", "broken.toml"]).exits(2).json();
     assert_eq!(json[0]["mistakes"].as_array().unwrap().len(), 2, "{json}");
 }

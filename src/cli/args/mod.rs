@@ -168,8 +168,8 @@ fn mcp_add_line(words: &[OsString]) -> String {
         words.iter().skip_while(|word| *word != "add").skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     match given.split_first() {
         Some((name, command)) if !command.is_empty() && !given.iter().any(|word| word.starts_with('-')) => {
-            let command = if let [program] = command { program.clone() } else { quoted_line(command) };
-            format!("aye mcp add {name} -- {command}")
+            let before = ["aye", "mcp", "add", name.as_str(), "--"].map(str::to_owned);
+            quoted_line(&[&before[..], command].concat())
         }
         _ => "aye mcp add NAME -- COMMAND...".to_owned(),
     }

@@ -163,7 +163,7 @@ mod tests {
             (" login ", "`aye auth login`"),
             ("diff", "`/diff`"),
             ("fork", "it is a slash command of aye\nhint: `aye --fork`"),
-            ("logout", "it is a slash command of aye"),
+            ("logout", "it is a command of another agent"),
             ("sandbox", "it is a command of another agent"),
         ] {
             let message = refuse(word, "aye").unwrap_or_else(|| panic!("{word}")).text();

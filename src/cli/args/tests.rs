@@ -399,6 +399,7 @@ fn filled_in(word: &str) -> &str {
         "PROMPT" => "explain~it",
         "PROVIDER" => "anthropic",
         "SHELL" => "bash",
+        "--resume=ID" => "--resume=0a1b2c3d",
         other => other,
     }
 }

@@ -9,7 +9,7 @@ use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::policy::redact::names_a_secret;
-use crate::text::clean;
+use crate::text::{clean, quoted_line};
 use std::fmt::Write as _;
 
 pub(crate) fn add(place: &AppContext, name: &str, given: NewServerWords) -> Result<Exit, CliError> {
@@ -20,7 +20,8 @@ pub(crate) fn add(place: &AppContext, name: &str, given: NewServerWords) -> Resu
             if url.contains("://") {
                 return problem;
             }
-            problem.hint(format!("put the command of a program after `--`: `aye mcp add {name} -- {url}`"))
+            let line = quoted_line(&["aye", "mcp", "add", name, "--", url.as_str()].map(str::to_owned));
+            problem.hint(format!("put the command of a program after `--`: `{line}`"))
         })?;
     }
     let mut words = given.command.into_iter();

@@ -1,4 +1,4 @@
-//! `aye mcp list`: lists the MCP servers, where they are configured, and the tools that the policy allows. Does not
+//! `aye mcp list`: lists the MCP servers, where they are configured, and the tools that the policy lists. Does not
 //! connect to any server.
 
 use crate::host::console::{print_json, print_text, warn, warn_all};
@@ -118,9 +118,9 @@ fn table(rows: &[ServerRow]) -> String {
         let _ = writeln!(text, "{:widest$}  {}", row.name, row.reached_by);
         let _ = writeln!(text, "{:widest$}  configured in {}", "", row.place);
         let listed = if row.allowed_tools.is_empty() {
-            format!("the policy allows none of its tools yet; run `aye mcp allow {}`", row.name)
+            format!("the policy lists none of its tools yet; run `aye mcp allow {}`", row.name)
         } else {
-            format!("the policy allows {}", row.allowed_tools.join(", "))
+            format!("the policy lists {} (each call may need approval)", row.allowed_tools.join(", "))
         };
         let _ = writeln!(text, "{:widest$}  {listed}", "");
         if let Some(offered) = row.offered {

@@ -153,6 +153,12 @@ fn a_missing_version_and_an_invalid_value_do_not_hide_later_errors() {
             vec![3, 4],
         ),
         ("schema_version = 2\n[capabilities.\"Shell.Exec\"]\nallow = [\"git\"]\n", vec![1, 3]),
+        // A rule on one line of an array: no value can replace the rest of the line.
+        (
+            "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nrules = [\n  { command = \"git push\", decision = \"alow\" },\n  \
+             { command = [\"git\", \"log\"], decision = \"allow\" },\n]\n",
+            vec![4],
+        ),
     ] {
         let (mistakes, _) = said(policy);
         assert_eq!(mistakes.iter().map(|(line, _)| *line).collect::<Vec<_>>(), lines, "{policy}: {mistakes:#?}");
