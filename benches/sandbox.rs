@@ -94,7 +94,7 @@ impl Bench {
         let shown = times(FEWER_RUNS, || drop(self.previewed(&large, CHANGES, 10)));
         let kept = times(FEWER_RUNS, || {
             let (view, changes) = self.previewed(&large, CHANGES, 10);
-            assert!(sys::overlay::commit(&view, &[changes]).unwrap().is_whole());
+            assert!(sys::overlay::commit(&view, &[changes], &|_| ()).unwrap().is_whole());
             sys::overlay::discard(&view).unwrap();
         });
         let files = DIRECTORIES * FILES_EACH;
@@ -124,7 +124,8 @@ impl Bench {
         fs::remove_dir_all(&many).unwrap();
         for (directories, limit) in [(1, 300), (30, 5_000)] {
             let (view, changes) = self.previewed(&self.directory("many"), &files(directories), directories * 1_001);
-            let kept = times(1, || assert!(sys::overlay::commit(&view, std::slice::from_ref(&changes)).unwrap().is_whole()));
+            let kept =
+                times(1, || assert!(sys::overlay::commit(&view, std::slice::from_ref(&changes), &|_| ()).unwrap().is_whole()));
             row(&format!("{directories},000 created files applied"), &kept, Some(limit));
             let removed = times(1, || sys::overlay::discard(&view).unwrap());
             row("their layer removed", &removed, None);

@@ -207,14 +207,7 @@ impl Tree {
             let Verdict::Allow(permit) = self.enforcer.judge(&plan.actions, jiff::Timestamp::now()) else {
                 panic!("{tool} is not allowed")
             };
-            let context = RunContext {
-                tool_call_id: None,
-                output: tokio::sync::mpsc::channel(16).0,
-                kill: tokio_util::sync::CancellationToken::new(),
-                interrupt: tokio_util::sync::CancellationToken::new(),
-                background: tokio_util::sync::CancellationToken::new(),
-                max_bytes: usize::MAX,
-            };
+            let context = RunContext::detached();
             self.router.run(plan, permit, context).await
         });
         assert_eq!(result.status, ToolStatus::Succeeded, "{result:?}");

@@ -141,10 +141,10 @@ fn trust_text(trust: &TrustQuestion) -> String {
     if let Some(remote) = &trust.remote {
         words += &["From ", remote, "\n\n"].concat();
     }
-    if !trust.items.is_empty() {
-        words += &["The project contains:\n  ", &trust.items.join("\n  "), "\n"].concat();
-    } else {
+    if trust.items.is_empty() {
         words.push_str("The project contains no instructions and no settings for aye.\n");
+    } else {
+        words += &["The project contains:\n  ", &trust.items.join("\n  "), "\n"].concat();
     }
     if !trust.runs_code.is_empty() {
         let rows: Vec<_> = trust.runs_code.iter().map(|row| text::reveal_line(row)).collect();

@@ -207,7 +207,8 @@ mod tests {
 
     /// Returns a text of 11 lines.
     fn pasted(word: &str) -> String {
-        (1..=11).map(|line| format!("{word}, line {line}\n")).collect()
+        let lines: Vec<String> = (1..=11).map(|line| format!("{word}, line {line}\n")).collect();
+        lines.concat()
     }
 
     #[test]

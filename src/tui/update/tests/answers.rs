@@ -133,9 +133,9 @@ fn keys_for(typing: Typing, approval: Approval, seed: u64) -> u64 {
     if desk.sent.is_empty() {
         assert!(holds_yes(&desk), "{typing:?} {seed}: the answer is lost");
         if dice.roll(2) == 0 {
-            enter(&mut desk, last + 800)
+            enter(&mut desk, last + 800);
         } else {
-            letter(&mut desk, last + 800, 'y')
+            letter(&mut desk, last + 800, 'y');
         }
         keys += 1;
         desk.run(last + 1200);

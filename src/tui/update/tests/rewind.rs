@@ -230,10 +230,10 @@ fn rewinding_files_only_keeps_the_conversation_and_never_replaces_a_draft() {
     model.composer.set("my own words");
     tell(&mut model, rewound(before("task_2"), RewindScope::Files, Vec::new()), 13_000);
     assert_eq!(model.composer.text(), "my own words");
-    assert!(!draw(&mut model, 13_100).contains("│Rejected."));
+    assert!(!draw(&mut model, 13_100).contains("│ Rejected."));
     tell(&mut model, rewound(before("task_2"), RewindScope::Conversation, Vec::new()), 14_000);
     let screen = draw(&mut model, 14_100);
-    assert!(screen.contains("│Rejected.") && screen.contains("your draft is unchanged"), "{screen}");
+    assert!(screen.contains("│ Rejected.") && screen.contains("your draft is unchanged"), "{screen}");
 }
 
 #[test]
