@@ -58,7 +58,7 @@ fn servers_are_added_listed_and_removed_without_other_changes() {
         "https://example.org/mcp\n",
         "config.toml line 6",
         "DOCS_TOKEN",
-        "allows none of its tools yet",
+        "lists none of its tools yet",
     ] {
         assert!(list.contains(words), "{words}: {list}");
     }

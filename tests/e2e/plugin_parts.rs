@@ -159,7 +159,7 @@ fn a_plugin_server_runs_only_if_listed_by_the_policy_and_unchanged() {
     let program = SERVER_PROGRAM;
     let folder = add(&project, &[(".mcp.json", &entry.to_string()), ("server.sh", program), ("describes", "Says it again.")]);
     let list = project.aye(&["mcp", "list"]).exits(0);
-    assert!(list.stdout.contains("guard:docs") && list.stdout.contains("allows none of its tools yet"), "{}", list.stdout);
+    assert!(list.stdout.contains("guard:docs") && list.stdout.contains("lists none of its tools yet"), "{}", list.stdout);
     project.aye(&["mcp", "allow", "guard:docs"]).exits(0);
     let test = project.aye(&["mcp", "test", "guard:docs"]).exits(0);
     assert!(test.stdout.contains("echo"), "{}", test.stdout);
