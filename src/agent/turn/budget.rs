@@ -6,7 +6,9 @@ use super::super::limits::{BUDGET_FACTOR, BUDGET_WARNING_PERCENT};
 use super::turn_context::TurnContext;
 use super::usage::TaskUsage;
 use crate::policy::LowestLimit;
-use crate::protocol::{Budget, BudgetLimit, BudgetScope, BudgetUnit, Failure, FailureKind, ModelFacts, Remedy, Usage};
+use crate::protocol::{
+    Budget, BudgetLimit, BudgetScope, BudgetUnit, Failure, FailureKind, ModelFacts, Remedy, Usage, group_digits,
+};
 use crate::session::Totals;
 use BudgetScope::{Session, Task};
 use BudgetUnit::{CostUsd, Steps, Tokens};
@@ -266,21 +268,9 @@ fn worth(unit: BudgetUnit, amount: f64) -> String {
             let (cents, rest) = text.split_at(text.len() - 2);
             format!("${cents}{}", rest.trim_end_matches('0'))
         }
-        Tokens => format!("{} tokens", group_digits(amount)),
-        Steps => format!("{} steps", group_digits(amount)),
+        Tokens => format!("{} tokens", group_digits(amount.round_ties_even() as u64)),
+        Steps => format!("{} steps", group_digits(amount.round_ties_even() as u64)),
     }
-}
-
-fn group_digits(amount: f64) -> String {
-    let digits = format!("{amount:.0}");
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Rounds an amount up to two significant digits, which makes it quick to type.
