@@ -406,14 +406,9 @@ impl ModelCatalog {
             ([one], _) | (_, [one]) => Ok(one.facts.name.clone()),
             ([], _) => {
                 let problem = Problem::new(format!("invalid model `{name}`: must be PROVIDER/NAME"));
-                let distance =
-                    |model: &&ListedModel| bare(model).map_or(usize::MAX, |bare| strsim::damerau_levenshtein(&bare, &asked));
-                let near = known
-                    .iter()
-                    .filter(|model| distance(model) <= 1 + name.chars().count() / 5)
-                    .min_by_key(|model| distance(model));
+                let near = llm::similar_name(known.iter().map(|model| model.facts.name.as_str()), name);
                 Err(NoModel::Wrong(ConfigError::single(match near {
-                    Some(near) => problem.hint(format!("did you mean `{}`?", near.facts.name)),
+                    Some(near) => problem.hint(format!("did you mean `{near}`?")),
                     None => problem.hint("run `/model` to list the models"),
                 })))
             }
