@@ -107,7 +107,8 @@ fn read_any(mut typed: Vec<OsString>) -> (Vec<OsString>, Result<Cli, clap::Error
 
 /// Returns the line with the options before the subcommand moved behind it, if that line is valid.
 fn with_options_after_subcommand(words: &[OsString]) -> Option<String> {
-    let is_subcommand = |word: &OsString| Cli::command().find_subcommand(word).is_some();
+    let root = Cli::command();
+    let is_subcommand = |word: &OsString| root.find_subcommand(word).is_some();
     let at = words.iter().skip(1).position(is_subcommand)? + 1;
     let mut line = vec![words.first()?.clone(), words[at].clone()];
     line.extend_from_slice(&words[1..at]);

@@ -78,9 +78,7 @@ impl EventPrinter {
             EventKind::ToolStarted { tool_call_id, rule, summary, effects, note } => {
                 if let Some(call) = self.calls.get_mut(tool_call_id) {
                     call.on_started(summary.as_deref());
-                }
-                let rule = if rule.is_empty() { String::new() } else { format!(" ({})", describe_approver(rule)) };
-                if let Some(call) = self.calls.get(tool_call_id) {
+                    let rule = if rule.is_empty() { String::new() } else { format!(" ({})", describe_approver(rule)) };
                     paper.write_text(&format!("Tool: {} started{rule}", call.summary))?;
                     for line in unasked_changes(effects.as_deref(), note.as_deref()) {
                         paper.write_text(&line)?;
