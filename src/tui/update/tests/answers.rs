@@ -26,11 +26,7 @@ fn holds_yes(desk: &Desk) -> bool {
 fn answer(seed: u64) -> (u64, u64) {
     let mut dice = Dice(seed);
     // The terminal responds immediately, after a delay, or never.
-    let line_ms = match dice.roll(10) {
-        0 => None,
-        1 => Some(100 + dice.roll(200)),
-        _ => Some(dice.roll(30)),
-    };
+    let line_ms = line_ms(&mut dice);
     let mut desk = Desk::roomy(GuardTiming::default(), line_ms);
     desk.asks(2000, edit_approval("a"));
     let first = 2004 + dice.roll(501);
@@ -57,22 +53,37 @@ fn answer(seed: u64) -> (u64, u64) {
     keys += u64::from(last > first);
     desk.run(last);
     assert!(holds_yes(&desk) || desk.sent == ["a Approved"], "seed {seed}: the answer is lost");
-    desk.run(last + 700);
-    if desk.sent.is_empty() {
-        // The key came early and is highlighted, so one more key is needed.
-        assert!(holds_yes(&desk), "seed {seed}: the mark is lost");
-        if dice.roll(2) == 0 {
-            enter(&mut desk, last + 800);
-        } else {
-            letter(&mut desk, last + 800, 'y');
-        }
-        keys += 1;
-        desk.run(last + 1200);
-    }
+    keys += confirm_if_highlighted(&mut desk, &mut dice, last, &format!("seed {seed}"));
     assert_eq!(desk.sent, ["a Approved"], "seed {seed}");
     assert_eq!(desk.model.composer.text(), "", "seed {seed}");
     assert!(desk.model.dialogs.is_empty(), "seed {seed}");
     (keys, last - first)
+}
+
+/// Returns the time that a terminal takes to respond, in milliseconds, or `None` if it never responds.
+fn line_ms(dice: &mut Dice) -> Option<u64> {
+    match dice.roll(10) {
+        0 => None,
+        1 => Some(100 + dice.roll(200)),
+        _ => Some(dice.roll(30)),
+    }
+}
+
+/// Waits after the last key of an answer. If the key came early, its choice is highlighted and takes one more key.
+/// Returns the number of additional keys.
+fn confirm_if_highlighted(desk: &mut Desk, dice: &mut Dice, last: u64, case: &str) -> u64 {
+    desk.run(last + 700);
+    if !desk.sent.is_empty() {
+        return 0;
+    }
+    assert!(holds_yes(desk), "{case}: the answer is lost");
+    if dice.roll(2) == 0 {
+        enter(desk, last + 800);
+    } else {
+        letter(desk, last + 800, 'y');
+    }
+    desk.run(last + 1200);
+    1
 }
 
 #[test]
@@ -109,11 +120,7 @@ fn one_key_prompts() -> [(&'static str, Approval); 4] {
 /// answer needed: the second press of a doubled key is no extra key.
 fn keys_for(typing: Typing, approval: Approval, seed: u64) -> u64 {
     let mut dice = Dice(seed);
-    let line_ms = match dice.roll(10) {
-        0 => None,
-        1 => Some(100 + dice.roll(200)),
-        _ => Some(dice.roll(30)),
-    };
+    let line_ms = line_ms(&mut dice);
     let mut desk = Desk::roomy(GuardTiming::default(), line_ms);
     desk.model.screen.size.height = 60;
     let opens = 3000 + dice.roll(500);
@@ -128,18 +135,7 @@ fn keys_for(typing: Typing, approval: Approval, seed: u64) -> u64 {
     if last > first {
         letter(&mut desk, last, 'y');
     }
-    desk.run(last + 700);
-    let mut keys = 1;
-    if desk.sent.is_empty() {
-        assert!(holds_yes(&desk), "{typing:?} {seed}: the answer is lost");
-        if dice.roll(2) == 0 {
-            enter(&mut desk, last + 800);
-        } else {
-            letter(&mut desk, last + 800, 'y');
-        }
-        keys += 1;
-        desk.run(last + 1200);
-    }
+    let keys = 1 + confirm_if_highlighted(&mut desk, &mut dice, last, &format!("{typing:?} {seed}"));
     assert_eq!(desk.sent, ["a Approved"], "{typing:?} {seed}");
     assert_eq!(desk.model.composer.text(), "", "{typing:?} {seed}: a letter went to the draft");
     keys
