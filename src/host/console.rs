@@ -2,7 +2,7 @@
 
 use super::error::CliError;
 use crate::protocol::{HINT, Problem};
-use std::io::{IsTerminal, Write};
+use std::io::{BufRead, IsTerminal, Write};
 
 /// Number of bytes written to stdout at a time.
 const OUTPUT_BYTES: usize = 64 * 1024;
@@ -22,6 +22,26 @@ pub(crate) fn warn(notice: impl Into<Problem>) {
     let hints = notice.hints.iter().map(|hint| format!("{HINT}{hint}"));
     let lines: Vec<String> = std::iter::once(format!("aye{message}")).chain(hints).collect();
     to_stderr(&lines.join("\n"));
+}
+
+/// Returns whether a question can be asked: stdin and stderr are a terminal.
+pub(crate) fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Prints a text and a question to stderr, without control characters. Returns whether the user answers with yes. An
+/// empty answer and the end of the input mean no.
+pub(crate) fn confirm(text: &str, question: &str) -> bool {
+    let mut err = std::io::stderr();
+    let _ = write!(err, "{}{question} [y/N] ", crate::text::clean(text));
+    let _ = err.flush();
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).is_ok() && is_yes(&answer)
+}
+
+/// Returns whether an answer is `y` or `yes`, in any case.
+pub(crate) fn is_yes(answer: &str) -> bool {
+    ["y", "yes"].iter().any(|yes| answer.trim().eq_ignore_ascii_case(yes))
 }
 
 /// Prints the errors of a failed command to stderr, along with their hints.

@@ -9,7 +9,7 @@ mod calls;
 mod screen;
 
 use crate::agent::{self, Approver};
-use crate::host::console::{print_text, warn};
+use crate::host::console::{self, can_ask, print_text, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -31,7 +31,7 @@ use crate::text::clean;
 use crate::tools::{MAX_PATCH_BYTES, PatchFile};
 use calls::{ListedCalls, calls};
 use std::fmt::Write as _;
-use std::io::{BufRead, IsTerminal, Read, Write as _};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -130,7 +130,7 @@ pub(crate) fn apply_patch(
     if form == Form::Check {
         return Ok(Exit::Completed);
     }
-    let has_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && application.has_terminal;
+    let has_person = can_ask() && application.has_terminal;
     let is_reviewed = patch.review().is_some_and(|review| review.is_required);
     let on_screen = application.on_screen && (is_reviewed || form == Form::Ask && worst == VerdictKind::Ask);
     let approver = match form {
@@ -323,22 +323,18 @@ async fn apply(prepared: PreparedSession, form: Form, application: &Application)
 async fn decide(approval: Approval, form: Form) -> Decision {
     if form == Form::Yes {
         let reason = || Some("`--yes` does not approve critical risk".to_owned());
-        return if approval.critical { Decision::Denied { reason: reason() } } else { Decision::Approved };
+        return if approval.critical { Decision::denied(reason()) } else { Decision::Approved };
     }
     let asked = tokio::task::spawn_blocking(move || confirm(&approval)).await;
-    if asked.unwrap_or(false) { Decision::Approved } else { Decision::Denied { reason: None } }
+    if asked.unwrap_or(false) { Decision::Approved } else { Decision::denied(None) }
 }
 
 fn confirm(approval: &Approval) -> bool {
-    let mut err = std::io::stderr();
     let (diff, risk) = (approval.proposal.diff.to_string(), approval.risk_level.as_str());
     let notes: Vec<&str> = approval.proposal.notes.iter().flat_map(|note| [note.as_str(), "\n"]).collect();
     let notes = notes.concat();
     let text = format!("{diff}{notes}{}\n{risk} risk: {} (rule: {})", approval.action_summary, approval.reason, approval.rule);
-    let _ = write!(err, "{}\nApply? [y/N] ", clean(&text));
-    let _ = err.flush();
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
+    console::confirm(&format!("{text}\n"), "Apply?")
 }
 
 #[cfg(test)]

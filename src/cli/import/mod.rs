@@ -3,7 +3,7 @@
 pub(crate) mod args;
 
 use crate::cli::list_section::list_section;
-use crate::host::console::{print_json, print_text};
+use crate::host::console::{can_ask, confirm, print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -21,7 +21,6 @@ use crate::tui::is_built_in_command;
 use args::{Form, ImportRequest};
 use serde_json::json;
 use std::fmt::Write as _;
-use std::io::{BufRead, IsTerminal, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,13 +37,12 @@ pub(crate) fn run(common: &Common, request: &ImportRequest) -> Result<Exit, CliE
     if request.form == Form::Plan || plan.files.is_empty() {
         return Ok(show(request, &plan));
     }
-    let has_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    if request.form == Form::Ask && !has_terminal {
+    if request.form == Form::Ask && !can_ask() {
         show(request, &plan);
         return Err(CliError::usage("nothing was imported: cannot prompt without a terminal")
             .hint("pass `--yes` to import, or `--plan` to see only the plan"));
     }
-    if request.form == Form::Ask && !confirm(request.agent, &plan) {
+    if request.form == Form::Ask && !confirm(&format!("{}\n", describe(request.agent, &plan)), "Import?") {
         return Err(CliError::usage("nothing was imported"));
     }
     if request.form == Form::Yes && !request.json {
@@ -135,14 +133,6 @@ fn show(request: &ImportRequest, plan: &ImportPlan) -> Exit {
         print_text(&describe(request.agent, plan));
     }
     Exit::Completed
-}
-
-fn confirm(agent: Agent, plan: &ImportPlan) -> bool {
-    let mut err = std::io::stderr();
-    let _ = write!(err, "{}\nImport? [y/N] ", describe(agent, plan));
-    let _ = err.flush();
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
 }
 
 /// Formats the plan as text.

@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 
-use crate::host::console::{print_json, print_text, warn};
+use crate::host::console::{self, can_ask, print_json, print_text, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -13,7 +13,7 @@ use crate::text::{clean, clean_line, reveal, reveal_line, truncate};
 use args::MemorySub;
 use serde_json::json;
 use std::fmt::Write as _;
-use std::io::{BufRead, IsTerminal, Write as _};
+use std::io::Write as _;
 
 /// Maximum width of an instruction in the list, in terminal cells.
 const TEXT_CELLS: usize = 90;
@@ -63,8 +63,7 @@ pub(crate) fn run(place: &AppContext, action: MemorySub) -> Result<Exit, CliErro
 
 fn list(place: &AppContext, memory: &Memory, json: bool) -> Result<Exit, CliError> {
     // Proposals are listed even if the store is damaged.
-    if let Err(error) =
-        Store::open(&place.directories.data).map_err(CliError::from).and_then(|store| memory.search_prompts(&store))
+    if let Err(error) = Store::open(&place.directories.data).map_err(CliError::from).and_then(|store| memory.search_prompts(&store))
     {
         warn(error.into_problem());
     }
@@ -142,15 +141,10 @@ fn apply(memory: &Memory, id: &str, yes: bool, digest: Option<String>) -> Result
 
 fn confirm(text: &str) -> Result<(), CliError> {
     let refused = || Problem::new("nothing was applied");
-    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+    if !can_ask() {
         print_text(text);
         let problem = refused().because("cannot prompt without a terminal");
         return Err(CliError::usage(problem.hint("pass `--yes` to approve the diff")));
     }
-    let mut err = std::io::stderr();
-    let _ = write!(err, "{}\nApply this proposal? [y/N] ", clean(text));
-    let _ = err.flush();
-    let mut line = String::new();
-    let is_approved = std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes");
-    if is_approved { Ok(()) } else { Err(CliError::usage(refused())) }
+    if console::confirm(&format!("{text}\n"), "Apply this proposal?") { Ok(()) } else { Err(CliError::usage(refused())) }
 }

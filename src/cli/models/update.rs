@@ -4,7 +4,7 @@ use crate::cli::args::definition::ModelsUpdate;
 use crate::host::allowed_models::AllowedModels;
 use crate::host::catalogue_file;
 use crate::host::catalogue_update::{self, ListSource, PUBLIC_LIST};
-use crate::host::console::{print_text, warn};
+use crate::host::console::{can_ask, confirm, print_text, warn};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -15,7 +15,6 @@ use crate::llm::CatalogueUpdate;
 use crate::protocol::{Problem, format_count};
 use crate::text::reveal_line;
 use std::fmt::Write as _;
-use std::io::{BufRead, IsTerminal, Write as _};
 
 /// Maximum number of changes shown; any further changes are only counted.
 const SHOWN: usize = 200;
@@ -33,11 +32,11 @@ pub(crate) fn run(place: &AppContext, args: &ModelsUpdate) -> Result<Exit, CliEr
         return Ok(Exit::Completed);
     }
     if !args.yes {
-        if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        if !can_ask() {
             return Err(CliError::usage("nothing was changed: cannot prompt without a terminal")
                 .hint("pass `--yes` to update, or `--check` to see only the changes"));
         }
-        if !confirm() {
+        if !confirm("", "Update the catalogue?") {
             return Err(CliError::usage("nothing was changed"));
         }
     }
@@ -91,12 +90,4 @@ fn describe_changes(update: &CatalogueUpdate, allowed: &AllowedModels) -> String
             writeln!(text, "{} not allowed by the policy (`allowed_models`)", format_count(forbidden, "model is", "models are"));
     }
     text
-}
-
-fn confirm() -> bool {
-    let mut err = std::io::stderr();
-    let _ = write!(err, "Update the catalogue? [y/N] ");
-    let _ = err.flush();
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
 }

@@ -4,7 +4,7 @@ pub(crate) mod args;
 mod plan;
 
 use super::definition_files::nearest_name;
-use crate::host::console::{print_json, print_text, warn_all};
+use crate::host::console::{self, can_ask, print_json, print_text, warn_all};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -14,7 +14,6 @@ use crate::text::{clean_line, reveal_line, truncate, width};
 use args::{PluginAction, SourceArgs};
 use serde_json::json;
 use std::fmt::Write as _;
-use std::io::{BufRead, IsTerminal, Write as _};
 
 /// Maximum width of a description in the list, in terminal cells.
 const DESCRIPTION_CELLS: usize = 100;
@@ -132,17 +131,13 @@ fn confirm(text: &str, verb: &str, yes: bool) -> Result<(), CliError> {
         print_text(text);
         return Ok(());
     }
-    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+    if !can_ask() {
         print_text(text);
         return Err(
             CliError::usage("nothing was changed: cannot prompt without a terminal").hint("pass `--yes` to approve the plan")
         );
     }
-    let mut err = std::io::stderr();
-    let _ = write!(err, "{text}\n{verb} this plugin? [y/N] ");
-    let _ = err.flush();
-    let mut line = String::new();
-    let is_approved = std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes");
+    let is_approved = console::confirm(&format!("{text}\n"), &format!("{verb} this plugin?"));
     if is_approved { Ok(()) } else { Err(CliError::usage("nothing was changed")) }
 }
 

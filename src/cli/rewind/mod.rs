@@ -3,7 +3,7 @@
 pub(crate) mod args;
 
 use crate::agent;
-use crate::host::console::{print_json, print_text};
+use crate::host::console::{can_ask, confirm, print_json, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -19,7 +19,6 @@ use crate::protocol::{
 use crate::store::Store;
 use crate::text::{clean, reveal};
 use std::fmt::Write as _;
-use std::io::{BufRead, IsTerminal, Write as _};
 use std::path::PathBuf;
 use tokio::sync::mpsc;
 
@@ -69,7 +68,7 @@ pub(crate) fn run(common: &Common, request: &RewindRequest) -> Result<Exit, CliE
         }
         return Ok(Exit::Completed);
     }
-    if asks && !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+    if asks && !can_ask() {
         if request.json {
             print_json(&plan);
         } else {
@@ -78,7 +77,7 @@ pub(crate) fn run(common: &Common, request: &RewindRequest) -> Result<Exit, CliE
         return Err(CliError::usage("nothing was rewound: cannot prompt without a terminal")
             .hint("pass `--yes` to rewind, or `--plan` to see what it would do"));
     }
-    if asks && !confirm(&plan) {
+    if asks && !confirm(&format!("{}\n", describe_plan(&plan)), "Rewind?") {
         return Err(CliError::usage("nothing was rewound"));
     }
     let conflicts = plan.files.iter().filter(|file| request.overwrite && file.conflict.is_some());
@@ -113,7 +112,7 @@ impl RewindSession {
         while let Some(event) = self.events.recv().await {
             match event.kind {
                 EventKind::SessionPaused { failure } => return Err(CliError::failed(failure.problem())),
-                EventKind::Notice { message } => return Err(CliError::failed(message)),
+                EventKind::Notice { message, .. } => return Err(CliError::failed(message)),
                 kind => {
                     if let Some(answer) = answer(kind) {
                         return Ok(answer);
@@ -198,14 +197,6 @@ fn target(request: &RewindRequest, points: &[RewindPoint]) -> Result<RewindTarge
             }))
         }
     }
-}
-
-fn confirm(plan: &RewindPlan) -> bool {
-    let mut err = std::io::stderr();
-    let _ = write!(err, "{}\nRewind? [y/N] ", describe_plan(plan));
-    let _ = err.flush();
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "Y" | "yes")
 }
 
 /// Describes what a rewind would do.

@@ -4,7 +4,7 @@
 mod screen;
 
 use crate::config::{EditResult, with_default_model};
-use crate::host::console::{fail, print_text};
+use crate::host::console::{fail, is_yes, print_text};
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
@@ -125,7 +125,7 @@ fn ask_for_daily_check(place: &AppContext) -> Result<bool, CliError> {
          list {} has changed, and notify you. Nothing is updated without your approval.\nCheck daily? [y/N] ",
         crate::host::catalogue_update::PUBLIC_LIST
     );
-    Ok(line(&question)?.is_some_and(|answer| matches!(answer.as_str(), "y" | "Y" | "yes")))
+    Ok(line(&question)?.is_some_and(|answer| is_yes(&answer)))
 }
 
 /// Reads an API key without echoing it, and saves it. Returns the default model of the key's provider.
