@@ -7,8 +7,8 @@ use crate::host::exit::Exit;
 use crate::host::options::Common;
 use crate::host::project::ProjectConfig;
 
-pub(crate) fn path(place: &AppContext) -> Result<Exit, CliError> {
-    let directories = &place.directories;
+pub(crate) fn path(app: &AppContext) -> Result<Exit, CliError> {
+    let directories = &app.directories;
     print_text(&format!(
         "config  {}\npolicy  {}\nkeys    {}\ndata    {}\n",
         directories.config_file().display(),
@@ -20,9 +20,9 @@ pub(crate) fn path(place: &AppContext) -> Result<Exit, CliError> {
 }
 
 /// Prints every key with its value and where it was set, including in the project's settings.
-pub(crate) fn show(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    let (settings, lines) = match project.tighten_settings(&place.settings) {
+pub(crate) fn show(app: &AppContext, common: &Common) -> Result<Exit, CliError> {
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
+    let (settings, lines) = match project.tighten_settings(&app.settings) {
         Some(Ok((settings, layer))) => {
             let mut lines = vec!["# .aye/config.toml is trusted; it tightens:".to_owned()];
             lines.extend(layer.taken.iter().map(|line| format!("#   {line}")));
@@ -32,12 +32,12 @@ pub(crate) fn show(place: &AppContext, common: &Common) -> Result<Exit, CliError
             lines.extend(layer.ignored.iter().map(|line| format!("# {line}")));
             (settings, lines.join("\n") + "\n")
         }
-        Some(Err(error)) => (place.settings.clone(), format!("# {error}\n# the project's settings are ignored\n")),
+        Some(Err(error)) => (app.settings.clone(), format!("# {error}\n# the project's settings are ignored\n")),
         None if project.has_settings() => {
             let line = "# .aye/config.toml is ignored: this project is not trusted\n";
-            (place.settings.clone(), line.to_owned())
+            (app.settings.clone(), line.to_owned())
         }
-        None => (place.settings.clone(), String::new()),
+        None => (app.settings.clone(), String::new()),
     };
     print_text(&(settings.show() + &lines));
     Ok(Exit::Completed)

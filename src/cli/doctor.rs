@@ -86,26 +86,26 @@ impl Check {
 pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
     let environment = Environment::from_process();
     let directories = Directories::find(&environment)?;
-    let place = AppContext::find(common);
+    let app = AppContext::find(common);
     let workspace = || std::env::current_dir().map(|directory| vec![directory]).unwrap_or_default();
-    let roots = place.as_ref().map_or_else(|_| workspace(), |place| place.roots.clone());
+    let roots = app.as_ref().map_or_else(|_| workspace(), |app| app.roots.clone());
     let probe = sandbox::probe(&Helper::default().program, &roots, &directories.data);
     let tier = tier(probe.tier);
     let mut checks = vec![sandbox(tier, &probe)];
     checks.extend(kernel(&Kernel::detect()));
-    match &place {
-        Ok(place) => {
-            let policy = policy::load_policy(place, common);
+    match &app {
+        Ok(app) => {
+            let policy = policy::load_policy(app, common);
             checks.push(configuration(&directories));
-            checks.extend(project_configuration(place, common));
-            checks.extend(certificates(place));
-            checks.extend(keys(place));
+            checks.extend(project_configuration(app, common));
+            checks.extend(certificates(app));
+            checks.extend(keys(app));
             checks.push(check_layers(&policy));
-            checks.extend(policy.iter().map(|policy| approvals(place, policy, common, tier)));
-            checks.extend(policy.iter().flat_map(|policy| unenforced_rules(place, policy, &probe)));
-            checks.push(tools(place, common));
-            checks.extend(language_servers(place, common, tier));
-            checks.extend(service_states(place).into_iter().map(service));
+            checks.extend(policy.iter().map(|policy| approvals(app, policy, common, tier)));
+            checks.extend(policy.iter().flat_map(|policy| unenforced_rules(app, policy, &probe)));
+            checks.push(tools(app, common));
+            checks.extend(language_servers(app, common, tier));
+            checks.extend(service_states(app).into_iter().map(service));
         }
         Err(error) => {
             let fix = "correct the configuration, then run `aye doctor` again";
@@ -117,11 +117,11 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, CliError> {
     }
     checks.push(data(&directories.data));
     checks.push(store(&directories.data));
-    let storage = place.as_ref().map(usage).unwrap_or_default();
+    let storage = app.as_ref().map(usage).unwrap_or_default();
     checks.extend(storage.iter().map(disk_usage));
     checks.extend(undecided_layers(&directories.data));
-    checks.extend(place.as_ref().ok().map(|place| model(place, common)));
-    checks.extend(place.as_ref().ok().and_then(|place| summary_model(place, common)));
+    checks.extend(app.as_ref().ok().map(|app| model(app, common)));
+    checks.extend(app.as_ref().ok().and_then(|app| summary_model(app, common)));
     checks.push(terminal(&environment));
     let ok = checks.iter().all(|check| check.state != State::Missing);
     if json {
@@ -221,9 +221,9 @@ fn configuration(directories: &Directories) -> Check {
 }
 
 /// Checks the file of additional certificate authorities, if one is configured.
-fn certificates(place: &AppContext) -> Option<Check> {
+fn certificates(app: &AppContext) -> Option<Check> {
     const NAME: &str = "certificates";
-    let path = place.settings.ca_bundle(&place.directories, &place.home)?;
+    let path = app.settings.ca_bundle(&app.directories, &app.home)?;
     let shown = path.display();
     Some(match count_authorities(&path) {
         Ok(1) => Check::good(NAME, format!("1 authority from {shown}, in addition to the system's")),
@@ -236,10 +236,10 @@ fn certificates(place: &AppContext) -> Option<Check> {
 }
 
 /// Checks the project's settings, if the project has any.
-fn project_configuration(place: &AppContext, common: &Common) -> Option<Check> {
+fn project_configuration(app: &AppContext, common: &Common) -> Option<Check> {
     const NAME: &str = "project configuration";
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    match project.tighten_settings(&place.settings) {
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
+    match project.tighten_settings(&app.settings) {
         Some(Ok((_, layer))) => {
             let taken = if layer.taken.is_empty() { "nothing".to_owned() } else { layer.taken.join(", ") };
             let ignored: String = layer.ignored.iter().flat_map(|line| ["; ", line.as_str()]).collect();
@@ -252,8 +252,8 @@ fn project_configuration(place: &AppContext, common: &Common) -> Option<Check> {
 }
 
 /// Checks the user's key bindings, if there are any.
-fn keys(place: &AppContext) -> Option<Check> {
-    let file = keymap_watch::keys(place);
+fn keys(app: &AppContext) -> Option<Check> {
+    let file = keymap_watch::keys(app);
     let problems = match file.text? {
         Ok(text) => key_problems(&text),
         Err(why) => vec![format!("cannot be read: {why}")],
@@ -274,9 +274,9 @@ fn check_layers(policy: &Result<Policy, CliError>) -> Check {
 
 /// Describes the mode of new sessions, and whether the user approves commands themselves or their effects when no rule
 /// matches.
-fn approvals(place: &AppContext, policy: &Policy, common: &Common, tier: SandboxTier) -> Check {
-    let mode = place.session_mode(common.mode);
-    let approve = place.enforcer(policy, Sandbox::Absent, mode).approve();
+fn approvals(app: &AppContext, policy: &Policy, common: &Common, tier: SandboxTier) -> Check {
+    let mode = app.session_mode(common.mode);
+    let approve = app.enforcer(policy, Sandbox::Absent, mode).approve();
     let commands = match approve {
         Approve::Effects if tier == SandboxTier::Preview => {
             "commands without a rule run in a copy first, and aye asks about their effects"
@@ -288,10 +288,10 @@ fn approvals(place: &AppContext, policy: &Policy, common: &Common, tier: Sandbox
 }
 
 /// Checks the user's custom tools and those of a trusted project.
-fn tools(place: &AppContext, common: &Common) -> Check {
-    let mut place = place.clone();
-    place.with_tools_of(&ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust));
-    let set = &place.tools;
+fn tools(app: &AppContext, common: &Common) -> Check {
+    let mut app = app.clone();
+    app.with_tools_of(&ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust));
+    let set = &app.tools;
     if set.problems.is_empty() {
         return Check::good("custom tools", set.names());
     }
@@ -300,9 +300,9 @@ fn tools(place: &AppContext, common: &Common) -> Check {
 }
 
 /// Lists the language servers found, without starting them. Returns `None` if all of them are disabled.
-fn language_servers(place: &AppContext, common: &Common, tier: SandboxTier) -> Option<Check> {
+fn language_servers(app: &AppContext, common: &Common, tier: SandboxTier) -> Option<Check> {
     const NAME: &str = "language servers";
-    let servers = find_servers(place);
+    let servers = find_servers(app);
     let (found, missing): (Vec<_>, Vec<_>) = servers.iter().partition(|server| server.program.is_ok());
     let word = |server: &&FoundServer| match &server.program {
         Ok(program) => format!("{} ({})", server.language, program.display()),
@@ -318,16 +318,16 @@ fn language_servers(place: &AppContext, common: &Common, tier: SandboxTier) -> O
     };
     if !matches!(tier, SandboxTier::Guarded | SandboxTier::Preview) {
         says.push_str("; off, because there is no sandbox with namespaces");
-    } else if !ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust).is_trusted() {
+    } else if !ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust).is_trusted() {
         says.push_str("; off here until you trust the project");
     }
     Some(Check::note(NAME, says))
 }
 
 /// Lists the policy restrictions that no sandbox on this system can enforce.
-fn unenforced_rules(place: &AppContext, policy: &Policy, probe: &Probe) -> Vec<Check> {
-    let standing = SandboxHost::from_probe(place, crate::tools::RepositoryTrust::Untrusted, probe.clone());
-    let enforcer = standing.enforcer(place, policy);
+fn unenforced_rules(app: &AppContext, policy: &Policy, probe: &Probe) -> Vec<Check> {
+    let standing = SandboxHost::from_probe(app, crate::tools::RepositoryTrust::Untrusted, probe.clone());
+    let enforcer = standing.enforcer(app, policy);
     standing.sandbox_policy(&enforcer).unenforceable_rules().into_iter().map(|what| Check::note("not enforced", what)).collect()
 }
 
@@ -404,16 +404,16 @@ fn undecided_layers(data: &Path) -> Option<Check> {
 }
 
 /// Checks the model and where its key comes from, without showing the key.
-fn model(place: &AppContext, common: &Common) -> Check {
-    match models_under_policy(place, common).would_use(common.model.as_deref()) {
+fn model(app: &AppContext, common: &Common) -> Check {
+    match models_under_policy(app, common).would_use(common.model.as_deref()) {
         Ok(choice) => usable_model("model", &choice),
         Err(error) => Check::from_problem("model", error.into_problem()),
     }
 }
 
 /// Checks the model for summaries, if one is configured.
-fn summary_model(place: &AppContext, common: &Common) -> Option<Check> {
-    let models = models_under_policy(place, common);
+fn summary_model(app: &AppContext, common: &Common) -> Option<Check> {
+    let models = models_under_policy(app, common);
     let (key, name) = models.summary_model()?;
     let forbidden = models.allowed_models().forbidding_rule(name);
     let check = match (forbidden, models.choice(Some(name))) {
@@ -427,9 +427,9 @@ fn summary_model(place: &AppContext, common: &Common) -> Option<Check> {
     Some(check)
 }
 
-fn models_under_policy(place: &AppContext, common: &Common) -> ModelCatalog {
-    let models = ModelCatalog::new(place);
-    match place.policy(common.policy.as_deref(), None) {
+fn models_under_policy(app: &AppContext, common: &Common) -> ModelCatalog {
+    let models = ModelCatalog::new(app);
+    match app.policy(common.policy.as_deref(), None) {
         Ok(policy) => models.with_policy(&policy),
         // Errors in the policy are reported by another check.
         Err(_) => models,

@@ -30,10 +30,10 @@ struct State {
     origin: Option<String>,
 }
 
-pub(crate) fn run(place: &AppContext, ask: bool, json: bool, filter: Option<&str>) -> Result<Exit, CliError> {
-    let here = ModelCatalog::new(place);
+pub(crate) fn run(app: &AppContext, ask: bool, json: bool, filter: Option<&str>) -> Result<Exit, CliError> {
+    let here = ModelCatalog::new(app);
     // The models are listed even if the policy is invalid. `aye policy validate` reports its errors.
-    let here = match place.policy(None, None) {
+    let here = match app.policy(None, None) {
         Ok(policy) => here.with_policy(&policy),
         Err(_) => here,
     };

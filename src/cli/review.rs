@@ -21,10 +21,10 @@ const VERSION: u32 = 1;
 pub(crate) fn run(common: &Common, request: &ReviewRequest) -> Result<Exit, CliError> {
     // The session cannot write, so there are no approval prompts.
     let common = &Common { mode: Some(Mode::Plan), ..common.clone() };
-    let place = AppContext::find(common)?;
+    let app = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
-    place.policy(common.policy.as_deref(), None)?;
-    let changes = collect(&place, common, &request.subject)?;
+    app.policy(common.policy.as_deref(), None)?;
+    let changes = collect(&app, common, &request.subject)?;
     if changes.diffs.is_empty() {
         warn(changes.no_changes_note());
         return Ok(report(&Review { changes, ..Review::default() }, request));
@@ -36,7 +36,7 @@ pub(crate) fn run(common: &Common, request: &ReviewRequest) -> Result<Exit, CliE
         name: review::SCHEMA_NAME,
         is_ephemeral: request.is_ephemeral,
     };
-    let value = match run_for_value(common, place, task)? {
+    let value = match run_for_value(common, app, task)? {
         (_, Some(value)) => value,
         // Exit code 1 is reserved for severe findings.
         (Exit::Failed, None) => return Err(CliError::usage("the review failed").hint("see the messages above, and try again")),
@@ -46,11 +46,11 @@ pub(crate) fn run(common: &Common, request: &ReviewRequest) -> Result<Exit, CliE
     Ok(report(&review, request))
 }
 
-fn collect(place: &AppContext, common: &Common, subject: &ReviewSubject) -> Result<ReviewedChanges, CliError> {
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    let mut place = place.clone();
-    place.mode = Mode::Plan;
-    let environment = ToolEnvironment::find(&place, common, &project, Starts::Programs)?;
+fn collect(app: &AppContext, common: &Common, subject: &ReviewSubject) -> Result<ReviewedChanges, CliError> {
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
+    let mut app = app.clone();
+    app.mode = Mode::Plan;
+    let environment = ToolEnvironment::find(&app, common, &project, Starts::Programs)?;
     let runner = ToolRunner::new(environment, None);
     startup::runtime()?.block_on(review::collect(&runner, subject))
 }

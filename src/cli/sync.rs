@@ -27,25 +27,25 @@ struct SyncResult {
     error: Option<String>,
 }
 
-pub(crate) fn run(place: &AppContext, json: bool) -> Result<Exit, CliError> {
-    let (configured, disabled) = (configured_sinks(place), disabled_sink(place));
+pub(crate) fn run(app: &AppContext, json: bool) -> Result<Exit, CliError> {
+    let (configured, disabled) = (configured_sinks(app), disabled_sink(app));
     let waiting = |status: &SinkStatus| {
         let is_configured = configured.contains(&status.sink);
         let is_orphaned = status.pending > 0 && (!is_configured || disabled == Some(status.sink));
         is_orphaned.then(|| orphan(status, is_configured))
     };
-    let orphans: Vec<SyncResult> = stored_sinks(&place.directories.data)?.iter().filter_map(waiting).collect();
+    let orphans: Vec<SyncResult> = stored_sinks(&app.directories.data)?.iter().filter_map(waiting).collect();
     if configured.is_empty() && orphans.is_empty() {
         let problem = Problem::new("no service is configured").hint("set `[services]` in config.toml: see docs/SERVICES.md");
         return Err(CliError::usage(problem));
     }
-    let store = Store::open(&place.directories.data)?;
+    let store = Store::open(&app.directories.data)?;
     let runtime = runtime()?;
-    let mut results = match &place.services {
+    let mut results = match &app.services {
         Some(services) => runtime.block_on(services.drain(&store)),
         None => Vec::new(),
     };
-    match SessionUploads::open(place, &store) {
+    match SessionUploads::open(app, &store) {
         Ok(None) => {}
         Ok(Some(SessionUploads { bucket, local, machine })) => {
             results.push(runtime.block_on(push_waiting(&store, PushQueue { bucket, local, machine })));
@@ -93,16 +93,16 @@ struct DroppedRecords<'a> {
 }
 
 /// Deletes the records waiting for a service that is not configured.
-pub(crate) fn drop_records(place: &AppContext, service: &str, json: bool) -> Result<Exit, CliError> {
+pub(crate) fn drop_records(app: &AppContext, service: &str, json: bool) -> Result<Exit, CliError> {
     let failed = || Problem::new(format!("cannot delete the records that wait for `{service}`"));
     let Some(sink) = OutboxSink::ALL.into_iter().find(|sink| sink.as_str() == service) else {
         return Err(CliError::usage(failed().because("no service has this name")));
     };
-    if configured_sinks(place).contains(&sink) {
+    if configured_sinks(app).contains(&sink) {
         let problem = failed().because("the service is configured").hint("run `aye sync` to deliver them");
         return Err(CliError::usage(problem.hint(format!("remove `services.{service}.url` from config.toml first"))));
     }
-    match Store::open(&place.directories.data)?.remove_outbox_rows(sink)? {
+    match Store::open(&app.directories.data)?.remove_outbox_rows(sink)? {
         Removal::HeldBy(pid) => {
             let problem = failed().because(format!("process {pid} is delivering them"));
             Err(CliError::failed(problem.hint("try again when that process has ended")))

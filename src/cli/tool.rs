@@ -56,21 +56,21 @@ impl ToolSession {
 
 /// Returns whether MCP servers are needed. They are not needed for a built-in tool if such tools take precedence over
 /// server tools.
-fn needs_servers(place: &AppContext, name: Option<&str>) -> bool {
-    let local_first = place.settings.tools.conflict == "local-first";
+fn needs_servers(app: &AppContext, name: Option<&str>) -> bool {
+    let local_first = app.settings.tools.conflict == "local-first";
     name.is_none_or(|name| !local_first || tools::canonical_name(name).is_none())
 }
 
 /// Prepares the tools. `name` is the requested tool, or `None` for all tools.
-fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>) -> Result<ToolSession, CliError> {
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
+fn table(app: &AppContext, common: &Common, starts: Starts, name: Option<&str>) -> Result<ToolSession, CliError> {
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
     project.ignored_policy_notice().iter().for_each(warn);
-    let found = needs_servers(place, name)
-        .then(|| specs::specs(place, Some(&project)))
-        .filter(|(specs, _)| !specs.is_empty() || place.settings.sets("services.backend_tools.manifest"));
+    let found = needs_servers(app, name)
+        .then(|| specs::specs(app, Some(&project)))
+        .filter(|(specs, _)| !specs.is_empty() || app.settings.sets("services.backend_tools.manifest"));
     // An MCP server may be a program.
     let starts = if found.is_some() { Starts::Programs } else { starts };
-    let ground = ToolEnvironment::find(place, common, &project, starts)?;
+    let ground = ToolEnvironment::find(app, common, &project, starts)?;
     let runtime = startup::runtime()?;
     let servers = found.map(|found| connect(&ground, &project, found, &runtime));
     let bench = ToolRunner::new(ground, servers.as_ref());
@@ -79,17 +79,17 @@ fn table(place: &AppContext, common: &Common, starts: Starts, name: Option<&str>
 
 /// Connects to the servers, and waits, for a limited time, for tool lists that are not yet known.
 fn connect(ground: &ToolEnvironment, project: &ProjectConfig, found: (Vec<Spec>, Vec<String>), runtime: &Runtime) -> McpServers {
-    let ToolEnvironment { place, policy, standing, .. } = ground;
-    let settings = || session::tool_settings(place, policy, standing.sandbox_policy(policy));
+    let ToolEnvironment { app, policy, standing, .. } = ground;
+    let settings = || session::tool_settings(app, policy, standing.sandbox_policy(policy));
     let SessionServers { servers, problems, .. } =
-        mcp_servers::connect(place, found, policy, settings, project.approved_servers(), false);
+        mcp_servers::connect(app, found, policy, settings, project.approved_servers(), false);
     warn_all(&problems);
     warn_all(&runtime.block_on(servers.connect_unknown(FIRST_WAIT)));
     servers
 }
 
-pub(crate) fn list(place: &AppContext, common: &Common, json: bool) -> Result<Exit, CliError> {
-    let table = table(place, common, Starts::Nothing, None)?;
+pub(crate) fn list(app: &AppContext, common: &Common, json: bool) -> Result<Exit, CliError> {
+    let table = table(app, common, Starts::Nothing, None)?;
     let bench = &table.bench;
     let tools = offered_tools::tools_for_model(&bench.router, &bench.policy);
     if json {
@@ -109,8 +109,8 @@ pub(crate) fn list(place: &AppContext, common: &Common, json: bool) -> Result<Ex
     Ok(Exit::Completed)
 }
 
-pub(crate) fn schema(place: &AppContext, common: &Common, name: &str) -> Result<Exit, CliError> {
-    let table = table(place, common, Starts::Nothing, Some(name))?;
+pub(crate) fn schema(app: &AppContext, common: &Common, name: &str) -> Result<Exit, CliError> {
+    let table = table(app, common, Starts::Nothing, Some(name))?;
     let tool = table.bench.router.definition(name).map_err(|error| CliError::usage(error.message))?;
     print_json(&tool);
     Ok(Exit::Completed)
@@ -136,8 +136,8 @@ impl PlannedCall {
 }
 
 /// Prints the effects that a call would have, without running it.
-pub(crate) fn plan(place: &AppContext, common: &Common, name: &str, arguments: &str) -> Result<Exit, CliError> {
-    let table = table(place, common, Starts::for_tool(name), Some(name))?;
+pub(crate) fn plan(app: &AppContext, common: &Common, name: &str, arguments: &str) -> Result<Exit, CliError> {
+    let table = table(app, common, Starts::for_tool(name), Some(name))?;
     let call = tool_call(name, arguments)?;
     let bench = &table.bench;
     if let Err(error) = bench.offers(name) {
@@ -160,14 +160,14 @@ pub(crate) fn plan(place: &AppContext, common: &Common, name: &str, arguments: &
 }
 
 pub(crate) fn call(
-    place: &AppContext,
+    app: &AppContext,
     common: &Common,
     name: &str,
     arguments: &str,
     json: bool,
     answers: Answers,
 ) -> Result<Exit, CliError> {
-    let table = table(place, common, Starts::for_tool(name), Some(name))?;
+    let table = table(app, common, Starts::for_tool(name), Some(name))?;
     let call = tool_call(name, arguments)?;
     if let CallArguments::Malformed(text) = &call.arguments {
         let error = ToolError::new(ErrorCode::InvalidRequest, malformed(text, arguments));

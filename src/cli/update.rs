@@ -46,11 +46,11 @@ struct NewestJson {
     notes: Option<String>,
 }
 
-pub(crate) fn run(place: &AppContext, args: &UpdateArgs) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext, args: &UpdateArgs) -> Result<Exit, CliError> {
     let program = std::env::current_exe().and_then(|program| program.canonicalize()).unwrap_or_else(|_| PathBuf::from("aye"));
-    let records = PackageRecords::from_system(|name| place.environment.get(name).map(str::to_owned));
+    let records = PackageRecords::from_system(|name| app.environment.get(name).map(str::to_owned));
     let installation = Installation::for_program(program, &records);
-    let release = if args.check { Some(newest(place)?) } else { None };
+    let release = if args.check { Some(newest(app)?) } else { None };
     let status = release.as_ref().map(|release| release.compare_with(INSTALLED));
     let commands = installation.method.update_commands(release.as_ref());
     if let Some(release) = &release {
@@ -71,12 +71,12 @@ pub(crate) fn run(place: &AppContext, args: &UpdateArgs) -> Result<Exit, CliErro
     }
 }
 
-fn newest(place: &AppContext) -> Result<Release, CliError> {
-    let Some(url) = release_index::url(place) else {
+fn newest(app: &AppContext) -> Result<Release, CliError> {
+    let Some(url) = release_index::url(app) else {
         return Err(CliError::usage("this build has no release server").hint("set `[update] url` in config.toml"));
     };
     crate::config::check_list_url(&url).map_err(|problem| CliError::usage(problem.with_location("`update.url`")))?;
-    runtime()?.block_on(Release::download(&url, place)).map_err(|problem| {
+    runtime()?.block_on(Release::download(&url, app)).map_err(|problem| {
         let problem = problem.with_location("cannot check for a newer version");
         let has_hint = !problem.hints.is_empty();
         CliError::failed(if has_hint { problem } else { problem.hint("try again later, or check `update.url`") })

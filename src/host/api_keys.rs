@@ -19,9 +19,9 @@ pub(crate) const KEY_BYTES: u64 = 8 << 10;
 
 /// Saves a key under this name, either in the keyring or, if there is none, in a file. Returns lines that state where
 /// the key was saved. `goes_before` is the notice added if an environment variable is also set.
-pub(crate) fn keep(place: &AppContext, name: &str, key: &str, goes_before: &str) -> Result<String, CliError> {
+pub(crate) fn keep(app: &AppContext, name: &str, key: &str, goes_before: &str) -> Result<String, CliError> {
     let key = ApiKey::new(check_key(key)?);
-    let in_keyring = if place.settings.uses_keyring() { Some(place.credentials.keep_in_keyring(name, &key)) } else { None };
+    let in_keyring = if app.settings.uses_keyring() { Some(app.credentials.keep_in_keyring(name, &key)) } else { None };
     let mut text = match in_keyring {
         Some(Ok(())) => format!("saved the key for {name} in the keyring\n"),
         Some(Err(KeyringFailure::File(error))) => return Err(error.into()),
@@ -30,18 +30,18 @@ pub(crate) fn keep(place: &AppContext, name: &str, key: &str, goes_before: &str)
             return Err(error.hint("pass `--set auth.keyring=false` to save it in a file that only you can read"));
         }
         without => {
-            check_file_location(place)?;
-            place.credentials.keep_in_file(name, &key)?;
+            check_file_location(app)?;
+            app.credentials.keep_in_file(name, &key)?;
             let why = if without.is_some() { " because the system keyring is not available" } else { "" };
-            let file = place.credentials.file().unwrap_or(Path::new("")).display();
+            let file = app.credentials.file().unwrap_or(Path::new("")).display();
             format!("saved the key for {name} in {file}{why}; only you can read it (mode 600)\n")
         }
     };
-    if let Some(variable) = place.settings.key_variable(name, &place.environment)
-        && place.environment.get(&variable).is_some()
+    if let Some(variable) = app.settings.key_variable(name, &app.environment)
+        && app.environment.get(&variable).is_some()
     {
         let _ = writeln!(text, "{variable} is also set and {goes_before}");
-    } else if place.settings.key_command(name).is_some() {
+    } else if app.settings.key_command(name).is_some() {
         let _ = writeln!(text, "`providers.{name}.api_key_command` is also set and {goes_before}");
     }
     Ok(text)
@@ -62,18 +62,18 @@ fn check_key(key: &str) -> Result<&str, CliError> {
 }
 
 /// Returns an error if the credentials file would be stored in a directory that is shared with others.
-pub(crate) fn check_file_location(place: &AppContext) -> Result<(), CliError> {
-    sharing_problem(place).map_or(Ok(()), |problem| Err(CliError::usage(problem)))
+pub(crate) fn check_file_location(app: &AppContext) -> Result<(), CliError> {
+    sharing_problem(app).map_or(Ok(()), |problem| Err(CliError::usage(problem)))
 }
 
 /// If the configuration directory is shared with others through a repository, returns a description of the problem.
-fn sharing_problem(place: &AppContext) -> Option<Problem> {
-    let config = &place.directories.config;
+fn sharing_problem(app: &AppContext) -> Option<Problem> {
+    let config = &app.directories.config;
     let real = config.ancestors().find_map(|level| level.canonicalize().ok())?;
-    let home = &place.home;
+    let home = &app.home;
     let above_home = |level: &Path| home.starts_with(level);
     let repository = real.ancestors().take_while(|level| !above_home(level)).find(|level| level.join(".git").exists());
-    let workspace = place.roots.iter().find(|root| real.starts_with(root) && !above_home(root));
+    let workspace = app.roots.iter().find(|root| real.starts_with(root) && !above_home(root));
     let shared: PathBuf = repository.map(Path::to_owned).or_else(|| workspace.cloned())?;
     let (config, shared) = (config.display(), shared.display());
     let what = format!("your configuration directory `{config}` is inside the project `{shared}`");

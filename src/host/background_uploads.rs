@@ -30,7 +30,7 @@ const NOTICES: usize = 8;
 
 /// The session's object store, which is opened by the first upload.
 struct UploadTarget {
-    place: AppContext,
+    app: AppContext,
     store: Store,
     session: SessionId,
     opened: OnceCell<SessionUploads>,
@@ -39,9 +39,9 @@ struct UploadTarget {
 impl UploadTarget {
     async fn uploads(&self) -> Result<&SessionUploads, Problem> {
         let open = || async {
-            let (place, store) = (self.place.clone(), self.store.clone());
+            let (app, store) = (self.app.clone(), self.store.clone());
             // A directory on a network file system may block.
-            let opened = tokio::task::spawn_blocking(move || SessionUploads::open(&place, &store)).await;
+            let opened = tokio::task::spawn_blocking(move || SessionUploads::open(&app, &store)).await;
             let opened = opened.map_err(|error| Problem::new("cannot open the object store").because(error))??;
             opened.ok_or_else(|| Problem::new("no object store is configured"))
         };
@@ -63,9 +63,9 @@ pub(crate) struct BackgroundUploads {
 
 impl BackgroundUploads {
     /// Prepares the uploads without opening anything yet. Returns `None` if no object store is configured.
-    pub(crate) fn new(place: &AppContext, store: &Store, (session, artifacts): (SessionId, Arc<dyn Artifacts>)) -> Option<Self> {
-        place.settings.workspace_store.as_ref()?;
-        let target = Arc::new(UploadTarget { place: place.clone(), store: store.clone(), session, opened: OnceCell::new() });
+    pub(crate) fn new(app: &AppContext, store: &Store, (session, artifacts): (SessionId, Arc<dyn Artifacts>)) -> Option<Self> {
+        app.settings.workspace_store.as_ref()?;
+        let target = Arc::new(UploadTarget { app: app.clone(), store: store.clone(), session, opened: OnceCell::new() });
         let (report, reported) = mpsc::channel(NOTICES);
         let artifacts = Arc::new(ArtifactCopies {
             target: target.clone(),
@@ -89,7 +89,7 @@ impl BackgroundUploads {
         let committed = feed.clone();
         SessionOutbox {
             feed,
-            limit: push_limit(&self.target.place.settings.services),
+            limit: push_limit(&self.target.app.settings.services),
             committed: Arc::new(move |_| committed.on_commit()),
         }
     }

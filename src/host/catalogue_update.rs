@@ -46,9 +46,9 @@ impl ListSource {
 }
 
 /// Reads a list and compares it with the catalogue that is in use.
-pub(crate) async fn read(source: &ListSource, place: &AppContext, in_use: &Catalogue) -> Result<CatalogueUpdate, Problem> {
+pub(crate) async fn read(source: &ListSource, app: &AppContext, in_use: &Catalogue) -> Result<CatalogueUpdate, Problem> {
     let bytes = match source {
-        ListSource::Url(url) => download(url, place).await?,
+        ListSource::Url(url) => download(url, app).await?,
         ListSource::File(path) => read_file(path)?,
     };
     let origin = source.origin();
@@ -82,25 +82,25 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-async fn download(url: &str, place: &AppContext) -> Result<Vec<u8>, Problem> {
-    let document = super::download::download(url, place.download_timeouts(), CatalogueUpdate::MAX_BYTES).await;
+async fn download(url: &str, app: &AppContext) -> Result<Vec<u8>, Problem> {
+    let document = super::download::download(url, app.download_timeouts(), CatalogueUpdate::MAX_BYTES).await;
     document.map_err(|problem| problem.hint("nothing was changed; try again later"))
 }
 
 /// If the user enabled daily checks and the last one was at least a day ago, checks for a new list. Returns a message
 /// for the user, but does not change the catalogue.
-pub(crate) async fn daily_look(place: &AppContext) -> Option<String> {
-    let list = place.settings.model_list();
+pub(crate) async fn daily_look(app: &AppContext) -> Option<String> {
+    let list = app.settings.model_list();
     let url = list.catalogue_url.filter(|_| list.check_daily)?;
-    let stamp = place.directories.shared.join(LOOKED_AT);
+    let stamp = app.directories.shared.join(LOOKED_AT);
     if !is_due(last_look(&stamp), Timestamp::now()) {
         return None;
     }
     // Record the check before the download, so that a server that is down does not receive a request at every start.
     record_check(&stamp);
     let source = ListSource::parse(&url).ok()?;
-    let catalogue = ModelCatalog::new(place).catalogue().ok()?;
-    match read(&source, place, &catalogue).await {
+    let catalogue = ModelCatalog::new(app).catalogue().ok()?;
+    match read(&source, app, &catalogue).await {
         Ok(update) if update.changes.is_empty() => None,
         Ok(update) => {
             let count = crate::protocol::format_count(update.changes.len() as u64, "change", "changes");

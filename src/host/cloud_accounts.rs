@@ -17,7 +17,7 @@ pub(crate) struct ServiceAccess {
 
 /// Returns how to access the provider of a model. Reads the AWS profile only if the region cannot be determined
 /// otherwise.
-pub(crate) fn access(place: &AppContext, choice: &ProviderModel) -> Result<ServiceAccess, NoModel> {
+pub(crate) fn access(app: &AppContext, choice: &ProviderModel) -> Result<ServiceAccess, NoModel> {
     let base_url = choice.base_url.clone();
     let has_account = choice.key_place == KeyPlace::Account;
     Ok(match &choice.service {
@@ -27,11 +27,11 @@ pub(crate) fn access(place: &AppContext, choice: &ProviderModel) -> Result<Servi
         }
         ModelService::Vertex { project, location } => {
             let service = llm::Service::Vertex { project: project.clone(), location: location.clone() };
-            let account = has_account.then(|| google::GoogleAccount::new(surroundings(place, google::VARIABLES)));
+            let account = has_account.then(|| google::GoogleAccount::new(surroundings(app, google::VARIABLES)));
             ServiceAccess { service, base_url, account: account.map(|account| llm::CloudAccount::Google(Arc::new(account))) }
         }
         ModelService::Bedrock { region, profile } => {
-            let surroundings = surroundings(place, aws::VARIABLES);
+            let surroundings = surroundings(app, aws::VARIABLES);
             let region = match region {
                 Some(region) => region.clone(),
                 None => region_of_profile(&surroundings, &choice.provider, profile.as_deref())?,
@@ -52,13 +52,13 @@ fn region_of_profile(surroundings: &CloudEnvironment, provider: &str, profile: O
     })
 }
 
-fn surroundings(place: &AppContext, names: &[&str]) -> CloudEnvironment {
-    let variables = place.environment.variables().filter(|(name, _)| names.contains(name));
-    let credentials = place.credentials.clone();
+fn surroundings(app: &AppContext, names: &[&str]) -> CloudEnvironment {
+    let variables = app.environment.variables().filter(|(name, _)| names.contains(name));
+    let credentials = app.credentials.clone();
     CloudEnvironment {
         variables: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-        home: place.home.clone(),
-        roots: place.roots.clone(),
+        home: app.home.clone(),
+        roots: app.roots.clone(),
         learn: Arc::new(move |secret| credentials.remember(ApiKey::new(secret))),
     }
 }

@@ -32,23 +32,18 @@ impl AppContext {
 }
 
 /// Returns the disk space currently used by each kind of data. Does not create any files.
-pub(crate) fn usage(place: &AppContext) -> Vec<UsageEntry> {
-    let (data, retention) = (&place.directories.data, &place.settings.retention);
+pub(crate) fn usage(app: &AppContext) -> Vec<UsageEntry> {
+    let (data, retention) = (&app.directories.data, &app.settings.retention);
     let one = |name, bytes, budget_bytes, key| UsageEntry { name, bytes, budget_bytes, key };
     vec![
         one("sessions", database_bytes(data), retention.sessions_bytes, "retention.sessions_mb"),
         one(
             "artifacts",
-            place.artifacts(None).usage().unwrap_or_default().bytes,
+            app.artifacts(None).usage().unwrap_or_default().bytes,
             retention.artifacts_bytes,
             "retention.artifacts_mb",
         ),
-        one(
-            "snapshots",
-            place.snapshots().usage().unwrap_or_default().bytes,
-            retention.snapshots_bytes,
-            "retention.snapshots_mb",
-        ),
+        one("snapshots", app.snapshots().usage().unwrap_or_default().bytes, retention.snapshots_bytes, "retention.snapshots_mb"),
         one("caches", tools::cache_use(&abandoned_bases(data)).bytes, retention.caches_bytes, "retention.caches_mb"),
         one(
             "layers",

@@ -16,12 +16,12 @@ const MAX: usize = 300;
 const MAX_NAMED: usize = 3;
 
 /// Returns a sentence for each change, to show to the user when the session is resumed.
-pub(crate) async fn describe_changes(session: &Session, place: &AppContext, layers: &[PolicyLayer]) -> Vec<String> {
+pub(crate) async fn describe_changes(session: &Session, app: &AppContext, layers: &[PolicyLayer]) -> Vec<String> {
     if session.is_new() {
         return Vec::new();
     }
     let mut told = Vec::new();
-    told.extend(describe_files(&files(place, session.id()).await).map(|files| format!("since you left this session, {files}")));
+    told.extend(describe_files(&files(app, session.id()).await).map(|files| format!("since you left this session, {files}")));
     let summary = session.store.find(session.id().as_str()).ok();
     told.extend(summary.as_ref().and_then(branch));
     told.extend(policy(session.state.policy.as_deref(), layers));
@@ -30,8 +30,8 @@ pub(crate) async fn describe_changes(session: &Session, place: &AppContext, laye
 
 /// Returns the files that the session changed and that have changed again since then. Paths have the form that the user
 /// would type.
-pub(crate) async fn files(place: &AppContext, id: &SessionId) -> Vec<String> {
-    let snapshots = place.snapshots();
+pub(crate) async fn files(app: &AppContext, id: &SessionId) -> Vec<String> {
+    let snapshots = app.snapshots();
     let Ok(trail) = snapshots.trail(id.clone(), 0).await else { return Vec::new() };
     let mut left: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
     for touch in trail.files {
@@ -43,7 +43,7 @@ pub(crate) async fn files(place: &AppContext, id: &SessionId) -> Vec<String> {
     let paths: Vec<PathBuf> = left.keys().take(MAX).cloned().collect();
     let Ok(standing) = snapshots.current_states(paths.clone()).await else { return Vec::new() };
     let changed = paths.iter().zip(standing).filter(|(path, now)| left.get(*path).is_some_and(|left| *left != now.mark));
-    changed.map(|(path, _)| name(path, &place.workspace)).collect()
+    changed.map(|(path, _)| name(path, &app.workspace)).collect()
 }
 
 fn name(path: &Path, workspace: &Path) -> String {

@@ -27,8 +27,8 @@ pub(crate) struct SessionHistory {
 }
 
 impl SessionHistory {
-    pub(crate) fn new(store: &Store, session: &SessionId, place: &AppContext) -> Self {
-        Self { store: store.clone(), session: session.clone(), workspace: place.workspace_id() }
+    pub(crate) fn new(store: &Store, session: &SessionId, app: &AppContext) -> Self {
+        Self { store: store.clone(), session: session.clone(), workspace: app.workspace_id() }
     }
 
     /// Converts records to events.
@@ -57,11 +57,11 @@ impl SessionHistory {
     }
 
     /// Exports the history to a file with the given name or a default name. Never replaces an existing file.
-    pub(crate) fn export(self, place: AppContext, form: ExportForm, path: Option<PathBuf>, events: mpsc::UnboundedSender<Event>) {
+    pub(crate) fn export(self, app: AppContext, form: ExportForm, path: Option<PathBuf>, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || {
             let name = |path: PathBuf| match path.strip_prefix("~") {
-                Ok(rest) => place.home.join(rest),
-                Err(_) => place.workspace.join(path),
+                Ok(rest) => app.home.join(rest),
+                Err(_) => app.workspace.join(path),
             };
             let own = || {
                 let id: String =
@@ -69,9 +69,9 @@ impl SessionHistory {
                 let ending = form.ending();
                 let mut names =
                     (1_u32..).map(|nth| if nth == 1 { format!("aye-{id}.{ending}") } else { format!("aye-{id}-{nth}.{ending}") });
-                names.find_map(|name| Some(place.workspace.join(name)).filter(|path| path.symlink_metadata().is_err()))
+                names.find_map(|name| Some(app.workspace.join(name)).filter(|path| path.symlink_metadata().is_err()))
             };
-            let path = path.map(name).or_else(own).unwrap_or_else(|| place.workspace.join("aye-session"));
+            let path = path.map(name).or_else(own).unwrap_or_else(|| app.workspace.join("aye-session"));
             let told = export::to_new_file(&self.store, self.session.as_str(), form, &path);
             let message = told.unwrap_or_else(|error| Problem::from(error).one_line());
             self.emit(EventKind::Notice { message }, &events);

@@ -39,14 +39,14 @@ impl crate::ports::Launcher for LazyLauncher {
 impl LanguageServerHandle {
     /// Returns the servers for the enabled languages, or `None` if there are none. Does not search for or start any
     /// program yet.
-    pub(super) fn new(place: &AppContext) -> Option<Self> {
-        let uses = |language: &Language| place.settings.uses_language_server(language.name);
+    pub(super) fn new(app: &AppContext) -> Option<Self> {
+        let uses = |language: &Language| app.settings.uses_language_server(language.name);
         if !LANGUAGES.iter().any(uses) {
             return None;
         }
         let launcher = Arc::<LazyLauncher>::default();
         let port = Arc::clone(&launcher) as Arc<dyn crate::ports::Launcher>;
-        let servers = lsp::LanguageServers::new((&place.workspace, &place.roots), uses, port, command_finder(place));
+        let servers = lsp::LanguageServers::new((&app.workspace, &app.roots), uses, port, command_finder(app));
         Some(Self { servers: Arc::new(servers), launcher })
     }
 
@@ -80,9 +80,9 @@ pub(crate) struct FoundServer {
 }
 
 /// Finds the programs of the enabled servers without starting them.
-pub(crate) fn find_servers(place: &AppContext) -> Vec<FoundServer> {
-    let find = command_finder(place);
-    let enabled = LANGUAGES.iter().filter(|language| place.settings.uses_language_server(language.name));
+pub(crate) fn find_servers(app: &AppContext) -> Vec<FoundServer> {
+    let find = command_finder(app);
+    let enabled = LANGUAGES.iter().filter(|language| app.settings.uses_language_server(language.name));
     let one = |language: &Language| FoundServer {
         language: language.name,
         program: find(language).map(|command| command.argv.first().map(PathBuf::from).unwrap_or_default()),
@@ -92,11 +92,11 @@ pub(crate) fn find_servers(place: &AppContext) -> Vec<FoundServer> {
 
 /// Returns a function that finds the command for a language. The command is either configured or the language's default
 /// program in `PATH`.
-fn command_finder(place: &AppContext) -> FindCommand {
-    let path = place.environment.get("PATH").map(str::to_owned).unwrap_or_default();
-    let rustup_home = place.environment.get("RUSTUP_HOME").map_or_else(|| place.home.join(".rustup"), PathBuf::from);
-    let has_toolchain = place.environment.get("RUSTUP_TOOLCHAIN").is_some();
-    let (settings, roots, home) = (place.settings.clone(), place.roots.clone(), place.home.clone());
+fn command_finder(app: &AppContext) -> FindCommand {
+    let path = app.environment.get("PATH").map(str::to_owned).unwrap_or_default();
+    let rustup_home = app.environment.get("RUSTUP_HOME").map_or_else(|| app.home.join(".rustup"), PathBuf::from);
+    let has_toolchain = app.environment.get("RUSTUP_TOOLCHAIN").is_some();
+    let (settings, roots, home) = (app.settings.clone(), app.roots.clone(), app.home.clone());
     Arc::new(move |language: &Language| {
         let own = settings.language_server(language.name);
         let usual = || language.command.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();

@@ -41,7 +41,7 @@ const CONFIG: &str = "config.toml";
 /// Models that are available.
 #[derive(Clone)]
 pub(crate) struct ModelCatalog {
-    place: Arc<AppContext>,
+    app: Arc<AppContext>,
     /// Notification that a new key has become known.
     new_key: Arc<Notify>,
     catalogue: Result<Catalogue, ConfigError>,
@@ -56,18 +56,18 @@ pub(crate) struct ModelCatalog {
 
 impl ModelCatalog {
     /// Reads the user's model list, if there is one. The built-in list is read only when it is needed.
-    pub(crate) fn new(place: &AppContext) -> Self {
-        let (downloaded, damage) = match catalogue_file::read(&place.directories) {
+    pub(crate) fn new(app: &AppContext) -> Self {
+        let (downloaded, damage) = match catalogue_file::read(&app.directories) {
             Ok(downloaded) => (downloaded, None),
             Err(why) => (Catalogue::default(), Some(why)),
         };
         Self {
-            place: Arc::new(place.clone()),
+            app: Arc::new(app.clone()),
             new_key: Arc::default(),
             given: Arc::default(),
             allowed: AllowedModels::default(),
-            catalogue: with_user_list(downloaded, &place.directories.config.join("models.toml"))
-                .map(|catalogue| catalogue.with_deployments(place.settings.deployments())),
+            catalogue: with_user_list(downloaded, &app.directories.config.join("models.toml"))
+                .map(|catalogue| catalogue.with_deployments(app.settings.deployments())),
             damage,
         }
     }
@@ -92,26 +92,26 @@ impl ModelCatalog {
 
     /// Returns the model set by `[model] default`.
     pub(crate) fn default_model(&self) -> Option<&str> {
-        self.place.settings.default_model_name()
+        self.app.settings.default_model_name()
     }
 
     /// Returns the model that writes summaries, and the configuration key that specifies it.
     pub(crate) fn summary_model(&self) -> Option<(&'static str, &str)> {
-        self.place.settings.summary_model()
+        self.app.settings.summary_model()
     }
 
     /// Returns the model with this name or, if `name` is `None`, the default model determined by settings and keys.
     pub(crate) fn choice(&self, name: Option<&str>) -> Result<ProviderModel, NoModel> {
-        self.place.settings.choose_model(name, &self.place.environment, &self.place.credentials)
+        self.app.settings.choose_model(name, &self.app.environment, &self.app.credentials)
     }
 
     pub(crate) fn providers(&self) -> Vec<String> {
-        self.place.settings.providers()
+        self.app.settings.providers()
     }
 
     /// Returns a provider's default model, and its models from the settings and the catalogue.
     pub(crate) fn provider_models(&self, provider: &str, catalogue: &Catalogue) -> Vec<String> {
-        let settings = &self.place.settings;
+        let settings = &self.app.settings;
         let own = settings.provider_models(provider).iter().map(|model| format!("{provider}/{model}"));
         let listed = catalogue.models_of_provider(provider).into_iter().map(|facts| facts.name);
         let default = settings.provider_default_model(provider).map(|model| format!("{provider}/{model}"));
@@ -121,16 +121,16 @@ impl ModelCatalog {
     /// Returns the model that would be used without `[model] default`, for a policy that forbids the default model.
     pub(crate) fn without_forbidden_default(&self) -> Option<Arc<dyn Model>> {
         let mut here = self.clone();
-        here.place = Arc::new(here.place.without_default_model());
+        here.app = Arc::new(here.app.without_default_model());
         here.choose(None, None).ok()
     }
 
     /// Returns a copy that uses the current settings, which may include a new provider. Keys remain shared.
     fn as_set_now(&self) -> Self {
         let mut here = self.clone();
-        if let Ok(mut now) = self.place.reload(&[]) {
-            now.credentials = self.place.credentials.clone();
-            here.place = Arc::new(now);
+        if let Ok(mut now) = self.app.reload(&[]) {
+            now.credentials = self.app.credentials.clone();
+            here.app = Arc::new(now);
         }
         here
     }
@@ -138,7 +138,7 @@ impl ModelCatalog {
     /// Runs work that may need a newly saved key, after reloading the saved keys. Sends the notification if new keys
     /// have become known.
     fn with_new_keys<T>(&self, work: impl FnOnce() -> T) -> T {
-        let credentials = &self.place.credentials;
+        let credentials = &self.app.credentials;
         let before = credentials.known_values();
         credentials.reload();
         let done = work();
@@ -160,8 +160,8 @@ impl ModelCatalog {
         let choice = self.would_use(asked)?;
         let model = choice.model.clone();
         let spec = self.spec(choice)?;
-        let connected = if spec.name == LOCAL && !self.place.settings.has_local_url() {
-            llm::connect_local(spec, &model, self.place.settings.local_ports(), &catalogue)
+        let connected = if spec.name == LOCAL && !self.app.settings.has_local_url() {
+            llm::connect_local(spec, &model, self.app.settings.local_ports(), &catalogue)
         } else {
             llm::connect_with_catalogue(spec, &model, &catalogue)
         };
@@ -170,14 +170,14 @@ impl ModelCatalog {
 
     /// Returns how to connect to a model's provider.
     fn spec(&self, choice: ProviderModel) -> Result<ProviderSpec, NoModel> {
-        let access = cloud_accounts::access(&self.place, &choice)?;
+        let access = cloud_accounts::access(&self.app, &choice)?;
         let api = match choice.api {
             ApiSetting::Anthropic => llm::Api::Anthropic,
             ApiSetting::OpenAiChat => llm::Api::OpenAiChat,
             ApiSetting::OpenAiResponses => llm::Api::OpenAiResponses,
             ApiSetting::Gemini => llm::Api::Gemini,
         };
-        let llm = self.place.settings.llm;
+        let llm = self.app.settings.llm;
         let given = self.given.lock().unwrap_or_else(PoisonError::into_inner).get(&choice.provider).cloned();
         let key = match choice.key_place {
             KeyPlace::Environment | KeyPlace::Command if given.is_some() => {
@@ -212,8 +212,8 @@ impl ModelCatalog {
 
     /// Returns a key that is read from the keyring when the first request is sent.
     fn keyring_secret(&self, provider: &str) -> llm::Secret {
-        let name = self.place.settings.key_name(provider).unwrap_or(provider).to_owned();
-        let credentials = self.place.credentials.clone();
+        let name = self.app.settings.key_name(provider).unwrap_or(provider).to_owned();
+        let credentials = self.app.credentials.clone();
         llm::Secret::later(move || {
             let key = credentials.secret(&name)?;
             Ok(key.map(|key| key.reveal().to_owned()).unwrap_or_default())
@@ -222,17 +222,17 @@ impl ModelCatalog {
 
     /// Returns a key that is obtained by running a program before the first request.
     fn program_secret(&self, provider: &str, setting: KeyCommand) -> llm::Secret {
-        let (place, provider) = (Arc::clone(&self.place), provider.to_owned());
+        let (app, provider) = (Arc::clone(&self.app), provider.to_owned());
         llm::Secret::renewable(move |rejected| {
-            let printed = key_commands::provider_key(&place, &provider, &setting, rejected);
+            let printed = key_commands::provider_key(&app, &provider, &setting, rejected);
             printed.map(|key| key.reveal().to_owned()).map_err(|problem| key_commands::failure(&problem))
         })
     }
 
     /// Returns how to connect to a provider, or the reason why it cannot be used.
     pub(crate) fn provider(&self, name: &str) -> Result<ProviderSpec, NoModel> {
-        let model = format!("{name}/{}", self.place.settings.provider_default_model(name).unwrap_or("default"));
-        let choice = self.place.settings.choose_model(Some(&model), &self.place.environment, &self.place.credentials)?;
+        let model = format!("{name}/{}", self.app.settings.provider_default_model(name).unwrap_or("default"));
+        let choice = self.app.settings.choose_model(Some(&model), &self.app.environment, &self.app.credentials)?;
         self.spec(choice)
     }
 
@@ -245,8 +245,8 @@ impl ModelCatalog {
             to_listed_model(catalogue.facts(&choice.name()), MissingRequirement::default(), source)
         });
         let (mut ready, mut lacking) = (Vec::from_iter(first), Vec::new());
-        for provider in self.place.settings.providers() {
-            let own = self.place.settings.provider_models(&provider);
+        for provider in self.app.settings.providers() {
+            let own = self.app.settings.provider_models(&provider);
             // A second API of the same provider would list the same models.
             let twice = provider == "openai-chat" && own.is_empty();
             let lacks = match self.provider(&provider) {
@@ -271,8 +271,8 @@ impl ModelCatalog {
     }
 
     fn lack(&self, provider: &str) -> MissingRequirement {
-        let key = self.place.settings.key_name(provider).unwrap_or(provider);
-        let variable = self.place.settings.key_variable(provider, &self.place.environment);
+        let key = self.app.settings.key_name(provider).unwrap_or(provider);
+        let variable = self.app.settings.key_variable(provider, &self.app.environment);
         let words = match &variable {
             Some(variable) => format!("set {variable} or run `aye auth login {key}`"),
             None => format!("run `aye auth login {key}`"),
@@ -283,7 +283,7 @@ impl ModelCatalog {
     /// Adds the models that the available servers list.
     async fn add_listed(&self, catalogue: &Catalogue, models: &mut Vec<ListedModel>) -> Vec<String> {
         let mut asked = Vec::new();
-        for name in self.place.settings.providers() {
+        for name in self.app.settings.providers() {
             // Query each server once, even if it has several APIs.
             let Ok(spec) = self.provider(&name) else { continue };
             if name != LOCAL
@@ -298,7 +298,7 @@ impl ModelCatalog {
             let told = tokio::time::timeout(ASKING, llm::list_models(spec)).await;
             (name, address, told)
         });
-        let ports = self.place.settings.local_ports();
+        let ports = self.app.settings.local_ports();
         let (answers, local) = tokio::join!(join_all(answers), local_servers(&ports));
         let mut notices = Vec::new();
         for (provider, address, told) in answers {
@@ -332,7 +332,7 @@ fn add(catalogue: &Catalogue, models: &mut Vec<ListedModel>, provider: &str, add
         let facts = if catalogue.lists(&name) { known } else { catalogue.apply_user_entry(told.apply_to(known)) };
         let model = to_listed_model(facts, MissingRequirement::default(), &format!("listed by {address}"));
         let before = models.iter().rposition(|known| known.lacks.is_none());
-        models.insert(before.map_or(0, |place| place + 1), model);
+        models.insert(before.map_or(0, |at| at + 1), model);
     }
 }
 
@@ -477,15 +477,15 @@ fn with_user_list(catalogue: Catalogue, own: &Path) -> Result<Catalogue, ConfigE
 
 /// Returns a function that reads a model's key from the keyring or from a program, so the key is known before anything
 /// is printed. Returns `None` if the key comes from somewhere else.
-pub(crate) fn key_reader(place: &AppContext, model: &str) -> Option<impl FnOnce() + Send + 'static> {
-    let choice = place.settings.choose_model(Some(model), &place.environment, &place.credentials).ok()?;
-    let name = place.settings.key_name(&choice.provider).ok()?.to_owned();
-    let credentials = place.credentials.clone();
-    let place = place.clone();
+pub(crate) fn key_reader(app: &AppContext, model: &str) -> Option<impl FnOnce() + Send + 'static> {
+    let choice = app.settings.choose_model(Some(model), &app.environment, &app.credentials).ok()?;
+    let name = app.settings.key_name(&choice.provider).ok()?.to_owned();
+    let credentials = app.credentials.clone();
+    let app = app.clone();
     let is_to_be_read = matches!(choice.key_place, KeyPlace::Keyring | KeyPlace::Command);
     // The first request reports errors.
     is_to_be_read.then_some(move || match choice.key_command.filter(|_| choice.key_place == KeyPlace::Command) {
-        Some(setting) => drop(key_commands::provider_key(&place, &choice.provider, &setting, None)),
+        Some(setting) => drop(key_commands::provider_key(&app, &choice.provider, &setting, None)),
         None => drop(credentials.secret(&name)),
     })
 }
@@ -497,7 +497,7 @@ impl Models for ModelCatalog {
             let name = here.full_name(name)?;
             let opened = here.choose(Some(&name), None)?;
             // Read the key now, so that it is redacted from the start.
-            if let Some(ask) = key_reader(&here.place, &name) {
+            if let Some(ask) = key_reader(&here.app, &name) {
                 ask();
             }
             Ok(opened)
@@ -519,8 +519,8 @@ impl Models for ModelCatalog {
             return Err(wrong(&"a command that aye runs (AYE=1) cannot change API keys".into()));
         }
         let provider = llm::split_name(name).map_or(name, |(provider, _)| provider);
-        let kept_as = self.place.settings.key_name(provider).map_err(|error| wrong(&error.to_string().into()))?;
-        let kept = self.with_new_keys(|| crate::host::api_keys::keep(&self.place, kept_as, &key.0, LATER_PRECEDENCE_NOTICE));
+        let kept_as = self.app.settings.key_name(provider).map_err(|error| wrong(&error.to_string().into()))?;
+        let kept = self.with_new_keys(|| crate::host::api_keys::keep(&self.app, kept_as, &key.0, LATER_PRECEDENCE_NOTICE));
         let words = kept.map_err(|error| wrong(&error.into_problem()))?;
         self.given.lock().unwrap_or_else(PoisonError::into_inner).insert(provider.to_owned(), key.clone());
         Ok(words.trim_end().to_owned())

@@ -59,8 +59,8 @@ impl Agent {
 }
 
 /// Returns a sentence for each agent whose settings are found on this machine.
-pub(crate) fn describe_found(place: &AppContext) -> Vec<String> {
-    let has_settings = |agent: &Agent| agent.directory(&place.home, &place.environment).is_dir();
+pub(crate) fn describe_found(app: &AppContext) -> Vec<String> {
+    let has_settings = |agent: &Agent| agent.directory(&app.home, &app.environment).is_dir();
     let sentence =
         |agent: Agent| format!("Found settings of {}; `aye import {}` shows what aye can import.", agent.title(), agent.name());
     Agent::ALL.into_iter().filter(has_settings).map(sentence).collect()

@@ -52,12 +52,12 @@ pub(crate) struct PromptCommands {
 
 impl PromptCommands {
     /// Reads the user's commands and, if the project is trusted, the project's commands.
-    pub(crate) fn find(place: &AppContext, project: &ProjectConfig) -> Self {
-        let commands = CustomCommands::new(place.directories.config.join("commands"), place.skills.clone(), place.plugins());
+    pub(crate) fn find(app: &AppContext, project: &ProjectConfig) -> Self {
+        let commands = CustomCommands::new(app.directories.config.join("commands"), app.skills.clone(), app.plugins());
         commands.trust(project);
         let (own, notices) = commands.now();
-        let untrusted = (!project.is_trusted()).then(|| place.workspace.clone());
-        let servers = specs(place, Some(project)).0.into_iter().map(|server| server.name).collect();
+        let untrusted = (!project.is_trusted()).then(|| app.workspace.clone());
+        let servers = specs(app, Some(project)).0.into_iter().map(|server| server.name).collect();
         Self { own, notices, untrusted, servers }
     }
 

@@ -62,36 +62,36 @@ pub(crate) struct PruneReport {
 
 /// Prunes according to the configured limits, without printing anything. Errors are logged, and pruning is retried on
 /// another day.
-pub(crate) fn prune_quietly(place: &AppContext, store: &Store) {
-    let retention = place.settings.retention;
+pub(crate) fn prune_quietly(app: &AppContext, store: &Store) {
+    let retention = app.settings.retention;
     let rules = PruneLimits { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None };
-    match prune(place, store, &rules, false, ReleaseMode::InSteps) {
+    match prune(app, store, &rules, false, ReleaseMode::InSteps) {
         Ok(pruned) => tracing::info!(sessions = pruned.sessions.len(), bytes = pruned.freed_bytes, "pruned"),
         Err(trouble) => tracing::warn!(%trouble, "cannot prune sessions"),
     }
 }
 
 pub(crate) fn prune(
-    place: &AppContext,
+    app: &AppContext,
     store: &Store,
     rules: &PruneLimits,
     dry_run: bool,
     how: ReleaseMode,
 ) -> Result<PruneReport, CliError> {
-    let (data, retention) = (&place.directories.data, &place.settings.retention);
+    let (data, retention) = (&app.directories.data, &app.settings.retention);
     let sizes = store.sizes()?;
     let mut pruned = PruneReport { dry_run, database_bytes_before: database_bytes(data), ..PruneReport::default() };
-    let (artifacts, snapshots) = (place.artifacts(None), place.snapshots());
+    let (artifacts, snapshots) = (app.artifacts(None), app.snapshots());
     let before = (artifacts.usage().unwrap_or_default(), snapshots.usage().unwrap_or_default());
     for gone in select_sessions(&store.sessions(None)?, &sizes, rules, Timestamp::now()) {
         if dry_run {
-            pruned.artifact_bytes += artifact_bytes(place, &gone.session_id);
+            pruned.artifact_bytes += artifact_bytes(app, &gone.session_id);
         } else {
             if !store.forget_if_idle(&gone.session_id, gone.updated)? {
                 // Another process has opened the session.
                 continue;
             }
-            delete_outside_store(place, &gone.session_id);
+            delete_outside_store(app, &gone.session_id);
         }
         pruned.session_bytes += gone.bytes;
         pruned.sessions.push(gone);

@@ -73,8 +73,8 @@ impl QueryService {
     }
 
     /// Sets the history to use for display and export.
-    pub(crate) fn open_history(&self, history: SessionHistory, place: AppContext) {
-        self.lock().history = Some((history, place));
+    pub(crate) fn open_history(&self, history: SessionHistory, app: AppContext) {
+        self.lock().history = Some((history, app));
         self.answer_pending();
     }
 
@@ -114,7 +114,7 @@ impl QueryService {
             (Query::LookUp(what), ..) => self.desk.run(what),
             (Query::Setup(asked), ..) => self.desk.set_up(asked),
             (Query::LoadHistory { before }, Some((history, _)), _) => history.send_before(before, events),
-            (Query::Export { form, path }, Some((history, place)), _) => history.export(place, form, path, events),
+            (Query::Export { form, path }, Some((history, app)), _) => history.export(app, form, path, events),
             (Query::Session(query), _, Some(session)) => session.answer(query),
             (query @ (Query::LoadHistory { .. } | Query::Export { .. } | Query::Session(_) | Query::Review(_)), ..) => {
                 let mut state = self.lock();

@@ -15,18 +15,18 @@ const MIN_BYTES: usize = 8;
 
 /// Creates the redactor. `known` contains secret values in addition to those in the environment and the keys saved with
 /// `aye auth`.
-pub(crate) fn redactor(place: &AppContext, rules: Vec<RedactionRule>, known: &[String]) -> Arc<Redactor> {
-    let keys = place.key_variables();
-    let own = place.environment.variables().filter(|(name, value)| {
+pub(crate) fn redactor(app: &AppContext, rules: Vec<RedactionRule>, known: &[String]) -> Arc<Redactor> {
+    let keys = app.key_variables();
+    let own = app.environment.variables().filter(|(name, value)| {
         let own = keys.iter().any(|key| key == name);
         value.len() >= MIN_BYTES && (own || (names_a_secret(name) && may_be_secret(value)))
     });
-    let data = place.directories.data.clone();
-    let kept = place.credentials.known_values();
-    let of_servers = super::mcp_servers::specs::secrets(place);
+    let data = app.directories.data.clone();
+    let kept = app.credentials.known_values();
+    let of_servers = super::mcp_servers::specs::secrets(app);
     let of_servers = of_servers.iter().filter(|value| value.len() >= MIN_BYTES);
-    let of_proxies = proxy_secrets(&place.environment);
-    let of_headers = place.settings.header_secrets(&place.environment);
+    let of_proxies = proxy_secrets(&app.environment);
+    let of_headers = app.settings.header_secrets(&app.environment);
     let known = kept.iter().chain(known).chain(of_servers).chain(&of_headers).chain(&of_proxies).map(String::as_str);
     let known: Vec<&str> = own.map(|(_, value)| value).chain(known).collect();
     super::crash::remember(known.iter().copied());

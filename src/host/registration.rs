@@ -40,13 +40,13 @@ const ENDED: &str = "the session service ended this session; start aye again to 
 
 /// Registers a session or resumes its registration. Also returns notices. If the service cannot be reached and is not
 /// required, the session's last policy applies or, if there is none, the session is not registered.
-pub(super) async fn open(place: &AppContext, session: &Session) -> Result<(Option<RegisteredSession>, Vec<String>), CliError> {
-    let Some((services, service)) = place.services.as_ref().and_then(|services| Some((services, services.sessions()?))) else {
+pub(super) async fn open(app: &AppContext, session: &Session) -> Result<(Option<RegisteredSession>, Vec<String>), CliError> {
+    let Some((services, service)) = app.services.as_ref().and_then(|services| Some((services, services.sessions()?))) else {
         return Ok((None, Vec::new()));
     };
     let (id, state) = (session.id(), &session.state);
-    let mut opening = opening(place, id, state);
-    opening.earlier = latest_facts(file(place, id), opening.earlier).await;
+    let mut opening = opening(app, id, state);
+    opening.earlier = latest_facts(file(app, id), opening.earlier).await;
     let earlier = opening.earlier.clone();
     let is_ended = match service.earlier(&opening) {
         Some(own) => services.has_queued_end(&session.store, own).await,
@@ -55,7 +55,7 @@ pub(super) async fn open(place: &AppContext, session: &Session) -> Result<(Optio
     if is_ended {
         opening.replaced = opening.earlier.take();
     }
-    let file = file(place, id);
+    let file = file(app, id);
     match service.open(&opening).await {
         Ok(mut handshake) => {
             if let Some(old) = opening.replaced {
@@ -87,12 +87,12 @@ pub(super) async fn open(place: &AppContext, session: &Session) -> Result<(Optio
 /// only once.
 pub(super) async fn renew(
     session: RegisteredSession,
-    place: AppContext,
+    app: AppContext,
     store: Store,
     id: SessionId,
     notices: mpsc::Sender<PolicyUpdate>,
 ) {
-    let Some(service) = place.services.as_ref().and_then(|services| services.sessions()).cloned() else { return };
+    let Some(service) = app.services.as_ref().and_then(|services| services.sessions()).cloned() else { return };
     // Attempts since the policy was last extended.
     let (mut reported, mut attempts) = (None, 0);
     let mut wait = session.expires_at().map_or(Duration::ZERO, until_renewal);
@@ -101,7 +101,7 @@ pub(super) async fn renew(
             () = wait_on_clock(wait) => {}
             () = notices.closed() => return,
         }
-        let message = match renew_once(&session, &service, (&place, &store, &id)).await {
+        let message = match renew_once(&session, &service, (&app, &store, &id)).await {
             Ok(None) => {
                 session.failed("the session service ended this session");
                 let _ = notices.send(PolicyUpdate::Notice { message: ENDED.to_owned() }).await;
@@ -135,14 +135,14 @@ pub(super) async fn renew(
 async fn renew_once(
     session: &RegisteredSession,
     service: &SessionService,
-    (place, store, id): (&AppContext, &Store, &SessionId),
+    (app, store, id): (&AppContext, &Store, &SessionId),
 ) -> Result<Option<Handshake>, HandshakeError> {
     let (read, own) = (store.clone(), id.clone());
     let cursor = tokio::task::spawn_blocking(move || last_step(&read, &own));
     let opening = SessionOpening {
         earlier: Some(session.facts().as_ref().clone()),
         step_cursor: cursor.await.ok().flatten(),
-        ..opening(place, id, &SessionState::default())
+        ..opening(app, id, &SessionState::default())
     };
     let Some(handshake) = service.resume(&opening).await? else { return Ok(None) };
     let (written, text, facts) = (session.file.clone(), handshake.policy.clone(), handshake.session.clone());
@@ -178,9 +178,9 @@ async fn wait_on_clock(wait: Duration) {
     }
 }
 
-fn opening(place: &AppContext, id: &SessionId, state: &SessionState) -> SessionOpening {
+fn opening(app: &AppContext, id: &SessionId, state: &SessionState) -> SessionOpening {
     let earlier = state.service_session.clone().filter(|earlier| earlier.registered_id == *id);
-    let workspace = place.workspace.display().to_string();
+    let workspace = app.workspace.display().to_string();
     SessionOpening { session_id: id.clone(), workspace, earlier, replaced: None, step_cursor: state.step_cursor().cloned() }
 }
 
@@ -207,8 +207,8 @@ fn without_answer(
     }
 }
 
-fn file(place: &AppContext, id: &SessionId) -> PathBuf {
-    place.directories.data.join(DIRECTORY).join(format!("{id}.toml"))
+fn file(app: &AppContext, id: &SessionId) -> PathBuf {
+    app.directories.data.join(DIRECTORY).join(format!("{id}.toml"))
 }
 
 fn cannot_store(file: &Path, error: &PrivateError) -> Problem {

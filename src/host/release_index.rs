@@ -62,9 +62,9 @@ struct IndexFile {
 }
 
 /// Returns the URL of the index, either from the settings or, if none is set there, from build time.
-pub(crate) fn url(place: &AppContext) -> Option<String> {
+pub(crate) fn url(app: &AppContext) -> Option<String> {
     let built_in = || BUILT_IN.filter(|url| !url.is_empty()).map(str::to_owned);
-    place.settings.update_url().map(str::to_owned).or_else(built_in)
+    app.settings.update_url().map(str::to_owned).or_else(built_in)
 }
 
 impl Release {
@@ -73,8 +73,8 @@ impl Release {
     /// # Errors
     ///
     /// Returns an error if the index cannot be downloaded, or if its format is not supported.
-    pub(crate) async fn download(url: &str, place: &AppContext) -> Result<Self, Problem> {
-        let bytes = download(url, place.download_timeouts(), MAX_BYTES).await?;
+    pub(crate) async fn download(url: &str, app: &AppContext) -> Result<Self, Problem> {
+        let bytes = download(url, app.download_timeouts(), MAX_BYTES).await?;
         Self::read(&bytes, url).map_err(|why| Problem::new(format!("`{url}` is not a release index")).because(why))
     }
 

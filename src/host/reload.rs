@@ -29,7 +29,7 @@ const DEPTH: usize = 4;
 const PROJECT_FILE: &str = ".aye/policy.toml";
 
 pub(crate) struct PolicyReloader {
-    place: AppContext,
+    app: AppContext,
     file: Option<PathBuf>,
     project: ProjectConfig,
     /// State shared by the tools of the session.
@@ -98,15 +98,15 @@ async fn next(changed: &mut Option<watch::Receiver<u64>>) {
 
 /// Returns notices about names that match no tool. Those in `reported` are omitted, because they come from manifests
 /// and are reported together with the tools.
-fn names_without_tool(place: &AppContext, policy: &Policy, reported: &[String], unmatched: &[String]) -> Vec<String> {
-    let named = find_misnamed(place, policy).into_iter().filter(|notice| !reported.contains(notice));
+fn names_without_tool(app: &AppContext, policy: &Policy, reported: &[String], unmatched: &[String]) -> Vec<String> {
+    let named = find_misnamed(app, policy).into_iter().filter(|notice| !reported.contains(notice));
     named.chain(unmatched.iter().cloned()).collect()
 }
 
 impl PolicyReloader {
     /// Creates the reloader, together with the receivers for the session.
     pub(crate) fn new(
-        place: AppContext,
+        app: AppContext,
         file: Option<PathBuf>,
         project: ProjectConfig,
         session: &Session,
@@ -115,11 +115,11 @@ impl PolicyReloader {
     ) -> (Self, PolicyUpdates) {
         let (updates, receive) = mpsc::channel(DEPTH);
         let (reload, requests) = mpsc::unbounded_channel();
-        let (modes, mode) = watch::channel(place.mode);
-        let reported = place.tools.notices();
-        let reported_names = names_without_tool(&place, policy, &reported, &session.unmatched_names);
+        let (modes, mode) = watch::channel(app.mode);
+        let reported = app.tools.notices();
+        let reported_names = names_without_tool(&app, policy, &reported, &session.unmatched_names);
         let follower = Self {
-            place,
+            app,
             file,
             project,
             loads: session.kept.loaded_tools().watch(),
@@ -147,22 +147,22 @@ impl PolicyReloader {
 
     /// Returns the files that must be watched.
     fn files(&self) -> Vec<PathBuf> {
-        let sources = self.place.sources(self.file.as_deref());
+        let sources = self.app.sources(self.file.as_deref());
         let mut files: Vec<PathBuf> = sources.files();
         if self.project.is_trusted() {
-            files.push(self.place.workspace.join(PROJECT_FILE));
-            files.push(self.place.workspace.join(SERVERS));
-            let own = directory_name(&self.place.workspace);
+            files.push(self.app.workspace.join(PROJECT_FILE));
+            files.push(self.app.workspace.join(SERVERS));
+            let own = directory_name(&self.app.workspace);
             // If the user trusts the project later, the decision is saved there.
-            files.push(self.place.directories.config.join("projects").join(own).join("trust.toml"));
+            files.push(self.app.directories.config.join("projects").join(own).join("trust.toml"));
         }
-        files.push(self.place.directories.config_file());
+        files.push(self.app.directories.config_file());
         files
     }
 
     /// Reloads files as necessary until the session ends.
     pub(crate) async fn run(mut self) {
-        let mut watch = match Watch::with_directories(self.files(), vec![own_directory(&self.place.directories)]) {
+        let mut watch = match Watch::with_directories(self.files(), vec![own_directory(&self.app.directories)]) {
             Ok(watch) => Some(watch),
             Err(error) => {
                 tracing::warn!(%error, "cannot watch the policy files");
@@ -213,7 +213,7 @@ impl PolicyReloader {
                 }
                 Ok(()) = self.modes.changed() => ReloadTrigger::ModeOrKey,
                 () = self.kept.new_key() => ReloadTrigger::ModeOrKey,
-                () = self.place.credentials.wait_for_new_secret() => ReloadTrigger::ModeOrKey,
+                () = self.app.credentials.wait_for_new_secret() => ReloadTrigger::ModeOrKey,
                 () = next(&mut other_tools) => ReloadTrigger::OtherTools,
                 () = unread.wait_for_report() => ReloadTrigger::OtherTools,
                 // A tool was loaded, so the next request offers it.
@@ -221,15 +221,15 @@ impl PolicyReloader {
                 // The model changed: its provider's search and its context window determine which tools are offered.
                 () = next(&mut searches) => ReloadTrigger::ModeOrKey,
                 () = next(&mut window) => ReloadTrigger::ModeOrKey,
-                () = authority_changed(&mut self.place.parent) => ReloadTrigger::Authority,
+                () = authority_changed(&mut self.app.parent) => ReloadTrigger::Authority,
                 () = self.updates.closed() => return,
             };
         }
     }
 
     fn collect_updates(&mut self, trigger: ReloadTrigger) -> Vec<PolicyUpdate> {
-        self.place.mode = *self.modes.borrow();
-        if let (ReloadTrigger::Authority, Some(parent)) = (trigger, &self.place.parent) {
+        self.app.mode = *self.modes.borrow();
+        if let (ReloadTrigger::Authority, Some(parent)) = (trigger, &self.app.parent) {
             self.policy = parent.policy();
         }
         if matches!(trigger, ReloadTrigger::ModeOrKey | ReloadTrigger::Authority) {
@@ -266,11 +266,11 @@ impl PolicyReloader {
 
     /// Returns notices about names that match no tool, omitting those already reported.
     fn unmatched_names(&mut self) -> Vec<String> {
-        let enforcer = self.standing.enforcer(&self.place, &self.policy);
+        let enforcer = self.standing.enforcer(&self.app, &self.policy);
         let sandbox_policy = self.standing.sandbox_policy(&enforcer);
-        let router = Router::new(self.kept.toolset(&self.place, &enforcer, sandbox_policy));
-        let unmatched = find_unmatched(&self.place.tools.limits, &router);
-        let now = names_without_tool(&self.place, &self.policy, &self.reported, &unmatched);
+        let router = Router::new(self.kept.toolset(&self.app, &enforcer, sandbox_policy));
+        let unmatched = find_unmatched(&self.app.tools.limits, &router);
+        let now = names_without_tool(&self.app, &self.policy, &self.reported, &unmatched);
         let new = now.iter().filter(|notice| !self.reported_names.contains(notice)).cloned().collect();
         self.reported_names = now;
         new
@@ -295,10 +295,10 @@ impl PolicyReloader {
     /// Reloads the settings and manifests, and returns a description of the changes. Repeated errors are reported only
     /// once.
     fn tools(&mut self, updates: &mut Vec<PolicyUpdate>) -> Option<String> {
-        let changed = match self.place.reload_project_parts(&self.project) {
+        let changed = match self.app.reload_project_parts(&self.project) {
             Ok(changed) => {
                 let mended = self.broken_settings.take().is_some();
-                changed.or_else(|| mended.then(|| format!("tools reloaded ({})", self.place.tools.names())))
+                changed.or_else(|| mended.then(|| format!("tools reloaded ({})", self.app.tools.names())))
             }
             Err(error) => {
                 let message = error.to_string();
@@ -309,7 +309,7 @@ impl PolicyReloader {
                 return None;
             }
         };
-        let problems = self.place.tools.notices();
+        let problems = self.app.tools.notices();
         let new = problems.iter().filter(|problem| !self.reported.contains(problem));
         updates.extend(new.map(|message| PolicyUpdate::Notice { message: message.clone() }));
         self.reported = problems;
@@ -320,14 +320,14 @@ impl PolicyReloader {
     /// them.
     fn servers(&mut self, updates: &mut Vec<PolicyUpdate>) {
         let Some(servers) = self.kept.servers().cloned() else { return };
-        let (changes, problems) = servers.read_again(&self.place, &self.project);
+        let (changes, problems) = servers.read_again(&self.app, &self.project);
         let new: Vec<String> = problems.into_iter().filter(|problem| !self.reported_servers.contains(problem)).collect();
         self.reported_servers.extend(new.iter().cloned());
         updates.extend(changes.into_iter().chain(new).map(|message| PolicyUpdate::Notice { message }));
     }
 
     fn read(&self) -> Result<Policy, CliError> {
-        let policy = self.place.policy(self.file.as_deref(), Some(&self.project))?;
+        let policy = self.app.policy(self.file.as_deref(), Some(&self.project))?;
         policy.validate_for_session(Some(self.kept.session()))?;
         Ok(policy)
     }
@@ -347,7 +347,7 @@ impl PolicyReloader {
     }
 
     fn with_router(&self, policy: &Policy, message: Option<&str>) -> (PolicyUpdate, Arc<Router>) {
-        let enforcer = self.standing.enforcer(&self.place, policy);
+        let enforcer = self.standing.enforcer(&self.app, policy);
         self.kept.set_authority(policy, &enforcer);
         let sandbox_policy = self.standing.sandbox_policy(&enforcer);
         sandbox_policy.start_scan();
@@ -357,7 +357,7 @@ impl PolicyReloader {
             // The missing features were already reported.
             sandbox_status.missing = None;
         }
-        let tools = self.kept.toolset(&self.place, &enforcer, sandbox_policy);
+        let tools = self.kept.toolset(&self.app, &enforcer, sandbox_policy);
         let redactor = tools.settings().redactor.clone();
         let router = Router::new(tools);
         let layers = enforcer.layers().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -18,14 +18,14 @@ const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Prunes data while a session is running. Pruning is aborted if the process exits first.
-pub(crate) fn prune_in_background(place: &AppContext, store: &Store) {
-    start(place, store, || {});
+pub(crate) fn prune_in_background(app: &AppContext, store: &Store) {
+    start(app, store, || {});
 }
 
 /// Prunes data at the end of a run.
-pub(crate) fn prune_at_end(place: &AppContext, store: &Store) {
+pub(crate) fn prune_at_end(app: &AppContext, store: &Store) {
     let (done, wait) = channel();
-    if start(place, store, move || {
+    if start(app, store, move || {
         // The receiver may have stopped waiting.
         let _ = done.send(());
     }) {
@@ -34,15 +34,15 @@ pub(crate) fn prune_at_end(place: &AppContext, store: &Store) {
 }
 
 /// Starts pruning if it is due. Returns whether it was started.
-fn start(place: &AppContext, store: &Store, done: impl FnOnce() + Send + 'static) -> bool {
-    if Nesting::detect() == Nesting::InsideAye || !is_due(&place.directories.data).unwrap_or(false) {
+fn start(app: &AppContext, store: &Store, done: impl FnOnce() + Send + 'static) -> bool {
+    if Nesting::detect() == Nesting::InsideAye || !is_due(&app.directories.data).unwrap_or(false) {
         return false;
     }
-    let (place, store) = (place.clone(), store.clone());
+    let (app, store) = (app.clone(), store.clone());
     let thread = std::thread::Builder::new().name("aye-prune".to_owned());
     thread
         .spawn(move || {
-            prune::prune_quietly(&place, &store);
+            prune::prune_quietly(&app, &store);
             done();
         })
         .is_ok()

@@ -29,43 +29,43 @@ pub(crate) struct SandboxHost {
 
 impl SandboxHost {
     /// Probes the system for its capabilities, which takes a few milliseconds.
-    pub(crate) fn find(place: &AppContext, trust: RepositoryTrust) -> Self {
-        Self::from_probe(place, trust, probe(&Helper::default().program, &place.roots, &place.directories.data))
+    pub(crate) fn find(app: &AppContext, trust: RepositoryTrust) -> Self {
+        Self::from_probe(app, trust, probe(&Helper::default().program, &app.roots, &app.directories.data))
     }
 
     /// Returns an instance for calls that start no programs. The system is not probed, because that would take longer
     /// than most of these calls. If a program is started anyway, it is treated as unsandboxed.
-    pub(crate) fn unprobed(place: &AppContext) -> Self {
-        Self::from_probe(place, RepositoryTrust::Untrusted, Probe { tier: Tier::Bare, missing: Vec::new(), upper_base: None })
+    pub(crate) fn unprobed(app: &AppContext) -> Self {
+        Self::from_probe(app, RepositoryTrust::Untrusted, Probe { tier: Tier::Bare, missing: Vec::new(), upper_base: None })
     }
 
     /// Determines the capabilities from the result of a probe.
-    pub(crate) fn from_probe(place: &AppContext, trust: RepositoryTrust, probe: Probe) -> Self {
-        let data = &place.directories.shared;
+    pub(crate) fn from_probe(app: &AppContext, trust: RepositoryTrust, probe: Probe) -> Self {
+        let data = &app.directories.shared;
         let Probe { tier: found, missing, upper_base } = probe;
         let tier = tier(found);
         let why =
             || missing.first().cloned().unwrap_or_else(|| "copy-on-write previews are not available on this system".to_owned());
         let layers = upper_base.ok_or_else(why);
-        let mut never: Vec<&Path> = vec![&place.home, data, &place.directories.config];
-        never.extend(place.roots.iter().map(PathBuf::as_path));
-        let variable = |name: &str| place.environment.get(name).map(str::to_owned);
-        let caches = Caches::find(&place.home, variable, &never);
+        let mut never: Vec<&Path> = vec![&app.home, data, &app.directories.config];
+        never.extend(app.roots.iter().map(PathBuf::as_path));
+        let variable = |name: &str| app.environment.get(name).map(str::to_owned);
+        let caches = Caches::find(&app.home, variable, &never);
         let git = match trust {
-            RepositoryTrust::Trusted | RepositoryTrust::NeverAsked => GitOutside::find(&place.workspace),
+            RepositoryTrust::Trusted | RepositoryTrust::NeverAsked => GitOutside::find(&app.workspace),
             RepositoryTrust::Untrusted => GitOutside::default(),
         };
-        let git_config = Some(GlobalConfig::new(sources(place)));
-        let homes = other_homes(&place.home);
+        let git_config = Some(GlobalConfig::new(sources(app)));
+        let homes = other_homes(&app.home);
         // Without a sandbox, nothing is hidden from commands.
         let visible = if tier == SandboxTier::Bare {
             Visible::default()
         } else {
-            let own = [data.as_path(), place.directories.config.as_path()];
-            Visible::find(&SystemFacts { home: &place.home, homes: &homes, roots: &place.roots, own: &own, variable: &variable })
+            let own = [data.as_path(), app.directories.config.as_path()];
+            Visible::find(&SystemFacts { home: &app.home, homes: &homes, roots: &app.roots, own: &own, variable: &variable })
         };
         let ground = HostCapabilities { tier, layers, caches, git, visible, trust, git_config };
-        Self { ground, missing, homes, home: place.home.clone() }
+        Self { ground, missing, homes, home: app.home.clone() }
     }
 
     /// Returns whether a sandbox is present, for use in verdicts.
@@ -79,14 +79,14 @@ impl SandboxHost {
     }
 
     /// Updates the instance after the user has trusted the project.
-    pub(crate) fn trust(&mut self, place: &AppContext) {
-        self.ground.git = GitOutside::find(&place.workspace);
+    pub(crate) fn trust(&mut self, app: &AppContext) {
+        self.ground.git = GitOutside::find(&app.workspace);
         self.ground.trust = RepositoryTrust::Trusted;
     }
 
     /// Returns the enforcer for a policy, using the context's mode and the sandbox of this system.
-    pub(crate) fn enforcer(&self, place: &AppContext, policy: &Policy) -> Enforcer {
-        let enforcer = place.enforcer(policy, self.sandbox(), place.mode);
+    pub(crate) fn enforcer(&self, app: &AppContext, policy: &Policy) -> Enforcer {
+        let enforcer = app.enforcer(policy, self.sandbox(), app.mode);
         match self.ground.trust {
             RepositoryTrust::Trusted | RepositoryTrust::NeverAsked => enforcer,
             RepositoryTrust::Untrusted => enforcer.for_untrusted_project(),
@@ -140,14 +140,14 @@ pub(crate) fn tier(found: Tier) -> SandboxTier {
 }
 
 /// Returns the files of the user's git configuration, and the path of the filtered copy that commands use.
-fn sources(place: &AppContext) -> GitConfigPaths {
-    let absolute = |name: &str| place.environment.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+fn sources(app: &AppContext) -> GitConfigPaths {
+    let absolute = |name: &str| app.environment.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
     GitConfigPaths {
-        home: place.home.clone(),
+        home: app.home.clone(),
         named: absolute("GIT_CONFIG_GLOBAL"),
         xdg: absolute("XDG_CONFIG_HOME"),
-        workspace: place.workspace.clone(),
-        directory: place.directories.data.join("git"),
+        workspace: app.workspace.clone(),
+        directory: app.directories.data.join("git"),
     }
 }
 

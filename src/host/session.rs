@@ -130,15 +130,15 @@ impl SharedToolState {
         questions
     }
 
-    fn new(place: &AppContext, session: &SessionId, resumed: bool) -> Self {
-        let snapshots = Arc::new(place.snapshots());
+    fn new(app: &AppContext, session: &SessionId, resumed: bool) -> Self {
+        let snapshots = Arc::new(app.snapshots());
         Self {
             session: session.clone(),
             since: SystemTime::now(),
             commands: Commands::default(),
             seen: ReadState::default(),
-            artifacts: Arc::new(place.artifacts(Some(session))),
-            changes: match &place.parent {
+            artifacts: Arc::new(app.artifacts(Some(session))),
+            changes: match &app.parent {
                 Some(parent) => parent.tools.changes.for_agent(),
                 None => ChangeLog::new(snapshots.clone(), snapshots.clone(), session.clone(), resumed),
             },
@@ -147,15 +147,15 @@ impl SharedToolState {
             servers: None,
             editor: None,
             loaded: LoadedTools::default(),
-            search: session_search(place),
-            skills: match &place.parent {
+            search: session_search(app),
+            skills: match &app.parent {
                 Some(parent) => SessionSkills::for_agent(&parent.agent.name, parent.scope.clone(), parent.tools.skills.clone()),
                 None => SessionSkills::default(),
             },
             questions: UserQuestions::without_user(),
             agents: None,
             language_servers: None,
-            uploads: match &place.parent {
+            uploads: match &app.parent {
                 Some(parent) => parent.tools.uploads.clone(),
                 None => None,
             },
@@ -170,12 +170,12 @@ impl SharedToolState {
 
     /// Restores state from the session's records: the tools that were loaded or used, in the same order, the number of
     /// web searches, and the active skills of an unfinished task. Also prepares the servers for the model.
-    fn restore(&self, place: &AppContext, model: &dyn Model, records: &[Record]) {
+    fn restore(&self, app: &AppContext, model: &dyn Model, records: &[Record]) {
         if let Some(servers) = self.servers() {
             servers.set_context_window(model.facts().context_window);
         }
         self.search.set_model(model.web_search());
-        self.skills.replace(place.skills.skill_set());
+        self.skills.replace(app.skills.skill_set());
         let mut state = SessionState::default();
         for record in records {
             match state.apply(record).change {
@@ -204,13 +204,13 @@ impl SharedToolState {
     }
 
     /// Returns the state that the session shares with the agents it starts.
-    pub(crate) fn for_agents(&self, place: &AppContext) -> ParentTools {
+    pub(crate) fn for_agents(&self, app: &AppContext) -> ParentTools {
         let offer = |servers: McpServers| -> OfferServers {
-            let place = place.clone();
-            Arc::new(move |policy| servers.offer_to_agent(&place, policy))
+            let app = app.clone();
+            Arc::new(move |policy| servers.offer_to_agent(&app, policy))
         };
         // An agent has no servers of its own, and offers the servers of the session that started it.
-        let outer = place.parent.as_ref().map(|parent| &parent.tools);
+        let outer = app.parent.as_ref().map(|parent| &parent.tools);
         ParentTools {
             changes: self.changes.clone(),
             skills: self.skills.clone(),
@@ -280,9 +280,9 @@ impl SharedToolState {
     }
 
     /// Returns the settings for the session's tools under a policy.
-    pub(crate) fn tool_settings(&self, place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::ToolSettings {
-        let base = tool_settings(place, policy, sandbox);
-        let memory = Memory::for_session(place, &base.redactor);
+    pub(crate) fn tool_settings(&self, app: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::ToolSettings {
+        let base = tool_settings(app, policy, sandbox);
+        let memory = Memory::for_session(app, &base.redactor);
         let session = SessionServices {
             id: Some(self.session.clone()),
             since: self.since,
@@ -297,9 +297,9 @@ impl SharedToolState {
             skills: self.skills.clone(),
             questions: self.questions.clone(),
             memory,
-            hooks: session_hooks(place),
+            hooks: session_hooks(app),
             agents: self.agents.as_ref().map(|links| links.agents.clone()),
-            diagnostics: match &place.parent {
+            diagnostics: match &app.parent {
                 Some(parent) => parent.tools.diagnostics.clone(),
                 None => self.language_servers.as_ref().map(LanguageServerHandle::port),
             },
@@ -308,23 +308,23 @@ impl SharedToolState {
     }
 
     /// Returns the session's tools under a policy.
-    pub(crate) fn toolset(&self, place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> Toolset {
-        self.skills.replace(place.skills.skill_set());
+    pub(crate) fn toolset(&self, app: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> Toolset {
+        self.skills.replace(app.skills.skill_set());
         if let Some(links) = &self.agents {
-            links.agents.replace(place.agents.set());
+            links.agents.replace(app.agents.set());
         }
-        let settings = self.tool_settings(place, policy, sandbox);
+        let settings = self.tool_settings(app, policy, sandbox);
         if let Some(servers) = &self.language_servers {
             servers.set_settings(&settings);
         }
         let sources = ToolSources {
-            remote: match &place.parent {
+            remote: match &app.parent {
                 Some(parent) => parent.tools.servers.as_ref().map(|offer| offer(policy)),
-                None => self.servers.as_ref().map(|servers| servers.offer(place, policy, &settings)),
+                None => self.servers.as_ref().map(|servers| servers.offer(app, policy, &settings)),
             },
-            on_demand: place.settings.tools.on_demand,
+            on_demand: app.settings.tools.on_demand,
             loaded: self.loaded.clone(),
-            ..tool_sources(place, policy)
+            ..tool_sources(app, policy)
         };
         Toolset::new(settings, sources)
     }
@@ -388,52 +388,52 @@ impl Session {
 /// Returns the chosen session, or `None` for a new one. If a session is chosen by ID, its workspace is used.
 pub(super) fn choose(
     store: &Store,
-    place: &mut AppContext,
+    app: &mut AppContext,
     choice: &SessionChoice,
 ) -> Result<Option<SessionSummary>, SessionError> {
     let found = match choice {
         SessionChoice::New => return Ok(None),
-        SessionChoice::Latest | SessionChoice::Pick => store.latest(&place.workspace_id())?,
+        SessionChoice::Latest | SessionChoice::Pick => store.latest(&app.workspace_id())?,
         SessionChoice::Id(id) => Some(store.find(id)?),
         SessionChoice::Fork(id) => {
             let parent = match id {
                 Some(id) => Some(store.find(id)?),
-                None => store.latest(&place.workspace_id())?,
+                None => store.latest(&app.workspace_id())?,
             };
             let copied = parent
-                .map(|parent| crate::host::stored_sessions::fork(store, place, &parent.session_id, &ForkUntil::End))
+                .map(|parent| crate::host::stored_sessions::fork(store, app, &parent.session_id, &ForkUntil::End))
                 .transpose()
                 .map_err(SessionError::Failed)?;
             copied.map(|id| store.find(id.as_str())).transpose()?
         }
     };
     let Some(summary) = found else {
-        let error = CliError::usage(format!("no session in `{}` yet", place.workspace.display()));
+        let error = CliError::usage(format!("no session in `{}` yet", app.workspace.display()));
         return Err(SessionError::Failed(error.hint("run `aye` to start one")));
     };
-    if summary.of_agent && place.parent.is_none() {
+    if summary.of_agent && app.parent.is_none() {
         let id = &summary.session_id;
         let problem = Problem::new(format!("cannot resume session `{id}`: it belongs to an agent"));
         let problem =
             problem.hint(format!("run `aye sessions show {id}` to read it, or `aye --fork={id}` to continue in a copy"));
         return Err(SessionError::Failed(CliError::usage(problem)));
     }
-    if summary.workspace_id != place.workspace_id() {
+    if summary.workspace_id != app.workspace_id() {
         let workspace = std::path::Path::new(&summary.workspace).canonicalize().map_err(|error| {
             let what = format!("cannot use this session's directory, `{}`", summary.workspace);
             SessionError::Failed(CliError::failed(Problem::new(what).because(error)))
         })?;
-        place.roots[0].clone_from(&workspace);
-        place.hooks = place.hooks.in_workspace(&workspace);
-        place.workspace = workspace;
+        app.roots[0].clone_from(&workspace);
+        app.hooks = app.hooks.in_workspace(&workspace);
+        app.workspace = workspace;
     }
     Ok(Some(summary))
 }
 
 /// Returns the hooks for sessions in this environment, or `None` if there are none.
-fn session_hooks(place: &AppContext) -> Option<SessionHooks> {
-    let hooks = place.hooks.set().for_session()?;
-    Some(match &place.parent {
+fn session_hooks(app: &AppContext) -> Option<SessionHooks> {
+    let hooks = app.hooks.set().for_session()?;
+    Some(match &app.parent {
         Some(parent) => hooks.for_agent(parent.agent.clone(), parent.session.clone()),
         None => hooks,
     })
@@ -460,17 +460,17 @@ pub(super) struct NewSessionTerms {
 }
 
 /// Creates a session, which has no records yet.
-fn create(store: Store, place: &AppContext, new: NewSessionTerms, notices: Vec<String>) -> Session {
+fn create(store: Store, app: &AppContext, new: NewSessionTerms, notices: Vec<String>) -> Session {
     let new_id = || SessionId::new(uuid::Uuid::new_v4().simple().to_string());
     let claim = store.create(NewSession {
-        id: place.parent.as_ref().map_or_else(new_id, |parent| parent.child().clone()),
-        started_by: place.parent.as_ref().map(|parent| parent.session.clone()),
-        workspace_id: place.workspace_id(),
-        workspace: place.workspace.clone(),
+        id: app.parent.as_ref().map_or_else(new_id, |parent| parent.child().clone()),
+        started_by: app.parent.as_ref().map(|parent| parent.session.clone()),
+        workspace_id: app.workspace_id(),
+        workspace: app.workspace.clone(),
         model: new.model,
         is_of_command: new.is_of_command,
     });
-    let kept = SharedToolState::new(place, claim.id(), false);
+    let kept = SharedToolState::new(app, claim.id(), false);
     Session {
         store,
         claim,
@@ -491,22 +491,22 @@ fn create(store: Store, place: &AppContext, new: NewSessionTerms, notices: Vec<S
 /// Claims the chosen session for this process, or creates a new session.
 pub(super) fn open(
     store: Store,
-    place: &AppContext,
+    app: &AppContext,
     policy: &Policy,
     chosen: Option<SessionSummary>,
     new: NewSessionTerms,
     extent: LoadScope,
 ) -> Result<Session, SessionError> {
     let mut notices = Vec::new();
-    if place.is_too_wide() {
-        let workspace = place.workspace_display();
+    if app.is_too_wide() {
+        let workspace = app.workspace_display();
         notices.push(format!(
             "`{workspace}` is too broad a workspace, so aye asks before every read, write and command. \
                 Start aye in a project directory."
         ));
     }
-    notices.extend(find_misnamed(place, policy));
-    let Some(summary) = chosen else { return Ok(create(store, place, new, notices)) };
+    notices.extend(find_misnamed(app, policy));
+    let Some(summary) = chosen else { return Ok(create(store, app, new, notices)) };
     let claim = store.claim(&summary.session_id)?;
     let (records, draft, tail, tails) = match extent {
         LoadScope::All => {
@@ -519,10 +519,10 @@ pub(super) fn open(
             (Vec::new(), store.draft(&summary.session_id)?, tail, HashMap::new())
         }
     };
-    let kept = SharedToolState::new(place, claim.id(), true);
+    let kept = SharedToolState::new(app, claim.id(), true);
     // A session that started without a model has no previous model.
     let model_before = Some(summary.model).filter(|model| !model.is_empty());
-    let is_archived = summary.archived && place.parent.is_none();
+    let is_archived = summary.archived && app.parent.is_none();
     let is_of_command = summary.of_command;
     let (state, unmatched_names) = (SessionState::from_records(&records), Vec::new());
     Ok(Session {
@@ -564,20 +564,20 @@ pub(super) struct SessionOptions {
 
 /// Creates the router for a session's tools, and adds the notices about the tools. Also returns the known outcomes of
 /// earlier calls, and recovery information about the remaining ones.
-fn route(place: &AppContext, session: &mut Session, tools: Toolset) -> (Arc<Router>, Vec<ToolResult>, RecoveredCalls) {
+fn route(app: &AppContext, session: &mut Session, tools: Toolset) -> (Arc<Router>, Vec<ToolResult>, RecoveredCalls) {
     let router = Arc::new(Router::new(tools));
-    let (settled, known) = recover(place, session, &router);
-    note_tools(place, session, &router);
+    let (settled, known) = recover(app, session, &router);
+    note_tools(app, session, &router);
     (router, settled, known)
 }
 
 /// Completes the unfinished work of an earlier process, as far as the tools can. Returns the known outcomes of that
 /// process's calls, and recovery information about the remaining ones.
-fn recover(place: &AppContext, session: &mut Session, router: &Router) -> (Vec<ToolResult>, RecoveredCalls) {
+fn recover(app: &AppContext, session: &mut Session, router: &Router) -> (Vec<ToolResult>, RecoveredCalls) {
     let state = &session.state;
     let has_no_result = |id: &CallId| state.calls().iter().any(|call| call.tool_call_id == *id && call.has_no_result());
     let undecided = |id: &CallId| state.calls().iter().any(|call| call.tool_call_id == *id && call.undecided_layer().is_some());
-    let recovered = router.recover(&abandoned_bases(&place.directories.data), &has_no_result, &undecided);
+    let recovered = router.recover(&abandoned_bases(&app.directories.data), &has_no_result, &undecided);
     let RecoveryResult { settled, notices, .. } = recovered;
     let known = RecoveredCalls { found: recovered_states(state), tails: std::mem::take(&mut session.tails) };
     session.notices.extend(notices);
@@ -586,62 +586,62 @@ fn recover(place: &AppContext, session: &mut Session, router: &Router) -> (Vec<T
 
 /// Returns everything the agent needs to run the session. The caller keeps the lock, which must outlive the session.
 pub(super) fn setup(
-    (place, policy): (&AppContext, &Policy),
+    (app, policy): (&AppContext, &Policy),
     session: &mut Session,
     (model, summary_model): (Arc<dyn Model>, SummaryModelSetup),
     terms: SessionOptions,
 ) -> Setup {
-    let (policy_name, policy) = (policy.name.clone(), terms.standing.enforcer(place, policy));
+    let (policy_name, policy) = (policy.name.clone(), terms.standing.enforcer(app, policy));
     let sandbox_policy = terms.standing.sandbox_policy(&policy);
     sandbox_policy.start_scan();
     let (sandbox, sandbox_status) = (terms.standing.describe(&sandbox_policy), terms.standing.status(&sandbox_policy, &policy));
-    session.kept.restore(place, &*model, &session.records);
-    let (questions, tools) = (session.kept.open_questions(), session.kept.toolset(place, &policy, sandbox_policy));
+    session.kept.restore(app, &*model, &session.records);
+    let (questions, tools) = (session.kept.open_questions(), session.kept.toolset(app, &policy, sandbox_policy));
     let (redactor, artifacts) = (tools.settings().redactor.clone(), tools.settings().session.artifacts.clone());
-    let (router, settled, known) = route(place, session, tools);
+    let (router, settled, known) = route(app, session, tools);
     let options = AgentOptions {
         model: model.facts(),
-        effort: place.settings.effort.map(|set| set.effort),
-        effort_for_this_run: place.settings.effort.is_some_and(|set| set.by_flag),
-        prices: PriceOptions { general: assumed_price(&place.settings), of_parent: place.settings.price_of_parent.clone() },
-        fallback_models: place.settings.fallback_models(),
+        effort: app.settings.effort.map(|set| set.effort),
+        effort_for_this_run: app.settings.effort.is_some_and(|set| set.by_flag),
+        prices: PriceOptions { general: assumed_price(&app.settings), of_parent: app.settings.price_of_parent.clone() },
+        fallback_models: app.settings.fallback_models(),
         summary_model: summary_model.model.as_ref().map(|model| model.facts()),
         model_before: session.model_before.take(),
         max_output_tokens: OUTPUT_TOKENS,
-        max_steps: terms.max_steps.or_else(|| place.settings.task_steps()).unwrap_or(agent::MAX_STEPS),
-        limits: limits(&place.settings, terms.max_steps),
+        max_steps: terms.max_steps.or_else(|| app.settings.task_steps()).unwrap_or(agent::MAX_STEPS),
+        limits: limits(&app.settings, terms.max_steps),
         approvals: ApprovalOptions {
             approver: terms.approver,
-            agent: place.parent.as_ref().map(|parent| parent.agent.clone()),
+            agent: app.parent.as_ref().map(|parent| parent.agent.clone()),
             timeout: terms.approval_timeout,
         },
-        backoff: backoff(&place.settings),
-        system: redactor.redact(&system_prompt(place, terms.instructions, terms.output_schema)).text.into(),
+        backoff: backoff(&app.settings),
+        system: redactor.redact(&system_prompt(app, terms.instructions, terms.output_schema)).text.into(),
         tools: OfferedTools { definitions: tools_for_model(&router, &policy).into(), names: available(&router, &policy) },
         sandbox,
-        hooks: session_hooks(place).map(|hooks| hooks.events()).unwrap_or_default(),
-        laxest: most_permissive_mode(place),
-        chosen_mode: place.chosen_mode,
-        compact_at_percent: place.settings.context.compact_at_percent,
-        service_session: place.new_service_session(&session.state),
+        hooks: session_hooks(app).map(|hooks| hooks.events()).unwrap_or_default(),
+        laxest: most_permissive_mode(app),
+        chosen_mode: app.chosen_mode,
+        compact_at_percent: app.settings.context.compact_at_percent,
+        service_session: app.new_service_session(&session.state),
     };
     Setup {
-        journal: session_journal(place, session, (model.name(), &redactor)),
+        journal: session_journal(app, session, (model.name(), &redactor)),
         policy: PolicySetup { enforcer: policy, name: policy_name, updates: None },
         options,
         models: ModelSetup {
             current: model,
-            all: Arc::new(ModelCatalog::new(place).with_key_notification(session.kept.new_key.clone())),
+            all: Arc::new(ModelCatalog::new(app).with_key_notification(session.kept.new_key.clone())),
             summary: summary_model,
         },
         router,
         guidance: terms.guidance,
         artifacts,
         rules: terms.rules,
-        workspace_id: place.workspace_id(),
+        workspace_id: app.workspace_id(),
         session_id: session.claim.id().clone(),
-        workspace: place.workspace.display().to_string(),
-        mode: place.mode,
+        workspace: app.workspace.display().to_string(),
+        mode: app.mode,
         restored: RestoredSession { records: std::mem::take(&mut session.records), unfinished: terms.unfinished, settled, known },
         sandbox_status,
         running: Some(session.kept.commands.watch()),
@@ -654,26 +654,26 @@ pub(super) fn setup(
 }
 
 /// Returns the journal for a session, whose records are also sent to the configured services.
-fn session_journal(place: &AppContext, session: &Session, (model, redactor): (&str, &Arc<Redactor>)) -> Arc<dyn Journal> {
-    let services = session_outbox(place, (session.id(), model), &session.records, redactor);
+fn session_journal(app: &AppContext, session: &Session, (model, redactor): (&str, &Arc<Redactor>)) -> Arc<dyn Journal> {
+    let services = session_outbox(app, (session.id(), model), &session.records, redactor);
     let outbox = join_outboxes(services, session.kept.outbox.clone());
-    session.store.journal_with_outbox(session.id(), place.mode, outbox)
+    session.store.journal_with_outbox(session.id(), app.mode, outbox)
 }
 
 /// Adds the notices about a session's tools.
-fn note_tools(place: &AppContext, session: &mut Session, router: &Router) {
+fn note_tools(app: &AppContext, session: &mut Session, router: &Router) {
     session.notices.extend(router.remote().map(tools::RemoteTools::notices).unwrap_or_default());
-    session.unmatched_names = find_unmatched(&place.tool_limits(), router);
-    let notices = place.skills.notices().into_iter().chain(place.agents.notices());
+    session.unmatched_names = find_unmatched(&app.tool_limits(), router);
+    let notices = app.skills.notices().into_iter().chain(app.agents.notices());
     session.notices.extend(session.unmatched_names.iter().cloned().chain(notices));
 }
 
 /// Returns the least strict mode that can be selected during a session.
-fn most_permissive_mode(place: &AppContext) -> Mode {
+fn most_permissive_mode(app: &AppContext) -> Mode {
     match Nesting::detect() {
         Nesting::Outermost => Mode::Auto,
         // A program that aye runs could request more permissions.
-        Nesting::InsideAye => place.mode,
+        Nesting::InsideAye => app.mode,
     }
 }
 
@@ -697,32 +697,32 @@ fn limits(settings: &Settings, max_steps: Option<u32>) -> Vec<BudgetSetting> {
 }
 
 /// Returns the settings for tools, including the policy's limits and the secrets that must be hidden from commands.
-pub(crate) fn tool_settings(place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::ToolSettings {
+pub(crate) fn tool_settings(app: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> tools::ToolSettings {
     let (offers, grants) = (policy.clone(), policy.clone());
     tools::ToolSettings {
-        workspace: place.workspace.clone(),
-        home: Some(place.home.clone()),
+        workspace: app.workspace.clone(),
+        home: Some(app.home.clone()),
         max_file_size_bytes: policy.max_file_size_bytes(),
         max_output_bytes: policy
             .terms()
             .max_output_bytes
             .map_or(OUTPUT_BYTES, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
-        paths: path_access(place, policy),
+        paths: path_access(app, policy),
         http: http_access(policy),
         session: SessionServices {
-            search: session_search(place),
-            skills: SessionSkills::new(place.skills.skill_set()),
+            search: session_search(app),
+            skills: SessionSkills::new(app.skills.skill_set()),
             ..SessionServices::detached()
         },
-        command: command_settings(place, policy, sandbox),
-        text: place.settings.tools.text.clone(),
+        command: command_settings(app, policy, sandbox),
+        text: app.settings.tools.text.clone(),
         grants: Arc::new(move |capability| grants.grants(capability)),
         may_use: Arc::new(move |name| offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))),
-        redactor: super::redaction::redactor(place, policy.redactions(), &[]),
+        redactor: super::redaction::redactor(app, policy.redactions(), &[]),
     }
 }
 
-fn path_access(place: &AppContext, policy: &Enforcer) -> PathAccess {
+fn path_access(app: &AppContext, policy: &Enforcer) -> PathAccess {
     // Only a denial matters here; approval is requested for each call.
     let may = |action: fn(Target) -> Action| -> Arc<dyn Fn(&Path) -> bool + Send + Sync> {
         let judge = policy.clone();
@@ -740,8 +740,8 @@ fn path_access(place: &AppContext, policy: &Enforcer) -> PathAccess {
         may_open: Arc::new(move |path| opened.can_open_for_write(path)),
         may_show: Arc::new(move |path| shown.can_open_for_read(path)),
         may_follow: Arc::new(move |path| followed.can_follow_link(path)),
-        relative_paths: !place.settings.tools.absolute_paths_only,
-        follow_links: place.settings.tools.follow_symlinks,
+        relative_paths: !app.settings.tools.absolute_paths_only,
+        follow_links: app.settings.tools.follow_symlinks,
     }
 }
 
@@ -756,9 +756,9 @@ fn http_access(policy: &Enforcer) -> HttpAccess {
     }
 }
 
-fn command_settings(place: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> CommandSettings {
+fn command_settings(app: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy) -> CommandSettings {
     CommandSettings {
-        shell: place.settings.tools.shell,
+        shell: app.settings.tools.shell,
         environment: match policy.environment() {
             policy::EnvironmentTerms::Inherit => EnvironmentSelection::Inherit,
             policy::EnvironmentTerms::Core => EnvironmentSelection::Core,
@@ -766,19 +766,19 @@ fn command_settings(place: &AppContext, policy: &Enforcer, sandbox: SandboxPolic
             policy::EnvironmentTerms::InheritOf(names) => EnvironmentSelection::InheritOf(names),
             policy::EnvironmentTerms::CoreOf(names) => EnvironmentSelection::CoreOf(names),
         },
-        secret_names: place.key_variables(),
+        secret_names: app.key_variables(),
         helper: Helper::default(),
         sandbox,
-        git_is_read_only: place.is_layer,
+        git_is_read_only: app.is_layer,
     }
 }
 
 /// Returns the named commands defined by the policy, and the custom tools.
-pub(crate) fn tool_sources(place: &AppContext, policy: &Enforcer) -> ToolSources {
+pub(crate) fn tool_sources(app: &AppContext, policy: &Enforcer) -> ToolSources {
     ToolSources {
         named: policy.named_commands().cloned().collect(),
-        custom: place.tools.custom.clone(),
-        patch: place.patch.clone(),
+        custom: app.tools.custom.clone(),
+        patch: app.patch.clone(),
         ..ToolSources::default()
     }
 }
@@ -788,18 +788,18 @@ fn backoff(settings: &Settings) -> Backoff {
     Backoff { max_retries: settings.llm.max_retries, base_ms, ..Backoff::default() }
 }
 
-fn system_prompt(place: &AppContext, project: Vec<InstructionFile>, output_schema: Option<String>) -> String {
-    let toolchain = toolchain::detect(&place.workspace, place.environment.get("PATH").unwrap_or_default());
-    let own = crate::config::instructions_of_person(&place.directories.config);
-    let personal = crate::config::personal_instructions(&place.directories.project_dir(&place.workspace));
+fn system_prompt(app: &AppContext, project: Vec<InstructionFile>, output_schema: Option<String>) -> String {
+    let toolchain = toolchain::detect(&app.workspace, app.environment.get("PATH").unwrap_or_default());
+    let own = crate::config::instructions_of_person(&app.directories.config);
+    let personal = crate::config::personal_instructions(&app.directories.project_dir(&app.workspace));
     let instructions =
         own.into_iter().chain(project).chain(personal).map(|file| (file.path.display().to_string(), file.text)).collect();
     agent::system_prompt(&PromptFacts {
-        workspace: place.workspace.display().to_string(),
+        workspace: app.workspace.display().to_string(),
         system: std::env::consts::OS,
         date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
-        git: Repository::find(&place.workspace).and_then(|repository| repository.describe()),
-        shell: Some(place.settings.tools.shell).filter(|shell| *shell != Shell::Bash).map(Shell::name),
+        git: Repository::find(&app.workspace).and_then(|repository| repository.describe()),
+        shell: Some(app.settings.tools.shell).filter(|shell| *shell != Shell::Bash).map(Shell::name),
         programs: toolchain.programs,
         missing: toolchain.missing,
         instructions,

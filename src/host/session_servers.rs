@@ -14,18 +14,18 @@ use crate::mcp::Spec;
 pub(super) fn connect(
     passed: Vec<Spec>,
     session: &mut Session,
-    place: &AppContext,
+    app: &AppContext,
     policy: &Policy,
     project: &ProjectConfig,
     standing: &SandboxHost,
     approver: Approver,
 ) -> Option<agent::ServerConnections> {
-    let enforcer = standing.enforcer(place, policy);
-    let settings = || session.kept.tool_settings(place, &enforcer, standing.sandbox_policy(&enforcer));
-    let (mut specs, mut problems) = specs::specs(place, Some(project));
+    let enforcer = standing.enforcer(app, policy);
+    let settings = || session.kept.tool_settings(app, &enforcer, standing.sandbox_policy(&enforcer));
+    let (mut specs, mut problems) = specs::specs(app, Some(project));
     mcp_servers::add_passed(&passed, &mut specs, &mut problems);
     let (approval, person) = (project.approved_servers(), matches!(approver, Approver::User));
-    let connected = mcp_servers::connect(place, (specs, problems), &enforcer, settings, approval, person);
+    let connected = mcp_servers::connect(app, (specs, problems), &enforcer, settings, approval, person);
     let SessionServers { mut servers, remote, problems } = connected;
     servers.set_passed(passed);
     session.notices.extend(problems);

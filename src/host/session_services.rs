@@ -15,14 +15,14 @@ use std::sync::Arc;
 /// Returns the outbox for a session's journal, or `None` if no service is configured. `records` contains the records of
 /// earlier processes.
 pub(super) fn session_outbox(
-    place: &AppContext,
+    app: &AppContext,
     (id, model): (&SessionId, &str),
     records: &[Record],
     redactor: &Arc<Redactor>,
 ) -> Option<SessionOutbox> {
-    let services = place.services.as_ref()?;
+    let services = app.services.as_ref()?;
     let outbox =
-        services.session_outbox(SessionFacts { provider: provider(model), ..session_facts(place, id) }, redact_text(redactor));
+        services.session_outbox(SessionFacts { provider: provider(model), ..session_facts(app, id) }, redact_text(redactor));
     // Earlier processes have sent these records; here the records only determine which calls are open.
     let mut state = SessionState::default();
     for record in last_task_records(records) {
@@ -32,14 +32,14 @@ pub(super) fn session_outbox(
 }
 
 /// Returns the information about a session that is sent to services.
-pub(super) fn session_facts(place: &AppContext, id: &SessionId) -> SessionFacts {
+pub(super) fn session_facts(app: &AppContext, id: &SessionId) -> SessionFacts {
     SessionFacts {
         session_id: id.clone(),
-        workspace_id: place.workspace_id(),
-        workspace: place.workspace.display().to_string(),
-        agent: place.parent.as_ref().map(|parent| parent.agent.name.clone()),
+        workspace_id: app.workspace_id(),
+        workspace: app.workspace.display().to_string(),
+        agent: app.parent.as_ref().map(|parent| parent.agent.name.clone()),
         provider: None,
-        service_session: place.registration.get().map(RegisteredSession::facts),
+        service_session: app.registration.get().map(RegisteredSession::facts),
     }
 }
 
@@ -64,9 +64,9 @@ pub(crate) struct ServiceState {
 
 /// Returns the state of each configured service, and of any other service for which records are waiting. Does not
 /// change anything.
-pub(crate) fn service_states(place: &AppContext) -> Vec<ServiceState> {
-    let (configured, disabled) = (configured_sinks(place), disabled_sink(place));
-    let stored = match stored_sinks(&place.directories.data) {
+pub(crate) fn service_states(app: &AppContext) -> Vec<ServiceState> {
+    let (configured, disabled) = (configured_sinks(app), disabled_sink(app));
+    let stored = match stored_sinks(&app.directories.data) {
         Ok(stored) => stored,
         Err(error) => {
             let problem = Some(error.to_string());
@@ -77,7 +77,7 @@ pub(crate) fn service_states(place: &AppContext) -> Vec<ServiceState> {
                 .collect();
         }
     };
-    let limit = place.services.as_ref().map(Services::limit);
+    let limit = app.services.as_ref().map(Services::limit);
     let is_full = limit.is_some_and(|limit| {
         let counted = stored.iter().filter(|status| limit.sinks.contains(status.sink));
         counted.map(|status| status.bytes).sum::<u64>() >= limit.bytes
@@ -97,17 +97,17 @@ pub(crate) fn service_states(place: &AppContext) -> Vec<ServiceState> {
 }
 
 /// Returns the sinks of the configured services, including telemetry that is disabled by the environment.
-pub(crate) fn configured_sinks(place: &AppContext) -> Vec<OutboxSink> {
-    let mut sinks = place.services.as_ref().map(Services::sinks).unwrap_or_default();
-    sinks.extend(disabled_sink(place));
-    sinks.extend(place.settings.workspace_store.as_ref().map(|_| OutboxSink::Workspace));
+pub(crate) fn configured_sinks(app: &AppContext) -> Vec<OutboxSink> {
+    let mut sinks = app.services.as_ref().map(Services::sinks).unwrap_or_default();
+    sinks.extend(disabled_sink(app));
+    sinks.extend(app.settings.workspace_store.as_ref().map(|_| OutboxSink::Workspace));
     sinks
 }
 
 /// Returns the sink that is configured but disabled by the environment variable `OTEL_SDK_DISABLED`.
-pub(crate) fn disabled_sink(place: &AppContext) -> Option<OutboxSink> {
-    let telemetry = place.settings.services.telemetry.as_ref().map(|_| OutboxSink::Telemetry)?;
-    let is_active = place.services.as_ref().is_some_and(|services| services.sinks().contains(&telemetry));
+pub(crate) fn disabled_sink(app: &AppContext) -> Option<OutboxSink> {
+    let telemetry = app.settings.services.telemetry.as_ref().map(|_| OutboxSink::Telemetry)?;
+    let is_active = app.services.as_ref().is_some_and(|services| services.sinks().contains(&telemetry));
     (!is_active).then_some(telemetry)
 }
 
@@ -150,20 +150,20 @@ fn service_state(sink: OutboxSink, status: Option<&SinkStatus>, inactive: Option
 }
 
 /// Returns the rows on services to show for `/status`.
-pub(super) fn service_rows(place: &AppContext) -> Vec<(String, String)> {
+pub(super) fn service_rows(app: &AppContext) -> Vec<(String, String)> {
     let row = |state: ServiceState| {
         let problem = state.problem.map(|problem| format!("; {problem}")).unwrap_or_default();
         (state.sink.as_str().to_owned(), format!("{}{problem}", state.summary))
     };
-    let registration = place.registration.get().map(RegisteredSession::rows).unwrap_or_default();
-    service_states(place).into_iter().map(row).chain(registration).collect()
+    let registration = app.registration.get().map(RegisteredSession::rows).unwrap_or_default();
+    service_states(app).into_iter().map(row).chain(registration).collect()
 }
 
 /// If a run has a data directory of its own, moves its outbox rows to the user's store, from which they are delivered
 /// the next time aye starts.
-pub(super) fn transfer_outbox(place: &AppContext, store: &Store) {
-    let shared = &place.directories.shared;
-    if place.services.is_none() || *shared == place.directories.data {
+pub(super) fn transfer_outbox(app: &AppContext, store: &Store) {
+    let shared = &app.directories.shared;
+    if app.services.is_none() || *shared == app.directories.data {
         return;
     }
     if let Err(error) = Store::open(shared).and_then(|shared| store.move_outbox(&shared)) {

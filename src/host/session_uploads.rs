@@ -18,27 +18,27 @@ pub(crate) struct SessionUploads {
 
 impl SessionUploads {
     /// Opens the configured object store without sending any requests yet. Returns `None` if no store is configured.
-    pub(crate) fn open(place: &AppContext, store: &Store) -> Result<Option<Self>, Problem> {
-        let Some(settings) = &place.settings.workspace_store else { return Ok(None) };
+    pub(crate) fn open(app: &AppContext, store: &Store) -> Result<Option<Self>, Problem> {
+        let Some(settings) = &app.settings.workspace_store else { return Ok(None) };
         let bucket = workspace::open(settings)?;
-        let machine = Machine::this(&place.directories.data)?;
-        let (data, budget) = (place.directories.data.clone(), place.settings.retention.artifacts_bytes);
+        let machine = Machine::this(&app.directories.data)?;
+        let (data, budget) = (app.directories.data.clone(), app.settings.retention.artifacts_bytes);
         let artifacts = move |id: &SessionId| ArtifactStore::new(&data, Some(id)).with_budget(budget);
         let local = LocalSessions {
             store: store.clone(),
             artifacts: Arc::new(artifacts),
-            workspace: place.workspace.clone(),
-            temporary: place.directories.data.clone(),
+            workspace: app.workspace.clone(),
+            temporary: app.directories.data.clone(),
         };
         Ok(Some(Self { bucket, local, machine }))
     }
 
     /// Opens the object store for a command run by the user.
-    pub(crate) fn for_command(place: &AppContext, store: &Store) -> Result<Self, CliError> {
+    pub(crate) fn for_command(app: &AppContext, store: &Store) -> Result<Self, CliError> {
         if Nesting::detect() == Nesting::InsideAye {
             return Err(CliError::usage("a command that aye runs (AYE=1) cannot push or pull sessions"));
         }
-        Self::open(place, store).map_err(CliError::failed)?.ok_or_else(|| {
+        Self::open(app, store).map_err(CliError::failed)?.ok_or_else(|| {
             CliError::usage("no object store is configured")
                 .hint("set `services.workspace.url` in config.toml, for example to `s3://BUCKET/PREFIX`")
         })

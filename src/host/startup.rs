@@ -7,8 +7,8 @@ use super::logging;
 use crate::store::Store;
 
 /// Opens the store. If it was damaged, reports this immediately.
-pub(crate) fn open_store(place: &AppContext) -> Result<Store, CliError> {
-    let store = Store::open(&place.directories.data)?;
+pub(crate) fn open_store(app: &AppContext) -> Result<Store, CliError> {
+    let store = Store::open(&app.directories.data)?;
     warn_all(store.notices());
     Ok(store)
 }
@@ -25,18 +25,15 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
 }
 
 /// Starts logging at the level given by `-v`, unless `AYE_LOG` specifies a filter.
-pub(crate) fn start_log(place: &AppContext, verbosity: u8) -> logging::Log {
+pub(crate) fn start_log(app: &AppContext, verbosity: u8) -> logging::Log {
     let by_flag = match verbosity {
         0 => None,
         1 => Some("aye=info"),
         2 => Some("aye=debug"),
         3.. => Some("aye=trace"),
     };
-    let (log, problem) = logging::start(
-        &place.directories.data,
-        place.environment.get("AYE_LOG").or(by_flag),
-        place.settings.retention.logs_bytes,
-    );
+    let (log, problem) =
+        logging::start(&app.directories.data, app.environment.get("AYE_LOG").or(by_flag), app.settings.retention.logs_bytes);
     if let Some(message) = problem {
         warn(&message);
     }

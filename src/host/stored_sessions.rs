@@ -26,14 +26,14 @@ pub(crate) fn rename(store: &Store, id: &SessionId, title: &str) -> Result<Strin
 }
 
 /// Forks a session and returns the ID of the fork. Artifacts that cannot be copied are reported on stderr.
-pub(crate) fn fork(store: &Store, place: &AppContext, id: &SessionId, until: &ForkUntil) -> Result<SessionId, CliError> {
-    let forked = transfer::fork::fork(store, &|id| place.artifacts(Some(id)), id, until)?;
+pub(crate) fn fork(store: &Store, app: &AppContext, id: &SessionId, until: &ForkUntil) -> Result<SessionId, CliError> {
+    let forked = transfer::fork::fork(store, &|id| app.artifacts(Some(id)), id, until)?;
     warn_all(&forked.notices);
     Ok(forked.session_id)
 }
 
 /// Deletes a session and all its data, including the sessions of agents that it started directly or indirectly.
-pub(crate) fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Result<(), CliError> {
+pub(crate) fn forget(store: &Store, app: &AppContext, id: &SessionId) -> Result<(), CliError> {
     let mut agents: Vec<SessionId> = Vec::new();
     let sessions = store.sessions(None)?;
     let mut parents = vec![id.clone()];
@@ -49,33 +49,33 @@ pub(crate) fn forget(store: &Store, place: &AppContext, id: &SessionId) -> Resul
     let claim = store.claim(id)?;
     // Delete the deepest agents first: if a deletion fails, the rest can still be found from the session.
     for agent in agents.iter().rev() {
-        delete(store, place, agent)?;
+        delete(store, app, agent)?;
     }
     drop(claim);
-    delete(store, place, id)
+    delete(store, app, id)
 }
 
 /// Deletes a single session and its data.
-fn delete(store: &Store, place: &AppContext, id: &SessionId) -> Result<(), CliError> {
+fn delete(store: &Store, app: &AppContext, id: &SessionId) -> Result<(), CliError> {
     store.delete(id)?;
-    delete_outside_store(place, id);
+    delete_outside_store(app, id);
     Ok(())
 }
 
 /// Deletes a session's data outside the store. Data that cannot be deleted now will expire later.
-pub(crate) fn delete_outside_store(place: &AppContext, id: &SessionId) {
-    if let Err(error) = place.snapshots().forget(id) {
+pub(crate) fn delete_outside_store(app: &AppContext, id: &SessionId) {
+    if let Err(error) = app.snapshots().forget(id) {
         tracing::warn!(%error, "cannot delete the session's snapshots");
     }
-    if let Err(error) = place.artifacts(Some(id)).forget() {
+    if let Err(error) = app.artifacts(Some(id)).forget() {
         tracing::warn!(%error, "cannot delete the session's artifacts");
     }
-    forget_undecided(&abandoned_bases(&place.directories.data), id);
+    forget_undecided(&abandoned_bases(&app.directories.data), id);
 }
 
 /// Returns the total size of a session's artifacts in bytes.
-pub(crate) fn artifact_bytes(place: &AppContext, session: &SessionId) -> u64 {
-    let artifacts = place.artifacts(Some(session));
+pub(crate) fn artifact_bytes(app: &AppContext, session: &SessionId) -> u64 {
+    let artifacts = app.artifacts(Some(session));
     if !artifacts.is_there() {
         return 0;
     }

@@ -7,15 +7,15 @@ use crate::tools::{self, RemoteTools, Router};
 use std::sync::Arc;
 
 /// Returns a sentence for each problem.
-pub(crate) fn find_misnamed(place: &AppContext, policy: &Policy) -> Vec<String> {
+pub(crate) fn find_misnamed(app: &AppContext, policy: &Policy) -> Vec<String> {
     let layers = || policy.layers.iter();
     let named: Vec<String> = layers().flat_map(|layer| layer.bundle.named.iter().map(|one| one.name.clone())).collect();
-    let mut told: Vec<String> = layers().flat_map(|layer| disables_nothing(layer, &named, &place.tools.custom)).collect();
+    let mut told: Vec<String> = layers().flat_map(|layer| disables_nothing(layer, &named, &app.tools.custom)).collect();
     told.extend(layers().flat_map(find_shadowed_commands));
     let own = layers().filter(|layer| matches!(layer.scope, Scope::User | Scope::File));
     told.extend(own.filter_map(|layer| policy::lint_narrow_grants(&layer.bundle)));
-    told.extend(place.tools.notices());
-    told.extend(place.tools.custom.iter().filter_map(|tool| find_shadowed_tool(tool, &named)));
+    told.extend(app.tools.notices());
+    told.extend(app.tools.custom.iter().filter_map(|tool| find_shadowed_tool(tool, &named)));
     told
 }
 

@@ -44,36 +44,36 @@ type Report = fn(&str);
 
 /// Environment in which tools run, including what a trusted project adds, with the policy and the sandbox.
 pub(crate) struct ToolEnvironment {
-    pub place: AppContext,
+    pub app: AppContext,
     pub policy: Enforcer,
     pub standing: SandboxHost,
     report: Report,
 }
 
 impl ToolEnvironment {
-    pub(crate) fn find(place: &AppContext, common: &Common, project: &ProjectConfig, starts: Starts) -> Result<Self, CliError> {
-        let environment = Self::find_for_screen(place, common, project, starts)?;
-        warn_all(&environment.place.tools.notices());
+    pub(crate) fn find(app: &AppContext, common: &Common, project: &ProjectConfig, starts: Starts) -> Result<Self, CliError> {
+        let environment = Self::find_for_screen(app, common, project, starts)?;
+        warn_all(&environment.app.tools.notices());
         Ok(Self { report: |notice| warn(notice), ..environment })
     }
 
     /// Finds the environment like `find`, but for a process with a screen: notices are written to the log.
     pub(crate) fn find_for_screen(
-        place: &AppContext,
+        app: &AppContext,
         common: &Common,
         project: &ProjectConfig,
         starts: Starts,
     ) -> Result<Self, CliError> {
-        let policy = place.policy(common.policy.as_deref(), Some(project))?;
+        let policy = app.policy(common.policy.as_deref(), Some(project))?;
         policy.validate_for_session(None)?;
-        let mut place = place.clone();
-        place.with_tools_of(project);
+        let mut app = app.clone();
+        app.with_tools_of(project);
         let standing = match starts {
-            Starts::Programs => SandboxHost::find(&place, project.trust()),
-            Starts::Nothing => SandboxHost::unprobed(&place),
+            Starts::Programs => SandboxHost::find(&app, project.trust()),
+            Starts::Nothing => SandboxHost::unprobed(&app),
         };
-        let policy = standing.enforcer(&place, &policy);
-        Ok(Self { place, policy, standing, report: |notice| tracing::warn!(notice, "notice of a tool") })
+        let policy = standing.enforcer(&app, &policy);
+        Ok(Self { app, policy, standing, report: |notice| tracing::warn!(notice, "notice of a tool") })
     }
 }
 
@@ -102,42 +102,42 @@ pub(crate) enum CallVerdict {
 }
 
 /// Returns a router for all tools under the policy.
-fn router(place: &AppContext, policy: &Enforcer, sandbox: tools::SandboxPolicy, servers: Option<&McpServers>) -> Router {
-    let mut settings = session::tool_settings(place, policy, sandbox);
-    settings.session.checkpoints = Some(Arc::new(place.snapshots()));
-    settings.session.artifacts = Some(Arc::new(place.artifacts(None)));
-    let remote = servers.map(|servers| servers.offer(place, policy, &settings));
-    Router::new(Toolset::new(settings, ToolSources { remote, ..session::tool_sources(place, policy) }))
+fn router(app: &AppContext, policy: &Enforcer, sandbox: tools::SandboxPolicy, servers: Option<&McpServers>) -> Router {
+    let mut settings = session::tool_settings(app, policy, sandbox);
+    settings.session.checkpoints = Some(Arc::new(app.snapshots()));
+    settings.session.artifacts = Some(Arc::new(app.artifacts(None)));
+    let remote = servers.map(|servers| servers.offer(app, policy, &settings));
+    Router::new(Toolset::new(settings, ToolSources { remote, ..session::tool_sources(app, policy) }))
 }
 
 /// Returns the hooks for a session in this environment, or for an agent that it started. Returns `None` if there are
 /// none.
 pub(crate) fn hooks_of(ground: &ToolEnvironment, agent: Option<AskingAgent>) -> Option<Arc<dyn Hooks>> {
-    let ToolEnvironment { place, policy, standing, .. } = ground;
-    let hooks = place.hooks.set().for_session()?;
+    let ToolEnvironment { app, policy, standing, .. } = ground;
+    let hooks = app.hooks.set().for_session()?;
     let hooks = match agent {
         Some(agent) => hooks.for_agent(agent, SessionId::new("")),
         None => hooks,
     };
-    let mut settings = session::tool_settings(place, policy, standing.sandbox_policy(policy));
+    let mut settings = session::tool_settings(app, policy, standing.sandbox_policy(policy));
     settings.session.hooks = Some(hooks);
-    Router::new(Toolset::new(settings, session::tool_sources(place, policy))).hooks()
+    Router::new(Toolset::new(settings, session::tool_sources(app, policy))).hooks()
 }
 
 impl ToolRunner {
     pub(crate) fn new(ground: ToolEnvironment, servers: Option<&McpServers>) -> Self {
-        let ToolEnvironment { place, policy, standing, report } = ground;
-        let router = Arc::new(router(&place, &policy, standing.sandbox_policy(&policy), servers));
+        let ToolEnvironment { app, policy, standing, report } = ground;
+        let router = Arc::new(router(&app, &policy, standing.sandbox_policy(&policy), servers));
         // Sessions recover their own interrupted work. Work of other dead processes is completed now.
-        let recovered = router.recover(&abandoned_bases(&place.directories.data), &|_| false, &|_| false).notices;
-        recovered.iter().chain(&find_unmatched(&place.tools.limits, &router)).for_each(|notice| report(notice));
+        let recovered = router.recover(&abandoned_bases(&app.directories.data), &|_| false, &|_| false).notices;
+        recovered.iter().chain(&find_unmatched(&app.tools.limits, &router)).for_each(|notice| report(notice));
         let log = DecisionLog {
-            data: place.directories.data.clone(),
-            workspace: place.workspace.display().to_string(),
-            mode: place.mode,
-            outbox: place.services.as_ref().and_then(|_| {
-                let redactor = redactor(&place, policy.redactions(), &[]);
-                session_outbox(&place, (&SessionId::new(""), ""), &[], &redactor)
+            data: app.directories.data.clone(),
+            workspace: app.workspace.display().to_string(),
+            mode: app.mode,
+            outbox: app.services.as_ref().and_then(|_| {
+                let redactor = redactor(&app, policy.redactions(), &[]);
+                session_outbox(&app, (&SessionId::new(""), ""), &[], &redactor)
             }),
         };
         Self { policy, router, log, report }

@@ -160,10 +160,10 @@ pub(crate) struct UsageSource {
 /// # Errors
 ///
 /// Returns an error if the user's store cannot be opened. If a task's store cannot be opened, this is only reported.
-pub(crate) fn sources(place: &AppContext) -> Result<Vec<UsageSource>, CliError> {
-    let mut sources = vec![UsageSource { store: open_store(place)?, workspace: None }];
-    for task in TaskDirectory::all(&place.directories.shared) {
-        if task.data() == place.directories.data || !task.data().join("aye.db").exists() {
+pub(crate) fn sources(app: &AppContext) -> Result<Vec<UsageSource>, CliError> {
+    let mut sources = vec![UsageSource { store: open_store(app)?, workspace: None }];
+    for task in TaskDirectory::all(&app.directories.shared) {
+        if task.data() == app.directories.data || !task.data().join("aye.db").exists() {
             continue;
         }
         let opened = task.description().and_then(|description| Ok((Store::open(&task.data())?, description.workspace)));

@@ -43,7 +43,7 @@ pub(crate) struct NamedRule {
 impl UserRules {
     /// Determines the rule files. `model` is the model in use; rules cannot be saved for requests from a recorded
     /// model.
-    pub(crate) fn new(place: &AppContext, policy_file: Option<&Path>, model: &str) -> Self {
+    pub(crate) fn new(app: &AppContext, policy_file: Option<&Path>, model: &str) -> Self {
         let recorded = crate::llm::split_name(model).is_some_and(|(provider, _)| provider == DEMO);
         let refused = match (policy_file, Nesting::detect()) {
             _ if recorded => Some("not in the demo, which saves nothing"),
@@ -51,7 +51,7 @@ impl UserRules {
             (None, Nesting::InsideAye) => Some("not inside a command that aye runs (AYE=1)"),
             (None, Nesting::Outermost) => None,
         };
-        let (config, workspace, home) = (place.directories.config.clone(), place.workspace.clone(), place.home.clone());
+        let (config, workspace, home) = (app.directories.config.clone(), app.workspace.clone(), app.home.clone());
         Self { log: None, config, workspace, home, refused }
     }
 

@@ -6,8 +6,8 @@ use crate::tools::{Endpoint, SearchKey, ServiceKind, SessionSearch};
 use std::sync::Arc;
 
 /// Creates the configured web search without sending a request.
-pub(crate) fn session_search(place: &AppContext) -> SessionSearch {
-    let SearchSettings { choice, most } = place.settings.search.clone();
+pub(crate) fn session_search(app: &AppContext) -> SessionSearch {
+    let SearchSettings { choice, most } = app.settings.search.clone();
     let (service, base_url) = match choice {
         SearchChoice::Model { by_name } => return SessionSearch::for_model(by_name, most),
         SearchChoice::Endpoint { service, base_url } => (service, base_url),
@@ -18,7 +18,7 @@ pub(crate) fn session_search(place: &AppContext) -> SessionSearch {
         SearchService::Tavily => ServiceKind::Tavily,
     };
     let name = service.as_str();
-    let key = ServiceKey { name, environment: place.environment.clone(), credentials: place.credentials.clone() };
+    let key = ServiceKey { name, environment: app.environment.clone(), credentials: app.credentials.clone() };
     match Endpoint::new(kind, &base_url, Arc::new(key)) {
         Ok(endpoint) => SessionSearch::with_engine(Arc::new(endpoint), most),
         Err(error) => {

@@ -50,17 +50,17 @@ const LEFTOVERS: Duration = Duration::from_secs(2);
 const MAX_LISTED: usize = 5_000;
 
 pub(crate) fn run(common: &Common) -> Result<Exit, CliError> {
-    let place = AppContext::find(common)?;
+    let app = AppContext::find(common)?;
     // Errors in the user's own files are reported before the editor sends a request.
-    place.policy(common.policy.as_deref(), None)?;
-    let _log = start_log(&place, common.verbosity);
+    app.policy(common.policy.as_deref(), None)?;
+    let _log = start_log(&app, common.verbosity);
     if std::io::stdin().is_terminal() {
         warn("`aye acp` speaks the Agent Client Protocol on stdin and stdout; start it from an editor");
     }
-    let store = open_store(&place)?;
+    let store = open_store(&app)?;
     let runtime = startup::runtime()?;
     let host =
-        Arc::new(Host { common: common.clone(), place: place.clone(), store: store.clone(), reported: ReportedPaths::default() });
+        Arc::new(Host { common: common.clone(), app: app.clone(), store: store.clone(), reported: ReportedPaths::default() });
     let front = ConnectionParts {
         host,
         looks: Sanitizers { clean: text::clean, reveal: text::reveal },
@@ -69,7 +69,7 @@ pub(crate) fn run(common: &Common) -> Result<Exit, CliError> {
     };
     let signalled = Arc::new(AtomicU8::new(0));
     let ended = runtime.block_on(acp::serve(front, std::io::stdin(), std::io::stdout(), signal(signalled.clone())));
-    retention::prune_at_end(&place, &store);
+    retention::prune_at_end(&app, &store);
     // The time limit prevents an unresponsive disk from delaying the exit.
     runtime.shutdown_timeout(LEFTOVERS);
     Ok(match (ended, signalled.load(Ordering::Relaxed)) {
@@ -108,7 +108,7 @@ type ReportedPaths = Arc<Mutex<HashSet<PathBuf>>>;
 struct Host {
     common: Common,
     /// Context in which aye was started. Every session has a context of its own.
-    place: AppContext,
+    app: AppContext,
     store: Store,
     /// Workspaces whose untrusted configuration has already been reported.
     reported: ReportedPaths,
@@ -145,14 +145,14 @@ impl acp::Host for Host {
     }
 
     fn delete(&self, id: String) -> Answer<()> {
-        let (store, place) = (self.store.clone(), self.place.clone());
+        let (store, app) = (self.store.clone(), self.app.clone());
         let delete = move || {
             let found = store.find(&id).map_err(refusal_of_store)?;
             // A user may abbreviate an ID, but a program may not.
             if found.session_id.as_str() != id {
                 return Err(refusal_of_store(StoreError::NoSession { given: id }));
             }
-            stored_sessions::forget(&store, &place, &found.session_id).map_err(refusal)
+            stored_sessions::forget(&store, &app, &found.session_id).map_err(refusal)
         };
         run_blocking(delete).boxed()
     }
@@ -179,13 +179,13 @@ impl acp::Host for Host {
     }
 
     fn check_authentication(&self) -> Answer<()> {
-        let place = self.place.reload(&[]).unwrap_or_else(|_| self.place.clone());
+        let app = self.app.reload(&[]).unwrap_or_else(|_| self.app.clone());
         let flag = self.common.model.clone();
         async move {
-            let models = ModelCatalog::new(&place);
+            let models = ModelCatalog::new(&app);
             let (open, chosen) =
-                (local_models::is_open(&place.settings, flag.as_deref(), None), models.choose(flag.as_deref(), None));
-            let (chosen, _) = local_models::fallback_local_model(&models, &place.settings, chosen, open).await;
+                (local_models::is_open(&app.settings, flag.as_deref(), None), models.choose(flag.as_deref(), None));
+            let (chosen, _) = local_models::fallback_local_model(&models, &app.settings, chosen, open).await;
             chosen.map(drop).map_err(no_model)
         }
         .boxed()
@@ -253,7 +253,7 @@ async fn open(store: Store, common: Common, opening: SessionOpening, reported: R
 
 /// Finds the requested session, or prepares a new one.
 fn find(store: Store, common: Common, which: &SessionOrigin) -> Result<SessionBuilder, Refusal> {
-    let place = AppContext::find(&common).map_err(refusal)?;
+    let app = AppContext::find(&common).map_err(refusal)?;
     let choice = match which {
         SessionOrigin::New => SessionChoice::New,
         SessionOrigin::Stored { id, .. } => {
@@ -264,7 +264,7 @@ fn find(store: Store, common: Common, which: &SessionOrigin) -> Result<SessionBu
             SessionChoice::Id(id.clone())
         }
     };
-    SessionBuilder::find(FrontEnd::editor(), common, place, store, &choice).map_err(refusal_of_session)
+    SessionBuilder::find(FrontEnd::editor(), common, app, store, &choice).map_err(refusal_of_session)
 }
 
 /// Claims the session and connects it to the editor.

@@ -21,8 +21,8 @@ pub(crate) struct SessionFiles {
 }
 
 impl SessionFiles {
-    pub(crate) fn new(place: &AppContext, session: &SessionId) -> Self {
-        Self { roots: place.roots.clone(), artifacts: Arc::new(place.artifacts(Some(session))) }
+    pub(crate) fn new(app: &AppContext, session: &SessionId) -> Self {
+        Self { roots: app.roots.clone(), artifacts: Arc::new(app.artifacts(Some(session))) }
     }
 }
 

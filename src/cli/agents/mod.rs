@@ -24,19 +24,19 @@ use std::sync::Arc;
 /// Maximum width of a description in the list, in terminal cells.
 const DESCRIPTION_CELLS: usize = 100;
 
-pub(crate) fn run(place: &AppContext, common: &Common, action: AgentsAction) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext, common: &Common, action: AgentsAction) -> Result<Exit, CliError> {
     match action {
-        AgentsAction::List { json } => Ok(list(&usable(place, common), json)),
-        AgentsAction::Show { name } => show(&usable(place, common), &name),
-        AgentsAction::Check { path, json } => check_all(place, path.as_deref(), json),
+        AgentsAction::List { json } => Ok(list(&usable(app, common), json)),
+        AgentsAction::Show { name } => show(&usable(app, common), &name),
+        AgentsAction::Check { path, json } => check_all(app, path.as_deref(), json),
     }
 }
 
 /// Returns the agents that are available to a session in this directory.
-fn usable(place: &AppContext, common: &Common) -> Arc<AgentSet> {
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
+fn usable(app: &AppContext, common: &Common) -> Arc<AgentSet> {
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
     project.ignored_files_notice().iter().for_each(|notice| warn(notice.clone()));
-    place.agents.with_project(&project).set()
+    app.agents.with_project(&project).set()
 }
 
 /// An agent in the JSON output of `aye agents list`.
@@ -139,12 +139,12 @@ fn unknown(set: &AgentSet, name: &str) -> CliError {
 
 /// Checks the agents at a path or, if no path is given, those of the project and the user. The files are only parsed,
 /// so the project need not be trusted.
-fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit, CliError> {
+fn check_all(app: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit, CliError> {
     let reports: Vec<SkillReport> = if let Some(path) = path {
-        check_path(place, path)?
+        check_path(app, path)?
     } else {
-        let folder = |(name, format): &(&str, AgentFormat)| folder(place, &place.workspace.join(name), *format);
-        let own = own_folders(&place.directories, &place.home);
+        let folder = |(name, format): &(&str, AgentFormat)| folder(app, &app.workspace.join(name), *format);
+        let own = own_folders(&app.directories, &app.home);
         PROJECT_FOLDERS.iter().map(folder).chain(own).flat_map(|folder| check_folder(&folder)).collect()
     };
     Ok(print_reports("agent", &reports, json))
@@ -163,10 +163,10 @@ fn check_folder(folder: &AgentFolder) -> Vec<SkillReport> {
 }
 
 /// Returns reports for a path, which may be an agent file or a folder of agents.
-fn check_path(place: &AppContext, path: &Path) -> Result<Vec<SkillReport>, CliError> {
+fn check_path(app: &AppContext, path: &Path) -> Result<Vec<SkillReport>, CliError> {
     let given = path.display().to_string();
     let failed = |why: String| CliError::usage(Problem::new(format!("cannot check `{given}`")).because(why));
-    let full = place.workspace.join(path);
+    let full = app.workspace.join(path);
     let real = full.canonicalize().map_err(|error| failed(error.to_string()))?;
     if real.is_file() {
         let parent = real.parent().unwrap_or(&real);
@@ -174,18 +174,18 @@ fn check_path(place: &AppContext, path: &Path) -> Result<Vec<SkillReport>, CliEr
         let Some(format) = AgentFormat::of_file(&name) else {
             return Err(failed("the file is not a Markdown or TOML file".to_owned()));
         };
-        return Ok(vec![check(&folder(place, parent, format).file(&name))]);
+        return Ok(vec![check(&folder(app, parent, format).file(&name))]);
     }
     let formats = [AgentFormat::Markdown, AgentFormat::Toml];
-    let reports: Vec<SkillReport> = formats.iter().flat_map(|format| check_folder(&folder(place, &real, *format))).collect();
+    let reports: Vec<SkillReport> = formats.iter().flat_map(|format| check_folder(&folder(app, &real, *format))).collect();
     let hint = "an agent is a Markdown file with front matter, or a TOML file";
     if reports.is_empty() { Err(failed("no agent found".to_owned()).hint(hint)) } else { Ok(reports) }
 }
 
-fn folder(place: &AppContext, path: &Path, format: AgentFormat) -> AgentFolder {
+fn folder(app: &AppContext, path: &Path, format: AgentFormat) -> AgentFolder {
     AgentFolder {
         path: path.to_owned(),
-        shown: path.strip_prefix(&place.workspace).unwrap_or(path).display().to_string(),
+        shown: path.strip_prefix(&app.workspace).unwrap_or(path).display().to_string(),
         format,
         origin: AgentOrigin::Project,
     }

@@ -71,18 +71,18 @@ pub(crate) struct Application {
 const SHORT_DIGITS: usize = 8;
 
 pub(crate) fn run(common: &Common, request: &ApplyRequest) -> Result<Exit, CliError> {
-    let mut place = AppContext::find(common)?;
+    let mut app = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
-    place.policy(common.policy.as_deref(), None)?;
+    app.policy(common.policy.as_deref(), None)?;
     let patch = Arc::new(read(&request.file)?);
-    place.mode = place.session_mode(common.mode);
+    app.mode = app.session_mode(common.mode);
     if patch.header().files.is_empty() {
         print_text("the patch file changes nothing\n");
         return Ok(Exit::Completed);
     }
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
-    let (then, now) = (&patch.header().policy, policy.stamp(place.mode));
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
+    let policy = app.policy(common.policy.as_deref(), Some(&project))?;
+    let (then, now) = (&patch.header().policy, policy.stamp(app.mode));
     if then.hash != now.hash {
         warn(format!("the policy has changed since the patch file was written; the current policy ({}) applies", now.name));
     }
@@ -94,7 +94,7 @@ pub(crate) fn run(common: &Common, request: &ApplyRequest) -> Result<Exit, CliEr
         has_terminal: request.file != Path::new("-"),
         on_screen: false,
     };
-    apply_patch(common, place, patch, request.form, &application)
+    apply_patch(common, app, patch, request.form, &application)
 }
 
 /// Judges and applies changes in a separate session.
@@ -104,18 +104,18 @@ pub(crate) fn run(common: &Common, request: &ApplyRequest) -> Result<Exit, CliEr
 /// which the changes are based.
 pub(crate) fn apply_patch(
     common: &Common,
-    mut place: AppContext,
+    mut app: AppContext,
     patch: Arc<PatchFile>,
     form: Form,
     application: &Application,
 ) -> Result<Exit, CliError> {
-    place.mode = place.session_mode(common.mode);
-    place.patch = Some(Arc::clone(&patch));
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    let _log = start_log(&place, common.verbosity);
+    app.mode = app.session_mode(common.mode);
+    app.patch = Some(Arc::clone(&patch));
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
+    let _log = start_log(&app, common.verbosity);
     let runtime = startup::runtime()?;
     let forecast = {
-        let environment = ToolEnvironment::find(&place, common, &project, Starts::Nothing)?;
+        let environment = ToolEnvironment::find(&app, common, &project, Starts::Nothing)?;
         let runner = ToolRunner::new(environment, None);
         runtime.block_on(Forecast::predict(&runner, &patch)).map_err(|error| planning_error(&error, application))?
     };
@@ -144,8 +144,8 @@ pub(crate) fn apply_patch(
         return Err(CliError::new(Exit::Denied, "approval required; nothing was changed")
             .hint("pass `--yes` to approve, or `--check` to show the changes without applying them"));
     }
-    let store = Store::open(&place.directories.data)?;
-    let builder = SessionBuilder::find(FrontEnd::apply(approver), common.clone(), place, store, &SessionChoice::New)?;
+    let store = Store::open(&app.directories.data)?;
+    let builder = SessionBuilder::find(FrontEnd::apply(approver), common.clone(), app, store, &SessionChoice::New)?;
     let prepared = runtime.block_on(builder.with_own_model(Arc::new(ListedCalls(calls(&patch)))).claim()?.prepare())?;
     let id: String = prepared.session().id().as_str().chars().take(SHORT_DIGITS).collect();
     let progress = if on_screen {

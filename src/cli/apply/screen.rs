@@ -17,9 +17,9 @@ use tokio::sync::mpsc;
 /// # Errors
 /// Returns an error if the terminal fails. The session has ended by then.
 pub(super) async fn review(prepared: PreparedSession, common: &Common, application: &Application) -> Result<Progress, CliError> {
-    let (place, policy) = (prepared.context().clone(), prepared.policy().clone());
-    let here = CurrentWorkspace::new(&place, &policy);
-    let options = tui_options::options(&place, &here, common.color);
+    let (app, policy) = (prepared.context().clone(), prepared.policy().clone());
+    let here = CurrentWorkspace::new(&app, &policy);
+    let options = tui_options::options(&app, &here, common.color);
     let mut options = UiOptions { closes_with_session: true, memory: false, ..options };
     options.history.file = None;
     let (front, wires) = connect(options, None, String::new());
@@ -27,8 +27,7 @@ pub(super) async fn review(prepared: PreparedSession, common: &Common, applicati
     let (commands, receive_commands) = mpsc::channel(agent::CHANNEL_DEPTH);
     let (events, from_session) = mpsc::unbounded_channel();
     let session = prepared.start(receive_commands, events, None);
-    let header =
-        SessionHeader { branch: place.branch(), mode: place.mode, policy: policy.name.clone(), ..SessionHeader::default() };
+    let header = SessionHeader { branch: app.branch(), mode: app.mode, policy: policy.name.clone(), ..SessionHeader::default() };
     // Fails only if the screen has closed.
     let _ = start.send(first_screen(header));
     let _ = commands.send(Command::Prompt { text: application.prompt.clone() }.into()).await;

@@ -24,42 +24,42 @@ use std::io::{IsTerminal, Read};
 const SHOWN_OF: usize = 16;
 const MAX_SHOWN: usize = 4;
 
-pub(crate) fn run(place: &AppContext, asked: AuthAction) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext, asked: AuthAction) -> Result<Exit, CliError> {
     match asked {
-        AuthAction::LogIn { provider, key_on_stdin } => log_in(place, provider, key_on_stdin),
-        AuthAction::LogOut(LogOut::Of(provider)) => log_out(place, &[key_name(place, &provider)?]),
-        AuthAction::LogOut(LogOut::All) => log_out(place, &place.credentials.names()?),
-        AuthAction::Status { json, check } => status(place, json, check),
+        AuthAction::LogIn { provider, key_on_stdin } => log_in(app, provider, key_on_stdin),
+        AuthAction::LogOut(LogOut::Of(provider)) => log_out(app, &[key_name(app, &provider)?]),
+        AuthAction::LogOut(LogOut::All) => log_out(app, &app.credentials.names()?),
+        AuthAction::Status { json, check } => status(app, json, check),
     }
 }
 
-fn log_in(place: &AppContext, provider: Option<String>, key_on_stdin: bool) -> Result<Exit, CliError> {
+fn log_in(app: &AppContext, provider: Option<String>, key_on_stdin: bool) -> Result<Exit, CliError> {
     let provider = match provider {
         Some(provider) => provider,
-        None => choose_provider(place, key_on_stdin)?,
+        None => choose_provider(app, key_on_stdin)?,
     };
-    let name = key_name(place, &provider)?;
+    let name = key_name(app, &provider)?;
     if name == "local" {
         return Err(CliError::usage("`local` is a local model server and needs no API key"));
     }
-    if !place.settings.uses_keyring() {
-        check_file_location(place)?;
+    if !app.settings.uses_keyring() {
+        check_file_location(app)?;
     }
     let key = if key_on_stdin { from_stdin()? } else { prompt_for_key(&name)? };
-    print_text(&clean(&keep(place, &name, &key, PRECEDENCE_NOTICE)?));
+    print_text(&clean(&keep(app, &name, &key, PRECEDENCE_NOTICE)?));
     Ok(Exit::Completed)
 }
 
-fn log_out(place: &AppContext, names: &[String]) -> Result<Exit, CliError> {
+fn log_out(app: &AppContext, names: &[String]) -> Result<Exit, CliError> {
     let mut text = String::new();
     for name in names {
-        let _ = match place.credentials.forget(name)? {
+        let _ = match app.credentials.forget(name)? {
             Some(KeyStorage::Keyring) => writeln!(text, "deleted the key for {name} from the keyring"),
             Some(KeyStorage::File) => writeln!(text, "deleted the key for {name} from the file"),
             None => writeln!(text, "no key is saved for {name}"),
         };
-        if let Some(variable) = place.settings.key_variable(name, &place.environment)
-            && place.environment.get(&variable).is_some()
+        if let Some(variable) = app.settings.key_variable(name, &app.environment)
+            && app.environment.get(&variable).is_some()
         {
             let _ = writeln!(text, "{variable} is still set, so aye uses it");
         }
@@ -73,9 +73,9 @@ fn log_out(place: &AppContext, names: &[String]) -> Result<Exit, CliError> {
 
 /// Prompts the user to choose a provider. Returns an error if stdin is not a terminal, or if the key is to be read from
 /// it.
-fn choose_provider(place: &AppContext, key_on_stdin: bool) -> Result<String, CliError> {
+fn choose_provider(app: &AppContext, key_on_stdin: bool) -> Result<String, CliError> {
     let names: Vec<String> =
-        place.settings.providers().into_iter().filter(|name| name != "local" && name != "openai-chat").collect();
+        app.settings.providers().into_iter().filter(|name| name != "local" && name != "openai-chat").collect();
     let names = names.into_iter().chain(services_with_key().map(str::to_owned)).collect::<Vec<_>>().join(", ");
     if key_on_stdin || !std::io::stdin().is_terminal() {
         return Err(CliError::usage("missing provider: cannot prompt, because stdin is not a terminal")
@@ -87,9 +87,9 @@ fn choose_provider(place: &AppContext, key_on_stdin: bool) -> Result<String, Cli
 }
 
 /// Returns the name under which a provider's key is saved. Errors never repeat text that looks like a key.
-fn key_name(place: &AppContext, provider: &str) -> Result<String, CliError> {
+fn key_name(app: &AppContext, provider: &str) -> Result<String, CliError> {
     let long = provider.len() > 20 && provider.contains(|letter: char| letter.is_ascii_digit());
-    match place.settings.key_name(provider) {
+    match app.settings.key_name(provider) {
         Ok(name) => Ok(name.to_owned()),
         Err(_) if long || provider.len() > 40 || provider.starts_with("sk-") => {
             Err(CliError::usage("the provider looks like an API key")
@@ -137,18 +137,18 @@ struct KeyStatus {
     accepted: Option<bool>,
 }
 
-fn status(place: &AppContext, json: bool, check: bool) -> Result<Exit, CliError> {
-    let mut names: Vec<String> = place.settings.providers();
+fn status(app: &AppContext, json: bool, check: bool) -> Result<Exit, CliError> {
+    let mut names: Vec<String> = app.settings.providers();
     names.retain(|name| name != "openai-chat" && name != "local");
     names.extend(services_with_key().map(str::to_owned));
-    for kept in place.credentials.names()? {
+    for kept in app.credentials.names()? {
         if !names.contains(&kept) {
             names.push(kept);
         }
     }
-    let mut standings = names.iter().map(|name| key_status(place, name)).collect::<Result<Vec<_>, _>>()?;
+    let mut standings = names.iter().map(|name| key_status(app, name)).collect::<Result<Vec<_>, _>>()?;
     if check {
-        let here = ModelCatalog::new(place);
+        let here = ModelCatalog::new(app);
         // Search services have no free request.
         let is_asked = |standing: &&mut KeyStatus| {
             let is_search = services_with_key().any(|name| name == standing.provider);
@@ -166,27 +166,27 @@ fn status(place: &AppContext, json: bool, check: bool) -> Result<Exit, CliError>
     Ok(if refused { Exit::Authentication } else { Exit::Completed })
 }
 
-fn key_status(place: &AppContext, provider: &str) -> Result<KeyStatus, ConfigError> {
+fn key_status(app: &AppContext, provider: &str) -> Result<KeyStatus, ConfigError> {
     let mut standing =
         KeyStatus { provider: provider.to_owned(), source: "none", place: None, ends_with: None, problem: None, accepted: None };
-    let variable = place.settings.key_variable(provider, &place.environment);
-    if let Some(key) = variable.as_deref().and_then(|variable| place.environment.get(variable)) {
+    let variable = app.settings.key_variable(provider, &app.environment);
+    if let Some(key) = variable.as_deref().and_then(|variable| app.environment.get(variable)) {
         (standing.source, standing.place, standing.ends_with) = ("environment", variable.clone(), key_tail(key));
         return Ok(standing);
     }
-    if let Some(command) = place.settings.key_command(provider) {
+    if let Some(command) = app.settings.key_command(provider) {
         (standing.source, standing.place) = ("command", Some(command.shell_line()));
         return Ok(standing);
     }
-    match place.credentials.storage_of(provider)? {
+    match app.credentials.storage_of(provider)? {
         Some(KeyStorage::File) => {
             standing.source = "file";
-            standing.place = place.credentials.file().map(|file| file.display().to_string());
+            standing.place = app.credentials.file().map(|file| file.display().to_string());
         }
         Some(KeyStorage::Keyring) => standing.source = "keyring",
         None => {
-            if place.settings.has_account(provider) {
-                match ModelCatalog::new(place).provider(provider) {
+            if app.settings.has_account(provider) {
+                match ModelCatalog::new(app).provider(provider) {
                     Ok(_) => standing.source = "account",
                     Err(error) => standing.problem = Some(error.to_string()),
                 }
@@ -195,7 +195,7 @@ fn key_status(place: &AppContext, provider: &str) -> Result<KeyStatus, ConfigErr
             return Ok(standing);
         }
     }
-    match place.credentials.secret(provider) {
+    match app.credentials.secret(provider) {
         Ok(key) => standing.ends_with = key.and_then(|key| key_tail(key.reveal())),
         Err(problem) => standing.problem = Some(problem),
     }

@@ -106,23 +106,23 @@ impl ExecInput {
 }
 
 pub(crate) fn run(common: &Common, request: ExecRequest) -> Result<Exit, CliError> {
-    let mut place = AppContext::find(common)?;
+    let mut app = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
-    place.policy(common.policy.as_deref(), None)?;
+    app.policy(common.policy.as_deref(), None)?;
     let schema = request.options.output_schema.as_deref().map(OutputSchema::load).transpose()?.map(Arc::new);
     let Some(file) = request.options.patch.clone() else {
         // Dropped last, because everything below may write to the directory.
-        let ephemeral = if request.options.is_ephemeral { Some(place.save_nothing()?) } else { None };
-        let _log = start_log(&place, common.verbosity);
-        return run_task(common, place, request, schema, TaskOutput { is_saved: ephemeral.is_none(), captured: None })
+        let ephemeral = if request.options.is_ephemeral { Some(app.save_nothing()?) } else { None };
+        let _log = start_log(&app, common.verbosity);
+        return run_task(common, app, request, schema, TaskOutput { is_saved: ephemeral.is_none(), captured: None })
             .map(|ended| ended.exit);
     };
-    let data = place.save_nothing()?;
-    let patch = PatchRun::begin(&place, common, &data, &file)?;
-    let _log = start_log(&place, common.verbosity);
-    let ended = run_task(common, place.clone(), request, schema, TaskOutput { is_saved: false, captured: None })?;
+    let data = app.save_nothing()?;
+    let patch = PatchRun::begin(&app, common, &data, &file)?;
+    let _log = start_log(&app, common.verbosity);
+    let ended = run_task(common, app.clone(), request, schema, TaskOutput { is_saved: false, captured: None })?;
     // The patch is also written if the task failed, because the changes so far may be useful.
-    patch.finish(&place, ended.policy)?;
+    patch.finish(&app, ended.policy)?;
     Ok(ended.exit)
 }
 
@@ -137,11 +137,11 @@ pub(crate) struct ValueTask {
 }
 
 /// Runs a task in a new session, printing progress to stderr. Returns the value as JSON if the task completed with one.
-pub(crate) fn run_for_value(common: &Common, mut place: AppContext, task: ValueTask) -> Result<(Exit, Option<String>), CliError> {
+pub(crate) fn run_for_value(common: &Common, mut app: AppContext, task: ValueTask) -> Result<(Exit, Option<String>), CliError> {
     let schema = Arc::new(OutputSchema::built_in(task.schema, task.name)?);
     // Dropped last, because everything below may write to the directory.
-    let ephemeral = if task.is_ephemeral { Some(place.save_nothing()?) } else { None };
-    let _log = start_log(&place, common.verbosity);
+    let ephemeral = if task.is_ephemeral { Some(app.save_nothing()?) } else { None };
+    let _log = start_log(&app, common.verbosity);
     let value = CapturedOutput::default();
     let request = ExecRequest {
         prompt: ExecPrompt::Literal(task.prompt),
@@ -152,7 +152,7 @@ pub(crate) fn run_for_value(common: &Common, mut place: AppContext, task: ValueT
         approver: Approver::Nobody,
     };
     let output = TaskOutput { is_saved: ephemeral.is_none(), captured: Some(value.clone()) };
-    let ended = run_task(common, place, request, Some(schema), output)?;
+    let ended = run_task(common, app, request, Some(schema), output)?;
     Ok((ended.exit, value.take()))
 }
 
@@ -194,13 +194,13 @@ struct EndedTask {
 
 fn run_task(
     common: &Common,
-    place: AppContext,
+    app: AppContext,
     request: ExecRequest,
     schema: Option<Arc<OutputSchema>>,
     output: TaskOutput,
 ) -> Result<EndedTask, CliError> {
     let runtime = startup::runtime()?;
-    let ended = run_task_in(&runtime, common, place, request, schema, output);
+    let ended = run_task_in(&runtime, common, app, request, schema, output);
     // The time limit prevents an unresponsive disk from delaying the exit.
     runtime.shutdown_timeout(LEFTOVERS);
     ended
@@ -209,7 +209,7 @@ fn run_task(
 fn run_task_in(
     runtime: &Runtime,
     common: &Common,
-    place: AppContext,
+    app: AppContext,
     request: ExecRequest,
     schema: Option<Arc<OutputSchema>>,
     output: TaskOutput,
@@ -218,10 +218,10 @@ fn run_task_in(
     let goal = request.options.goal.clone();
     let may_be_command = matches!(request.prompt, ExecPrompt::Text(_));
     let mut words = ExecInput::read(request.prompt)?;
-    let store = Store::open(&place.directories.data)?;
+    let store = Store::open(&app.directories.data)?;
     // A command that reads the response wrote the prompt.
     let front_end = FrontEnd { writes_prompt: output.captured.is_some(), ..FrontEnd::exec(request.approver) };
-    let mut builder = SessionBuilder::find(front_end, common.clone(), place, store, &request.session).map_err(refusal)?;
+    let mut builder = SessionBuilder::find(front_end, common.clone(), app, store, &request.session).map_err(refusal)?;
     if let Some(entries) = &request.options.allowed_tools {
         builder = builder.with_allowed_tools(entries).map_err(CliError::usage)?;
     }

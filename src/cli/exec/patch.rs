@@ -32,7 +32,7 @@ impl PatchRun {
     ///
     /// # Errors
     /// Returns an error if the file cannot be written, or if the system does not support copy-on-write layers.
-    pub(super) fn begin(place: &AppContext, common: &Common, run: &EphemeralData, file: &Path) -> Result<Self, CliError> {
+    pub(super) fn begin(app: &AppContext, common: &Common, run: &EphemeralData, file: &Path) -> Result<Self, CliError> {
         if !common.add_dirs.is_empty() {
             let problem = Problem::new("`--patch` cannot be combined with `--add-dir`");
             return Err(CliError::usage(problem.because("a patch file contains the changes in one directory")));
@@ -46,12 +46,12 @@ impl PatchRun {
             let problem = Problem::new("`--patch` needs a copy-on-write layer over the workspace").because(why);
             CliError::usage(problem.hint("run `aye doctor` to see what this system supports"))
         };
-        if run.path().starts_with(&place.workspace) {
+        if run.path().starts_with(&app.workspace) {
             return Err(no_layer(&"the data directory is inside the workspace").hint("set AYE_DATA_DIR to another directory"));
         }
         let base = run.create_layer().map_err(|error| no_layer(&error))?;
-        let uncovered = UncoveredDirectory::examine(&place.workspace);
-        let layer = ProcessLayer::mount_over(&place.workspace, &base, Persistence::Process).map_err(|why| no_layer(&why))?;
+        let uncovered = UncoveredDirectory::examine(&app.workspace);
+        let layer = ProcessLayer::mount_over(&app.workspace, &base, Persistence::Process).map_err(|why| no_layer(&why))?;
         uncovered.remember_covered();
         Ok(Self { layer, file })
     }
@@ -61,13 +61,13 @@ impl PatchRun {
     /// # Errors
     /// Returns an error if the same files were also changed outside the task, if the changes exceed a limit, or if the
     /// file cannot be written.
-    pub(super) fn finish(self, place: &AppContext, policy: PolicyStamp) -> Result<(), CliError> {
+    pub(super) fn finish(self, app: &AppContext, policy: PolicyStamp) -> Result<(), CliError> {
         let Self { layer, file } = self;
         let failed = |why: &dyn std::fmt::Display| {
             let problem = Problem::new(format!("cannot write the patch file `{}`", file.display())).because(why);
             CliError::failed(problem.hint("the workspace is unchanged; run the task again"))
         };
-        let verdicts = verdicts(place).map_err(|error| failed(&error.into_problem()))?;
+        let verdicts = verdicts(app).map_err(|error| failed(&error.into_problem()))?;
         let changes = layer.unmount().map_err(|error| failed(&error))?;
         let changes = CollectedChanges::read(&changes).map_err(|why| failed(&why))?;
         let header = PatchHeader::new(version(), policy, changes.files.clone(), changes.left_out.clone(), verdicts);
@@ -85,8 +85,8 @@ fn unwritable(file: &Path, why: &dyn std::fmt::Display) -> CliError {
 }
 
 /// Returns the decisions on the run's calls, oldest first.
-fn verdicts(place: &AppContext) -> Result<Vec<LoggedVerdict>, CliError> {
-    let store = Store::open(&place.directories.data)?;
+fn verdicts(app: &AppContext) -> Result<Vec<LoggedVerdict>, CliError> {
+    let store = Store::open(&app.directories.data)?;
     let decisions = store.decisions(&DecisionFilter { session: None, denied_only: false, most: MAX_DECISIONS })?;
     let verdict = |decision: crate::store::LoggedDecision| LoggedVerdict {
         tool: decision.tool_name,

@@ -24,19 +24,19 @@ use std::fmt::Write;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) fn run(place: &AppContext, common: &Common, action: HooksAction) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext, common: &Common, action: HooksAction) -> Result<Exit, CliError> {
     match action {
-        HooksAction::List { json } => Ok(list(&usable(place, common), json)),
-        HooksAction::Test { event, call, text, agent, json } => test(place, common, (event, call, (text, agent)), json),
-        HooksAction::Pin => pin(place),
+        HooksAction::List { json } => Ok(list(&usable(app, common), json)),
+        HooksAction::Test { event, call, text, agent, json } => test(app, common, (event, call, (text, agent)), json),
+        HooksAction::Pin => pin(app),
     }
 }
 
 /// Returns the hooks that are available to a session in this directory.
-fn usable(place: &AppContext, common: &Common) -> Arc<HookSet> {
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
+fn usable(app: &AppContext, common: &Common) -> Arc<HookSet> {
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
     project.ignored_files_notice().iter().for_each(|notice| warn(notice.clone()));
-    place.hooks.with_project(&project).set()
+    app.hooks.with_project(&project).set()
 }
 
 /// A hook in the JSON output of `aye hooks list`.
@@ -115,7 +115,7 @@ enum Tested {
 }
 
 fn test(
-    place: &AppContext,
+    app: &AppContext,
     common: &Common,
     (event, (tool, arguments), (text, agent)): (HookEvent, (String, String), (String, String)),
     json: bool,
@@ -130,9 +130,9 @@ fn test(
         tool_name: tool_name(&tool).to_owned(),
         arguments: CallArguments::Object(parsed),
     };
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
     project.ignored_files_notice().iter().for_each(|notice| warn(notice.clone()));
-    let ground = ToolEnvironment::find(place, common, &project, Starts::Programs)?;
+    let ground = ToolEnvironment::find(app, common, &project, Starts::Programs)?;
     let is_of_agent = matches!(event, HookEvent::SubagentStart | HookEvent::SubagentStop);
     let agent = is_of_agent.then(|| AskingAgent { name: agent, agent_session_id: SessionId::new("") });
     let Some(hooks) = hooks_of(&ground, agent) else {
@@ -235,10 +235,10 @@ fn describe_event(outcome: &EventHooks) -> String {
     text
 }
 
-fn pin(place: &AppContext) -> Result<Exit, CliError> {
-    let files = place.hooks.pin().map_err(|why| CliError::failed(Problem::new("cannot pin your hooks").because(why)))?;
+fn pin(app: &AppContext) -> Result<Exit, CliError> {
+    let files = app.hooks.pin().map_err(|why| CliError::failed(Problem::new("cannot pin your hooks").because(why)))?;
     let mut text = String::new();
-    for hook in &place.hooks.set().hooks {
+    for hook in &app.hooks.set().hooks {
         if let HookAction::Command { line, .. } = &hook.action {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{}: {}", clean_line(&hook.name()), clean_line(line));
@@ -246,7 +246,7 @@ fn pin(place: &AppContext) -> Result<Exit, CliError> {
     }
     let _ = writeln!(text, "Pinned {}:", format_count(files.len() as u64, "file", "files"));
     for file in files {
-        let _ = writeln!(text, "    {}", clean_line(&abbreviate_home(&file, &place.home)));
+        let _ = writeln!(text, "    {}", clean_line(&abbreviate_home(&file, &app.home)));
     }
     print_text(&text);
     Ok(Exit::Completed)

@@ -31,9 +31,9 @@ pub(crate) fn run(common: &Common, request: &ImportRequest) -> Result<Exit, CliE
     if common.policy.is_some() {
         return Err(CliError::usage("`aye import` changes your policy.toml").hint("remove `--policy`"));
     }
-    let place = AppContext::find(common)?;
-    let targets = Targets::new(&place.directories, &place.workspace);
-    let plan = plan(&place, common, request, &targets)?;
+    let app = AppContext::find(common)?;
+    let targets = Targets::new(&app.directories, &app.workspace);
+    let plan = plan(&app, common, request, &targets)?;
     if request.form == Form::Plan || plan.files.is_empty() {
         return Ok(show(request, &plan));
     }
@@ -48,23 +48,23 @@ pub(crate) fn run(common: &Common, request: &ImportRequest) -> Result<Exit, CliE
     if request.form == Form::Yes && !request.json {
         print_text(&describe(request.agent, &plan));
     }
-    import(&place, request, &plan, &targets)
+    import(&app, request, &plan, &targets)
 }
 
-fn plan(place: &AppContext, common: &Common, request: &ImportRequest, targets: &Targets) -> Result<ImportPlan, CliError> {
-    let secrets = SecretFinder::new(Arc::new(redactor(place)));
-    let mut sources = Sources::new(request.agent, &place.home, &place.workspace, &place.environment);
+fn plan(app: &AppContext, common: &Common, request: &ImportRequest, targets: &Targets) -> Result<ImportPlan, CliError> {
+    let secrets = SecretFinder::new(Arc::new(redactor(app)));
+    let mut sources = Sources::new(request.agent, &app.home, &app.workspace, &app.environment);
     let settings = crate::import::read(request.agent, &mut sources, &secrets);
     let is_trusted = common.trust == Trust::ForThisRun
-        || ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust).is_trusted();
-    let judged = judging_context(place);
+        || ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust).is_trusted();
+    let judged = judging_context(app);
     let planner = Planner {
         agent: request.agent,
         targets,
-        enforcer: &enforcer(place, &judged)?,
+        enforcer: &enforcer(app, &judged)?,
         secrets: &secrets,
-        home: &place.home,
-        workspace: &place.workspace,
+        home: &app.home,
+        workspace: &app.workspace,
         judged_in: &judged.workspace,
         now: jiff::Timestamp::now(),
         accepts_project: request.form != Form::Yes || is_trusted,
@@ -75,12 +75,12 @@ fn plan(place: &AppContext, common: &Common, request: &ImportRequest, targets: &
 
 /// Returns the context in which imported permissions are judged. In a directory such as the home directory, every
 /// command needs approval and no rule can be saved, so permissions are judged as in a project below the home directory.
-fn judging_context(place: &AppContext) -> AppContext {
-    if !place.is_too_wide() {
-        return place.clone();
+fn judging_context(app: &AppContext) -> AppContext {
+    if !app.is_too_wide() {
+        return app.clone();
     }
-    let workspace = place.home.join("a-project");
-    let mut judged = place.clone();
+    let workspace = app.home.join("a-project");
+    let mut judged = app.clone();
     judged.roots = vec![workspace.clone()];
     judged.workspace = workspace;
     judged
@@ -88,16 +88,16 @@ fn judging_context(place: &AppContext) -> AppContext {
 
 /// Returns the enforcer that "always allow" would use in the directory of `judged` if commands are approved before they
 /// run.
-fn enforcer(place: &AppContext, judged: &AppContext) -> Result<Enforcer, CliError> {
-    let policy = place.policy(None, None)?;
-    let sandbox = SandboxHost::find(place, RepositoryTrust::Untrusted).sandbox();
+fn enforcer(app: &AppContext, judged: &AppContext) -> Result<Enforcer, CliError> {
+    let policy = app.policy(None, None)?;
+    let sandbox = SandboxHost::find(app, RepositoryTrust::Untrusted).sandbox();
     Ok(judged.enforcer(&policy, sandbox, Mode::Ask).approving(Some(Approve::Command)))
 }
 
 /// Returns a redactor whose markers are valid only in this run, which is sufficient because the plan is not written to
 /// a file.
-fn redactor(place: &AppContext) -> Redactor {
-    let known = place.credentials.known_values();
+fn redactor(app: &AppContext) -> Redactor {
+    let known = app.credentials.known_values();
     let key = || -> Key {
         let halves = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()];
         *blake3::hash(&halves.map(|half| *half.as_bytes()).concat()).as_bytes()
@@ -105,13 +105,13 @@ fn redactor(place: &AppContext) -> Redactor {
     Redactor::new(Vec::new(), known.iter().map(String::as_str), key)
 }
 
-fn import(place: &AppContext, request: &ImportRequest, plan: &ImportPlan, targets: &Targets) -> Result<Exit, CliError> {
+fn import(app: &AppContext, request: &ImportRequest, plan: &ImportPlan, targets: &Targets) -> Result<Exit, CliError> {
     let mut written = Vec::new();
-    let outcome = crate::import::write(plan, targets, &place.directories.config, &place.workspace, |file| written.push(file));
+    let outcome = crate::import::write(plan, targets, &app.directories.config, &app.workspace, |file| written.push(file));
     if request.json {
         print_json(&as_json(request.agent, plan, Some(&written)));
     } else {
-        let receipts: String = written.iter().map(|file| receipt(file, &place.home)).collect();
+        let receipts: String = written.iter().map(|file| receipt(file, &app.home)).collect();
         print_text(&clean(&format!("\n{receipts}")));
         if outcome.is_ok() {
             print_text(&clean(&list_section("Next", &plan.notes)));

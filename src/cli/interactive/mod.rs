@@ -66,13 +66,13 @@ impl ScreenRequest {
     /// screen becomes the draft.
     pub(crate) fn expand_command(self, common: &Common) -> Result<Self, CliError> {
         let Some(text) = self.prompt.as_ref().filter(|text| text.trim_start().starts_with('/')) else { return Ok(self) };
-        let place = AppContext::find(common)?;
-        let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-        let commands = PromptCommands::find(&place, &project);
+        let app = AppContext::find(common)?;
+        let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
+        let commands = PromptCommands::find(&app, &project);
         warn_all(&commands.notices(text));
         match commands.parse(text.clone()).map_err(CliError::usage)? {
             PromptMeaning::Prompt(text) => Ok(Self { prompt: Some(text), ..self }),
-            PromptMeaning::OfScreen(text) if is_plain(common, &place) => Err(CliError::usage(screen_only_error(&text))),
+            PromptMeaning::OfScreen(text) if is_plain(common, &app) => Err(CliError::usage(screen_only_error(&text))),
             PromptMeaning::OfScreen(text) => Ok(Self { prompt: None, typed: text, ..self }),
         }
     }
@@ -112,16 +112,16 @@ fn screen(common: &Common, request: ScreenRequest, watch: &CrashHandler) -> Resu
     // A new session starts in the directory of the previous one.
     let moved = request.before.as_ref().filter(|_| request.session == SessionChoice::New);
     let moved = moved.map(|before| Common { directory: Some(before.workspace.clone()), ..common.clone() });
-    let mut place = AppContext::find(moved.as_ref().unwrap_or(common))?;
-    place.mode = match &request.before {
+    let mut app = AppContext::find(moved.as_ref().unwrap_or(common))?;
+    app.mode = match &request.before {
         Some(before) => before.mode,
-        None => place.session_mode(common.mode),
+        None => app.session_mode(common.mode),
     };
     // Errors in the user's own files are reported before anything is created.
-    let policy = place.policy(common.policy.as_deref(), None)?;
-    let _log = start_log(&place, common.verbosity);
+    let policy = app.policy(common.policy.as_deref(), None)?;
+    let _log = start_log(&app, common.verbosity);
     let runtime = startup::runtime()?;
-    let after = runtime.block_on(show(common, place, &policy, request, watch));
+    let after = runtime.block_on(show(common, app, &policy, request, watch));
     // The time limit prevents an unresponsive disk from delaying the exit.
     runtime.shutdown_timeout(LEFTOVERS);
     after
@@ -131,14 +131,14 @@ fn screen(common: &Common, request: ScreenRequest, watch: &CrashHandler) -> Resu
 /// the store are reported once the screen has closed.
 async fn show(
     common: &Common,
-    place: AppContext,
+    app: AppContext,
     policy: &Policy,
     request: ScreenRequest,
     watch: &CrashHandler,
 ) -> Result<AfterScreen, CliError> {
-    let (plain, logs) = (is_plain(common, &place), place.directories.data.join("logs"));
-    let here = CurrentWorkspace::new(&place, policy);
-    let options = crate::cli::screen::tui_options::options(&place, &here, common.color);
+    let (plain, logs) = (is_plain(common, &app), app.directories.data.join("logs"));
+    let here = CurrentWorkspace::new(&app, policy);
+    let options = crate::cli::screen::tui_options::options(&app, &here, common.color);
     let ScreenRequest { prompt, session: choice, typed, before } = request;
     let (front, wires) = connect(options, prompt.clone(), typed);
     tokio::spawn(async {
@@ -148,7 +148,7 @@ async fn show(
     });
     let opening = SessionOpener {
         common: common.clone(),
-        place,
+        app,
         choice,
         before: before.clone(),
         here: here.clone(),
@@ -172,8 +172,8 @@ async fn show(
 /// Opens the session for line mode, in which errors are reported immediately and the user selects items by typing a
 /// line.
 fn open_as_lines(mut opening: SessionOpener, wires: TuiChannels) -> Result<JoinHandle<SessionOutcome>, CliError> {
-    let store = open_store(&opening.place)?;
-    opening.choice = session_prompt::ask(&store, &opening.place, opening.choice)?;
+    let store = open_store(&opening.app)?;
+    opening.choice = session_prompt::ask(&store, &opening.app, opening.choice)?;
     Ok(tokio::spawn(session_start::run(opening.open(store)?, wires)))
 }
 

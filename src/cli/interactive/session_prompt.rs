@@ -14,11 +14,11 @@ const MAX_SHOWN: usize = 9;
 
 /// Lists the workspace's sessions, most recent first, and prompts the user to choose one. Pressing Enter chooses the
 /// first session.
-pub(crate) fn ask(store: &Store, place: &AppContext, choice: SessionChoice) -> Result<SessionChoice, CliError> {
+pub(crate) fn ask(store: &Store, app: &AppContext, choice: SessionChoice) -> Result<SessionChoice, CliError> {
     if choice != SessionChoice::Pick {
         return Ok(choice);
     }
-    let found = offered_sessions(store, place)?;
+    let found = offered_sessions(store, app)?;
     match found.as_slice() {
         // The session of a command is never the latest one.
         [only] if only.of_command => return Ok(SessionChoice::Id(only.session_id.to_string())),
@@ -48,21 +48,21 @@ pub(crate) fn ask(store: &Store, place: &AppContext, choice: SessionChoice) -> R
 
 /// Returns whether the screen must list the sessions: there are several, or the only one is that of a command, which is
 /// never the latest session.
-pub(crate) fn needs_list(store: &Store, place: &AppContext) -> Result<bool, CliError> {
-    let found = unarchived_sessions(store, place)?;
+pub(crate) fn needs_list(store: &Store, app: &AppContext) -> Result<bool, CliError> {
+    let found = unarchived_sessions(store, app)?;
     Ok(found.len() > 1 || found.iter().any(|session| session.of_command))
 }
 
 /// Returns the sessions in this workspace that are not archived.
-fn unarchived_sessions(store: &Store, place: &AppContext) -> Result<Vec<SessionSummary>, CliError> {
-    let mut found = store.sessions(Some(&place.workspace_id()))?;
+fn unarchived_sessions(store: &Store, app: &AppContext) -> Result<Vec<SessionSummary>, CliError> {
+    let mut found = store.sessions(Some(&app.workspace_id()))?;
     found.retain(|session| !session.archived);
     Ok(found)
 }
 
 /// Returns the unarchived sessions without those of commands, or with them if there are no others.
-fn offered_sessions(store: &Store, place: &AppContext) -> Result<Vec<SessionSummary>, CliError> {
-    let mut found = unarchived_sessions(store, place)?;
+fn offered_sessions(store: &Store, app: &AppContext) -> Result<Vec<SessionSummary>, CliError> {
+    let mut found = unarchived_sessions(store, app)?;
     if found.iter().any(|session| !session.of_command) {
         found.retain(|session| !session.of_command);
     }

@@ -108,8 +108,8 @@ impl SessionRunner {
         }
         let sum = older.map(|_| EventKind::HistorySummed(claimed.session().state.history_sum()));
         let draft = Some(claimed.session().draft.clone()).filter(|draft| !draft.is_empty());
-        let place = claimed.context().clone();
-        let reviews = ReviewService::new(claimed.common(), &place);
+        let app = claimed.context().clone();
+        let reviews = ReviewService::new(claimed.common(), &app);
         let mut prepared = match Box::pin(claimed.prepare()).await {
             Ok(prepared) => prepared,
             Err(error) => return history::unreadable(past, CliError::from(error).to_string(), &events, commands).await,
@@ -119,7 +119,7 @@ impl SessionRunner {
             past.emit(kind, &events);
         }
         // This check runs after the screen was drawn, and nothing waits for it.
-        let looks = tokio::spawn(report_catalogue_update(place, past.clone(), events.clone()));
+        let looks = tokio::spawn(report_catalogue_update(app, past.clone(), events.clone()));
         let mut running = prepared.start(commands, events, None);
         service.open_session(running.queries().clone());
         service.open_reviews(reviews.clone(), running.account().clone());
@@ -134,8 +134,8 @@ impl SessionRunner {
 }
 
 /// If update checks are enabled, notifies the user when the list of models has changed.
-async fn report_catalogue_update(place: AppContext, past: SessionHistory, events: mpsc::UnboundedSender<Event>) {
-    if let Some(message) = catalogue_update::daily_look(&place).await {
+async fn report_catalogue_update(app: AppContext, past: SessionHistory, events: mpsc::UnboundedSender<Event>) {
+    if let Some(message) = catalogue_update::daily_look(&app).await {
         past.emit(EventKind::Notice { message }, &events);
     }
 }
@@ -162,12 +162,12 @@ async fn show(
     };
     let (question, decision) = trust_question(claimed).unzip();
     let sandbox = claimed.find_sandbox();
-    let (place, policy, model) = (claimed.context(), claimed.policy(), claimed.model());
-    let (header, model_access) = head(place, policy, (model, wanted), claimed.summary_model(), &sandbox);
+    let (app, policy, model) = (claimed.context(), claimed.policy(), claimed.model());
+    let (header, model_access) = head(app, policy, (model, wanted), claimed.summary_model(), &sandbox);
     // The key may be missing even if the user has chosen a model with an option or in the settings.
     let has_questions = match model {
         // No prompt is needed if the user has chosen a mode for this session or configured approvals.
-        Ok(_) => !claimed.is_mode_named() && !crate::host::setup::approvals::are_set(&place.settings),
+        Ok(_) => !claimed.is_mode_named() && !crate::host::setup::approvals::are_set(&app.settings),
         Err(_) => claimed.may_choose_model(),
     };
     let may_set_up = sets_up && claimed.session().is_new() && has_questions;
@@ -175,7 +175,7 @@ async fn show(
         header,
         history: past.events(&claimed.session().tail.records),
         older: claimed.session().tail.before,
-        cwd: moved.then(|| place.workspace_display()),
+        cwd: moved.then(|| app.workspace_display()),
         model_access,
         trust: question,
         is_trusted: claimed.project().has_trusted_files(),
@@ -183,7 +183,7 @@ async fn show(
         last_here,
         attempt,
         task_check: claimed.common().copy.as_ref().and_then(|copy| copy.check.clone()),
-        is_first: may_set_up && Nesting::detect() == Nesting::Outermost && crate::host::setup::write::is_first(place),
+        is_first: may_set_up && Nesting::detect() == Nesting::Outermost && crate::host::setup::write::is_first(app),
     };
     start.send(told).map(|()| decision).map_err(|_| ScreenClosed)
 }
@@ -232,22 +232,22 @@ async fn show_read_only(
     (events, service): (mpsc::UnboundedSender<Event>, &QueryService),
 ) {
     let ReadOnlySession { builder, id, tail, holder } = watched;
-    let (place, policy) = (builder.context(), builder.policy());
-    let past = SessionHistory::new(builder.store(), &id, place);
-    service.open_history(past.clone(), place.clone());
-    let own = place.clone();
+    let (app, policy) = (builder.context(), builder.policy());
+    let past = SessionHistory::new(builder.store(), &id, app);
+    service.open_history(past.clone(), app.clone());
+    let own = app.clone();
     let Ok(sandbox) =
         tokio::task::spawn_blocking(move || SandboxHost::find(&own, crate::tools::RepositoryTrust::Untrusted)).await
     else {
         return;
     };
-    let (header, _) = head(place, policy, (builder.model(), None), None, &sandbox);
+    let (header, _) = head(app, policy, (builder.model(), None), None, &sandbox);
     let older = tail.before;
     let told = Start {
         header,
         history: past.events(&tail.records),
         older,
-        cwd: moved.then(|| place.workspace_display()),
+        cwd: moved.then(|| app.workspace_display()),
         model_access: ModelAccess::ReadOnly { holder },
         trust: None,
         is_trusted: false,
@@ -266,25 +266,25 @@ async fn show_read_only(
 }
 
 fn head(
-    place: &AppContext,
+    app: &AppContext,
     policy: &Policy,
     (model, wanted): (&ModelSelection, Option<String>),
     summary_model: Option<String>,
     standing: &SandboxHost,
 ) -> (SessionHeader, ModelAccess) {
-    let enforcer = standing.enforcer(place, policy);
+    let enforcer = standing.enforcer(app, policy);
     let access = match model {
         Ok(_) => ModelAccess::Ready,
         Err(error) => ModelAccess::NoKey { message: error.message_in_session(), model: wanted },
     };
     let model = model.as_ref().ok();
     let header = SessionHeader {
-        branch: place.branch(),
+        branch: app.branch(),
         model: model.map_or_else(String::new, |model| model.name().to_owned()),
         summary_model,
         context_tokens: model.map(|model| model.facts().context_window),
-        effort: place.settings.effort.map(|set| set.effort),
-        mode: place.mode,
+        effort: app.settings.effort.map(|set| set.effort),
+        mode: app.mode,
         policy: policy.name.clone(),
         sandbox: standing.sandbox_policy(&enforcer).status(),
     };

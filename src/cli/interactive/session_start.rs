@@ -11,7 +11,7 @@ use crate::tui::StartupQuestion;
 /// Opens the store and the session behind the screen, and runs the session until it ends.
 pub(crate) async fn open(opening: SessionOpener, wires: TuiChannels) -> SessionOutcome {
     let opened = tokio::task::spawn_blocking(move || {
-        let store = match Store::open(&opening.place.directories.data) {
+        let store = match Store::open(&opening.app.directories.data) {
             Ok(store) => store,
             Err(error) => return (Vec::new(), Err(error.into())),
         };

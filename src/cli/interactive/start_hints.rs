@@ -22,10 +22,10 @@ const TITLE_CHARS: usize = 48;
 const UNDONE: [&str; 2] = ["TODO", "FIXME"];
 
 /// Returns a hint about the last session, and a suggested task. Both are read from the disk while aye starts.
-pub(crate) async fn hints(store: &Store, place: &AppContext) -> (Option<String>, Option<String>) {
-    let (store, here, workspace) = (store.clone(), place.clone(), place.workspace.clone());
+pub(crate) async fn hints(store: &Store, app: &AppContext) -> (Option<String>, Option<String>) {
+    let (store, here, workspace) = (store.clone(), app.clone(), app.workspace.clone());
     // A home directory or the root directory contains no single project to search.
-    let is_project = workspace != place.home && workspace.parent().is_some();
+    let is_project = workspace != app.home && workspace.parent().is_some();
     let last = tokio::task::spawn_blocking(move || last_session(&store, &here, jiff::Timestamp::now()));
     let task = tokio::task::spawn_blocking(move || is_project.then(|| find_unfinished_task(&workspace)).flatten());
     (last.await.ok().flatten(), task.await.ok().flatten())
@@ -33,9 +33,9 @@ pub(crate) async fn hints(store: &Store, place: &AppContext) -> (Option<String>,
 
 /// Returns a line about the last session: `Last session: "Validate the name" · 2 h ago; run …`; `None`
 /// if there is none.
-fn last_session(store: &Store, place: &AppContext, now: jiff::Timestamp) -> Option<String> {
-    let last = store.latest(&place.workspace_id()).ok().flatten()?;
-    let changes = || Repository::find(&place.workspace)?.changes(&place.workspace)?.describe();
+fn last_session(store: &Store, app: &AppContext, now: jiff::Timestamp) -> Option<String> {
+    let last = store.latest(&app.workspace_id()).ok().flatten()?;
+    let changes = || Repository::find(&app.workspace)?.changes(&app.workspace)?.describe();
     format_hint(&last, changes, now)
 }
 

@@ -12,7 +12,7 @@ use crate::policy::redact::names_a_secret;
 use crate::text::{clean, quoted_line};
 use std::fmt::Write as _;
 
-pub(crate) fn add(place: &AppContext, name: &str, given: NewServerWords) -> Result<Exit, CliError> {
+pub(crate) fn add(app: &AppContext, name: &str, given: NewServerWords) -> Result<Exit, CliError> {
     check_name(name).map_err(CliError::usage)?;
     if let Some(url) = &given.url {
         check_url(url).map_err(|problem| {
@@ -55,8 +55,8 @@ pub(crate) fn add(place: &AppContext, name: &str, given: NewServerWords) -> Resu
         bearer_token_env: given.bearer_token_env,
         ..NewServer::default()
     };
-    let file = place.directories.config_file();
-    let added = change(place, |old| with_server(old, name, &server))?;
+    let file = app.directories.config_file();
+    let added = change(app, |old| with_server(old, name, &server))?;
     if !added {
         return Err(CliError::usage(format!("`{}` already has a server `{name}`", file.display()))
             .hint(format!("run `aye mcp remove {name}` first")));
@@ -71,22 +71,22 @@ pub(crate) fn add(place: &AppContext, name: &str, given: NewServerWords) -> Resu
     Ok(Exit::Completed)
 }
 
-pub(crate) fn remove(place: &AppContext, name: &str) -> Result<Exit, CliError> {
-    let file = place.directories.config_file();
-    if !change(place, |old| without_server(old, name))? {
+pub(crate) fn remove(app: &AppContext, name: &str) -> Result<Exit, CliError> {
+    let file = app.directories.config_file();
+    if !change(app, |old| without_server(old, name))? {
         return Err(CliError::usage(format!("`{}` has no server `{name}`", file.display()))
             .hint("run `aye mcp list` to list the servers"));
     }
-    let forgotten = super::login::forget(place, name)?;
+    let forgotten = super::login::forget(app, name)?;
     let tokens = if forgotten { ", and deleted its tokens" } else { "" };
     print_text(&clean(&format!("removed `{name}` from {}{tokens}\n", file.display())));
     Ok(Exit::Completed)
 }
 
 /// Edits the configuration file. Returns `false` if it did not need to be changed.
-fn change(place: &AppContext, edit: impl Fn(&str) -> Result<Option<String>, ConfigError>) -> Result<bool, CliError> {
-    let file = place.directories.config_file();
-    let _only_one = grants::lock(&place.directories.config)?;
+fn change(app: &AppContext, edit: impl Fn(&str) -> Result<Option<String>, ConfigError>) -> Result<bool, CliError> {
+    let file = app.directories.config_file();
+    let _only_one = grants::lock(&app.directories.config)?;
     let changed = grants::change(&file, |old| {
         let old = old.unwrap_or_default();
         let new = edit(old).map_err(|error| error.with_location(format!("`{}`", file.display())))?;

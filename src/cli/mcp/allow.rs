@@ -12,13 +12,13 @@ use crate::policy::Bundle;
 use crate::text::clean;
 use std::path::Path;
 
-pub(crate) fn run(place: &AppContext, common: &Common, name: &str) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext, common: &Common, name: &str) -> Result<Exit, CliError> {
     if common.policy.is_some() {
         return Err(CliError::usage("`aye mcp allow` changes your policy.toml").hint("remove `--policy`"));
     }
-    find_server(place, common, name)?;
-    let file = grants::user_file(&place.directories.config);
-    let change = allow(place, &file, name)?;
+    find_server(app, common, name)?;
+    let file = grants::user_file(&app.directories.config);
+    let change = allow(app, &file, name)?;
     let file = file.display();
     print_text(&clean(&match change {
         Change::None => format!("{file} already allows the tools of `{name}`\n"),
@@ -40,8 +40,8 @@ enum Change {
     Created,
 }
 
-fn allow(place: &AppContext, file: &Path, name: &str) -> Result<Change, ConfigError> {
-    let _only_one = grants::lock(&place.directories.config)?;
+fn allow(app: &AppContext, file: &Path, name: &str) -> Result<Change, ConfigError> {
+    let _only_one = grants::lock(&app.directories.config)?;
     grants::change(file, |old| {
         let text = old.map_or_else(|| user_policy::new_file("`aye mcp allow`"), str::to_owned);
         let wrong = |why: String| ConfigError::single(format!("`{}`: {why}", file.display()));

@@ -38,11 +38,11 @@ struct ServerRow {
     notes: Vec<String>,
 }
 
-pub(crate) fn run(place: &AppContext, common: &Common, json: bool) -> Result<Exit, CliError> {
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
-    let (servers, problems) = find_servers(place, Some(&project));
-    let known = saved_states(place, &servers);
+pub(crate) fn run(app: &AppContext, common: &Common, json: bool) -> Result<Exit, CliError> {
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
+    let policy = app.policy(common.policy.as_deref(), Some(&project))?;
+    let (servers, problems) = find_servers(app, Some(&project));
+    let known = saved_states(app, &servers);
     let rows: Vec<ServerRow> = servers.into_iter().map(|server| row(server, &policy, &known)).collect();
     warn_all(&problems);
     if let Some(ignored) = project.ignored_files_notice().filter(|ignored| ignored.contains(".mcp.json")) {
@@ -59,9 +59,9 @@ pub(crate) fn run(place: &AppContext, common: &Common, json: bool) -> Result<Exi
 }
 
 /// Returns the state of each server that was saved when aye last connected to it.
-fn saved_states(place: &AppContext, servers: &[ConfiguredServer]) -> Vec<ServerStatus> {
+fn saved_states(app: &AppContext, servers: &[ConfiguredServer]) -> Vec<ServerStatus> {
     let specs = servers.iter().map(|found| found.spec.clone()).collect();
-    let wires = McpDeps { known: Some(place.directories.shared.join("mcp").join("known")), ..McpDeps::default() };
+    let wires = McpDeps { known: Some(app.directories.shared.join("mcp").join("known")), ..McpDeps::default() };
     Servers::new(specs, wires).statuses()
 }
 

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 
 /// Sign-in page. Its URL is printed and, if possible, opened in a browser.
 struct SignInPage<'a> {
-    place: &'a AppContext,
+    app: &'a AppContext,
     server: &'a str,
     no_browser: bool,
 }
@@ -46,25 +46,25 @@ impl SignInPage<'_> {
     /// Returns access to the desktop for programs whose environment must not contain secrets.
     fn desktop(&self) -> Desktop {
         let secret: BTreeSet<String> = self
-            .place
+            .app
             .environment
             .variables()
             .map(|(name, _)| name.to_owned())
             .filter(|name| names_a_secret(name))
-            .chain(self.place.key_variables())
+            .chain(self.app.key_variables())
             .collect();
         let names: Vec<String> = secret.into_iter().collect();
-        Desktop::find(&self.place.workspace, &names, &|_| false)
+        Desktop::find(&self.app.workspace, &names, &|_| false)
     }
 }
 
-pub(crate) fn log_in(place: &AppContext, common: &Common, name: &str, no_browser: bool) -> Result<Exit, CliError> {
-    let spec = find_server(place, common, name)?;
-    if !place.settings.uses_keyring() {
-        check_file_location(place)?;
+pub(crate) fn log_in(app: &AppContext, common: &Common, name: &str, no_browser: bool) -> Result<Exit, CliError> {
+    let spec = find_server(app, common, name)?;
+    if !app.settings.uses_keyring() {
+        check_file_location(app)?;
     }
-    let shown = SignInPage { place, server: &spec.name, no_browser };
-    let done = runtime()?.block_on(sign_in(&spec, &vault(place), &shown));
+    let shown = SignInPage { app, server: &spec.name, no_browser };
+    let done = runtime()?.block_on(sign_in(&spec, &vault(app), &shown));
     let done = done.map_err(|why| {
         let problem = Problem::new(format!("cannot sign in to `{name}`")).because(&why);
         CliError::new(Exit::Authentication, Problem { hints: why.hints, ..problem })
@@ -75,8 +75,8 @@ pub(crate) fn log_in(place: &AppContext, common: &Common, name: &str, no_browser
     Ok(Exit::Completed)
 }
 
-pub(crate) fn log_out(place: &AppContext, name: &str) -> Result<Exit, CliError> {
-    let text = if forget(place, name)? {
+pub(crate) fn log_out(app: &AppContext, name: &str) -> Result<Exit, CliError> {
+    let text = if forget(app, name)? {
         format!("deleted the tokens for `{name}`; its authorization server may still list aye\n")
     } else {
         format!("no tokens are saved for `{name}`\n")
@@ -86,18 +86,18 @@ pub(crate) fn log_out(place: &AppContext, name: &str) -> Result<Exit, CliError> 
 }
 
 /// Deletes the tokens of a server. Returns whether any tokens were saved.
-pub(super) fn forget(place: &AppContext, name: &str) -> Result<bool, CliError> {
-    let kept = place.credentials.server_token_names(name)?;
+pub(super) fn forget(app: &AppContext, name: &str) -> Result<bool, CliError> {
+    let kept = app.credentials.server_token_names(name)?;
     for name in &kept {
-        place.credentials.forget(name)?;
+        app.credentials.forget(name)?;
     }
     Ok(!kept.is_empty())
 }
 
 /// Finds a server by name. Disabled servers are included, except for a project's server that has not been approved.
-pub(super) fn find_server(place: &AppContext, common: &Common, name: &str) -> Result<Spec, CliError> {
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    let (specs, problems) = specs(place, Some(&project));
+pub(super) fn find_server(app: &AppContext, common: &Common, name: &str) -> Result<Spec, CliError> {
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
+    let (specs, problems) = specs(app, Some(&project));
     for problem in problems.iter().filter(|problem| problem.contains(&format!("`{name}`"))) {
         warn(problem);
     }

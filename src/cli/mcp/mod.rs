@@ -13,15 +13,15 @@ use crate::host::exit::Exit;
 use crate::host::options::Common;
 use args::McpAction;
 
-pub(crate) fn run(place: &AppContext, common: &Common, asked: McpAction) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext, common: &Common, asked: McpAction) -> Result<Exit, CliError> {
     match asked {
-        McpAction::List { json } => list::run(place, common, json),
-        McpAction::Add { name, server } => add::add(place, &name, server),
-        McpAction::Remove { name } => add::remove(place, &name),
-        McpAction::LogIn { name, no_browser } => login::log_in(place, common, &name, no_browser),
-        McpAction::LogOut { name } => login::log_out(place, &name),
-        McpAction::Test { name, json } => test_server::run(place, common, &name, json),
-        McpAction::Allow { name } => allow::run(place, common, &name),
-        McpAction::Serve { asks } => super::mcp_server::run(place, common, asks),
+        McpAction::List { json } => list::run(app, common, json),
+        McpAction::Add { name, server } => add::add(app, &name, server),
+        McpAction::Remove { name } => add::remove(app, &name),
+        McpAction::LogIn { name, no_browser } => login::log_in(app, common, &name, no_browser),
+        McpAction::LogOut { name } => login::log_out(app, &name),
+        McpAction::Test { name, json } => test_server::run(app, common, &name, json),
+        McpAction::Allow { name } => allow::run(app, common, &name),
+        McpAction::Serve { asks } => super::mcp_server::run(app, common, asks),
     }
 }

@@ -55,24 +55,24 @@ struct ToolVerdict {
     reason: String,
 }
 
-pub(crate) fn run(place: &AppContext, common: &Common, name: &str, json: bool) -> Result<Exit, CliError> {
-    let spec = find_server(place, common, name)?;
+pub(crate) fn run(app: &AppContext, common: &Common, name: &str, json: bool) -> Result<Exit, CliError> {
+    let spec = find_server(app, common, name)?;
     if let Some(why) = &spec.off {
         return Err(CliError::usage(format!("server `{name}` is off: {why}")));
     }
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    let policy = place.policy(common.policy.as_deref(), Some(&project))?;
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
+    let policy = app.policy(common.policy.as_deref(), Some(&project))?;
     policy.validate_for_session(None)?;
     let standing = match &spec.reach {
-        Reach::Program { .. } => SandboxHost::find(place, project.trust()),
-        Reach::Http { .. } => SandboxHost::unprobed(place),
+        Reach::Program { .. } => SandboxHost::find(app, project.trust()),
+        Reach::Http { .. } => SandboxHost::unprobed(app),
     };
-    let enforcer = standing.enforcer(place, &policy);
-    let launcher = ServerLauncher::new(session::tool_settings(place, &enforcer, standing.sandbox_policy(&enforcer)));
+    let enforcer = standing.enforcer(app, &policy);
+    let launcher = ServerLauncher::new(session::tool_settings(app, &enforcer, standing.sandbox_policy(&enforcer)));
     let wires = McpDeps {
         launcher: Some(Arc::new(launcher) as Arc<dyn Launcher>),
         approval: Some(project.approved_servers()),
-        tokens: Some(Arc::new(TokenCache::new(vault(place)))),
+        tokens: Some(Arc::new(TokenCache::new(vault(app)))),
         ..McpDeps::default()
     };
     let reached_by = display_target(&spec);
@@ -86,7 +86,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, name: &str, json: bool) -
     if json {
         print_json(&tried);
     } else {
-        print_text(&clean(&tried.as_text(place)));
+        print_text(&clean(&tried.as_text(app)));
     }
     Ok(Exit::Completed)
 }
@@ -152,7 +152,7 @@ fn judge_tool(tool: &RemoteTool, enforcer: &Enforcer) -> ToolVerdict {
 }
 
 impl ServerReport {
-    fn as_text(&self, place: &AppContext) -> String {
+    fn as_text(&self, app: &AppContext) -> String {
         let mut text = String::new();
         let count = self.tools.len();
         let offered = format_count(count as u64, "tool", "tools");
@@ -192,7 +192,7 @@ impl ServerReport {
                 needs approval.\nThis rule in {}\nallows a tool without approval as long as its definition is \
                 unchanged:\n\n[[capabilities.\"Mcp.Invoke\".rules]]\ntools = [{}]\ndecision = \"allow\"\nfingerprint = {}\n",
                 self.server,
-                place.directories.config.join("policy.toml").display(),
+                app.directories.config.join("policy.toml").display(),
                 word(&format!("{}/{}", self.server, tool.name)),
                 word(&tool.fingerprint)
             );

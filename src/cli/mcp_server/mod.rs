@@ -43,17 +43,17 @@ pub(crate) enum ApprovalMode {
     Client,
 }
 
-pub(crate) fn run(place: &AppContext, common: &Common, asks: ApprovalMode) -> Result<Exit, CliError> {
-    let _log = start_log(place, common.verbosity);
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
+pub(crate) fn run(app: &AppContext, common: &Common, asks: ApprovalMode) -> Result<Exit, CliError> {
+    let _log = start_log(app, common.verbosity);
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
     project.ignored_files_notice().iter().for_each(warn);
-    let ground = ToolEnvironment::find(place, common, &project, Starts::Programs)?;
-    let set = place.settings.approval.timeout;
+    let ground = ToolEnvironment::find(app, common, &project, Starts::Programs)?;
+    let set = app.settings.approval.timeout;
     let patience = ground.policy.approval_timeout().map_or(set, |bundle| bundle.min(set));
-    let redactor = redactor(&ground.place, ground.policy.redactions(), &[]);
-    let artifacts = Arc::new(place.artifacts(None));
+    let redactor = redactor(&ground.app, ground.policy.redactions(), &[]);
+    let artifacts = Arc::new(app.artifacts(None));
     let end = CancellationToken::new();
-    let instructions = instructions(place, asks);
+    let instructions = instructions(app, asks);
     let runtime = startup::runtime()?;
     let exit = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
@@ -71,7 +71,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, asks: ApprovalMode) -> Re
 }
 
 /// Returns the instructions for the client's model.
-fn instructions(place: &AppContext, asks: ApprovalMode) -> String {
+fn instructions(app: &AppContext, asks: ApprovalMode) -> String {
     let asked = match asks {
         ApprovalMode::Nobody => "Calls that need approval are denied",
         ApprovalMode::Client => "The client shows calls that need approval to the user",
@@ -79,7 +79,7 @@ fn instructions(place: &AppContext, asks: ApprovalMode) -> String {
     format!(
         "Tools for files and commands in `{}`, under a policy set by the user who started this server. {asked}; a \
         denial names its rule, and attempts to work around it are denied too. Paths may be relative to the workspace.",
-        place.workspace.display()
+        app.workspace.display()
     )
 }
 

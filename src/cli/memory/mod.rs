@@ -18,10 +18,10 @@ use std::io::Write as _;
 /// Maximum width of an instruction in the list, in terminal cells.
 const TEXT_CELLS: usize = 90;
 
-pub(crate) fn run(place: &AppContext, action: MemorySub) -> Result<Exit, CliError> {
-    let memory = Memory::for_place(place)?;
+pub(crate) fn run(app: &AppContext, action: MemorySub) -> Result<Exit, CliError> {
+    let memory = Memory::for_place(app)?;
     match action {
-        MemorySub::List { json } => return list(place, &memory, json),
+        MemorySub::List { json } => return list(app, &memory, json),
         MemorySub::Show { id, json: true } => print_json(&memory.show(&id)?),
         MemorySub::Show { id, json: false } => print_text(&describe(&memory.show(&id)?)),
         MemorySub::Apply { id, yes, digest, json } => {
@@ -61,9 +61,9 @@ pub(crate) fn run(place: &AppContext, action: MemorySub) -> Result<Exit, CliErro
     Ok(Exit::Completed)
 }
 
-fn list(place: &AppContext, memory: &Memory, json: bool) -> Result<Exit, CliError> {
+fn list(app: &AppContext, memory: &Memory, json: bool) -> Result<Exit, CliError> {
     // Proposals are listed even if the store is damaged.
-    if let Err(error) = Store::open(&place.directories.data).map_err(CliError::from).and_then(|store| memory.search_prompts(&store))
+    if let Err(error) = Store::open(&app.directories.data).map_err(CliError::from).and_then(|store| memory.search_prompts(&store))
     {
         warn(error.into_problem());
     }
@@ -81,7 +81,7 @@ fn list(place: &AppContext, memory: &Memory, json: bool) -> Result<Exit, CliErro
     }
     if proposals.is_empty() {
         text.push_str("no proposals\n");
-        if !place.settings.memory {
+        if !app.settings.memory {
             text.push_str("aye collects no proposals, because `[memory] enabled` is false\n");
         }
     } else {

@@ -19,14 +19,14 @@ use std::fmt::Write as _;
 /// Maximum number of changes shown; any further changes are only counted.
 const SHOWN: usize = 200;
 
-pub(crate) fn run(place: &AppContext, args: &ModelsUpdate) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext, args: &ModelsUpdate) -> Result<Exit, CliError> {
     if Nesting::detect() == Nesting::InsideAye && !args.check {
         return Err(CliError::usage("a command that aye runs (AYE=1) cannot change the model catalogue"));
     }
-    let catalogue = ModelCatalog::new(place).catalogue()?;
-    let source = source(place, args)?;
-    let update = runtime()?.block_on(catalogue_update::read(&source, place, &catalogue)).map_err(CliError::failed)?;
-    let allowed = place.policy(None, None).map(|policy| AllowedModels::from_policy(&policy)).unwrap_or_default();
+    let catalogue = ModelCatalog::new(app).catalogue()?;
+    let source = source(app, args)?;
+    let update = runtime()?.block_on(catalogue_update::read(&source, app, &catalogue)).map_err(CliError::failed)?;
+    let allowed = app.policy(None, None).map(|policy| AllowedModels::from_policy(&policy)).unwrap_or_default();
     print_text(&describe_changes(&update, &allowed));
     if args.check || update.changes.is_empty() {
         return Ok(Exit::Completed);
@@ -41,18 +41,18 @@ pub(crate) fn run(place: &AppContext, args: &ModelsUpdate) -> Result<Exit, CliEr
         }
     }
     let text = update.document().map_err(|error| CliError::failed(format!("the list cannot be stored: {error}")))?;
-    let path = catalogue_file::write(&place.directories, &text).map_err(|error| {
-        CliError::failed(format!("cannot write `{}`: {error}", catalogue_file::path(&place.directories).display()))
+    let path = catalogue_file::write(&app.directories, &text).map_err(|error| {
+        CliError::failed(format!("cannot write `{}`: {error}", catalogue_file::path(&app.directories).display()))
     })?;
     print_text(&format!("wrote {}\n", path.display()));
-    if place.directories.config.join("models.toml").exists() {
+    if app.directories.config.join("models.toml").exists() {
         warn(Problem::new("your own entries in models.toml still override the catalogue"));
     }
     Ok(Exit::Completed)
 }
 
-fn source(place: &AppContext, args: &ModelsUpdate) -> Result<ListSource, CliError> {
-    let set = place.settings.model_list().catalogue_url;
+fn source(app: &AppContext, args: &ModelsUpdate) -> Result<ListSource, CliError> {
+    let set = app.settings.model_list().catalogue_url;
     let Some(given) = args.source.clone().or(set) else {
         return Err(CliError::usage("no list of models to update from")
             .hint(format!("run `aye models update {PUBLIC_LIST}` to use the public models.dev list"))

@@ -18,17 +18,17 @@ use std::fmt::Write as _;
 /// Maximum width of a description in the list, in terminal cells.
 const DESCRIPTION_CELLS: usize = 100;
 
-pub(crate) fn run(place: &AppContext, action: PluginAction) -> Result<Exit, CliError> {
-    let store = place.plugins();
+pub(crate) fn run(app: &AppContext, action: PluginAction) -> Result<Exit, CliError> {
+    let store = app.plugins();
     match action {
-        PluginAction::Add { source, yes } => add(place, &store, &source, None, yes),
+        PluginAction::Add { source, yes } => add(app, &store, &source, None, yes),
         PluginAction::List { json } => Ok(list(&store, json)),
         PluginAction::Show { name, json } => show(&store, &name, json),
-        PluginAction::Check { source, json } => check(place, &source, json),
+        PluginAction::Check { source, json } => check(app, &source, json),
         PluginAction::Update { name, credentials, yes } => {
             let pin = installed(&store, &name)?.pin;
             let source = SourceArgs { source: pin.source, path: pin.path, credentials };
-            add(place, &store, &source, Some(&name), yes)
+            add(app, &store, &source, Some(&name), yes)
         }
         PluginAction::Remove { name } => remove(&store, &name),
         PluginAction::SetEnabled { name, enabled } => set_enabled(&store, &name, enabled),
@@ -36,10 +36,10 @@ pub(crate) fn run(place: &AppContext, action: PluginAction) -> Result<Exit, CliE
 }
 
 /// Adds the plugin from a source. If `expected` is set, the plugin must have this name.
-fn add(place: &AppContext, store: &PluginStore, given: &SourceArgs, expected: Option<&str>, yes: bool) -> Result<Exit, CliError> {
-    let source = source(place, given)?;
+fn add(app: &AppContext, store: &PluginStore, given: &SourceArgs, expected: Option<&str>, yes: bool) -> Result<Exit, CliError> {
+    let source = source(app, given)?;
     let lock = store.lock().map_err(CliError::failed)?;
-    let staged = store.stage(&lock, &source, options(place, given)).map_err(|problem| refused(&source.text(), problem));
+    let staged = store.stage(&lock, &source, options(app, given)).map_err(|problem| refused(&source.text(), problem));
     let outcome = staged.and_then(|staged| add_staged((store, &lock), staged, expected, yes));
     store.finish(&lock);
     outcome
@@ -80,13 +80,13 @@ fn add_staged(
 }
 
 /// Parses the source that the user specified.
-fn source(place: &AppContext, given: &SourceArgs) -> Result<PluginSource, CliError> {
-    let source = PluginSource::parse(&given.source, given.path.as_deref(), &place.workspace);
+fn source(app: &AppContext, given: &SourceArgs) -> Result<PluginSource, CliError> {
+    let source = PluginSource::parse(&given.source, given.path.as_deref(), &app.workspace);
     source.map_err(|problem| CliError::usage(problem.with_location(location(&given.source))))
 }
 
-fn options(place: &AppContext, given: &SourceArgs) -> FetchOptions {
-    FetchOptions { has_credentials: given.credentials, timeouts: place.download_timeouts() }
+fn options(app: &AppContext, given: &SourceArgs) -> FetchOptions {
+    FetchOptions { has_credentials: given.credentials, timeouts: app.download_timeouts() }
 }
 
 fn location(source: &str) -> String {
@@ -206,11 +206,11 @@ fn show(store: &PluginStore, name: &str, json: bool) -> Result<Exit, CliError> {
 }
 
 /// Checks a plugin. No approval is needed, because the plugin is only parsed.
-fn check(place: &AppContext, given: &SourceArgs, json: bool) -> Result<Exit, CliError> {
+fn check(app: &AppContext, given: &SourceArgs, json: bool) -> Result<Exit, CliError> {
     let at = || format!("cannot check `{}`", reveal_line(&without_credentials(&given.source)));
-    let source = PluginSource::parse(&given.source, given.path.as_deref(), &place.workspace);
+    let source = PluginSource::parse(&given.source, given.path.as_deref(), &app.workspace);
     let source = source.map_err(|problem| CliError::usage(problem.with_location(at())))?;
-    let staged = copy_for_check(&source, options(place, given));
+    let staged = copy_for_check(&source, options(app, given));
     let staged = staged.map_err(|problem| CliError::failed(problem.with_location(at())))?;
     let contents = Contents::read(&staged.plugin);
     if json {

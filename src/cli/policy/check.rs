@@ -28,13 +28,13 @@ struct Answer<'a> {
 }
 
 /// Prints a verdict for every line, even if it is invalid. The exit code does not depend on the verdicts.
-pub(crate) fn run(place: &AppContext, common: &Common) -> Result<Exit, CliError> {
-    let policy = super::load_policy(place, common)?;
-    let place = &super::with_tools(place, common);
-    let enforcer = place.enforcer(&policy, Sandbox::Present, common.mode.unwrap_or(Mode::Ask));
-    let toolset = super::toolset(place, &enforcer);
+pub(crate) fn run(app: &AppContext, common: &Common) -> Result<Exit, CliError> {
+    let policy = super::load_policy(app, common)?;
+    let app = &super::with_tools(app, common);
+    let enforcer = app.enforcer(&policy, Sandbox::Present, common.mode.unwrap_or(Mode::Ask));
+    let toolset = super::toolset(app, &enforcer);
     let servers =
-        ServerTools::from_config(place, Some(&ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust)));
+        ServerTools::from_config(app, Some(&ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust)));
     let mut input = BufReader::new(std::io::stdin().lock());
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut splitter = LineSplitter::new(LINE_BYTES);

@@ -44,7 +44,7 @@ pub(crate) struct Step {
     pub critical: bool,
 }
 
-pub(crate) fn run(place: &AppContext, common: &Common, subject: ExplainSubject, json: bool) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext, common: &Common, subject: ExplainSubject, json: bool) -> Result<Exit, CliError> {
     let (name, arguments) = match subject {
         ExplainSubject::Command { words, cwd } => ("RunCommand".to_owned(), command(&words, cwd)),
         ExplainSubject::Call { tool, arguments } => {
@@ -52,12 +52,12 @@ pub(crate) fn run(place: &AppContext, common: &Common, subject: ExplainSubject, 
             (tool, arguments)
         }
     };
-    let policy = super::load_policy(place, common)?;
-    let place = &super::with_tools(place, common);
-    let enforcer = place.enforcer(&policy, Sandbox::Present, place.mode);
-    let toolset = super::toolset(place, &enforcer);
+    let policy = super::load_policy(app, common)?;
+    let app = &super::with_tools(app, common);
+    let enforcer = app.enforcer(&policy, Sandbox::Present, app.mode);
+    let toolset = super::toolset(app, &enforcer);
     let servers =
-        ServerTools::from_config(place, Some(&ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust)));
+        ServerTools::from_config(app, Some(&ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust)));
     let time = jiff::Timestamp::now();
     let (actions, by_rules) = super::judge_call(&name, &arguments, &enforcer, &toolset, &servers).map_err(CliError::usage)?;
     let now = if actions.is_empty() {
@@ -65,9 +65,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, subject: ExplainSubject, 
     } else {
         // If the current paths cannot be determined, as for a dangling symlink, the call is evaluated by its arguments.
         let found = toolset.actions_now(&name, &arguments).unwrap_or_else(|_| actions.clone());
-        place
-            .enforcer(&policy, SandboxHost::find(place, tools::RepositoryTrust::Untrusted).sandbox(), place.mode)
-            .explain(&found, time)
+        app.enforcer(&policy, SandboxHost::find(app, tools::RepositoryTrust::Untrusted).sandbox(), app.mode).explain(&found, time)
     };
     let steps = steps(&by_rules, &actions, |action| enforcer.explain(std::slice::from_ref(action), time));
     let origins = Origins::from_policy(&policy);
@@ -81,7 +79,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, subject: ExplainSubject, 
         }
     });
     let origins = rules.into_iter().map(|rule| (rule.clone(), origins.find(&rule))).collect();
-    let account = ExplainedCall { by_rules, now, mode: place.mode, steps, origins };
+    let account = ExplainedCall { by_rules, now, mode: app.mode, steps, origins };
     if json {
         print_json(&account.as_json());
     } else {

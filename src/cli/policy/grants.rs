@@ -14,10 +14,10 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-pub(crate) fn run(place: &AppContext, action: GrantsAction) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext, action: GrantsAction) -> Result<Exit, CliError> {
     match action {
-        GrantsAction::List { json } => list(place, json),
-        GrantsAction::Revoke { names, all, expired } => revoke(place, &names, all, expired),
+        GrantsAction::List { json } => list(app, json),
+        GrantsAction::Revoke { names, all, expired } => revoke(app, &names, all, expired),
     }
 }
 
@@ -41,8 +41,8 @@ struct Entry<'a> {
     expired: bool,
 }
 
-fn list(place: &AppContext, json: bool) -> Result<Exit, CliError> {
-    let all = saved_rules(place)?;
+fn list(app: &AppContext, json: bool) -> Result<Exit, CliError> {
+    let all = saved_rules(app)?;
     let now = Timestamp::now();
     if json {
         for named in &all {
@@ -52,7 +52,7 @@ fn list(place: &AppContext, json: bool) -> Result<Exit, CliError> {
                 file: &named.file,
                 line: named.kept.line,
                 directory: named.directory.as_deref(),
-                here: is_here(named, place),
+                here: is_here(named, app),
                 grant: &named.kept.rule,
                 toml: named.kept.rule.to_string(),
                 since: named.kept.saved_on(),
@@ -67,7 +67,7 @@ fn list(place: &AppContext, json: bool) -> Result<Exit, CliError> {
     for named in &all {
         if file != Some(&named.file) {
             let of = match (&named.directory, named.name.starts_with("user")) {
-                (Some(directory), _) if is_here(named, place) => format!("in this project, {directory}"),
+                (Some(directory), _) if is_here(named, app) => format!("in this project, {directory}"),
                 (Some(directory), _) => format!("in {directory}"),
                 (None, true) => "everywhere".to_owned(),
                 (None, false) => "in a project with an unknown directory".to_owned(),
@@ -85,10 +85,10 @@ fn list(place: &AppContext, json: bool) -> Result<Exit, CliError> {
 }
 
 /// Returns all saved rules, starting with those for this project.
-fn saved_rules(place: &AppContext) -> Result<Vec<NamedRule>, ConfigError> {
-    let config = &place.directories.config;
-    let own = grants::project_file(config, &place.workspace);
-    let mut all = in_file(&own, GrantScope::Project, Some(place.workspace.display().to_string()))?;
+fn saved_rules(app: &AppContext) -> Result<Vec<NamedRule>, ConfigError> {
+    let config = &app.directories.config;
+    let own = grants::project_file(config, &app.workspace);
+    let mut all = in_file(&own, GrantScope::Project, Some(app.workspace.display().to_string()))?;
     all.extend(in_file(&grants::user_file(config), GrantScope::Everywhere, None)?);
     for (file, directory) in grants::project_files(config) {
         if file != own {
@@ -98,14 +98,14 @@ fn saved_rules(place: &AppContext) -> Result<Vec<NamedRule>, ConfigError> {
     Ok(all)
 }
 
-fn is_here(named: &NamedRule, place: &AppContext) -> bool {
-    named.file == grants::project_file(&place.directories.config, &place.workspace)
+fn is_here(named: &NamedRule, app: &AppContext) -> bool {
+    named.file == grants::project_file(&app.directories.config, &app.workspace)
 }
 
-fn revoke(place: &AppContext, names: &[String], all: bool, expired: bool) -> Result<Exit, CliError> {
+fn revoke(app: &AppContext, names: &[String], all: bool, expired: bool) -> Result<Exit, CliError> {
     let now = Timestamp::now();
-    let saved = saved_rules(place)?;
-    let reachable = |named: &&NamedRule| is_here(named, place) || named.name.starts_with("user");
+    let saved = saved_rules(app)?;
+    let reachable = |named: &&NamedRule| is_here(named, app) || named.name.starts_with("user");
     let mut gone: Vec<&NamedRule> = Vec::new();
     if all || expired {
         gone.extend(saved.iter().filter(reachable).filter(|named| all || named.kept.is_expired(now)));
@@ -121,7 +121,7 @@ fn revoke(place: &AppContext, names: &[String], all: bool, expired: bool) -> Res
     }
     let mut files: Vec<&PathBuf> = gone.iter().map(|named| &named.file).collect();
     files.dedup();
-    let _only_one = grants::lock(&place.directories.config)?;
+    let _only_one = grants::lock(&app.directories.config)?;
     let mut text = String::new();
     for file in files {
         let of_file: Vec<&&NamedRule> = gone.iter().filter(|named| named.file == *file).collect();

@@ -6,15 +6,15 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::policy_templates::{InitPlace, Template, template_text, write};
 
-pub(crate) fn run(place: &AppContext, template: Template, to: InitPlace) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext, template: Template, to: InitPlace) -> Result<Exit, CliError> {
     let text = template_text(template);
     if to == InitPlace::Stdout {
         print_text(&text);
         return Ok(Exit::Completed);
     }
     let (directory, private) = match template {
-        Template::Preset(_) => (place.directories.config.clone(), true),
-        Template::Project => (place.workspace.join(".aye"), false),
+        Template::Preset(_) => (app.directories.config.clone(), true),
+        Template::Project => (app.workspace.join(".aye"), false),
     };
     let file = directory.join("policy.toml");
     let backup = write(&directory, &file, &text, private, to == InitPlace::Replace)?;

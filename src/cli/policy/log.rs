@@ -8,8 +8,8 @@ use crate::host::startup::open_store;
 use crate::store::DecisionFilter;
 use std::fmt::Write as _;
 
-pub(crate) fn run(place: &AppContext, filter: &DecisionFilter, json: bool) -> Result<Exit, CliError> {
-    let decisions = open_store(place)?.decisions(filter)?;
+pub(crate) fn run(app: &AppContext, filter: &DecisionFilter, json: bool) -> Result<Exit, CliError> {
+    let decisions = open_store(app)?.decisions(filter)?;
     if json {
         decisions.iter().for_each(crate::host::console::print_json);
         return Ok(Exit::Completed);

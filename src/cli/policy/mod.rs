@@ -53,23 +53,23 @@ pub(crate) fn run(common: &Common, action: PolicyAction) -> Result<Exit, CliErro
 }
 
 /// Loads the policy in effect, with all its layers.
-pub(super) fn load_policy(place: &AppContext, common: &Common) -> Result<Policy, CliError> {
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
+pub(super) fn load_policy(app: &AppContext, common: &Common) -> Result<Policy, CliError> {
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
     project.ignored_policy_notice().iter().for_each(warn);
-    place.policy(common.policy.as_deref(), Some(&project))
+    app.policy(common.policy.as_deref(), Some(&project))
 }
 
 /// Returns the context including the user's custom tools and, if the project is trusted, the project's.
-fn with_tools(place: &AppContext, common: &Common) -> AppContext {
-    let mut own = place.clone();
-    own.with_tools_of(&ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust));
+fn with_tools(app: &AppContext, common: &Common) -> AppContext {
+    let mut own = app.clone();
+    own.with_tools_of(&ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust));
     own
 }
 
 /// Returns the tools available under a policy. They are used to determine the actions of calls without running them.
-fn toolset(place: &AppContext, enforcer: &Enforcer) -> Toolset {
-    let settings = session::tool_settings(place, enforcer, SandboxPolicy::unsandboxed());
-    Toolset::new(settings, session::tool_sources(place, enforcer))
+fn toolset(app: &AppContext, enforcer: &Enforcer) -> Toolset {
+    let settings = session::tool_settings(app, enforcer, SandboxPolicy::unsandboxed());
+    Toolset::new(settings, session::tool_sources(app, enforcer))
 }
 
 fn judge_server_tool(

@@ -7,11 +7,11 @@ use crate::host::exit::Exit;
 use crate::host::nesting::Nesting;
 use crate::host::startup::runtime;
 
-pub(crate) fn run(place: &AppContext) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext) -> Result<Exit, CliError> {
     if Nesting::detect() == Nesting::InsideAye {
         return Err(CliError::usage("a command that aye runs (AYE=1) cannot load a policy"));
     }
-    let service = place
+    let service = app
         .service_policy()
         .ok_or_else(|| CliError::usage("no policy from a URL is configured").hint("set `services.policy.url` in config.toml"))?;
     runtime()?.block_on(service.refresh()).map_err(CliError::failed)?;

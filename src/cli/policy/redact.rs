@@ -38,10 +38,10 @@ struct Answer {
     redacted: Vec<RedactionReport>,
 }
 
-pub(crate) fn run(place: &AppContext, common: &Common, jsonl: bool) -> Result<Exit, CliError> {
-    let policy = super::load_policy(place, common)?;
-    let rules = place.enforcer(&policy, Sandbox::Absent, place.mode).redactions();
-    let redactor = redaction::redactor(place, rules.clone(), &[]);
+pub(crate) fn run(app: &AppContext, common: &Common, jsonl: bool) -> Result<Exit, CliError> {
+    let policy = super::load_policy(app, common)?;
+    let rules = app.enforcer(&policy, Sandbox::Absent, app.mode).redactions();
+    let redactor = redaction::redactor(app, rules.clone(), &[]);
     let input = std::io::stdin().lock();
     if !jsonl {
         return Ok(redact_text(&redactor, &read_text(input, TEXT_BYTES)?));
@@ -53,7 +53,7 @@ pub(crate) fn run(place: &AppContext, common: &Common, jsonl: bool) -> Result<Ex
         if line.known_values.is_empty() {
             answer(&redactor, line);
         } else {
-            answer(&redaction::redactor(place, rules.clone(), &line.known_values), line);
+            answer(&redaction::redactor(app, rules.clone(), &line.known_values), line);
         }
     }
     Ok(Exit::Completed)

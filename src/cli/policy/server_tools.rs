@@ -20,10 +20,10 @@ pub(crate) struct ServerTools {
 }
 
 impl ServerTools {
-    pub(crate) fn from_config(place: &AppContext, project: Option<&ProjectConfig>) -> Self {
-        let (specs, _) = specs::specs(place, project);
+    pub(crate) fn from_config(app: &AppContext, project: Option<&ProjectConfig>) -> Self {
+        let (specs, _) = specs::specs(app, project);
         let servers = specs.iter().map(|spec| spec.name.clone()).collect();
-        let directory = place.directories.shared.join("mcp");
+        let directory = app.directories.shared.join("mcp");
         let wires = McpDeps { known: Some(directory.join("known")), ..McpDeps::default() };
         let tools = Servers::new(specs, wires).tools();
         Self { servers, tools, pins: Pins::in_directory(directory.join("pins")) }

@@ -48,17 +48,17 @@ pub(crate) struct LayerInForce {
     pub session_id: Option<String>,
 }
 
-pub(crate) fn run(place: &AppContext, common: &Common, form: ShowForm) -> Result<Exit, CliError> {
-    let policy = super::load_policy(place, common)?;
+pub(crate) fn run(app: &AppContext, common: &Common, form: ShowForm) -> Result<Exit, CliError> {
+    let policy = super::load_policy(app, common)?;
     let mut layers: Vec<Layer> = policy.layers.iter().flat_map(|layer| [Some(layer.clone()), layer.base()]).flatten().collect();
     layers.sort_by_key(|layer| layer.scope);
     let in_force = InForce {
         layers: layers.iter().map(LayerInForce::from_layer).collect(),
-        mode: place.mode,
-        workspace: place.workspace.clone(),
-        project: project(place, common, &policy),
-        entries: place.enforcer(&policy, Sandbox::Absent, place.mode).entries(),
-        home: place.home.clone(),
+        mode: app.mode,
+        workspace: app.workspace.clone(),
+        project: project(app, common, &policy),
+        entries: app.enforcer(&policy, Sandbox::Absent, app.mode).entries(),
+        home: app.home.clone(),
     };
     match form {
         ShowForm::Json => print_json(&in_force),
@@ -68,14 +68,14 @@ pub(crate) fn run(place: &AppContext, common: &Common, form: ShowForm) -> Result
     Ok(Exit::Completed)
 }
 
-fn project(place: &AppContext, common: &Common, policy: &Policy) -> String {
-    let trusted = match Project::examine(&place.workspace).trust_status(&place.directories.config) {
+fn project(app: &AppContext, common: &Common, policy: &Policy) -> String {
+    let trusted = match Project::examine(&app.workspace).trust_status(&app.directories.config) {
         _ if common.trust == Trust::ForThisRun => "trusted for this run",
         TrustStatus::Trusted(_) => "trusted",
         TrustStatus::Changed(_) => "no longer trusted, because its configuration has changed",
         TrustStatus::NeverAsked => "not trusted",
     };
-    let own = place.workspace.join(".aye/policy.toml").symlink_metadata().is_ok();
+    let own = app.workspace.join(".aye/policy.toml").symlink_metadata().is_ok();
     let policy = match (policy.layers.iter().any(|layer| layer.scope == Scope::Project), own) {
         (true, _) => ", its policy applies",
         (false, true) => ", its policy is ignored",

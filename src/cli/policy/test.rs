@@ -47,11 +47,11 @@ pub(crate) struct TestFailure {
     pub reason: String,
 }
 
-pub(crate) fn run(place: &AppContext, common: &Common, files: &[PathBuf], json: bool) -> Result<Exit, CliError> {
-    let suites = if files.is_empty() { load_layer_suites(place, common)? } else { load_suites(place, common, files)? };
+pub(crate) fn run(app: &AppContext, common: &Common, files: &[PathBuf], json: bool) -> Result<Exit, CliError> {
+    let suites = if files.is_empty() { load_layer_suites(app, common)? } else { load_suites(app, common, files)? };
     let mut outcome = TestTotals::default();
     for suite in &suites {
-        judge(place, suite, &mut outcome)?;
+        judge(app, suite, &mut outcome)?;
     }
     if json {
         print_json(&outcome);
@@ -62,8 +62,8 @@ pub(crate) fn run(place: &AppContext, common: &Common, files: &[PathBuf], json: 
 }
 
 /// Returns a suite for each layer in effect, consisting of that layer's own tests.
-fn load_layer_suites(place: &AppContext, common: &Common) -> Result<Vec<Suite>, CliError> {
-    let policy = super::load_policy(place, common)?;
+fn load_layer_suites(app: &AppContext, common: &Common) -> Result<Vec<Suite>, CliError> {
+    let policy = super::load_policy(app, common)?;
     let suite = |layer: &Layer| Suite {
         file: layer.file.clone().unwrap_or_else(|| PathBuf::from("the built-in policy")),
         bundle: layer.bundle.clone(),
@@ -73,12 +73,12 @@ fn load_layer_suites(place: &AppContext, common: &Common) -> Result<Vec<Suite>, 
 }
 
 /// Returns a separate suite for each file. A project's policy is tested on top of the layers in effect.
-fn load_suites(place: &AppContext, common: &Common, files: &[PathBuf]) -> Result<Vec<Suite>, CliError> {
+fn load_suites(app: &AppContext, common: &Common, files: &[PathBuf]) -> Result<Vec<Suite>, CliError> {
     let mut suites = Vec::new();
     for file in files {
         let bundle = read(file)?;
         let layers = if is_of_project(file) {
-            let mut layers = super::load_policy(place, common)?.layers;
+            let mut layers = super::load_policy(app, common)?.layers;
             layers.retain(|layer| layer.scope != Scope::Project);
             layers.push(Layer::from_file(Scope::Project, bundle.clone(), file));
             layers
@@ -102,16 +102,16 @@ pub(crate) fn is_of_project(file: &Path) -> bool {
     file.ends_with(".aye/policy.toml") || std::path::absolute(file).is_ok_and(|file| file.ends_with(".aye/policy.toml"))
 }
 
-pub(crate) fn judge(place: &AppContext, suite: &Suite, outcome: &mut TestTotals) -> Result<(), CliError> {
+pub(crate) fn judge(app: &AppContext, suite: &Suite, outcome: &mut TestTotals) -> Result<(), CliError> {
     outcome.examples += suite.bundle.examples();
-    let servers = ServerTools::from_config(place, None);
+    let servers = ServerTools::from_config(app, None);
     let mut enforcers: Vec<(Mode, Enforcer, Toolset)> = Vec::new();
     for test in &suite.bundle.tests {
         let place_of = |line: usize| shown_place(&suite.file, line);
         check_tool_exists(test, &suite.bundle).map_err(|why| CliError::usage(format!("{}: {why}", place_of(test.tool_line))))?;
         if !enforcers.iter().any(|(mode, ..)| *mode == test.mode) {
-            let enforcer = place.enforcer(&suite.policy, Sandbox::Present, test.mode);
-            let toolset = super::toolset(place, &enforcer);
+            let enforcer = app.enforcer(&suite.policy, Sandbox::Present, test.mode);
+            let toolset = super::toolset(app, &enforcer);
             enforcers.push((test.mode, enforcer, toolset));
         }
         let Some((_, enforcer, toolset)) = enforcers.iter().find(|(mode, ..)| *mode == test.mode) else { continue };

@@ -32,9 +32,9 @@ pub(crate) struct Remark {
     pub source: Option<String>,
 }
 
-pub(crate) fn run(place: &AppContext, common: &Common, file: Option<&Path>, json: bool) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext, common: &Common, file: Option<&Path>, json: bool) -> Result<Exit, CliError> {
     let mut reports = Vec::new();
-    for file in file.map_or_else(|| layer_files(place, common), |file| vec![(file.to_owned(), true)]) {
+    for file in file.map_or_else(|| layer_files(app, common), |file| vec![(file.to_owned(), true)]) {
         let (file, named) = file;
         match policy_bytes(&file)? {
             Some(bytes) => reports.push(report(&file, &bytes, jiff::Timestamp::now())),
@@ -51,9 +51,9 @@ pub(crate) fn run(place: &AppContext, common: &Common, file: Option<&Path>, json
 }
 
 /// Returns the policy files of all layers, each with whether it must exist.
-fn layer_files(place: &AppContext, common: &Common) -> Vec<(PathBuf, bool)> {
-    let own = common.policy.clone().map_or_else(|| (place.directories.config.join("policy.toml"), false), |file| (file, true));
-    vec![(PathBuf::from(MANAGED), false), own, (place.workspace.join(".aye/policy.toml"), false)]
+fn layer_files(app: &AppContext, common: &Common) -> Vec<(PathBuf, bool)> {
+    let own = common.policy.clone().map_or_else(|| (app.directories.config.join("policy.toml"), false), |file| (file, true));
+    vec![(PathBuf::from(MANAGED), false), own, (app.workspace.join(".aye/policy.toml"), false)]
 }
 
 pub(crate) fn report(file: &Path, bytes: &[u8], now: jiff::Timestamp) -> Report {

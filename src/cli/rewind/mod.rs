@@ -49,13 +49,13 @@ pub(crate) enum Form {
 const SEE_LOG: &str = "see the log in the data directory";
 
 pub(crate) fn run(common: &Common, request: &RewindRequest) -> Result<Exit, CliError> {
-    let place = AppContext::find(common)?;
+    let app = AppContext::find(common)?;
     // Errors in the user's own files are reported before anything is created.
-    place.policy(common.policy.as_deref(), None)?;
-    let _log = start_log(&place, common.verbosity);
-    let store = Store::open(&place.directories.data)?;
+    app.policy(common.policy.as_deref(), None)?;
+    let _log = start_log(&app, common.verbosity);
+    let store = Store::open(&app.directories.data)?;
     let choice = request.session.clone().map_or(SessionChoice::Latest, SessionChoice::Id);
-    let mut claimed = SessionBuilder::find(FrontEnd::rewind(), common.clone(), place, store, &choice)?.claim()?;
+    let mut claimed = SessionBuilder::find(FrontEnd::rewind(), common.clone(), app, store, &choice)?.claim()?;
     let runtime = startup::runtime()?;
     // A plan must not write to the journal.
     let plan = runtime.block_on(plan(claimed.dry_run(), request))?;

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) struct CurrentWorkspace(Arc<Mutex<Inner>>);
 
 struct Inner {
-    place: AppContext,
+    app: AppContext,
     /// Redaction rules from the policy.
     rules: Vec<RedactionRule>,
     /// Redactor, created when it is first needed, so it does not delay the first frame.
@@ -21,24 +21,24 @@ struct Inner {
 }
 
 impl CurrentWorkspace {
-    pub(crate) fn new(place: &AppContext, policy: &Policy) -> Self {
-        Self(Arc::new(Mutex::new(Inner { place: place.clone(), rules: policy.redactions(), redactor: None })))
+    pub(crate) fn new(app: &AppContext, policy: &Policy) -> Self {
+        Self(Arc::new(Mutex::new(Inner { app: app.clone(), rules: policy.redactions(), redactor: None })))
     }
 
     /// Sets the session's context and policy.
-    pub(crate) fn set(&self, place: &AppContext, policy: &Policy) {
-        *self.lock() = Inner { place: place.clone(), rules: policy.redactions(), redactor: None };
+    pub(crate) fn set(&self, app: &AppContext, policy: &Policy) {
+        *self.lock() = Inner { app: app.clone(), rules: policy.redactions(), redactor: None };
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
-        self.lock().place.workspace.clone()
+        self.lock().app.workspace.clone()
     }
 
     /// Returns the redactor used for the prompt history.
     pub(crate) fn redactor(&self) -> Arc<Redactor> {
         let mut spot = self.lock();
-        let Inner { place, rules, redactor } = &mut *spot;
-        redactor.get_or_insert_with(|| redaction::redactor(place, rules.clone(), &[])).clone()
+        let Inner { app, rules, redactor } = &mut *spot;
+        redactor.get_or_insert_with(|| redaction::redactor(app, rules.clone(), &[])).clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

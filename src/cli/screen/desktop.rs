@@ -11,13 +11,13 @@ use std::sync::Arc;
 /// File in the data directory that receives copied text if no clipboard is available.
 const COPIED: &str = "copied.txt";
 
-pub(crate) fn clipboard(place: &AppContext) -> Clipboard {
-    let own = place.clone();
+pub(crate) fn clipboard(app: &AppContext) -> Clipboard {
+    let own = app.clone();
     let offer = move |text: &str| {
         let program = clipboard::find(|name| own.environment.get(name).map(str::to_owned))?;
         Some(program.take(text).map(|()| program.name.to_owned()))
     };
-    let own = place.clone();
+    let own = app.clone();
     let keep = move |text: &str| {
         let path = own.directories.data.join(COPIED);
         let write = || {
@@ -29,7 +29,7 @@ pub(crate) fn clipboard(place: &AppContext) -> Clipboard {
             Err(error) => Err(format!("cannot write `{}`: {error}", path.display())),
         }
     };
-    let variable = |name: &str| place.environment.get(name).unwrap_or_default();
+    let variable = |name: &str| app.environment.get(name).unwrap_or_default();
     let between = if !variable("TMUX").is_empty() {
         OuterMultiplexer::Tmux
     } else if variable("TERM").starts_with("screen") && !variable("STY").is_empty() {

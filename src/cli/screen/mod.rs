@@ -53,7 +53,7 @@ pub(crate) fn connect(options: tui::UiOptions, prompt: Option<String>, typed: St
 }
 
 /// Returns whether to use line mode, either because it is configured or because a full-screen UI cannot be drawn.
-pub(crate) fn is_plain(common: &Common, place: &AppContext) -> bool {
-    let is_dumb = matches!(place.environment.get("TERM"), Some("dumb" | "emacs"));
-    common.plain || is_dumb || place.settings.is_line_based() || !io::stdout().is_terminal()
+pub(crate) fn is_plain(common: &Common, app: &AppContext) -> bool {
+    let is_dumb = matches!(app.environment.get("TERM"), Some("dumb" | "emacs"));
+    common.plain || is_dumb || app.settings.is_line_based() || !io::stdout().is_terminal()
 }

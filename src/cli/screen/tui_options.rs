@@ -15,10 +15,10 @@ use crate::tui::{
 use std::sync::Arc;
 
 /// Returns the options for a screen. `here` is the workspace of its session.
-pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color) -> UiOptions {
+pub(crate) fn options(app: &AppContext, here: &CurrentWorkspace, color: Color) -> UiOptions {
     let own = here.clone();
-    let variable = |name: &str| place.environment.get(name).unwrap_or_default();
-    let screen = place.settings.screen();
+    let variable = |name: &str| app.environment.get(name).unwrap_or_default();
+    let screen = app.settings.screen();
     let emulator = Emulator::detect(variable);
     let colours =
         if color == Color::Never || !variable("NO_COLOR").is_empty() { ColourDepth::None } else { emulator.colours(variable) };
@@ -31,7 +31,7 @@ pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color)
             "auto" => ThemeChoice::Auto,
             name => ThemeChoice::Named(name.to_owned()),
         },
-        mouse: place.settings.mouse() && !emulator.delays_escape(),
+        mouse: app.settings.mouse() && !emulator.delays_escape(),
         terminal: TerminalTraits {
             emulator,
             ground: Background::from_colorfgbg(variable("COLORFGBG")),
@@ -39,7 +39,7 @@ pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color)
             ascii: screen.ascii.unwrap_or(!is_unicode),
             lacks,
         },
-        themes: Some(place.directories.config.join("themes")),
+        themes: Some(app.directories.config.join("themes")),
         reduce_motion: screen.reduce_motion || !matches!(variable("AYE_REDUCE_MOTION"), "" | "0"),
         notices: match screen.notifications {
             NotificationSetting::Auto => Notices::Auto,
@@ -47,26 +47,26 @@ pub(crate) fn options(place: &AppContext, here: &CurrentWorkspace, color: Color)
             NotificationSetting::Bell => Notices::Bell,
         },
         pace: GuardTiming {
-            strict: place.settings.approval.strict,
-            arming_ms: place.settings.approval.arming_ms,
+            strict: app.settings.approval.strict,
+            arming_ms: app.settings.approval.arming_ms,
             ..GuardTiming::default()
         },
         history: HistoryOptions {
-            file: Some(place.directories.data.join("history.jsonl")),
+            file: Some(app.directories.data.join("history.jsonl")),
             redactor: HistoryRedactor(Arc::new(move |prompt| own.redactor().redact(prompt).text.into_owned())),
         },
-        clipboard: desktop::clipboard(place),
+        clipboard: desktop::clipboard(app),
         shows: desktop::editor_opener(here),
         tasks: task_programs::task_runner(here),
-        memory: memory::is_enabled(place),
-        keys: keys(place),
+        memory: memory::is_enabled(app),
+        keys: keys(app),
         status: screen.status,
         sets_up: false,
         closes_with_session: false,
         vim: screen.vim,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        cwd: place.workspace_display(),
-        home: Some(place.home.clone()),
+        cwd: app.workspace_display(),
+        home: Some(app.home.clone()),
     }
 }
 

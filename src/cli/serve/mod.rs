@@ -32,8 +32,8 @@ pub(crate) enum ServeEndpoint {
 }
 
 pub(crate) fn run(common: &Common, door: &ServeEndpoint) -> Result<Exit, CliError> {
-    let place = AppContext::find(common)?;
-    let _log = start_log(&place, common.verbosity);
+    let app = AppContext::find(common)?;
+    let _log = start_log(&app, common.verbosity);
     let opener = SessionFactory::new(common);
     let runtime = startup::runtime()?;
     let exit = runtime.block_on(async {

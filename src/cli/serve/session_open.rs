@@ -75,12 +75,12 @@ impl SessionFactory {
         let is_named = model.is_some();
         let fault = |error| fault(error, is_named);
         let common = Common { directory, model, mode, ..self.common.clone() };
-        let place = AppContext::find(&common).map_err(|trouble| internal(&trouble))?;
+        let app = AppContext::find(&common).map_err(|trouble| internal(&trouble))?;
         // Errors in the user's own files are reported before anything is created.
-        place.policy(common.policy.as_deref(), None).map_err(|trouble| policy(&trouble))?;
-        let store = Store::open(&place.directories.data).map_err(|error| internal(&error.into()))?;
+        app.policy(common.policy.as_deref(), None).map_err(|trouble| policy(&trouble))?;
+        let store = Store::open(&app.directories.data).map_err(|error| internal(&error.into()))?;
         let choice = wanted.session.map_or(SessionChoice::New, SessionChoice::Id);
-        let builder = SessionBuilder::find(FrontEnd::serve(), common, place, store, &choice).map_err(fault)?;
+        let builder = SessionBuilder::find(FrontEnd::serve(), common, app, store, &choice).map_err(fault)?;
         let builder = runtime.block_on(builder.with_model()).map_err(fault)?;
         if let Some(message) = builder.expired_policy() {
             return Err(expired(message));

@@ -7,8 +7,8 @@ use crate::host::exit::Exit;
 use crate::host::startup::open_store;
 use crate::transfer::format::one_line;
 
-pub(crate) fn run(place: &AppContext, id: &str, archived: bool) -> Result<Exit, CliError> {
-    let store = open_store(place)?;
+pub(crate) fn run(app: &AppContext, id: &str, archived: bool) -> Result<Exit, CliError> {
+    let store = open_store(app)?;
     let summary = store.find(id)?;
     store.archive(&summary.session_id, archived)?;
     let id = one_line(summary.session_id.as_str());

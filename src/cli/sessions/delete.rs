@@ -7,10 +7,10 @@ use crate::host::exit::Exit;
 use crate::host::startup::open_store;
 use crate::host::stored_sessions::forget;
 
-pub(crate) fn run(place: &AppContext, id: &str) -> Result<Exit, CliError> {
-    let store = open_store(place)?;
+pub(crate) fn run(app: &AppContext, id: &str) -> Result<Exit, CliError> {
+    let store = open_store(app)?;
     let summary = store.find(id)?;
-    forget(&store, place, &summary.session_id)?;
+    forget(&store, app, &summary.session_id)?;
     print_text(&format!("deleted session {}\n", crate::transfer::format::one_line(summary.session_id.as_str())));
     Ok(Exit::Completed)
 }

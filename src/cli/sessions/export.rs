@@ -11,17 +11,17 @@ use crate::transfer::export::{contents, page};
 use std::path::Path;
 
 pub(crate) fn run(
-    place: &AppContext,
+    app: &AppContext,
     id: &str,
     form: ExportForm,
     output: Option<&Path>,
     artifacts: WithArtifacts,
 ) -> Result<Exit, CliError> {
-    let store = open_store(place)?;
+    let store = open_store(app)?;
     let summary = store.find(id)?;
     let with_artifacts = artifacts == WithArtifacts::Yes && form == ExportForm::Json;
     let artifacts = with_artifacts.then(|| {
-        let (contents, notices) = contents(&place.artifacts(Some(&summary.session_id)));
+        let (contents, notices) = contents(&app.artifacts(Some(&summary.session_id)));
         warn_all(&notices);
         contents
     });

@@ -9,10 +9,10 @@ use crate::host::stored_sessions::fork;
 use crate::protocol::ForkUntil;
 use crate::transfer::format::one_line;
 
-pub(crate) fn run(place: &AppContext, id: &str) -> Result<Exit, CliError> {
-    let store = open_store(place)?;
+pub(crate) fn run(app: &AppContext, id: &str) -> Result<Exit, CliError> {
+    let store = open_store(app)?;
     let summary = store.find(id)?;
-    let new = fork(&store, place, &summary.session_id, &ForkUntil::End)?;
+    let new = fork(&store, app, &summary.session_id, &ForkUntil::End)?;
     let short = new.as_str().get(..8).unwrap_or(new.as_str());
     print_text(&format!("forked session {}: {}\n", one_line(summary.session_id.as_str()), new));
     warn(format!("to continue: `aye --resume={short}`"));

@@ -13,12 +13,12 @@ use std::path::Path;
 /// Maximum size of the imported file in bytes.
 const FILE_BYTES: u64 = 1 << 30;
 
-pub(crate) fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext, file: &Path) -> Result<Exit, CliError> {
     let name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
     let text = read(file).map_err(|reason| CliError::usage(format!("cannot read `{name}`: {reason}")))?;
-    let store = open_store(place)?;
+    let store = open_store(app)?;
     let PreparedImport { mut foreign, artifacts, mut notices } =
-        prepare(&place.workspace, &text).map_err(|problem| CliError::usage(problem.with_location(format!("`{name}`"))))?;
+        prepare(&app.workspace, &text).map_err(|problem| CliError::usage(problem.with_location(format!("`{name}`"))))?;
     let given = foreign.session.id.clone();
     if !is_an_id(given.as_str()) || is_there(&store, &given) {
         foreign.session.id = new_id();
@@ -32,7 +32,7 @@ pub(crate) fn run(place: &AppContext, file: &Path) -> Result<Exit, CliError> {
     }
     // Artifacts are stored before the session, so that the references in the session resolve. If the session is not
     // saved, the artifacts expire.
-    notices.extend(keep(&place.artifacts(Some(&foreign.session.id)), artifacts));
+    notices.extend(keep(&app.artifacts(Some(&foreign.session.id)), artifacts));
     let records = foreign.records.len() as u64;
     while !store.import(foreign.clone())? {
         foreign.session.id = new_id();

@@ -35,10 +35,10 @@ struct SessionRow<'a> {
     artifact_bytes: u64,
 }
 
-pub(crate) fn run(place: &AppContext, json: bool, scope: SessionScope, archived: bool) -> Result<Exit, CliError> {
-    let store = open_store(place)?;
+pub(crate) fn run(app: &AppContext, json: bool, scope: SessionScope, archived: bool) -> Result<Exit, CliError> {
+    let store = open_store(app)?;
     let workspace = match scope {
-        SessionScope::Project => Some(place.workspace_id()),
+        SessionScope::Project => Some(app.workspace_id()),
         SessionScope::All => None,
     };
     let mut sessions = store.sessions(workspace.as_ref())?;
@@ -50,7 +50,7 @@ pub(crate) fn run(place: &AppContext, json: bool, scope: SessionScope, archived:
             .iter()
             .map(|summary| {
                 let size = sizes.get(&summary.session_id).copied().unwrap_or_default();
-                to_row(summary, tally(summary), size, artifact_bytes(place, &summary.session_id))
+                to_row(summary, tally(summary), size, artifact_bytes(app, &summary.session_id))
             })
             .collect();
         print_json(&listed);

@@ -19,20 +19,20 @@ use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use args::SessionsAction;
 
-pub(crate) fn run(place: &AppContext, asked: SessionsAction) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext, asked: SessionsAction) -> Result<Exit, CliError> {
     match asked {
-        SessionsAction::List { json, scope, archived } => list::run(place, json, scope, archived),
-        SessionsAction::Show { id, json } => show::run(place, &id, json),
-        SessionsAction::Search { text, json, scope } => search::run(place, &text, json, scope),
-        SessionsAction::Export { id, form, output, artifacts } => export::run(place, &id, form, output.as_deref(), artifacts),
-        SessionsAction::Import { file } => import::run(place, &file),
-        SessionsAction::Push { id, take_over } => push::run(place, id.as_deref(), take_over),
-        SessionsAction::Pull { id, take_over, fork } => pull::run(place, &id, take_over, fork),
-        SessionsAction::ListStored { json } => pull::list_stored(place, json),
-        SessionsAction::Archive { id, archived } => archive::run(place, &id, archived),
-        SessionsAction::Delete { id } => delete::run(place, &id),
-        SessionsAction::Fork { id } => fork::run(place, &id),
-        SessionsAction::Rename { id, title } => rename::run(place, &id, &title),
-        SessionsAction::Prune { run, older_than, scope, json } => prune::run(place, run, older_than, scope, json),
+        SessionsAction::List { json, scope, archived } => list::run(app, json, scope, archived),
+        SessionsAction::Show { id, json } => show::run(app, &id, json),
+        SessionsAction::Search { text, json, scope } => search::run(app, &text, json, scope),
+        SessionsAction::Export { id, form, output, artifacts } => export::run(app, &id, form, output.as_deref(), artifacts),
+        SessionsAction::Import { file } => import::run(app, &file),
+        SessionsAction::Push { id, take_over } => push::run(app, id.as_deref(), take_over),
+        SessionsAction::Pull { id, take_over, fork } => pull::run(app, &id, take_over, fork),
+        SessionsAction::ListStored { json } => pull::list_stored(app, json),
+        SessionsAction::Archive { id, archived } => archive::run(app, &id, archived),
+        SessionsAction::Delete { id } => delete::run(app, &id),
+        SessionsAction::Fork { id } => fork::run(app, &id),
+        SessionsAction::Rename { id, title } => rename::run(app, &id, &title),
+        SessionsAction::Prune { run, older_than, scope, json } => prune::run(app, run, older_than, scope, json),
     }
 }

@@ -13,24 +13,24 @@ use crate::transfer::format::{format_count, format_size, one_line};
 use std::fmt::Write as _;
 
 pub(crate) fn run(
-    place: &AppContext,
+    app: &AppContext,
     run: PruneRun,
     older_than: Option<u32>,
     scope: SessionScope,
     json: bool,
 ) -> Result<Exit, CliError> {
-    let store = open_store(place)?;
-    let retention = place.settings.retention;
+    let store = open_store(app)?;
+    let retention = app.settings.retention;
     let rules = match older_than {
         // `--older-than` applies to sessions, by default those of this project.
         Some(days) => PruneLimits {
             days: Some(u64::from(days)),
             budget_bytes: None,
-            workspace: (scope == SessionScope::Project).then(|| place.workspace_id()),
+            workspace: (scope == SessionScope::Project).then(|| app.workspace_id()),
         },
         None => PruneLimits { days: retention.session_days, budget_bytes: Some(retention.sessions_bytes), workspace: None },
     };
-    let pruned = prune(place, &store, &rules, run == PruneRun::Say, ReleaseMode::Whole)?;
+    let pruned = prune(app, &store, &rules, run == PruneRun::Say, ReleaseMode::Whole)?;
     if json {
         print_json(&pruned);
     } else {

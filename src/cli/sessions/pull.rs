@@ -18,9 +18,9 @@ const LISTED: usize = 100;
 /// Maximum number of matching sessions listed in the error for an ambiguous ID.
 const AMBIGUOUS: usize = 8;
 
-pub(crate) fn run(place: &AppContext, id: &str, take_over: bool, fork: bool) -> Result<Exit, CliError> {
-    let store = open_store(place)?;
-    let uploads = SessionUploads::for_command(place, &store)?;
+pub(crate) fn run(app: &AppContext, id: &str, take_over: bool, fork: bool) -> Result<Exit, CliError> {
+    let store = open_store(app)?;
+    let uploads = SessionUploads::for_command(app, &store)?;
     let SessionUploads { bucket, local, machine } = &uploads;
     let found = runtime()?.block_on(async {
         let found = find(bucket, id, AMBIGUOUS + 1).await.map_err(|error| CliError::failed(error.problem))?;
@@ -53,9 +53,9 @@ fn only_one(given: &str, mut found: Vec<SessionId>) -> Result<SessionId, CliErro
 }
 
 /// Prints the sessions in the object store, most recent first.
-pub(crate) fn list_stored(place: &AppContext, json: bool) -> Result<Exit, CliError> {
-    let store = open_store(place)?;
-    let SessionUploads { bucket, machine, .. } = SessionUploads::for_command(place, &store)?;
+pub(crate) fn list_stored(app: &AppContext, json: bool) -> Result<Exit, CliError> {
+    let store = open_store(app)?;
+    let SessionUploads { bucket, machine, .. } = SessionUploads::for_command(app, &store)?;
     let most = if json { usize::MAX } else { LISTED + 1 };
     let listed = runtime()?.block_on(list(&bucket, &machine, most));
     let (mut sessions, notices) = listed.map_err(|error| CliError::failed(error.problem))?;

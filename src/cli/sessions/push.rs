@@ -10,13 +10,13 @@ use crate::protocol::SessionId;
 use crate::services::workspace::{PushOptions, push};
 use crate::transfer::format::format_count;
 
-pub(crate) fn run(place: &AppContext, id: Option<&str>, take_over: bool) -> Result<Exit, CliError> {
-    let store = open_store(place)?;
-    let uploads = SessionUploads::for_command(place, &store)?;
+pub(crate) fn run(app: &AppContext, id: Option<&str>, take_over: bool) -> Result<Exit, CliError> {
+    let store = open_store(app)?;
+    let uploads = SessionUploads::for_command(app, &store)?;
     let sessions: Vec<SessionId> = if let Some(id) = id {
         vec![store.find(id)?.session_id]
     } else {
-        let all = store.sessions(Some(&place.workspace_id()))?;
+        let all = store.sessions(Some(&app.workspace_id()))?;
         all.into_iter().filter(|session| session.title.is_some() && !session.of_agent).map(|session| session.session_id).collect()
     };
     if sessions.is_empty() {

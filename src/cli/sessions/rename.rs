@@ -8,8 +8,8 @@ use crate::host::startup::open_store;
 use crate::host::stored_sessions::rename;
 use crate::transfer::format::one_line;
 
-pub(crate) fn run(place: &AppContext, id: &str, title: &str) -> Result<Exit, CliError> {
-    let store = open_store(place)?;
+pub(crate) fn run(app: &AppContext, id: &str, title: &str) -> Result<Exit, CliError> {
+    let store = open_store(app)?;
     let summary = store.find(id)?;
     let title = rename(&store, &summary.session_id, title)?;
     print_text(&format!("renamed session {} to \"{title}\"\n", one_line(summary.session_id.as_str())));

@@ -29,11 +29,11 @@ struct SearchHit<'a> {
     line: String,
 }
 
-pub(crate) fn run(place: &AppContext, text: &str, json: bool, scope: SessionScope) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext, text: &str, json: bool, scope: SessionScope) -> Result<Exit, CliError> {
     let pattern = pattern(text)?;
-    let store = open_store(place)?;
+    let store = open_store(app)?;
     let workspace = match scope {
-        SessionScope::Project => Some(place.workspace_id()),
+        SessionScope::Project => Some(app.workspace_id()),
         SessionScope::All => None,
     };
     let mut found = false;

@@ -12,8 +12,8 @@ use crate::transfer::format::one_line;
 use crate::workspace::identity::workspace_id;
 use std::collections::HashMap;
 
-pub(crate) fn run(place: &AppContext, id: &str, json: bool) -> Result<Exit, CliError> {
-    let store = open_store(place)?;
+pub(crate) fn run(app: &AppContext, id: &str, json: bool) -> Result<Exit, CliError> {
+    let store = open_store(app)?;
     let summary = store.find(id)?;
     let loaded = store.load(&summary.session_id)?;
     let workspace = workspace_id(std::path::Path::new(&summary.workspace));

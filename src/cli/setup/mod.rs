@@ -33,26 +33,26 @@ struct Chosen {
 pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
     let preset = common.policy.as_ref().map(|given| find_preset(&given.to_string_lossy())).transpose()?;
     // Here, `--policy` does not name a file.
-    let place = AppContext::find(&Common { policy: None, ..common.clone() })?;
+    let app = AppContext::find(&Common { policy: None, ..common.clone() })?;
     let asks_all = preset.is_none() && common.model.is_none();
     let chosen = if yes {
         Chosen { model: common.model.clone(), preset: preset.or(Some(Preset::Ask)), approvals: None, looks_daily: false }
     } else if !std::io::stdin().is_terminal() {
         return Err(CliError::usage("setup needs a terminal").hint("run `aye setup --yes` to use the options without asking"));
-    } else if asks_all && !crate::cli::screen::is_plain(common, &place) {
-        return screen::run(common, &place);
+    } else if asks_all && !crate::cli::screen::is_plain(common, &app) {
+        return screen::run(common, &app);
     } else {
-        let model = common.model.clone().map_or_else(|| ask_for_model(&place), |model| Ok(Some(model)))?;
-        let approvals = if preset.is_none() { ask_for_approvals(&place)? } else { None };
-        let looks_daily = asks_all && ask_for_daily_check(&place)?;
+        let model = common.model.clone().map_or_else(|| ask_for_model(&app), |model| Ok(Some(model)))?;
+        let approvals = if preset.is_none() { ask_for_approvals(&app)? } else { None };
+        let looks_daily = asks_all && ask_for_daily_check(&app)?;
         Chosen { model, preset, approvals, looks_daily }
     };
     let given = preset.is_some();
     if let Some(model) = &chosen.model {
-        print_lines(&write_model(&place, model)?);
+        print_lines(&write_model(&app, model)?);
     }
     if let Some(preset) = chosen.preset {
-        print_lines(&crate::host::setup::write::preset(&place, preset, given || !yes)?);
+        print_lines(&crate::host::setup::write::preset(&app, preset, given || !yes)?);
     }
     let mut values: Vec<crate::host::setup::write::Setting<'_>> = Vec::new();
     values.extend(chosen.approvals.into_iter().flat_map(crate::host::setup::write::approvals));
@@ -60,10 +60,10 @@ pub(crate) fn run(common: &Common, yes: bool) -> Result<Exit, CliError> {
         values.extend(crate::host::setup::write::daily_look());
     }
     if !values.is_empty() {
-        print_lines(&crate::host::setup::write::settings(&place, &values)?);
+        print_lines(&crate::host::setup::write::settings(&app, &values)?);
     }
-    crate::host::setup::write::record_setup_shown(&place);
-    print_lines(&crate::host::other_agents::describe_found(&place));
+    crate::host::setup::write::record_setup_shown(&app);
+    print_lines(&crate::host::other_agents::describe_found(&app));
     print_text(NEXT);
     Ok(Exit::Completed)
 }
@@ -78,16 +78,16 @@ fn find_preset(name: &str) -> Result<Preset, CliError> {
     crate::host::setup::presets::from_name(name).map_err(CliError::usage)
 }
 
-fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
+fn ask_for_model(app: &AppContext) -> Result<Option<String>, CliError> {
     print_text("Model\n");
-    let found = runtime()?.block_on(crate::host::setup::detect::models(place));
+    let found = runtime()?.block_on(crate::host::setup::detect::models(app));
     for one in &found {
         print_text(&format!("  found: {}, for example {}\n", crate::text::reveal(&one.by), crate::text::reveal(&one.model)));
     }
     if found.is_empty() {
         print_text("  no API key and no local model server found; set OPENAI_BASE_URL to use any OpenAI-compatible server\n");
     }
-    let suggested = suggested_model(place);
+    let suggested = suggested_model(app);
     let usual = suggested.as_ref().map_or(String::new(), |name| format!(", for example {name}"));
     loop {
         let question = format!(
@@ -95,7 +95,7 @@ fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
         );
         let Some(answer) = line(&question)? else { return Ok(None) };
         if answer == KEY {
-            match ask_for_key(place) {
+            match ask_for_key(app) {
                 Ok(Some(model)) => return Ok(Some(model)),
                 Ok(None) => {}
                 Err(error) => fail(&error),
@@ -116,8 +116,8 @@ fn ask_for_model(place: &AppContext) -> Result<Option<String>, CliError> {
 }
 
 /// Asks the user whether to check for a new list of models every day.
-fn ask_for_daily_check(place: &AppContext) -> Result<bool, CliError> {
-    if place.settings.model_list().catalogue_url.is_some() {
+fn ask_for_daily_check(app: &AppContext) -> Result<bool, CliError> {
+    if app.settings.model_list().catalogue_url.is_some() {
         return Ok(false);
     }
     let question = format!(
@@ -129,7 +129,7 @@ fn ask_for_daily_check(place: &AppContext) -> Result<bool, CliError> {
 }
 
 /// Reads an API key without echoing it, and saves it. Returns the default model of the key's provider.
-fn ask_for_key(place: &AppContext) -> Result<Option<String>, CliError> {
+fn ask_for_key(app: &AppContext) -> Result<Option<String>, CliError> {
     let no_terminal = |error| CliError::usage(format!("cannot read from the terminal: {error}"));
     let Some(key) = secret_prompt::ask("API key (hidden; press Enter for none): ").map_err(no_terminal)? else {
         return Ok(None);
@@ -142,22 +142,22 @@ fn ask_for_key(place: &AppContext) -> Result<Option<String>, CliError> {
         },
     };
     print_text(&format!("{} characters, a key for {}\n", key.chars().count(), crate::text::reveal(&provider)));
-    print_lines(&crate::host::setup::write::key(place, &provider, &key)?);
-    Ok(place.settings.provider_default_model(&provider).map(|model| format!("{provider}/{model}")))
+    print_lines(&crate::host::setup::write::key(app, &provider, &key)?);
+    Ok(app.settings.provider_default_model(&provider).map(|model| format!("{provider}/{model}")))
 }
 
 /// Returns the model that would currently be used by default.
-fn suggested_model(place: &AppContext) -> Option<String> {
-    place.settings.choose_model(None, &place.environment, &place.credentials).ok().map(|choice| choice.name())
+fn suggested_model(app: &AppContext) -> Option<String> {
+    app.settings.choose_model(None, &app.environment, &app.credentials).ok().map(|choice| choice.name())
 }
 
-fn ask_for_approvals(place: &AppContext) -> Result<Option<&'static ApprovalPreset>, CliError> {
+fn ask_for_approvals(app: &AppContext) -> Result<Option<&'static ApprovalPreset>, CliError> {
     print_text("\nWhat should aye ask about?\n");
     for choice in approvals::choices() {
         let suggested = if choice.suggested { "  (suggested)" } else { "" };
         print_text(&format!("  {}: {}{suggested}\n    {}\n", choice.name, choice.title, choice.words));
     }
-    if place.directories.config.join("policy.toml").exists() {
+    if app.directories.config.join("policy.toml").exists() {
         print_text("  A stricter rule in your policy.toml takes precedence.\n");
     }
     loop {
@@ -181,15 +181,15 @@ fn line(question: &str) -> Result<Option<String>, CliError> {
 }
 
 /// Writes the model to the configuration unless one is already set.
-fn write_model(place: &AppContext, model: &str) -> Result<Vec<String>, CliError> {
-    let file = place.directories.config_file();
+fn write_model(app: &AppContext, model: &str) -> Result<Vec<String>, CliError> {
+    let file = app.directories.config_file();
     let old = crate::host::setup::write::read(&file)?;
     let name = file.display();
     match with_default_model(&old, model).map_err(|error| CliError::usage(format!("`{name}`: {error}")))? {
         EditResult::Set(set) if set == model => Ok(vec![format!("{name} already uses {model}")]),
         EditResult::Set(set) => Ok(vec![format!("unchanged: {name} uses {set}; change `model.default` there")]),
         EditResult::New(text) => {
-            let backup = crate::host::policy_templates::write(&place.directories.config, &file, &text, true, !old.is_empty())?;
+            let backup = crate::host::policy_templates::write(&app.directories.config, &file, &text, true, !old.is_empty())?;
             Ok(crate::host::setup::write::written_lines(&file, backup.as_deref()))
         }
     }

@@ -21,16 +21,16 @@ use tokio::sync::mpsc;
 /// Maximum time to wait for pending writes after the screen has closed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(65);
 
-pub(crate) fn run(common: &Common, place: &AppContext) -> Result<Exit, CliError> {
-    let _log = start_log(place, common.verbosity);
+pub(crate) fn run(common: &Common, app: &AppContext) -> Result<Exit, CliError> {
+    let _log = start_log(app, common.verbosity);
     // The user may run the setup to fix an invalid policy.
-    let policy = place.policy(None, None).unwrap_or_else(|_| Policy::from_layers(Vec::new(), String::new()));
+    let policy = app.policy(None, None).unwrap_or_else(|_| Policy::from_layers(Vec::new(), String::new()));
     let runtime = startup::runtime()?;
     runtime.block_on(async {
-        let here = CurrentWorkspace::new(place, &policy);
-        let options = tui::UiOptions { sets_up: true, ..tui_options::options(place, &here, common.color) };
+        let here = CurrentWorkspace::new(app, &policy);
+        let options = tui::UiOptions { sets_up: true, ..tui_options::options(app, &here, common.color) };
         let (front, wires) = connect(options, None, String::new());
-        let answers = tokio::spawn(answer_queries(place.clone(), wires.queries, wires.events));
+        let answers = tokio::spawn(answer_queries(app.clone(), wires.queries, wires.events));
         let outcome = tui::run(front).await.map_err(|error| CliError::failed(format!("terminal error: {error}")))?;
         // Dropping these senders earlier would close the screen.
         drop((wires.start, wires.ahead));
@@ -45,34 +45,34 @@ pub(crate) fn run(common: &Common, place: &AppContext) -> Result<Exit, CliError>
 
 /// Handles setup queries until the screen closes. Returns lines that describe the files that were written.
 async fn answer_queries(
-    place: AppContext,
+    app: AppContext,
     mut queries: mpsc::Receiver<Query>,
     events: mpsc::UnboundedSender<Event>,
 ) -> Vec<String> {
     let mut all = Vec::new();
     while let Some(query) = queries.recv().await {
         let Query::Setup(asked) = query else { continue };
-        let (place, events) = (place.clone(), events.clone());
+        let (app, events) = (app.clone(), events.clone());
         if matches!(asked, SetupRequest::Test { .. }) {
             // The test uses the network, so other queries do not wait for it.
-            tokio::spawn(async move { send_answer(&place, &events, Box::pin(answer(&place, asked)).await) });
+            tokio::spawn(async move { send_answer(&app, &events, Box::pin(answer(&app, asked)).await) });
             continue;
         }
-        let told = Box::pin(answer(&place, asked)).await;
+        let told = Box::pin(answer(&app, asked)).await;
         match &told {
             SetupEvent::Taken { lines, .. } | SetupEvent::Ended { lines, .. } => all.extend(lines.iter().cloned()),
             SetupEvent::Failed { problem } if events.is_closed() => all.push(problem.text()),
             SetupEvent::Found(_) | SetupEvent::Tested { .. } | SetupEvent::Failed { .. } => {}
         }
-        send_answer(&place, &events, told);
+        send_answer(&app, &events, told);
     }
     all
 }
 
-fn send_answer(place: &AppContext, events: &mpsc::UnboundedSender<Event>, told: SetupEvent) {
+fn send_answer(app: &AppContext, events: &mpsc::UnboundedSender<Event>, told: SetupEvent) {
     // Fails only if the screen has closed.
     let _ = events.send(Event {
-        workspace_id: place.workspace_id(),
+        workspace_id: app.workspace_id(),
         session_id: SessionId::new(String::new()),
         task_id: None,
         step_id: None,

@@ -23,19 +23,19 @@ use std::sync::Arc;
 /// Maximum width of a description in the list, in terminal cells.
 const DESCRIPTION_CELLS: usize = 100;
 
-pub(crate) fn run(place: &AppContext, common: &Common, action: SkillsAction) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext, common: &Common, action: SkillsAction) -> Result<Exit, CliError> {
     match action {
-        SkillsAction::List { json } => Ok(list(&usable(place, common), json)),
-        SkillsAction::Show { name } => show(&usable(place, common), &name),
-        SkillsAction::Check { path, json } => check_all(place, path.as_deref(), json),
+        SkillsAction::List { json } => Ok(list(&usable(app, common), json)),
+        SkillsAction::Show { name } => show(&usable(app, common), &name),
+        SkillsAction::Check { path, json } => check_all(app, path.as_deref(), json),
     }
 }
 
 /// Returns the skills that are available to a session in this directory.
-fn usable(place: &AppContext, common: &Common) -> Arc<SkillSet> {
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
+fn usable(app: &AppContext, common: &Common) -> Arc<SkillSet> {
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
     project.ignored_files_notice().iter().for_each(|notice| warn(notice.clone()));
-    place.skills.with_project(&project).skill_set()
+    app.skills.with_project(&project).skill_set()
 }
 
 /// A skill in the JSON output of `aye skills list`.
@@ -140,27 +140,27 @@ fn unknown_skill(set: &SkillSet, name: &str) -> CliError {
 
 /// Checks the skills at a path or, if no path is given, those of the project and the user. The files are only parsed,
 /// so the project need not be trusted.
-fn check_all(place: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit, CliError> {
+fn check_all(app: &AppContext, path: Option<&Path>, json: bool) -> Result<Exit, CliError> {
     let reports: Vec<SkillReport> = if let Some(path) = path {
-        check_path(place, path)?
+        check_path(app, path)?
     } else {
-        let of_project = PROJECT_FOLDERS.iter().map(|name| project_folder(&place.workspace, name));
-        let own = own_folders(&place.directories, &place.home);
+        let of_project = PROJECT_FOLDERS.iter().map(|name| project_folder(&app.workspace, name));
+        let own = own_folders(&app.directories, &app.home);
         of_project.chain(own).flat_map(|folder| check(&folder)).collect()
     };
     Ok(print_reports("skill", &reports, json))
 }
 
 /// Returns reports for a path, which may be a skill or a folder of skills.
-fn check_path(place: &AppContext, path: &Path) -> Result<Vec<SkillReport>, CliError> {
+fn check_path(app: &AppContext, path: &Path) -> Result<Vec<SkillReport>, CliError> {
     let given = path.display().to_string();
     let failed = |why: String| CliError::usage(Problem::new(format!("cannot check `{given}`")).because(why));
-    let full = place.workspace.join(path);
+    let full = app.workspace.join(path);
     let real = full.canonicalize().map_err(|error| failed(error.to_string()))?;
     let real = if real.is_file() { real.parent().unwrap_or(&real).to_owned() } else { real };
     let folder = |path: &Path| Folder {
         path: path.to_owned(),
-        shown: path.strip_prefix(&place.workspace).unwrap_or(path).display().to_string(),
+        shown: path.strip_prefix(&app.workspace).unwrap_or(path).display().to_string(),
         origin: Origin::Project,
         boundary: None,
         kept_apart: Vec::new(),

@@ -45,20 +45,20 @@ pub(super) fn run(common: &Common, task: &TaskDirectory, request: &KeepRequest) 
     let lock = task.lock(TaskUse::Changes)?;
     let description = task.description()?;
     let common = Common { directory: Some(description.workspace.clone()), ..common.clone() };
-    let place = AppContext::find(&common)?;
-    let policy = place.policy(common.policy.as_deref(), None)?;
+    let app = AppContext::find(&common)?;
+    let policy = app.policy(common.policy.as_deref(), None)?;
     let mut changes = TaskChanges::read(task, &description)?;
     select(&mut changes, &request.paths)?;
     exclude(&mut changes, &request.except)?;
     // A command that aye runs must not answer approvals on a screen.
     let has_person = std::io::stdin().is_terminal() && Nesting::detect() == Nesting::Outermost;
-    let on_screen = request.form != KeepForm::Check && has_person && !is_plain(&common, &place);
+    let on_screen = request.form != KeepForm::Check && has_person && !is_plain(&common, &app);
     if request.pick && !on_screen {
         pick::choose(&mut changes, &description.workspace)?;
     }
     let conflicts = changes.collected.conflicts.clone();
     let failed = |why: String| CliError::failed(Problem::new("cannot apply the changes").because(why));
-    let patch = changes.patch(policy.stamp(place.mode)).map_err(failed)?;
+    let patch = changes.patch(policy.stamp(app.mode)).map_err(failed)?;
     let exit = match patch {
         Some(patch) => {
             let patch = patch.for_review(review(task, &changes, request.pick && on_screen));
@@ -75,7 +75,7 @@ pub(super) fn run(common: &Common, task: &TaskDirectory, request: &KeepRequest) 
                 has_terminal: true,
                 on_screen,
             };
-            apply_patch(&common, place, Arc::new(patch), form, &application)?
+            apply_patch(&common, app, Arc::new(patch), form, &application)?
         }
         None if conflicts.is_empty() => {
             print_text("no changes to apply\n");

@@ -13,11 +13,11 @@ const PROMPT_CELLS: usize = 60;
 /// Number of digits of a task ID that are shown.
 const ID_DIGITS: usize = 8;
 
-pub(super) fn run(place: &AppContext, all: bool, json: bool) -> Result<Exit, CliError> {
+pub(super) fn run(app: &AppContext, all: bool, json: bool) -> Result<Exit, CliError> {
     let mut tasks = Vec::new();
-    for directory in TaskDirectory::all(&place.directories.shared) {
+    for directory in TaskDirectory::all(&app.directories.shared) {
         let read = directory.description().and_then(|description| {
-            let is_here = all || description.workspace == place.workspace;
+            let is_here = all || description.workspace == app.workspace;
             is_here.then(|| TaskSummary::read(&directory, &description)).transpose()
         });
         match read {

@@ -24,12 +24,12 @@ use run::TaskRunRequest;
 use std::io::IsTerminal;
 
 pub(crate) fn run(common: &Common, action: TaskAction) -> Result<Exit, CliError> {
-    let place = AppContext::find(common)?;
-    let data = place.directories.shared.clone();
+    let app = AppContext::find(common)?;
+    let data = app.directories.shared.clone();
     let find = |id: &str| TaskDirectory::find(&data, id);
     match action {
-        TaskAction::List { all, json } => list::run(&place, all, json),
-        TaskAction::Start(request) => start::run(common, &place, request),
+        TaskAction::List { all, json } => list::run(&app, all, json),
+        TaskAction::Start(request) => start::run(common, &app, request),
         TaskAction::Open { id } => open(common, &find(&id)?),
         TaskAction::Resume { id, prompt, detach, is_attached } => {
             let task = find(&id)?;

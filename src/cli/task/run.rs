@@ -46,10 +46,10 @@ pub(super) fn run(common: &Common, task: &TaskDirectory, request: TaskRunRequest
         Err(error) => return Err(discard_if_new(task, !has_store, error)),
     };
     let is_new = sessions(task)?.is_empty();
-    let place = AppContext::find(&entered.common)?;
-    let _log = start_log(&place, common.verbosity);
+    let app = AppContext::find(&entered.common)?;
+    let _log = start_log(&app, common.verbosity);
     let runtime = startup::runtime()?;
-    let started = prepare(&runtime, place, &entered, request.prompt.is_some(), is_new);
+    let started = prepare(&runtime, app, &entered, request.prompt.is_some(), is_new);
     let (prepared, is_over) = match started {
         Ok(started) => started,
         Err(error) => {
@@ -88,15 +88,15 @@ fn first_command(message: Option<String>, own_prompt: &str, is_new: bool, is_ove
 /// Opens the task's session. Also returns whether the last prompt in the session was completed or stopped.
 fn prepare(
     runtime: &Runtime,
-    place: AppContext,
+    app: AppContext,
     entered: &EnteredCopy,
     has_prompt: bool,
     is_new: bool,
 ) -> Result<(PreparedSession, bool), CliError> {
-    let store = Store::open(&place.directories.data)?;
+    let store = Store::open(&app.directories.data)?;
     let choice = if is_new { SessionChoice::New } else { SessionChoice::Latest };
     let unfinished = if has_prompt { ResumePolicy::Discard } else { ResumePolicy::Continue };
-    let builder = SessionBuilder::find(FrontEnd::task(), entered.common.clone(), place, store, &choice)?;
+    let builder = SessionBuilder::find(FrontEnd::task(), entered.common.clone(), app, store, &choice)?;
     let builder = runtime.block_on(builder.with_model())?.with_unfinished(unfinished);
     let claimed = builder.claim()?;
     let is_over = claimed.session().state.task().is_some_and(|task| task.stage.is_over());

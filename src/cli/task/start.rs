@@ -35,14 +35,14 @@ const LOG_LINES: usize = 20;
 /// Maximum number of bytes read from the log for an error.
 const LOG_BYTES: u64 = 64 << 10;
 
-pub(super) fn run(common: &Common, place: &AppContext, request: StartRequest) -> Result<Exit, CliError> {
+pub(super) fn run(common: &Common, app: &AppContext, request: StartRequest) -> Result<Exit, CliError> {
     if !common.add_dirs.is_empty() {
         let problem = Problem::new("a task cannot be combined with `--add-dir`");
         return Err(CliError::usage(problem.because("a task's copy contains only one directory")));
     }
     // Errors in the user's own files are reported before anything is created.
-    place.policy(common.policy.as_deref(), None)?;
-    let task = create(common, place, &request)?;
+    app.policy(common.policy.as_deref(), None)?;
+    let task = create(common, app, &request)?;
     if request.detach {
         return detach(&task, None);
     }
@@ -52,28 +52,28 @@ pub(super) fn run(common: &Common, place: &AppContext, request: StartRequest) ->
 }
 
 /// Creates the task directory and, if requested, the worktree.
-fn create(common: &Common, place: &AppContext, request: &StartRequest) -> Result<TaskDirectory, CliError> {
+fn create(common: &Common, app: &AppContext, request: &StartRequest) -> Result<TaskDirectory, CliError> {
     let id = TaskDirectory::new_id();
     let mut description = TaskDescription {
         version: VERSION,
         prompt: request.prompt.clone(),
-        workspace: place.workspace.clone(),
+        workspace: app.workspace.clone(),
         created: jiff::Timestamp::now(),
         copy: CopyKind::Layer,
         options: StartOptions::new(common),
         check: request.check.clone(),
     };
     if request.has_worktree {
-        let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
+        let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
         if project.trust() == RepositoryTrust::Untrusted {
             let problem = Problem::new("cannot create a git worktree: you have not trusted this project");
             let problem = problem.because("git could run programs from the repository");
             return Err(CliError::usage(problem.hint("run `aye` to review and trust the project, or pass `--trust`")));
         }
         let short = id.get(..SHORT_DIGITS).unwrap_or(&id);
-        description.copy = worktree::create(&place.workspace, short, request.branch.as_deref())?;
+        description.copy = worktree::create(&app.workspace, short, request.branch.as_deref())?;
     }
-    let created = TaskDirectory::create(&place.directories.shared, id, &description);
+    let created = TaskDirectory::create(&app.directories.shared, id, &description);
     if created.is_err() {
         let _ = worktree::remove_of(&description);
     }

@@ -46,10 +46,10 @@ struct RowJson {
     denied: u64,
 }
 
-pub(crate) fn run(place: &AppContext, request: &UsageRequest) -> Result<Exit, CliError> {
+pub(crate) fn run(app: &AppContext, request: &UsageRequest) -> Result<Exit, CliError> {
     let since = request.period.start(jiff::Timestamp::now());
-    let filter = UsageFilter { since, workspace: request.this_project.then(|| place.workspace_id()), by: request.by };
-    let report = usage_report::read(&usage_report::sources(place)?, &filter)?;
+    let filter = UsageFilter { since, workspace: request.this_project.then(|| app.workspace_id()), by: request.by };
+    let report = usage_report::read(&usage_report::sources(app)?, &filter)?;
     if request.json {
         print_json(&json(&report, &filter));
     } else {

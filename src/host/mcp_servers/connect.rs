@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Creates the servers without starting them. `known` is the directory in which their tools are cached.
 pub(crate) fn servers(
-    place: &AppContext,
+    app: &AppContext,
     specs: Vec<Spec>,
     launcher: Arc<ServerLauncher>,
     (asks, approval): (Arc<dyn RemoteAsks>, Arc<dyn ServerVerifier>),
@@ -22,7 +22,7 @@ pub(crate) fn servers(
         asks: Some(asks),
         known: Some(known),
         approval: Some(approval),
-        tokens: Some(Arc::new(TokenCache::new(token_store::vault(place)))),
+        tokens: Some(Arc::new(TokenCache::new(token_store::vault(app)))),
     };
     mcp::Servers::new(specs, wires)
 }

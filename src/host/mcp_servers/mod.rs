@@ -68,18 +68,18 @@ pub(crate) struct SessionServers {
 /// Prepares connections without starting any servers. `approval` is the approved state that project servers must match,
 /// and `person` specifies whether a user is present to answer requests.
 pub(crate) fn connect(
-    place: &AppContext,
+    app: &AppContext,
     (specs, mut problems): (Vec<Spec>, Vec<String>),
     policy: &Enforcer,
     settings: impl FnOnce() -> tools::ToolSettings,
     approval: Arc<ServerApproval>,
     person: bool,
 ) -> SessionServers {
-    let backend = backend_tools(place, &specs, &mut problems);
+    let backend = backend_tools(app, &specs, &mut problems);
     let mut timeouts = timeouts(&specs);
     timeouts.extend(backend.iter().map(|manifest| (BACKEND_SERVER.to_owned(), WithBackendTools::timeout(manifest))));
     let launcher = Arc::new(ServerLauncher::new(settings()));
-    let roots = place.roots.iter().map(|root| (file_uri(root), root_name(root))).collect();
+    let roots = app.roots.iter().map(|root| (file_uri(root), root_name(root))).collect();
     let in_force = Arc::new(Mutex::new(policy.clone()));
     let judge = Arc::clone(&in_force);
     let samples: agent::SamplingFilter = Arc::new(move |server| {
@@ -87,11 +87,11 @@ pub(crate) fn connect(
         judge.may_sample(server).is_ok_and(|asks| person || !asks)
     });
     let (asks, asked) = agent::request_handler(person, roots, samples);
-    let directory = place.directories.shared.join("mcp");
-    let own = connect::servers(place, specs, launcher.clone(), (asks, approval.clone()), directory.join("known"));
+    let directory = app.directories.shared.join("mcp");
+    let own = connect::servers(app, specs, launcher.clone(), (asks, approval.clone()), directory.join("known"));
     let mut all: Arc<dyn RemoteServers> = Arc::new(own.clone());
     if let Some(manifest) = backend {
-        let (environment, credentials) = (place.environment.clone(), place.credentials.clone());
+        let (environment, credentials) = (app.environment.clone(), app.credentials.clone());
         all = Arc::new(WithBackendTools::new(all, manifest, environment, credentials));
     }
     let port = Arc::new(WithToolCounts::new(all));
@@ -111,8 +111,8 @@ pub(crate) fn connect(
 }
 
 /// Returns the back-end tools if they are configured, unless an MCP server uses their name.
-fn backend_tools(place: &AppContext, specs: &[Spec], problems: &mut Vec<String>) -> Option<BackendManifest> {
-    let path = place.settings.backend_manifest(&place.directories, &place.home)?;
+fn backend_tools(app: &AppContext, specs: &[Spec], problems: &mut Vec<String>) -> Option<BackendManifest> {
+    let path = app.settings.backend_manifest(&app.directories, &app.home)?;
     if specs.iter().any(|spec| spec.name.eq_ignore_ascii_case(BACKEND_SERVER)) {
         problems.push(format!("ignored the back-end tools: an MCP server has the name `{BACKEND_SERVER}`; rename it"));
         return None;
@@ -151,26 +151,26 @@ impl McpServers {
     }
 
     /// Applies a policy, and returns the MCP servers to use in a toolset under this policy.
-    pub(crate) fn offer(&self, place: &AppContext, policy: &Enforcer, settings: &tools::ToolSettings) -> RemoteConfig {
+    pub(crate) fn offer(&self, app: &AppContext, policy: &Enforcer, settings: &tools::ToolSettings) -> RemoteConfig {
         self.launcher.set_settings(settings.clone());
         self.disable_unlisted(policy);
         policy.clone_into(&mut self.in_force.lock().unwrap_or_else(PoisonError::into_inner));
         *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = self.current_tools();
         let counts = policy.clone();
         self.port.set_policy(Arc::new(move |server, tool| counts.lists(server, tool, jiff::Timestamp::now()).is_ok()));
-        self.offer_to_agent(place, policy)
+        self.offer_to_agent(app, policy)
     }
 
     /// Returns the tools that an agent of the session may use under the agent's own policy. The servers themselves are
     /// unaffected.
-    pub(crate) fn offer_to_agent(&self, place: &AppContext, policy: &Enforcer) -> RemoteConfig {
+    pub(crate) fn offer_to_agent(&self, app: &AppContext, policy: &Enforcer) -> RemoteConfig {
         let judge = policy.clone();
         let timeouts = Arc::clone(&self.timeouts);
-        let percent = place.settings.tools.defer_over_percent;
+        let percent = app.settings.tools.defer_over_percent;
         let tokens = self.port.window().borrow().saturating_mul(percent) / PERCENT;
         RemoteConfig {
             servers: self.port.clone(),
-            conflict: match place.settings.tools.conflict.as_str() {
+            conflict: match app.settings.tools.conflict.as_str() {
                 "mcp-first" => Conflict::McpFirst,
                 "error" => Conflict::Error,
                 _ => Conflict::LocalFirst,
@@ -193,8 +193,8 @@ impl McpServers {
 
     /// Reloads the user's server settings and the project's trusted settings. Returns messages about changes and about
     /// problems.
-    pub(crate) fn read_again(&self, place: &AppContext, project: &ProjectConfig) -> (Vec<String>, Vec<String>) {
-        let SpecReloader { mut specs, mut problems, trusted } = reload_specs(place, project);
+    pub(crate) fn read_again(&self, app: &AppContext, project: &ProjectConfig) -> (Vec<String>, Vec<String>) {
+        let SpecReloader { mut specs, mut problems, trusted } = reload_specs(app, project);
         add_passed(&self.passed, &mut specs, &mut problems);
         if let Some(known) = trusted {
             self.approval.update(known);

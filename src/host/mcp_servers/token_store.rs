@@ -18,11 +18,11 @@ struct TokenStore {
     lock: PathBuf,
 }
 
-pub(crate) fn vault(place: &AppContext) -> Arc<dyn Vault> {
+pub(crate) fn vault(app: &AppContext) -> Arc<dyn Vault> {
     Arc::new(TokenStore {
-        credentials: place.credentials.clone(),
-        uses_keyring: place.settings.uses_keyring(),
-        lock: place.directories.shared.join("tokens.lock"),
+        credentials: app.credentials.clone(),
+        uses_keyring: app.settings.uses_keyring(),
+        lock: app.directories.shared.join("tokens.lock"),
     })
 }
 

@@ -77,7 +77,7 @@ pub(super) fn apply(memory: &Memory, id: &str, digest: &str) -> Result<AppliedPr
             return Ok(already_there(memory, &wanted));
         }
     }
-    let planned = target::file(&memory.place, wanted.target).and_then(|file| file.plan(&wanted.text));
+    let planned = target::file(&memory.app, wanted.target).and_then(|file| file.plan(&wanted.text));
     let planned = planned.map_err(|why| {
         CliError::failed(Problem::new(format!("cannot apply {}", wanted.id)).because(why).hint("nothing was written"))
     })?;
@@ -130,7 +130,7 @@ pub(super) fn settle_one(memory: &Memory, id: &str) -> Result<Option<AppliedProp
 }
 
 fn already_there(memory: &Memory, proposal: &OpenProposal) -> AppliedProposal {
-    let file = target::show(&memory.place, proposal).file;
+    let file = target::show(&memory.app, proposal).file;
     AppliedProposal { id: proposal.id.clone(), text: proposal.text.clone(), file, outcome: ApplyOutcome::AlreadyThere }
 }
 
@@ -160,7 +160,7 @@ pub(super) fn undo(memory: &Memory, id: &str) -> Result<AppliedProposal, CliErro
         let problem = Problem::new(format!("cannot undo {}", ended.id)).because(why);
         CliError::failed(problem.hint(format!("remove the line yourself: - {}", ended.text)))
     };
-    let file = target::file(&memory.place, ended.target).map_err(failed)?;
+    let file = target::file(&memory.app, ended.target).map_err(failed)?;
     let shown = file.shown.clone();
     if file.path != change.file {
         return Err(failed(format!("the proposal was applied to `{}`, which is no longer in use", change.file.display())));
@@ -191,7 +191,7 @@ pub(super) fn settle(memory: &Memory, inbox: &mut InboxContent) -> Vec<ClosedPro
     let mut ended = Vec::new();
     for at in (0..inbox.proposals.len()).rev() {
         let proposal = &inbox.proposals[at];
-        let file = target::file(&memory.place, proposal.target).ok();
+        let file = target::file(&memory.app, proposal.target).ok();
         let is_there = file.as_ref().is_some_and(|file| document::has_line(file.text(), &proposal.text));
         match (proposal.applying.clone(), is_there) {
             (None, false) => {}
@@ -212,8 +212,8 @@ pub(super) fn settle(memory: &Memory, inbox: &mut InboxContent) -> Vec<ClosedPro
 
 /// Returns whether the user trusts the project exactly as it is now.
 fn is_trusted(memory: &Memory) -> bool {
-    let project = Project::examine(&memory.place.workspace);
-    matches!(project.trust_status(&memory.place.directories.config), TrustStatus::Trusted(_))
+    let project = Project::examine(&memory.app.workspace);
+    matches!(project.trust_status(&memory.app.directories.config), TrustStatus::Trusted(_))
 }
 
 /// Updates the trust in a project after the user approved changing a file's content from `before` to `after`.
@@ -221,8 +221,8 @@ fn keep_trust(memory: &Memory, change: &Change, before: Option<&str>, after: Opt
     let Some(name) = &change.trusted_name else { return };
     // A blank file does not count as an instruction file.
     let digest = |text: Option<&str>| text.filter(|text| !text.trim().is_empty()).map(hash);
-    let place = &memory.place;
-    let kept = Project::trust_change(&place.workspace, &place.directories.config, name, digest(before), digest(after));
+    let app = &memory.app;
+    let kept = Project::trust_change(&app.workspace, &app.directories.config, name, digest(before), digest(after));
     match kept {
         Ok(true) => {}
         Ok(false) => tracing::warn!("the trust in a project was not updated, because another file changed"),
@@ -235,12 +235,12 @@ fn check_policy(memory: &Memory, proposal: &OpenProposal, planned: &PlannedInstr
     if proposal.target != MemoryTarget::Project {
         return Ok(());
     }
-    let place = &memory.place;
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, Trust::AsRecorded);
-    let policy = place.policy(None, Some(&project))?;
+    let app = &memory.app;
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, Trust::AsRecorded);
+    let policy = app.policy(None, Some(&project))?;
     let bytes = planned.after.len() as u64;
     let target = Target { given: planned.file.shown.clone(), real: planned.file.path.clone(), place: Place::File { bytes } };
-    let enforcer = place.enforcer(&policy, Sandbox::Absent, Mode::default());
+    let enforcer = app.enforcer(&policy, Sandbox::Absent, Mode::default());
     match enforcer.judge(&[Action::Write { target }], jiff::Timestamp::now()) {
         // The user has approved the diff, so an action that the policy asks about is allowed.
         Verdict::Allow(_) | Verdict::Ask(_) => Ok(()),

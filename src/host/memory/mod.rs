@@ -30,7 +30,7 @@ const REASON_CHARS: usize = 200;
 /// Memory inbox of a workspace. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Memory {
-    place: AppContext,
+    app: AppContext,
     file: InboxFile,
     redactor: Arc<Redactor>,
     /// Number of proposals that the model has added in this session.
@@ -39,32 +39,32 @@ pub(crate) struct Memory {
 
 /// Returns whether proposals are collected. This is never the case for agents, in unsaved sessions, or in copies of the
 /// workspace.
-pub(crate) fn is_enabled(place: &AppContext) -> bool {
-    place.settings.memory && place.parent.is_none() && place.directories.data == place.directories.shared
+pub(crate) fn is_enabled(app: &AppContext) -> bool {
+    app.settings.memory && app.parent.is_none() && app.directories.data == app.directories.shared
 }
 
 impl Memory {
-    pub(crate) fn new(place: &AppContext, redactor: Arc<Redactor>) -> Self {
-        let name = place.directories.project_dir(&place.workspace);
+    pub(crate) fn new(app: &AppContext, redactor: Arc<Redactor>) -> Self {
+        let name = app.directories.project_dir(&app.workspace);
         let name = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let file = InboxFile::new(&place.directories.shared, &name, &place.workspace);
-        Self { place: place.clone(), file, redactor, suggested: Arc::default() }
+        let file = InboxFile::new(&app.directories.shared, &name, &app.workspace);
+        Self { app: app.clone(), file, redactor, suggested: Arc::default() }
     }
 
     /// Creates the inbox of a workspace, using the redaction rules of the policy in effect.
-    pub(crate) fn for_place(place: &AppContext) -> Result<Self, CliError> {
-        let policy = place.policy(None, None)?;
-        Ok(Self::new(place, super::redaction::redactor(place, policy.redactions(), &[])))
+    pub(crate) fn for_place(app: &AppContext) -> Result<Self, CliError> {
+        let policy = app.policy(None, None)?;
+        Ok(Self::new(app, super::redaction::redactor(app, policy.redactions(), &[])))
     }
 
     /// Returns the inbox for use by a session, or `None` if proposals are not collected.
-    pub(crate) fn for_session(place: &AppContext, redactor: &Arc<Redactor>) -> Option<Arc<dyn MemoryInbox>> {
-        is_enabled(place).then(|| Arc::new(Self::new(place, Arc::clone(redactor))) as Arc<dyn MemoryInbox>)
+    pub(crate) fn for_session(app: &AppContext, redactor: &Arc<Redactor>) -> Option<Arc<dyn MemoryInbox>> {
+        is_enabled(app).then(|| Arc::new(Self::new(app, Arc::clone(redactor))) as Arc<dyn MemoryInbox>)
     }
 
     /// Searches the prompts sent since the last search for instructions that the user repeats.
     pub(crate) fn search_prompts(&self, store: &Store) -> Result<(), CliError> {
-        if is_enabled(&self.place) { prompts::search(self, store) } else { Ok(()) }
+        if is_enabled(&self.app) { prompts::search(self, store) } else { Ok(()) }
     }
 
     /// Returns the open proposals, oldest first, with diffs against the current files. Closes proposals whose text is
@@ -79,7 +79,7 @@ impl Memory {
                 Ok(inbox.clone())
             })?;
         }
-        Ok(settled.proposals.iter().map(|proposal| target::show(&self.place, proposal)).collect())
+        Ok(settled.proposals.iter().map(|proposal| target::show(&self.app, proposal)).collect())
     }
 
     /// Returns the proposal whose ID is, or begins with, `id`.
@@ -87,7 +87,7 @@ impl Memory {
         let _ = self.list()?;
         let inbox = self.file.read()?;
         let at = inbox.find(id)?;
-        Ok(target::show(&self.place, &inbox.proposals[at]))
+        Ok(target::show(&self.app, &inbox.proposals[at]))
     }
 
     /// Applies a proposal. `digest` identifies the diff that was shown to the user.
@@ -134,7 +134,7 @@ impl Memory {
         })?;
         match added {
             (AddOutcome::Full, _) | (_, None) => Err(CliError::failed(full())),
-            (_, Some(added)) => Ok(target::show(&self.place, &added)),
+            (_, Some(added)) => Ok(target::show(&self.app, &added)),
         }
     }
 
@@ -153,7 +153,7 @@ impl Memory {
             inbox.proposals[at] = new.clone();
             Ok(new)
         })?;
-        Ok(target::show(&self.place, &edited))
+        Ok(target::show(&self.app, &edited))
     }
 
     fn checked(&self, text: &str) -> Result<String, CliError> {
@@ -182,7 +182,7 @@ impl MemoryInbox for Memory {
 
     fn suggest(&self, suggestion: &MemorySuggestion) -> Result<SuggestionOutcome, String> {
         let text = self.check(&suggestion.text)?;
-        let file = target::file(&self.place, suggestion.target);
+        let file = target::file(&self.app, suggestion.target);
         if file.is_ok_and(|file| document::says(file.text(), &text)) {
             return Ok(SuggestionOutcome::AlreadyInFile);
         }

@@ -35,7 +35,7 @@ const COMMAND_DEPTH: usize = 3;
 
 /// Searches the prompts sent since the last search, and proposes instructions that occur in two tasks.
 pub(super) fn search(memory: &Memory, store: &Store) -> Result<(), CliError> {
-    let place = &memory.place;
+    let app = &memory.app;
     let started = Timestamp::now();
     let searched = memory.file.read()?.searched;
     let since = match searched {
@@ -43,7 +43,7 @@ pub(super) fn search(memory: &Memory, store: &Store) -> Result<(), CliError> {
         None => started.checked_sub(FIRST_SEARCH),
     }
     .unwrap_or(Timestamp::UNIX_EPOCH);
-    let sessions = store.sessions(Some(&place.workspace_id()))?;
+    let sessions = store.sessions(Some(&app.workspace_id()))?;
     let known: HashSet<SessionId> = sessions.iter().map(|session| session.session_id.clone()).collect();
     // A model wrote the prompts of an agent, and aye those of a command.
     let is_of_user = |session: &SessionSummary| !session.of_agent && !session.of_command;
@@ -56,14 +56,14 @@ pub(super) fn search(memory: &Memory, store: &Store) -> Result<(), CliError> {
     if found.is_empty() && searched.is_some() {
         return Ok(());
     }
-    let templates = templates(place);
+    let templates = templates(app);
     found.retain(|said| {
         let meaning = WordWeights::from_text(&said.quote.text);
         statement::checked(&said.quote.text, &memory.redactor).is_ok() && !templates.iter().any(|known| known.is_same(&meaning))
     });
     found.sort_by_key(|said| said.quote.time);
     let in_files: Vec<String> =
-        MemoryTarget::ALL.into_iter().filter_map(|target| target::file(place, target).ok()?.before).collect();
+        MemoryTarget::ALL.into_iter().filter_map(|target| target::file(app, target).ok()?.before).collect();
     memory.file.update(|inbox| {
         // Forget the prompts of deleted sessions.
         inbox.said.retain(|said| known.contains(&said.session));
@@ -172,11 +172,11 @@ fn note(inbox: &mut InboxContent, said: DetectedInstruction, in_files: &[String]
 
 /// Returns the instructions contained in slash commands. Their text becomes part of prompts although the user did not
 /// type it.
-fn templates(place: &AppContext) -> Vec<WordWeights> {
+fn templates(app: &AppContext) -> Vec<WordWeights> {
     let mut texts = Vec::new();
-    visit(&place.directories.config.join("commands"), 0, &mut texts);
+    visit(&app.directories.config.join("commands"), 0, &mut texts);
     for directory in COMMAND_DIRECTORIES {
-        visit(&place.workspace.join(directory), 0, &mut texts);
+        visit(&app.workspace.join(directory), 0, &mut texts);
     }
     texts.iter().flat_map(|text| instructions(text)).map(|instruction| WordWeights::from_text(&instruction)).collect()
 }

@@ -38,16 +38,16 @@ pub(super) struct PlannedInstruction {
 /// # Errors
 ///
 /// Returns an error if instructions cannot be added to the file.
-pub(super) fn file(place: &AppContext, target: MemoryTarget) -> Result<TargetFile, String> {
+pub(super) fn file(app: &AppContext, target: MemoryTarget) -> Result<TargetFile, String> {
     let given = match target {
-        MemoryTarget::Project => project_instruction_file(&place.workspace),
-        MemoryTarget::Personal => place.directories.project_dir(&place.workspace).join(NAME),
-        MemoryTarget::Global => place.directories.config.join(NAME),
+        MemoryTarget::Project => project_instruction_file(&app.workspace),
+        MemoryTarget::Personal => app.directories.project_dir(&app.workspace).join(NAME),
+        MemoryTarget::Global => app.directories.config.join(NAME),
     };
     let is_of_project = target == MemoryTarget::Project;
-    let shown = match given.strip_prefix(&place.workspace).ok().filter(|_| is_of_project) {
+    let shown = match given.strip_prefix(&app.workspace).ok().filter(|_| is_of_project) {
         Some(below) => below.display().to_string(),
-        None => crate::text::abbreviate_home(&given, &place.home),
+        None => crate::text::abbreviate_home(&given, &app.home),
     };
     let is_link = given.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
     if is_of_project && is_link {
@@ -136,8 +136,8 @@ fn hash_or_none(text: Option<&str>) -> String {
 }
 
 /// Returns a proposal for display, including the diff against the current file.
-pub(super) fn show(place: &AppContext, proposal: &OpenProposal) -> MemoryProposal {
-    let planned = file(place, proposal.target).and_then(|file| file.plan(&proposal.text));
+pub(super) fn show(app: &AppContext, proposal: &OpenProposal) -> MemoryProposal {
+    let planned = file(app, proposal.target).and_then(|file| file.plan(&proposal.text));
     let (shown, diff, digest, problem) = match planned {
         Ok(planned) => (planned.file.shown, planned.diff, planned.digest, None),
         Err(problem) => (proposal.target.as_str().to_owned(), String::new(), String::new(), Some(problem)),

@@ -21,18 +21,18 @@ const MAX_TEXT: usize = 1 << 20;
 
 /// Returns the files of the first reading of the dropped text in which all files exist. Returns an empty list if there
 /// is no such reading.
-pub(crate) fn resolve_dropped(place: &AppContext, readings: &[Vec<String>]) -> Vec<DroppedFile> {
-    let found = |paths: &Vec<String>| paths.iter().map(|path| file(place, path)).collect::<Option<Vec<_>>>();
+pub(crate) fn resolve_dropped(app: &AppContext, readings: &[Vec<String>]) -> Vec<DroppedFile> {
+    let found = |paths: &Vec<String>| paths.iter().map(|path| file(app, path)).collect::<Option<Vec<_>>>();
     readings.iter().find_map(found).unwrap_or_default()
 }
 
-fn file(place: &AppContext, given: &str) -> Option<DroppedFile> {
-    let path = given.strip_prefix("~/").map_or_else(|| PathBuf::from(given), |rest| place.home.join(rest));
+fn file(app: &AppContext, given: &str) -> Option<DroppedFile> {
+    let path = given.strip_prefix("~/").map_or_else(|| PathBuf::from(given), |rest| app.home.join(rest));
     let metadata = path.metadata().ok()?;
     // A symlink counts by its own location; the policy judges its target when it is read.
     let real = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
-    let within = [&path, &real].into_iter().find_map(|path| path.strip_prefix(&place.workspace).ok());
-    let outside = within.is_none() && !place.roots.iter().any(|root| real.starts_with(root));
+    let within = [&path, &real].into_iter().find_map(|path| path.strip_prefix(&app.workspace).ok());
+    let outside = within.is_none() && !app.roots.iter().any(|root| real.starts_with(root));
     let named = within.filter(|rest| !rest.as_os_str().is_empty()).unwrap_or(&path).to_str()?;
     let is_folder = metadata.is_dir();
     let path = if is_folder { format!("{}/", named.trim_end_matches('/')) } else { named.to_owned() };
@@ -58,13 +58,13 @@ fn media_type(bytes: &[u8]) -> Option<&'static str> {
 
 /// Returns the content of the clipboard. An image is stored as an artifact that belongs to no session and that expires
 /// unless it is sent with a prompt.
-pub(crate) fn clipboard(place: &AppContext) -> ClipboardData {
-    let (held, by) = match clipboard::read(|name| place.environment.get(name).map(str::to_owned)) {
+pub(crate) fn clipboard(app: &AppContext) -> ClipboardData {
+    let (held, by) = match clipboard::read(|name| app.environment.get(name).map(str::to_owned)) {
         Ok(found) => found,
         Err(why) => return ClipboardData::Nothing { why },
     };
     match held {
-        ClipboardContent::Image(bytes) => match store_image(&place.artifacts(None), &bytes, CLIPBOARD) {
+        ClipboardContent::Image(bytes) => match store_image(&app.artifacts(None), &bytes, CLIPBOARD) {
             Ok(image) => ClipboardData::Image { image, by: by.to_owned() },
             Err(why) => ClipboardData::Nothing { why },
         },

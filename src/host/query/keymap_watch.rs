@@ -12,7 +12,7 @@ impl QueryHandler {
     pub(crate) fn follow_keys(&self) {
         let desk = self.clone();
         tokio::spawn(async move {
-            let file = desk.inner.place.directories.keymap_file();
+            let file = desk.inner.app.directories.keymap_file();
             let mut watch = match Watch::with_directories(vec![file], Vec::new()) {
                 Ok(watch) => watch,
                 Err(error) => return tracing::warn!(%error, "cannot watch the key bindings file"),
@@ -20,7 +20,7 @@ impl QueryHandler {
             // The first read includes changes since the start.
             loop {
                 let inner = desk.inner.clone();
-                let Ok(read) = tokio::task::spawn_blocking(move || keys(&inner.place)).await else { return };
+                let Ok(read) = tokio::task::spawn_blocking(move || keys(&inner.app)).await else { return };
                 let KeymapFile { path, text } = read;
                 desk.emit(HostResponse::Keys { path, text });
                 let changed = tokio::select! {
@@ -39,8 +39,8 @@ impl QueryHandler {
 const MAX_KEYS: u64 = 256 << 10;
 
 /// Reads the user's key bindings. If the file cannot be read, this is reported but does not prevent startup.
-pub(crate) fn keys(place: &AppContext) -> KeymapFile {
-    let path = place.directories.keymap_file();
+pub(crate) fn keys(app: &AppContext) -> KeymapFile {
+    let path = app.directories.keymap_file();
     let text = match std::fs::metadata(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => Some(Err(error.to_string())),

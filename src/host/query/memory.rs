@@ -7,8 +7,8 @@ use crate::protocol::{HostResponse, MemoryRequest};
 use crate::store::Store;
 
 /// Performs an action on proposals. The response lists the proposals in their new state.
-pub(super) fn respond(place: &AppContext, store: &Store, request: &MemoryRequest) -> Result<HostResponse, CliError> {
-    let memory = Memory::for_place(place)?;
+pub(super) fn respond(app: &AppContext, store: &Store, request: &MemoryRequest) -> Result<HostResponse, CliError> {
+    let memory = Memory::for_place(app)?;
     let done = match request {
         MemoryRequest::List => memory.search_prompts(store).map(|()| None),
         MemoryRequest::Apply { id, digest } => memory.apply(id, digest).map(|applied| Some(applied.describe())),

@@ -38,7 +38,7 @@ pub(crate) struct QueryHandler {
 
 struct Inner {
     store: Store,
-    place: AppContext,
+    app: AppContext,
     files: Files,
     symbols: Symbols,
     commands: CustomCommands,
@@ -50,15 +50,15 @@ struct Inner {
 }
 
 impl QueryHandler {
-    pub(crate) fn new(store: Store, place: &AppContext, events: mpsc::UnboundedSender<Event>) -> Self {
-        let files = Files::new(place.workspace.clone());
-        let symbols = Symbols::new(place.workspace.clone());
-        let commands = CustomCommands::new(place.directories.config.join("commands"), place.skills.clone(), place.plugins());
-        let status_command = place.settings.status_command().map(str::to_owned);
+    pub(crate) fn new(store: Store, app: &AppContext, events: mpsc::UnboundedSender<Event>) -> Self {
+        let files = Files::new(app.workspace.clone());
+        let symbols = Symbols::new(app.workspace.clone());
+        let commands = CustomCommands::new(app.directories.config.join("commands"), app.skills.clone(), app.plugins());
+        let status_command = app.settings.status_command().map(str::to_owned);
         let (worktree, searches) =
-            (Arc::new(Worktree::new(place.workspace.clone(), place.environment.clone(), status_command)), AtomicU64::new(0));
-        let (place, follows_tasks) = (place.clone(), AtomicBool::new(false));
-        let inner = Inner { store, place, files, symbols, commands, worktree, searches, follows_tasks };
+            (Arc::new(Worktree::new(app.workspace.clone(), app.environment.clone(), status_command)), AtomicU64::new(0));
+        let (app, follows_tasks) = (app.clone(), AtomicBool::new(false));
+        let inner = Inner { store, app, files, symbols, commands, worktree, searches, follows_tasks };
         Self { inner: Arc::new(inner), events }
     }
 
@@ -71,7 +71,7 @@ impl QueryHandler {
     pub(crate) fn set_up(&self, asked: SetupRequest) {
         let desk = self.clone();
         tokio::spawn(async move {
-            let answer = Box::pin(handler::answer(&desk.inner.place, asked)).await;
+            let answer = Box::pin(handler::answer(&desk.inner.app, asked)).await;
             desk.emit(HostResponse::Setup(answer));
         });
     }
@@ -104,7 +104,7 @@ impl QueryHandler {
 
     fn find(&self, what: HostRequest, number: u64) {
         let inner = &*self.inner;
-        let (store, place) = (&inner.store, &inner.place);
+        let (store, app) = (&inner.store, &inner.app);
         let told = match what {
             HostRequest::Files { words } => {
                 let tell = |words: &str, files| self.emit(HostResponse::Files { words: words.to_owned(), files });
@@ -115,22 +115,22 @@ impl QueryHandler {
                 return inner.symbols.find(&words, number, &inner.files, &tell);
             }
             HostRequest::Dropped { pasted, readings } => {
-                HostResponse::Dropped { files: attachments::resolve_dropped(place, &readings), pasted }
+                HostResponse::Dropped { files: attachments::resolve_dropped(app, &readings), pasted }
             }
-            HostRequest::Clipboard => HostResponse::Clipboard(attachments::clipboard(place)),
+            HostRequest::Clipboard => HostResponse::Clipboard(attachments::clipboard(app)),
             HostRequest::Commands => {
                 let (commands, notices) = inner.commands.now();
                 HostResponse::Commands { commands, notices }
             }
             HostRequest::Sessions { words, all, archived } => {
                 let is_last = || inner.searches.load(Ordering::Relaxed) == number;
-                match sessions::list(store, place, (&words, all, archived), &is_last, &|told| self.emit(told)) {
+                match sessions::list(store, app, (&words, all, archived), &is_last, &|told| self.emit(told)) {
                     Ok(()) => return,
                     Err(error) => HostResponse::Failed { problem: error.into() },
                 }
             }
             HostRequest::Session { session_id } => {
-                response_or_failure(sessions::preview(store, place, &session_id).map(HostResponse::Session))
+                response_or_failure(sessions::preview(store, app, &session_id).map(HostResponse::Session))
             }
             HostRequest::Transcript { session_id } => {
                 response_or_failure(
@@ -143,7 +143,7 @@ impl QueryHandler {
                 sessions::rename(store, &session_id, &title).map(|title| HostResponse::Renamed { session_id, title }),
             ),
             HostRequest::Delete { session_id } => {
-                response_or_failure(sessions::delete(store, place, &session_id).map(|()| HostResponse::Deleted { session_id }))
+                response_or_failure(sessions::delete(store, app, &session_id).map(|()| HostResponse::Deleted { session_id }))
             }
             HostRequest::Archive { session_id, archived } => response_or_failure(
                 store
@@ -157,16 +157,16 @@ impl QueryHandler {
                     .map_err(Into::into),
             ),
             HostRequest::Fork { session_id, until } => response_or_failure(
-                stored_sessions::fork(store, place, &session_id, &until).map(|session_id| HostResponse::Forked { session_id }),
+                stored_sessions::fork(store, app, &session_id, &until).map(|session_id| HostResponse::Forked { session_id }),
             ),
             HostRequest::Places => {
-                HostResponse::Places { rows: file_locations(place).into_iter().chain(service_rows(place)).collect() }
+                HostResponse::Places { rows: file_locations(app).into_iter().chain(service_rows(app)).collect() }
             }
             HostRequest::KeepTheme { name } => {
-                let kept = super::theme::keep(place, &name).map_err(|error| error.to_string());
+                let kept = super::theme::keep(app, &name).map_err(|error| error.to_string());
                 HostResponse::ThemeKept { name, kept }
             }
-            HostRequest::Memory(request) => response_or_failure(memory::respond(place, store, &request)),
+            HostRequest::Memory(request) => response_or_failure(memory::respond(app, store, &request)),
             // The other requests are about tasks; `run` has handled the status row.
             tasks => return self.answer_tasks(&tasks),
         };
@@ -177,7 +177,7 @@ impl QueryHandler {
     pub(crate) fn emit(&self, told: HostResponse) {
         // The result is dropped if the screen has closed.
         let _ = self.events.send(Event {
-            workspace_id: self.inner.place.workspace_id(),
+            workspace_id: self.inner.app.workspace_id(),
             session_id: SessionId::new(String::new()),
             task_id: None,
             step_id: None,
@@ -192,15 +192,15 @@ fn response_or_failure(found: Result<HostResponse, CliError>) -> HostResponse {
 }
 
 /// Returns the paths of the user's files, marking optional files that do not exist.
-fn file_locations(place: &AppContext) -> Vec<(String, String)> {
-    let home = |path: &PathBuf| crate::text::abbreviate_home(path, &place.home);
+fn file_locations(app: &AppContext) -> Vec<(String, String)> {
+    let home = |path: &PathBuf| crate::text::abbreviate_home(path, &app.home);
     let file = |path: PathBuf| if path.exists() { home(&path) } else { format!("{} (missing)", home(&path)) };
-    let (config, data) = (&place.directories.config, &place.directories.data);
+    let (config, data) = (&app.directories.config, &app.directories.data);
     [
         ("settings", file(config.join("config.toml"))),
         ("your policy", file(config.join("policy.toml"))),
-        ("saved rules", file(place.directories.project_dir(&place.workspace).join("policy.toml"))),
-        ("project's", file(place.workspace.join(".aye"))),
+        ("saved rules", file(app.directories.project_dir(&app.workspace).join("policy.toml"))),
+        ("project's", file(app.workspace.join(".aye"))),
         ("data", home(data)),
         ("log", home(&data.join("logs"))),
     ]

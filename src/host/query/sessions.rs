@@ -34,17 +34,17 @@ const DAY: i64 = 24 * HOUR;
 /// to determine.
 pub(crate) fn list(
     store: &Store,
-    place: &AppContext,
+    app: &AppContext,
     (words, all, archived): (&str, bool, bool),
     is_last: &dyn Fn() -> bool,
     tell: &dyn Fn(HostResponse),
 ) -> Result<(), StoreError> {
-    let here = place.workspace_id();
+    let here = app.workspace_id();
     let mut everywhere = store.sessions(None)?;
     everywhere.retain(|session| session.archived == archived && !session.of_agent);
     let count_here = everywhere.iter().filter(|session| session.workspace_id == here).count() as u64;
     let counts = (count_here, everywhere.len() as u64);
-    let repository = Repository::find(&place.workspace);
+    let repository = Repository::find(&app.workspace);
     let chosen: Vec<&SessionSummary> = everywhere.iter().filter(|session| all || session.workspace_id == here).collect();
     let told = |sessions: Vec<ListedSession>, looks_on| {
         let (words, (here, everywhere)) = (words.to_owned(), counts);
@@ -70,7 +70,7 @@ pub(crate) fn list(
         .iter()
         .filter(|session| in_title(session))
         .take(MAX)
-        .map(|session| to_listed_session(session, place, repository.as_ref()))
+        .map(|session| to_listed_session(session, app, repository.as_ref()))
         .collect();
     told(found.clone(), true);
     if let Some(pattern) = &pattern {
@@ -80,7 +80,7 @@ pub(crate) fn list(
             }
             match session_search::first_hit(store, session, pattern, is_last) {
                 Ok(Some(hit)) => {
-                    found.push(ListedSession { hit: Some(hit), ..to_listed_session(session, place, repository.as_ref()) });
+                    found.push(ListedSession { hit: Some(hit), ..to_listed_session(session, app, repository.as_ref()) });
                 }
                 // Another process has deleted the session.
                 Ok(None) | Err(StoreError::NoSession { .. }) => {}
@@ -101,7 +101,7 @@ pub(crate) fn list(
     Ok(())
 }
 
-fn to_listed_session(session: &SessionSummary, place: &AppContext, repository: Option<&Repository>) -> ListedSession {
+fn to_listed_session(session: &SessionSummary, app: &AppContext, repository: Option<&Repository>) -> ListedSession {
     let state = match (session.status, session.held_by) {
         (_, Some(pid)) if pid != std::process::id() => ListedState::Elsewhere,
         (SessionActivity::Idle, _) => ListedState::Done,
@@ -110,7 +110,7 @@ fn to_listed_session(session: &SessionSummary, place: &AppContext, repository: O
         (SessionActivity::Running, Some(_)) => ListedState::Done,
         (SessionActivity::Running, None) => ListedState::Interrupted,
     };
-    let is_here = session.workspace == place.workspace.to_string_lossy();
+    let is_here = session.workspace == app.workspace.to_string_lossy();
     let branch = if is_here {
         repository.and_then(|repository| repository.branch_at(session.updated))
     } else {
@@ -120,7 +120,7 @@ fn to_listed_session(session: &SessionSummary, place: &AppContext, repository: O
         session_id: session.session_id.clone(),
         title: session.title.clone(),
         state,
-        elsewhere: (!is_here).then(|| crate::text::abbreviate_home(Path::new(&session.workspace), &place.home)),
+        elsewhere: (!is_here).then(|| crate::text::abbreviate_home(Path::new(&session.workspace), &app.home)),
         updated: session.updated,
         created: session.created,
         age: age(jiff::Timestamp::now().as_second().saturating_sub(session.updated.as_second())),
@@ -145,7 +145,7 @@ pub(super) fn age(seconds: i64) -> String {
 }
 
 /// Returns a session's preview, which consists of the end of the conversation and the session's totals.
-pub(crate) fn preview(store: &Store, place: &AppContext, id: &SessionId) -> Result<SessionPreview, CliError> {
+pub(crate) fn preview(store: &Store, app: &AppContext, id: &SessionId) -> Result<SessionPreview, CliError> {
     let summary = store.find(id.as_str())?;
     let piece = store.page(&summary.session_id, None, PIECE)?;
     let mut lines: Vec<PreviewLine> = Vec::new();
@@ -156,7 +156,7 @@ pub(crate) fn preview(store: &Store, place: &AppContext, id: &SessionId) -> Resu
             lines.push(PreviewLine { kind, text });
         }
     };
-    for event in agent::replay(&piece.records, &place.workspace_id(), id) {
+    for event in agent::replay(&piece.records, &app.workspace_id(), id) {
         if !matches!(event.kind, EventKind::TextChunk { .. }) {
             put(&mut lines, PreviewLineKind::Answer, &std::mem::take(&mut answer));
         }
@@ -196,7 +196,7 @@ pub(crate) fn preview(store: &Store, place: &AppContext, id: &SessionId) -> Resu
     }
     let before = lines.len().saturating_sub(LINES);
     lines.drain(..before);
-    Ok(SessionPreview { session_id: id.clone(), lines, facts: facts(store, place, &summary) })
+    Ok(SessionPreview { session_id: id.clone(), lines, facts: facts(store, app, &summary) })
 }
 
 /// Returns the calls in the open step that are waiting for approval or have no result. `held` specifies whether another
@@ -213,7 +213,7 @@ fn unfinished_calls(state: &SessionState, held: bool) -> Vec<(PreviewLineKind, S
     state.calls().iter().filter_map(told).collect()
 }
 
-fn facts(store: &Store, place: &AppContext, summary: &SessionSummary) -> Vec<String> {
+fn facts(store: &Store, app: &AppContext, summary: &SessionSummary) -> Vec<String> {
     let tally = store.tally(&summary.session_id).unwrap_or_default();
     let counted = |count: u64, word: &str| if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") };
     let mut facts = vec![
@@ -234,7 +234,7 @@ fn facts(store: &Store, place: &AppContext, summary: &SessionSummary) -> Vec<Str
     if Path::new(&summary.workspace).is_dir() {
         facts.extend(drift::branch(summary).map(|words| format!("⚠ {words}")));
         let changed =
-            tokio::runtime::Handle::try_current().map(|runtime| runtime.block_on(drift::files(place, &summary.session_id)));
+            tokio::runtime::Handle::try_current().map(|runtime| runtime.block_on(drift::files(app, &summary.session_id)));
         facts.extend(changed.ok().and_then(|files| drift::describe_files(&files)).map(|words| format!("⚠ {words} since then")));
     } else {
         facts.push(format!("⚠ directory is missing: {}", summary.workspace));
@@ -247,8 +247,8 @@ pub(crate) fn rename(store: &Store, id: &SessionId, title: &str) -> Result<Strin
     stored_sessions::rename(store, id, title)
 }
 
-pub(crate) fn delete(store: &Store, place: &AppContext, id: &SessionId) -> Result<(), CliError> {
-    stored_sessions::forget(store, place, id)
+pub(crate) fn delete(store: &Store, app: &AppContext, id: &SessionId) -> Result<(), CliError> {
+    stored_sessions::forget(store, app, id)
 }
 
 #[cfg(test)]

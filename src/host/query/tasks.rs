@@ -26,11 +26,11 @@ pub(super) fn is_about_tasks(what: &HostRequest) -> bool {
 }
 
 /// Returns the tasks of the workspace, most recent first.
-fn list(place: &AppContext) -> Vec<ListedTask> {
-    let mut all: Vec<TaskSummary> = TaskDirectory::all(&place.directories.shared)
+fn list(app: &AppContext) -> Vec<ListedTask> {
+    let mut all: Vec<TaskSummary> = TaskDirectory::all(&app.directories.shared)
         .iter()
         .filter_map(|task| {
-            let description = task.description().ok().filter(|description| description.workspace == place.workspace)?;
+            let description = task.description().ok().filter(|description| description.workspace == app.workspace)?;
             TaskSummary::read(task, &description).inspect_err(|error| tracing::warn!(%error, "cannot read a task")).ok()
         })
         .collect();
@@ -74,7 +74,7 @@ impl QueryHandler {
 
     /// Sends the current list of the workspace's tasks.
     fn emit_tasks(&self) {
-        self.emit(HostResponse::Tasks { tasks: list(&self.inner.place) });
+        self.emit(HostResponse::Tasks { tasks: list(&self.inner.app) });
     }
 
     /// Sends the list of tasks whenever a process starts or stops using one of them, until the screen closes.
@@ -82,9 +82,9 @@ impl QueryHandler {
         let desk = self.clone();
         tokio::spawn(async move {
             loop {
-                let tasks = TaskDirectory::all(&desk.inner.place.directories.shared);
+                let tasks = TaskDirectory::all(&desk.inner.app.directories.shared);
                 let files: Vec<PathBuf> = tasks.iter().flat_map(TaskDirectory::watched_files).collect();
-                let parent = TaskDirectory::parent(&desk.inner.place.directories.shared);
+                let parent = TaskDirectory::parent(&desk.inner.app.directories.shared);
                 let mut watch = match Watch::with_directories(files, vec![parent]) {
                     Ok(watch) => watch,
                     Err(error) => return tracing::warn!(%error, "cannot watch the tasks"),
@@ -106,12 +106,12 @@ impl QueryHandler {
 
     /// Starts a process that runs a task. The process is stopped when this one exits.
     fn run_task(&self, arguments: &[&str]) {
-        let place = &self.inner.place;
+        let app = &self.inner.app;
         let failed = |problem: Problem| self.emit(HostResponse::Failed { problem });
-        if place.directories.data != place.directories.shared {
+        if app.directories.data != app.directories.shared {
             return failed(Problem::new("a task cannot start other tasks").hint("start it outside this task"));
         }
-        match spawn(place, arguments) {
+        match spawn(app, arguments) {
             Ok(child) => {
                 let desk = self.clone();
                 std::thread::spawn(move || desk.wait_for_task(child));
@@ -143,7 +143,7 @@ impl QueryHandler {
 
     /// Asks the process that runs a task to save its state and exit.
     fn stop_task(&self, id: &str) -> Result<(), CliError> {
-        let task = TaskDirectory::find(&self.inner.place.directories.shared, id)?;
+        let task = TaskDirectory::find(&self.inner.app.directories.shared, id)?;
         let Some(holder) = task.holder().filter(|holder| holder.purpose == TaskUse::Run) else { return Ok(()) };
         task.update_notes(|notes| notes.is_stopped = true)?;
         let failed = |error| CliError::failed(Problem::new("cannot stop the task").because(error));
@@ -151,8 +151,8 @@ impl QueryHandler {
     }
 }
 
-fn spawn(place: &AppContext, arguments: &[&str]) -> std::io::Result<Child> {
+fn spawn(app: &AppContext, arguments: &[&str]) -> std::io::Result<Child> {
     let mut process = Command::new(std::env::current_exe()?);
-    process.arg("-C").arg(&place.workspace).args(place.arguments()).args(arguments);
+    process.arg("-C").arg(&app.workspace).args(app.arguments()).args(arguments);
     process.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()
 }

@@ -37,7 +37,7 @@ pub(crate) struct ReviewService {
 
 struct Inner {
     common: Common,
-    place: AppContext,
+    app: AppContext,
     running: Mutex<Option<ActiveReview>>,
 }
 
@@ -49,17 +49,17 @@ struct ActiveReview {
 
 impl ReviewService {
     /// Creates the service with the options and the environment of a session.
-    pub(crate) fn new(common: &Common, place: &AppContext) -> Self {
+    pub(crate) fn new(common: &Common, app: &AppContext) -> Self {
         // The review writes nothing and asks no user.
         let common = Common { mode: Some(Mode::Plan), take_over: false, ..common.clone() };
-        let mut place = place.clone();
-        place.mode = Mode::Plan;
-        Self { inner: Arc::new(Inner { common, place, running: Mutex::default() }) }
+        let mut app = app.clone();
+        app.mode = Mode::Plan;
+        Self { inner: Arc::new(Inner { common, app, running: Mutex::default() }) }
     }
 
     /// Starts or stops a review, and reports its progress and its result. The review is paid for by `account`.
     pub(crate) fn answer(&self, asked: ReviewQuery, account: Account, tell: impl Fn(ReviewUpdate) + Send + Sync + 'static) {
-        let Inner { common, place, running } = &*self.inner;
+        let Inner { common, app, running } = &*self.inner;
         let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
         let open = running.as_ref().filter(|running| !running.task.is_finished());
         match asked {
@@ -70,8 +70,8 @@ impl ReviewService {
             ReviewQuery::Start { subject, model, effort } => {
                 let stop = CancellationToken::new();
                 let common = Common { model: model.or_else(|| common.model.clone()), ..common.clone() };
-                let place = with_effort(place.clone(), effort);
-                let run = ReviewRun { common, place, account, stop: stop.clone(), tell: Box::new(tell) };
+                let app = with_effort(app.clone(), effort);
+                let run = ReviewRun { common, app, account, stop: stop.clone(), tell: Box::new(tell) };
                 let task = tokio::spawn(async move {
                     let told = match Box::pin(run.review(&subject)).await {
                         Ok(Some(review)) => ReviewUpdate::Ended(Box::new(review)),
@@ -96,21 +96,21 @@ impl ReviewService {
 }
 
 /// Returns the environment with the session's current reasoning effort.
-fn with_effort(mut place: AppContext, effort: Option<Effort>) -> AppContext {
-    place.settings.effort = effort.map(|effort| SetEffort { effort, by_flag: true });
-    place
+fn with_effort(mut app: AppContext, effort: Option<Effort>) -> AppContext {
+    app.settings.effort = effort.map(|effort| SetEffort { effort, by_flag: true });
+    app
 }
 
 /// Returns the environment with the price that the session assumes for its model, which would not be known otherwise.
-fn with_price(mut place: AppContext, state: Option<&AccountState>) -> AppContext {
-    place.settings.price_of_parent = state.and_then(|state| Some((state.model.clone(), state.assumed_price?)));
-    place
+fn with_price(mut app: AppContext, state: Option<&AccountState>) -> AppContext {
+    app.settings.price_of_parent = state.and_then(|state| Some((state.model.clone(), state.assumed_price?)));
+    app
 }
 
 /// A single review while it runs.
 struct ReviewRun {
     common: Common,
-    place: AppContext,
+    app: AppContext,
     account: Account,
     stop: CancellationToken,
     tell: Box<dyn Fn(ReviewUpdate) + Send + Sync>,
@@ -119,9 +119,9 @@ struct ReviewRun {
 impl ReviewRun {
     /// Returns the review, or `None` if it was stopped.
     async fn review(&self, subject: &ReviewSubject) -> Result<Option<Review>, CliError> {
-        let (common, place) = (self.common.clone(), self.place.clone());
+        let (common, app) = (self.common.clone(), self.app.clone());
         // The directory is dropped last, because everything below may write to it.
-        let (ephemeral, place, runner) = off_thread(WORKER, move || prepare_tools(&common, place)).await??;
+        let (ephemeral, app, runner) = off_thread(WORKER, move || prepare_tools(&common, app)).await??;
         let Some(changes) = self.unless_stopped(collect(&runner, subject)).await.transpose()? else { return Ok(None) };
         drop(runner);
         if changes.diffs.is_empty() {
@@ -133,8 +133,8 @@ impl ReviewRun {
             return Err(spending_error(failure));
         }
         let schema = OutputSchema::built_in(SCHEMA, SCHEMA_NAME)?;
-        let place = with_price(place, state.as_ref());
-        let preparing = Box::pin(self.prepare(place, schema.json()));
+        let app = with_price(app, state.as_ref());
+        let preparing = Box::pin(self.prepare(app, schema.json()));
         let Some(prepared) = self.unless_stopped(preparing).await.transpose()? else { return Ok(None) };
         let review = self.request_findings(prepared, schema, changes).await;
         // Removes the directory.
@@ -143,11 +143,11 @@ impl ReviewRun {
     }
 
     /// Opens the session for the review.
-    async fn prepare(&self, place: AppContext, schema: String) -> Result<PreparedSession, CliError> {
+    async fn prepare(&self, app: AppContext, schema: String) -> Result<PreparedSession, CliError> {
         let common = self.common.clone();
         let builder = off_thread(WORKER, move || {
-            let store = Store::open(&place.directories.data)?;
-            let builder = SessionBuilder::find(FrontEnd::review(), common, place, store, &SessionChoice::New)?;
+            let store = Store::open(&app.directories.data)?;
+            let builder = SessionBuilder::find(FrontEnd::review(), common, app, store, &SessionChoice::New)?;
             Ok::<_, CliError>(builder.with_output_schema(schema))
         });
         let builder = builder.await??.with_model().await?;
@@ -260,11 +260,11 @@ impl ReviewOutcome {
 }
 
 /// Creates the data directory for the review, and the tools that read the changes.
-fn prepare_tools(common: &Common, mut place: AppContext) -> Result<(EphemeralData, AppContext, ToolRunner), CliError> {
-    let ephemeral = place.save_nothing()?;
-    let project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
-    let environment = ToolEnvironment::find_for_screen(&place, common, &project, Starts::Programs)?;
-    Ok((ephemeral, place, ToolRunner::new(environment, None)))
+fn prepare_tools(common: &Common, mut app: AppContext) -> Result<(EphemeralData, AppContext, ToolRunner), CliError> {
+    let ephemeral = app.save_nothing()?;
+    let project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
+    let environment = ToolEnvironment::find_for_screen(&app, common, &project, Starts::Programs)?;
+    Ok((ephemeral, app, ToolRunner::new(environment, None)))
 }
 
 /// Returns the error for a review that may not send any request.

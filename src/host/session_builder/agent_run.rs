@@ -30,7 +30,7 @@ const PARTIAL_BYTES: usize = 8 << 10;
 /// Setup of an agent's session, derived from the parent session.
 pub(super) struct ChildSetup {
     pub common: Common,
-    pub place: AppContext,
+    pub app: AppContext,
     pub store: Store,
     pub parent: ParentSession,
     /// Account that pays for the agent's requests.
@@ -158,14 +158,14 @@ impl AgentRun {
 
     /// Opens the agent's session.
     async fn prepare(&self, state: &AccountState, earlier: &Earlier) -> Result<PreparedSession, CliError> {
-        let (common, place) = (self.common(state), self.place(state));
+        let (common, app) = (self.common(state), self.app(state));
         let (store, id) = (self.setup.store.clone(), self.setup.parent.child().clone());
         let choice = match earlier {
             Earlier::Session | Earlier::Unfinished => SessionChoice::Id(id.to_string()),
             Earlier::Nothing | Earlier::Ended(_) => SessionChoice::New,
         };
         let front_end = FrontEnd::agent(&self.setup.front_end);
-        let builder = off_thread(WORKER, move || SessionBuilder::find(front_end, common, place, store, &choice));
+        let builder = off_thread(WORKER, move || SessionBuilder::find(front_end, common, app, store, &choice));
         let builder = builder.await??.with_model().await?;
         let mut claimed = off_thread(WORKER, move || builder.claim()).await??;
         let sandbox = off_thread(WORKER, claimed.sandbox_probe()).await?;
@@ -190,20 +190,20 @@ impl AgentRun {
     }
 
     /// Returns the agent's environment, with its own mode, tools and share of the budgets.
-    fn place(&self, state: &AccountState) -> AppContext {
-        let mut place = self.setup.place.clone();
-        place.mode = self.mode();
-        place.parent = Some(self.setup.parent.clone());
+    fn app(&self, state: &AccountState) -> AppContext {
+        let mut app = self.setup.app.clone();
+        app.mode = self.mode();
+        app.parent = Some(self.setup.parent.clone());
         let rule = format!("agent {}", self.task.agent);
         let limit = |names| ToolLimit { rule: rule.clone(), names };
         let (allowed, denied) = (self.task.tools.clone(), self.task.denied_tools.clone());
-        place.run_limits = vec![limit(ToolNames::Allowed(allowed)), limit(ToolNames::Disabled(denied))];
-        place.settings.limits = shares(&state.budgets, self.task.terms.budget_percent, &rule);
+        app.run_limits = vec![limit(ToolNames::Allowed(allowed)), limit(ToolNames::Disabled(denied))];
+        app.settings.limits = shares(&state.budgets, self.task.terms.budget_percent, &rule);
         let effort = self.task.effort.or(state.effort);
-        place.settings.effort = effort.map(|effort| SetEffort { effort, by_flag: true });
+        app.settings.effort = effort.map(|effort| SetEffort { effort, by_flag: true });
         let price = state.assumed_price.map(|price| (state.model.clone(), price));
-        place.settings.price_of_parent = price.or(place.settings.price_of_parent);
-        place
+        app.settings.price_of_parent = price.or(app.settings.price_of_parent);
+        app
     }
 
     /// Returns the maximum number of steps, which cannot exceed the steps that remain in the session.

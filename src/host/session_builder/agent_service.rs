@@ -28,7 +28,7 @@ pub(super) struct AgentService {
 struct Inner {
     front_end: FrontEnd,
     common: Common,
-    place: AppContext,
+    app: AppContext,
     store: Store,
     /// Session that starts the agents.
     session: SessionId,
@@ -64,7 +64,7 @@ impl AgentService {
     /// Creates the service for a session in this environment.
     pub(super) fn new(
         (front_end, common): (FrontEnd, Common),
-        place: AppContext,
+        app: AppContext,
         store: Store,
         (session, tools): (SessionId, ParentTools),
         (limits, tree): (AgentSettings, AgentTree),
@@ -73,7 +73,7 @@ impl AgentService {
         let inner = Inner {
             front_end,
             common,
-            place,
+            app,
             store,
             session,
             authority: Arc::clone(authority),
@@ -154,7 +154,7 @@ impl Inner {
         let parent = ParentSession::new((self.session.clone(), agent), shared, (self.authority.subscribe(), self.tree.below()));
         let setup = ChildSetup {
             common: self.common.clone(),
-            place: self.place.clone(),
+            app: self.app.clone(),
             store: self.store.clone(),
             parent,
             account,

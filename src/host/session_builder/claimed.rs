@@ -49,7 +49,7 @@ use tokio::sync::watch;
 pub(crate) struct ClaimedSession {
     front_end: FrontEnd,
     common: Common,
-    place: AppContext,
+    app: AppContext,
     project: ProjectConfig,
     policy: Policy,
     model: ModelSelection,
@@ -69,27 +69,27 @@ pub(crate) struct ClaimedSession {
 
 /// Sets the mode in which the session continues, unless a problem restricts it to plan mode. Returns a notice if the
 /// session last ran in another mode.
-fn set_mode(place: &mut AppContext, common: &Common, session: &Session) -> Option<String> {
-    let choice = SessionMode::choose(place, common, &session.state);
-    let is_restricted = place.mode < place.session_mode(common.mode);
-    place.chosen_mode = choice.chosen;
+fn set_mode(app: &mut AppContext, common: &Common, session: &Session) -> Option<String> {
+    let choice = SessionMode::choose(app, common, &session.state);
+    let is_restricted = app.mode < app.session_mode(common.mode);
+    app.chosen_mode = choice.chosen;
     if is_restricted {
         return None;
     }
-    place.mode = choice.mode;
+    app.mode = choice.mode;
     choice.difference()
 }
 
 impl ClaimedSession {
     pub(super) fn new(builder: SessionBuilder, mut session: Session) -> Self {
         let SessionBuilder {
-            front_end, common, mut place, chosen, project, policy, model, summary_model, may_choose_model, ..
+            front_end, common, mut app, chosen, project, policy, model, summary_model, may_choose_model, ..
         } = builder;
         let (output_schema, mut notices) = (builder.output_schema, builder.notices);
         if front_end.purpose == SessionPurpose::Tasks {
             session.mark_resumed();
             session.mark_continued_by_user();
-            notices.add_all(set_mode(&mut place, &common, &session));
+            notices.add_all(set_mode(&mut app, &common, &session));
         }
         notices.add_all(std::mem::take(&mut session.notices));
         let title = chosen.and_then(|chosen| chosen.title);
@@ -97,7 +97,7 @@ impl ClaimedSession {
         Self {
             front_end,
             common,
-            place,
+            app,
             project,
             policy,
             model,
@@ -122,7 +122,7 @@ impl ClaimedSession {
     }
 
     pub(crate) fn context(&self) -> &AppContext {
-        &self.place
+        &self.app
     }
 
     pub(crate) fn common(&self) -> &Common {
@@ -153,12 +153,12 @@ impl ClaimedSession {
 
     /// Returns whether the user chose the mode for this session.
     pub(crate) fn is_mode_named(&self) -> bool {
-        self.place.chosen_mode.is_some()
+        self.app.chosen_mode.is_some()
     }
 
     /// Returns the session's stored history for display.
     pub(crate) fn history(&self) -> SessionHistory {
-        SessionHistory::new(&self.session.store, self.session.id(), &self.place)
+        SessionHistory::new(&self.session.store, self.session.id(), &self.app)
     }
 
     /// Adds a notice from the front end.
@@ -179,7 +179,7 @@ impl ClaimedSession {
 
     /// If there is no model and aye may choose one, selects a local model.
     pub(crate) async fn find_local_model(&mut self) {
-        let (model, notice) = local_model(&self.place, &self.policy, self.model.clone(), self.may_choose_model).await;
+        let (model, notice) = local_model(&self.app, &self.policy, self.model.clone(), self.may_choose_model).await;
         self.model = model;
         self.notices.add_all(notice);
     }
@@ -187,8 +187,8 @@ impl ClaimedSession {
     /// Returns a function that probes the system for a sandbox. It takes a few milliseconds and should be called on
     /// another thread.
     pub(crate) fn sandbox_probe(&self) -> impl FnOnce() -> SandboxHost + Send + 'static {
-        let (place, trust) = (self.place.clone(), self.project.trust());
-        move || SandboxHost::find(&place, trust)
+        let (app, trust) = (self.app.clone(), self.project.trust());
+        move || SandboxHost::find(&app, trust)
     }
 
     /// Sets the result of `sandbox_probe`.
@@ -198,8 +198,8 @@ impl ClaimedSession {
 
     /// Returns the sandbox, probing the system on the first call.
     pub(crate) fn find_sandbox(&mut self) -> SandboxHost {
-        let (place, project) = (&self.place, &self.project);
-        self.sandbox.get_or_insert_with(|| SandboxHost::find(place, project.trust())).clone()
+        let (app, project) = (&self.app, &self.project);
+        self.sandbox.get_or_insert_with(|| SandboxHost::find(app, project.trust())).clone()
     }
 
     /// Returns the project if the user must decide whether to trust it, either because of its files or because commands
@@ -225,10 +225,10 @@ impl ClaimedSession {
     /// Returns whether, if the project is trusted, commands that no rule matches would run before they are approved.
     pub(crate) fn approves_effects(&mut self) -> bool {
         let sandbox = self.find_sandbox();
-        let mode = self.place.mode;
+        let mode = self.app.mode;
         mode != Mode::Plan
             && sandbox.has_previews()
-            && self.place.enforcer(&self.policy, sandbox.sandbox(), mode).approve() == Approve::Effects
+            && self.app.enforcer(&self.policy, sandbox.sandbox(), mode).approve() == Approve::Effects
     }
 
     /// Records that the user does not trust a project that contains no files to review.
@@ -244,16 +244,16 @@ impl ClaimedSession {
             self.notices.add(format!("{error}; the project is trusted for this run only"));
         }
         let (own, file, id) = (self.policy.clone(), self.common.policy.as_deref(), self.session.id());
-        self.policy = with_project(&mut self.place, own, &self.project, Some(id), file, &mut self.notices);
-        self.notices.add_all(find_misnamed(&self.place, &self.policy));
+        self.policy = with_project(&mut self.app, own, &self.project, Some(id), file, &mut self.notices);
+        self.notices.add_all(find_misnamed(&self.app, &self.policy));
         if let Some(sandbox) = &mut self.sandbox {
-            sandbox.trust(&self.place);
+            sandbox.trust(&self.app);
         }
     }
 
     /// Makes the session read-only by switching to plan mode.
     pub(crate) fn restrict_to_plan_mode(&mut self) {
-        self.place.restrict_to_plan_mode();
+        self.app.restrict_to_plan_mode();
     }
 
     /// Adds the history, which was loaded after the session was claimed.
@@ -285,7 +285,7 @@ impl ClaimedSession {
         if self.front_end.purpose == SessionPurpose::Tasks {
             self.read_keys().await;
             let layers = self.enforcer().layers();
-            self.notices.add_all(drift::describe_changes(&self.session, &self.place, &layers).await);
+            self.notices.add_all(drift::describe_changes(&self.session, &self.app, &layers).await);
             remote = self.connect_servers().await;
             self.connect_language_servers();
             uploads = self.connect_uploads();
@@ -294,21 +294,21 @@ impl ClaimedSession {
         let sandbox = self.find_sandbox();
         let mut setup = self.setup(remote);
         let decisions = self.service_decisions(&setup);
-        let Self { front_end, common, place, project, policy, mut session, mut notices, .. } = self;
+        let Self { front_end, common, app, project, policy, mut session, mut notices, .. } = self;
         notices.add_all(std::mem::take(&mut session.notices));
         if front_end.pruning == Pruning::InBackground {
-            retention::prune_in_background(&place, &session.store);
+            retention::prune_in_background(&app, &session.store);
         }
         let unread = project.unread_reports();
         let reload = (front_end.purpose == SessionPurpose::Tasks).then(|| {
-            let (reload, updates) = PolicyReloader::new(place.clone(), common.policy, project, &session, &policy, sandbox);
+            let (reload, updates) = PolicyReloader::new(app.clone(), common.policy, project, &session, &policy, sandbox);
             setup.policy.updates = Some(updates);
             reload
         });
         if let (Some(uploads), Some(reload)) = (&mut uploads, &reload) {
             uploads.notices = Some(reload.notices());
         }
-        let prepared = PreparedSession::new(front_end, (setup, reload), (place, session, policy), (unread, uploads), notices);
+        let prepared = PreparedSession::new(front_end, (setup, reload), (app, session, policy), (unread, uploads), notices);
         Ok(prepared.deciding_by(decisions))
     }
 
@@ -323,17 +323,17 @@ impl ClaimedSession {
 
     /// Registers the session with the session service, if one is configured, and applies the policy it returns.
     async fn register(&mut self) -> Result<(), SessionError> {
-        if self.front_end.purpose != SessionPurpose::Tasks || self.place.parent.is_some() {
+        if self.front_end.purpose != SessionPurpose::Tasks || self.app.parent.is_some() {
             return Ok(());
         }
-        let (registration, notices) = registration::open(&self.place, &self.session).await.map_err(SessionError::Failed)?;
+        let (registration, notices) = registration::open(&self.app, &self.session).await.map_err(SessionError::Failed)?;
         self.notices.add_all(notices);
         if let Some(registration) = registration {
             let facts = registration.facts();
             // Only this code sets the registration, once for each session.
-            let _ = self.place.registration.set(registration);
+            let _ = self.app.registration.set(registration);
             if let Err(error) = self.apply_registered_policy() {
-                if let Some(services) = &self.place.services {
+                if let Some(services) = &self.app.services {
                     services.end_session(&self.session.store, &facts, ServiceEndReason::Cancelled).await;
                 }
                 return Err(SessionError::Policy(error));
@@ -347,7 +347,7 @@ impl ClaimedSession {
     fn apply_registered_policy(&mut self) -> Result<(), CliError> {
         let (file, id) = (self.common.policy.as_deref(), self.session.id());
         let with = |project: Option<&ProjectConfig>| {
-            let policy = self.place.policy(file, project)?;
+            let policy = self.app.policy(file, project)?;
             policy.validate_for_session(Some(id)).map(|()| policy)
         };
         let (policy, invalid) = match with(Some(&self.project)) {
@@ -357,7 +357,7 @@ impl ClaimedSession {
         self.policy = policy;
         if let Some(error) = invalid {
             self.notices.add(plan_mode_notice(error));
-            self.place.restrict_to_plan_mode();
+            self.app.restrict_to_plan_mode();
         }
         Ok(())
     }
@@ -365,7 +365,7 @@ impl ClaimedSession {
     /// Reads the models' keys from the keyring, so that they are redacted from the start.
     async fn read_keys(&self) {
         let models = self.model.iter().chain(&self.summary_model.model);
-        for read in models.filter_map(|model| key_reader(&self.place, model.name())) {
+        for read in models.filter_map(|model| key_reader(&self.app, model.name())) {
             // The first request reports errors.
             let _ = tokio::task::spawn_blocking(read).await;
         }
@@ -373,8 +373,8 @@ impl ClaimedSession {
 
     /// Enables the session to start agents, unless it belongs to an agent on the deepest level.
     fn start_agents(&mut self) {
-        let limits = self.place.settings.agents().within(self.policy.agent_limits());
-        let tree = self.place.parent.as_ref().map(|parent| parent.tree.clone());
+        let limits = self.app.settings.agents().within(self.policy.agent_limits());
+        let tree = self.app.parent.as_ref().map(|parent| parent.tree.clone());
         let tree = tree.unwrap_or_else(|| AgentTree::new(limits.at_once));
         if tree.level() >= limits.depth {
             return;
@@ -382,9 +382,9 @@ impl ClaimedSession {
         let authority = Authority { policy: self.policy.clone(), enforcer: self.enforcer() };
         let (store, id) = (self.session.store.clone(), self.session.id().clone());
         let (authority, account) = (Arc::new(watch::Sender::new(authority)), Arc::default());
-        let (session, tools) = ((self.front_end, self.common.clone()), self.session.kept.for_agents(&self.place));
-        let service = AgentService::new(session, self.place.clone(), store, (id, tools), (limits, tree), (&authority, &account));
-        let agents = SessionAgents::new(self.place.agents.set(), Arc::new(service));
+        let (session, tools) = ((self.front_end, self.common.clone()), self.session.kept.for_agents(&self.app));
+        let service = AgentService::new(session, self.app.clone(), store, (id, tools), (limits, tree), (&authority, &account));
+        let agents = SessionAgents::new(self.app.agents.set(), Arc::new(service));
         self.session.kept.start_agents(AgentLinks { agents, authority, account });
     }
 
@@ -392,14 +392,14 @@ impl ClaimedSession {
     fn connect_uploads(&mut self) -> Option<BackgroundUploads> {
         // A session that is not saved (`--ephemeral`, `--patch`), or that belongs to the copy of a task, stays on this
         // machine.
-        let is_saved = self.place.directories.data == self.place.directories.shared;
-        if self.place.parent.is_some() || !is_saved {
+        let is_saved = self.app.directories.data == self.app.directories.shared;
+        if self.app.parent.is_some() || !is_saved {
             return None;
         }
         let session = (self.session.id().clone(), self.session.kept.artifacts());
-        let uploads = BackgroundUploads::new(&self.place, &self.session.store, session)?;
+        let uploads = BackgroundUploads::new(&self.app, &self.session.store, session)?;
         self.session.kept.connect_outbox(uploads.outbox());
-        if self.place.settings.uploads_artifacts() {
+        if self.app.settings.uploads_artifacts() {
             self.session.kept.connect_uploads(uploads.artifacts());
         }
         Some(uploads)
@@ -407,9 +407,9 @@ impl ClaimedSession {
 
     /// Prepares the language servers of a trusted project, without starting them yet.
     fn connect_language_servers(&mut self) {
-        if self.place.parent.is_none()
+        if self.app.parent.is_none()
             && self.project.is_trusted()
-            && let Some(servers) = LanguageServerHandle::new(&self.place)
+            && let Some(servers) = LanguageServerHandle::new(&self.app)
         {
             self.session.kept.connect_language_servers(servers);
         }
@@ -422,8 +422,8 @@ impl ClaimedSession {
         let sandbox = self.find_sandbox();
         let approver = if self.front_end.answers_servers { self.front_end.approver } else { Approver::Nobody };
         let passed = std::mem::take(&mut self.servers);
-        let (place, policy, project) = (&self.place, &self.policy, &self.project);
-        let remote = session_servers::connect(passed, &mut self.session, place, policy, project, &sandbox, approver);
+        let (app, policy, project) = (&self.app, &self.policy, &self.project);
+        let remote = session_servers::connect(passed, &mut self.session, app, policy, project, &sandbox, approver);
         if self.front_end.servers == ServerStart::Wait
             && let Some(servers) = self.session.kept.servers()
         {
@@ -446,12 +446,12 @@ impl ClaimedSession {
             instructions: self.project.instructions(),
             output_schema: self.output_schema.clone(),
             guidance: self.project.guidance(),
-            rules: Arc::new(UserRules::new(&self.place, file, model.name()).with_log(self.session.store.clone())),
+            rules: Arc::new(UserRules::new(&self.app, file, model.name()).with_log(self.session.store.clone())),
             standing: sandbox,
             remote,
         };
         let models = (model, self.summary_model.clone());
-        let mut setup = session::setup((&self.place, &self.policy), &mut self.session, models, options);
+        let mut setup = session::setup((&self.app, &self.policy), &mut self.session, models, options);
         setup.tell_changes = self.front_end.reports_changes;
         setup
     }
@@ -471,8 +471,8 @@ impl ClaimedSession {
     /// Returns the approval service for this session, if any. Inside a command that aye runs, no service is used,
     /// because the command could have configured a service of its own.
     fn asked_service(&self) -> Option<ApprovalService> {
-        let service = self.place.services.as_ref()?.approvals()?;
-        let may_ask = self.front_end.asks_service && self.place.parent.is_none() && Nesting::detect() == Nesting::Outermost;
+        let service = self.app.services.as_ref()?.approvals()?;
+        let may_ask = self.front_end.asks_service && self.app.parent.is_none() && Nesting::detect() == Nesting::Outermost;
         (may_ask && service.decides()).then(|| service.clone())
     }
 
@@ -481,15 +481,15 @@ impl ClaimedSession {
         let max_risk = self.enforcer().service_risk()?;
         Some(ServiceDecisions {
             service,
-            facts: session_facts(&self.place, self.session.id()),
+            facts: session_facts(&self.app, self.session.id()),
             redact: redact_text(&setup.redactor),
             max_risk,
-            timeout: self.approval_timeout().unwrap_or(self.place.settings.approval.timeout),
+            timeout: self.approval_timeout().unwrap_or(self.app.settings.approval.timeout),
         })
     }
 
     fn approval_timeout(&mut self) -> Option<Duration> {
-        let set = self.place.settings.approval.timeout;
+        let set = self.app.settings.approval.timeout;
         match self.front_end.approvals {
             ApprovalExpiry::Never => None,
             ApprovalExpiry::AsSet => Some(self.enforcer().approval_timeout().map_or(set, |by_policy| by_policy.min(set))),
@@ -498,6 +498,6 @@ impl ClaimedSession {
 
     fn enforcer(&mut self) -> Enforcer {
         let sandbox = self.find_sandbox();
-        sandbox.enforcer(&self.place, &self.policy)
+        sandbox.enforcer(&self.app, &self.policy)
     }
 }

@@ -49,7 +49,7 @@ use std::sync::Arc;
 pub(crate) struct SessionBuilder {
     front_end: FrontEnd,
     common: Common,
-    place: AppContext,
+    app: AppContext,
     store: Store,
     chosen: Option<SessionSummary>,
     project: ProjectConfig,
@@ -65,42 +65,42 @@ pub(crate) struct SessionBuilder {
 
 impl SessionBuilder {
     /// Finds the chosen session, its project, its policy and its model. Reads from the disk, and may wait for another
-    /// process to exit. The workspace in `place` is set to that of the session.
+    /// process to exit. The workspace in `app` is set to that of the session.
     pub(crate) fn find(
         front_end: FrontEnd,
         common: Common,
-        mut place: AppContext,
+        mut app: AppContext,
         store: Store,
         choice: &SessionChoice,
     ) -> Result<Self, SessionError> {
         let mut notices = SessionNotices::new(front_end.notices);
         notices.add_all(store.notices().iter().cloned());
-        let chosen = session::choose(&store, &mut place, choice)?;
+        let chosen = session::choose(&store, &mut app, choice)?;
         if let Some(chosen) = &chosen {
             check_lock(&store, &chosen.session_id, front_end.lock, common.take_over)?;
         }
         if front_end.purpose == SessionPurpose::Tasks {
-            place.mode = place.session_mode(common.mode);
+            app.mode = app.session_mode(common.mode);
         }
-        load_service_policy(&mut place, &mut notices)?;
-        let mut project = ProjectConfig::inspect(&place.workspace, &place.directories.config, common.trust);
+        load_service_policy(&mut app, &mut notices)?;
+        let mut project = ProjectConfig::inspect(&app.workspace, &app.directories.config, common.trust);
         let file = common.policy.as_deref();
         // With `--trust`, problems of the project are reported immediately.
         let policy = if front_end.trust == TrustHandling::AskUser && common.trust == Trust::AsRecorded {
-            let own = place.policy(file, None).map_err(SessionError::Policy)?;
+            let own = app.policy(file, None).map_err(SessionError::Policy)?;
             project.withdraw_trust_if_invalid();
             let id = chosen.as_ref().map(|chosen| &chosen.session_id);
-            with_project(&mut place, own, &project, id, file, &mut notices)
+            with_project(&mut app, own, &project, id, file, &mut notices)
         } else {
-            let policy = place.policy(file, Some(&project)).map_err(SessionError::Policy)?;
-            place.with_tools_of(&project);
+            let policy = app.policy(file, Some(&project)).map_err(SessionError::Policy)?;
+            app.with_tools_of(&project);
             notices.add_all(project.ignored_files_notice());
             policy
         };
         policy.validate_for_session(chosen.as_ref().map(|chosen| &chosen.session_id)).map_err(SessionError::Policy)?;
         let flag = common.model.as_deref();
-        let may_choose_model = local_models::is_open(&place.settings, flag, chosen.as_ref());
-        let models = ModelCatalog::new(&place).with_policy(&policy);
+        let may_choose_model = local_models::is_open(&app.settings, flag, chosen.as_ref());
+        let models = ModelCatalog::new(&app).with_policy(&policy);
         let model = match (front_end.purpose, front_end.model) {
             (SessionPurpose::Tasks, ModelNeed::Required) => models.choose(flag, chosen.as_ref()),
             (SessionPurpose::Tasks, ModelNeed::Optional) => {
@@ -122,7 +122,7 @@ impl SessionBuilder {
         Ok(Self {
             front_end,
             common,
-            place,
+            app,
             store,
             chosen,
             project,
@@ -138,7 +138,7 @@ impl SessionBuilder {
     /// Completes the choice of the model if one is needed. If no model was chosen and there is no key, selects a local
     /// model.
     pub(crate) async fn with_model(mut self) -> Result<Self, SessionError> {
-        let (model, notice) = local_model(&self.place, &self.policy, self.model.clone(), self.may_choose_model).await;
+        let (model, notice) = local_model(&self.app, &self.policy, self.model.clone(), self.may_choose_model).await;
         self.notices.add_all(notice);
         Ok(Self { model: Ok(model.map_err(SessionError::Model)?), ..self })
     }
@@ -149,10 +149,10 @@ impl SessionBuilder {
     /// Returns an error if an entry is not the name of a tool.
     pub(crate) fn with_allowed_tools(mut self, entries: &[String]) -> Result<Self, Problem> {
         let named = self.policy.layers.iter().flat_map(|layer| layer.bundle.named.iter().map(|command| command.name.clone()));
-        let own = named.chain(self.place.tools.custom.iter().map(|tool| tool.name.clone())).collect();
-        let (servers, _) = specs(&self.place, Some(&self.project));
+        let own = named.chain(self.app.tools.custom.iter().map(|tool| tool.name.clone())).collect();
+        let (servers, _) = specs(&self.app, Some(&self.project));
         let known = KnownNames { own, servers: servers.into_iter().map(|server| server.name).collect() };
-        self.place.run_limits = vec![allowed_tools::limit(entries, &known)?];
+        self.app.run_limits = vec![allowed_tools::limit(entries, &known)?];
         Ok(self)
     }
 
@@ -186,10 +186,10 @@ impl SessionBuilder {
     /// Returns a function that tries to claim the session. The function can be called on another thread.
     pub(crate) fn claim_attempt(&self) -> impl FnOnce() -> Result<Session, SessionError> + Send + 'static {
         let model = self.model.as_ref().map(|model| model.name().to_owned()).unwrap_or_default();
-        let (store, place, policy) = (self.store.clone(), self.place.clone(), self.policy.clone());
+        let (store, app, policy) = (self.store.clone(), self.app.clone(), self.policy.clone());
         let (chosen, scope) = (self.chosen.clone(), self.front_end.history);
         let new = session::NewSessionTerms { model, is_of_command: self.front_end.writes_prompt };
-        move || session::open(store, &place, &policy, chosen, new, scope)
+        move || session::open(store, &app, &policy, chosen, new, scope)
     }
 
     /// Continues with a session that was claimed by `try_claim`.
@@ -198,12 +198,12 @@ impl SessionBuilder {
     }
 
     pub(crate) fn context(&self) -> &AppContext {
-        &self.place
+        &self.app
     }
 
     /// Returns the slash commands that can be used in a prompt.
     pub(crate) fn prompt_commands(&self) -> PromptCommands {
-        PromptCommands::find(&self.place, &self.project)
+        PromptCommands::find(&self.app, &self.project)
     }
 
     pub(crate) fn policy(&self) -> &Policy {
@@ -225,7 +225,7 @@ impl SessionBuilder {
 
     /// If the policy has expired, returns the reason to deny every action.
     pub(crate) fn expired_policy(&self) -> Option<String> {
-        self.place.enforcer(&self.policy, Sandbox::Absent, self.place.mode).expiry_reason(jiff::Timestamp::now())
+        self.app.enforcer(&self.policy, Sandbox::Absent, self.app.mode).expiry_reason(jiff::Timestamp::now())
     }
 }
 
@@ -246,11 +246,11 @@ fn check_lock(store: &Store, id: &SessionId, handling: LockHandling, takes_over:
 
 /// Loads the policy from its URL, if one is configured and was not loaded recently. Each session gets its own
 /// registration, but an agent shares that of the session that started it.
-fn load_service_policy(place: &mut AppContext, notices: &mut SessionNotices) -> Result<(), SessionError> {
-    if place.parent.is_none() {
-        place.registration = Arc::default();
+fn load_service_policy(app: &mut AppContext, notices: &mut SessionNotices) -> Result<(), SessionError> {
+    if app.parent.is_none() {
+        app.registration = Arc::default();
     }
-    if let Some(service) = place.service_policy().filter(|_| place.parent.is_none()) {
+    if let Some(service) = app.service_policy().filter(|_| app.parent.is_none()) {
         notices.add_all(service.ensure().map_err(SessionError::Policy)?);
     }
     Ok(())
@@ -258,13 +258,13 @@ fn load_service_policy(place: &mut AppContext, notices: &mut SessionNotices) -> 
 
 /// Returns the chosen model or, if there is none, a local model and a notice.
 async fn local_model(
-    place: &AppContext,
+    app: &AppContext,
     policy: &Policy,
     model: ModelSelection,
     may_choose: bool,
 ) -> (ModelSelection, Option<String>) {
-    let models = ModelCatalog::new(place).with_policy(policy);
-    local_models::fallback_local_model(&models, &place.settings, model, may_choose).await
+    let models = ModelCatalog::new(app).with_policy(policy);
+    local_models::fallback_local_model(&models, &app.settings, model, may_choose).await
 }
 
 /// If the policy forbids the default model, replaces it with an allowed one and adds a notice.
@@ -289,7 +289,7 @@ fn allowed_model(
 /// Returns the policy including a trusted project's layer, and adds the project's tools and settings to the
 /// environment. If the layer is invalid, the session becomes read-only, because the layer may have forbidden changes.
 fn with_project(
-    place: &mut AppContext,
+    app: &mut AppContext,
     own: Policy,
     project: &ProjectConfig,
     session: Option<&SessionId>,
@@ -299,11 +299,11 @@ fn with_project(
     if !project.is_trusted() {
         return own;
     }
-    let policy = place.policy(file, Some(project)).and_then(|policy| policy.validate_for_session(session).map(|()| policy));
-    place.with_tools_of(project);
+    let policy = app.policy(file, Some(project)).and_then(|policy| policy.validate_for_session(session).map(|()| policy));
+    app.with_tools_of(project);
     policy.unwrap_or_else(|trouble| {
         notices.add(plan_mode_notice(trouble));
-        place.restrict_to_plan_mode();
+        app.restrict_to_plan_mode();
         own
     })
 }

@@ -40,7 +40,7 @@ pub(crate) struct PreparedSession {
 /// Resources that must outlive a session's run.
 struct Resources {
     front_end: FrontEnd,
-    place: AppContext,
+    app: AppContext,
     session: Session,
     unread: Arc<UnreadReports>,
     /// Delivers records to services while the session is running.
@@ -63,11 +63,11 @@ impl PreparedSession {
     pub(super) fn new(
         front_end: FrontEnd,
         (setup, reload): (agent::Setup, Option<PolicyReloader>),
-        (place, session, policy): (AppContext, Session, Policy),
+        (app, session, policy): (AppContext, Session, Policy),
         (unread, uploads): (Arc<UnreadReports>, Option<BackgroundUploads>),
         notices: SessionNotices,
     ) -> Self {
-        let resources = Box::new(Resources { front_end, place, session, unread, delivery: None, warnings: None });
+        let resources = Box::new(Resources { front_end, app, session, unread, delivery: None, warnings: None });
         Self { setup: Box::new(setup), reload: reload.map(Box::new), uploads, notices, policy, decisions: None, resources }
     }
 
@@ -91,7 +91,7 @@ impl PreparedSession {
     }
 
     pub(crate) fn context(&self) -> &AppContext {
-        &self.resources.place
+        &self.resources.app
     }
 
     /// Returns the notices that the front end has not retrieved yet.
@@ -119,13 +119,13 @@ impl PreparedSession {
         let to_front_end = events.downgrade();
         let SessionHandle { ended, queries, account } = agent::spawn(*self.setup, commands, events);
         if let Some(reload) = self.reload {
-            let place = &self.resources.place;
-            if let Some(service) = place.service_policy().filter(|_| place.parent.is_none()) {
+            let app = &self.resources.app;
+            if let Some(service) = app.service_policy().filter(|_| app.parent.is_none()) {
                 tokio::spawn(service.poll(reload.notices()));
             }
-            if let Some(session) = place.registration.get().cloned().filter(|_| place.parent.is_none()) {
+            if let Some(session) = app.registration.get().cloned().filter(|_| app.parent.is_none()) {
                 let (store, id) = (self.resources.session.store.clone(), self.resources.session.id().clone());
-                tokio::spawn(registration::renew(session, place.clone(), store, id, reload.notices()));
+                tokio::spawn(registration::renew(session, app.clone(), store, id, reload.notices()));
             }
             tokio::spawn(reload.run());
         }
@@ -134,11 +134,11 @@ impl PreparedSession {
         }
         let mut resources = self.resources;
         // The sessions of agents share the store, so the delivery of their parent's records is enough.
-        if resources.place.parent.is_none()
-            && let Some(services) = &resources.place.services
+        if resources.app.parent.is_none()
+            && let Some(services) = &resources.app.services
         {
             resources.delivery = Some(services.start(&resources.session.store));
-            let (services, session) = (services.clone(), (resources.place.workspace_id(), resources.session.id().clone()));
+            let (services, session) = (services.clone(), (resources.app.workspace_id(), resources.session.id().clone()));
             resources.warnings = Some(tokio::spawn(warn_when_full(services, session, to_front_end)));
         }
         resources.session.kept.connect_account(&account);
@@ -190,8 +190,8 @@ impl StartedSession {
 impl Resources {
     /// Informs the session service that the session has ended.
     async fn end_registration(&self) {
-        let place = &self.place;
-        if let (Some(services), Some(registration), None) = (&place.services, place.registration.get(), &place.parent) {
+        let app = &self.app;
+        if let (Some(services), Some(registration), None) = (&app.services, app.registration.get(), &app.parent) {
             let (store, id) = (self.session.store.clone(), self.session.id().clone());
             let status = tokio::task::spawn_blocking(move || Some(store.find(id.as_str()).ok()?.status)).await;
             let reason = ServiceEndReason::for_status(status.ok().flatten());
@@ -216,10 +216,10 @@ impl Resources {
         // Runs on another thread, because it reads the disk.
         let released = tokio::task::spawn_blocking(move || {
             if self.front_end.pruning == Pruning::AtTheEnd {
-                retention::prune_at_end(&self.place, &self.session.store);
+                retention::prune_at_end(&self.app, &self.session.store);
             }
-            if self.place.parent.is_none() {
-                transfer_outbox(&self.place, &self.session.store);
+            if self.app.parent.is_none() {
+                transfer_outbox(&self.app, &self.session.store);
             }
             drop(self.session);
         });

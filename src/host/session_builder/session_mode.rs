@@ -31,15 +31,15 @@ impl SessionMode {
     /// Chooses the mode: that of `--mode`, otherwise the user's choice for the session, otherwise that in the settings. A
     /// choice in the journal can only make the mode stricter, because other programs may have written it, and because
     /// the settings may have become stricter since.
-    pub(super) fn choose(place: &AppContext, common: &Common, state: &SessionState) -> Self {
+    pub(super) fn choose(app: &AppContext, common: &Common, state: &SessionState) -> Self {
         // An agent has the mode of the session that started it.
-        let (chosen, before) = if place.parent.is_none() { (state.chosen_mode, state.mode) } else { (None, None) };
+        let (chosen, before) = if app.parent.is_none() { (state.chosen_mode, state.mode) } else { (None, None) };
         let fallback = common.fallback_mode.map(|mode| match Nesting::detect() {
             Nesting::Outermost => mode,
             // A command that aye runs could have written the file of a task.
             Nesting::InsideAye => mode.min(Mode::default()),
         });
-        Self::among((common.mode, fallback), chosen, before, place.session_mode(None))
+        Self::among((common.mode, fallback), chosen, before, app.session_mode(None))
     }
 
     fn among(

@@ -26,23 +26,23 @@ const ANSWER_TOKENS: u64 = 256;
 /// Maximum number of attempts per test. A server may reject the first form of a request but accept another one.
 const ATTEMPTS: usize = 3;
 
-pub(crate) async fn answer(place: &AppContext, asked: SetupRequest) -> SetupEvent {
+pub(crate) async fn answer(app: &AppContext, asked: SetupRequest) -> SetupEvent {
     let failed = |problem: Problem| SetupEvent::Failed { problem };
     // A command that aye runs could imitate the user's keystrokes.
     if Nesting::detect() == Nesting::InsideAye {
         return failed("a command that aye runs (AYE=1) cannot change the setup".into());
     }
     // Earlier steps of the setup may have changed the settings.
-    let place = match place.reload(&[]) {
-        Ok(place) => place,
+    let app = match app.reload(&[]) {
+        Ok(app) => app,
         Err(error) => return failed(error.into_problem()),
     };
     match asked {
-        SetupRequest::Look => SetupEvent::Found(detect::detect_all(&place).await),
-        SetupRequest::Test { reach, number } => SetupEvent::Tested { number, outcome: test(&place, &reach).await },
-        SetupRequest::Take { reach } => Box::pin(apply(place, reach)).await.unwrap_or_else(|error| failed(error.into_problem())),
+        SetupRequest::Look => SetupEvent::Found(detect::detect_all(&app).await),
+        SetupRequest::Test { reach, number } => SetupEvent::Tested { number, outcome: test(&app, &reach).await },
+        SetupRequest::Take { reach } => Box::pin(apply(app, reach)).await.unwrap_or_else(|error| failed(error.into_problem())),
         SetupRequest::End { approvals, theme, looks_daily } => {
-            let end = move || finish(&place, approvals.as_deref(), theme.as_deref(), looks_daily);
+            let end = move || finish(&app, approvals.as_deref(), theme.as_deref(), looks_daily);
             let ended = tokio::task::spawn_blocking(end).await;
             match ended {
                 Ok(Ok(told)) => told,
@@ -53,8 +53,8 @@ pub(crate) async fn answer(place: &AppContext, asked: SetupRequest) -> SetupEven
     }
 }
 
-fn finish(place: &AppContext, chosen: Option<&str>, theme: Option<&str>, looks_daily: bool) -> Result<SetupEvent, CliError> {
-    write::record_setup_shown(place);
+fn finish(app: &AppContext, chosen: Option<&str>, theme: Option<&str>, looks_daily: bool) -> Result<SetupEvent, CliError> {
+    write::record_setup_shown(app);
     let mut values: Vec<write::Setting<'_>> = Vec::new();
     let answer = chosen.map(approvals::from_name).transpose().map_err(CliError::usage)?;
     if let Some(answer) = answer {
@@ -66,37 +66,37 @@ fn finish(place: &AppContext, chosen: Option<&str>, theme: Option<&str>, looks_d
     if looks_daily {
         values.extend(write::daily_look());
     }
-    let lines = if values.is_empty() { Vec::new() } else { write::settings(place, &values)? };
+    let lines = if values.is_empty() { Vec::new() } else { write::settings(app, &values)? };
     Ok(SetupEvent::Ended { mode: answer.map(|answer| answer.mode), lines })
 }
 
 /// Returns the environment with this key and server, and the complete name of the model.
-async fn with_reach(place: &AppContext, reach: &ModelAddress) -> Result<(AppContext, String), String> {
+async fn with_reach(app: &AppContext, reach: &ModelAddress) -> Result<(AppContext, String), String> {
     let pair = |name: &str, value: &str| (format!("providers.{CUSTOM}.{name}"), value.to_owned());
     let mut set = Vec::new();
     if let Some(address) = &reach.address {
         set = vec![pair("api", "openai-chat"), pair("base_url", address), pair("api_key_env", TRIED_KEY)];
     }
-    let mut place = place.reload(&set).map_err(|error| error.to_string())?;
+    let mut app = app.reload(&set).map_err(|error| error.to_string())?;
     let provider =
         if reach.address.is_some() { CUSTOM } else { reach.model.split_once('/').map_or("", |(provider, _)| provider) };
     if let Some(key) = &reach.key {
-        let variable = place.settings.key_variable(provider, &place.environment).unwrap_or_default();
-        let others = place.environment.variables().map(|(name, value)| (name.to_owned(), value.to_owned()));
-        place.environment = Environment::from_pairs(others.chain([(variable, key.0.clone())]).collect::<Vec<_>>());
+        let variable = app.settings.key_variable(provider, &app.environment).unwrap_or_default();
+        let others = app.environment.variables().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        app.environment = Environment::from_pairs(others.chain([(variable, key.0.clone())]).collect::<Vec<_>>());
     }
     let name = match (&reach.address, reach.model.as_str()) {
         (None, name) => name.to_owned(),
-        (Some(address), "") => format!("{CUSTOM}/{}", first_listed(&place, address).await?),
+        (Some(address), "") => format!("{CUSTOM}/{}", first_listed(&app, address).await?),
         (Some(_), name) => format!("{CUSTOM}/{name}"),
     };
-    Ok((place, name))
+    Ok((app, name))
 }
 
 /// Returns the first model listed by a server.
-async fn first_listed(place: &AppContext, address: &str) -> Result<String, String> {
+async fn first_listed(app: &AppContext, address: &str) -> Result<String, String> {
     let otherwise = "add the model name after the address";
-    let spec = ModelCatalog::new(place).provider(CUSTOM).map_err(|error| error.to_string())?;
+    let spec = ModelCatalog::new(app).provider(CUSTOM).map_err(|error| error.to_string())?;
     let listed = tokio::time::timeout(TIMEOUT, llm::list_models(spec)).await;
     let listed = listed.map_err(|_| format!("`{address}` did not list its models in time; {otherwise}"))?;
     let listed = listed.map_err(|failure| format!("{}; {otherwise}", describe_failure(&failure)))?;
@@ -108,7 +108,7 @@ fn describe_failure(failure: &Failure) -> String {
     failure.problem().one_line()
 }
 
-async fn test(place: &AppContext, reach: &ModelAddress) -> TestOutcome {
+async fn test(app: &AppContext, reach: &ModelAddress) -> TestOutcome {
     let failed = |message: String| {
         // A provider may repeat the key in its error.
         let message = match &reach.key {
@@ -117,11 +117,11 @@ async fn test(place: &AppContext, reach: &ModelAddress) -> TestOutcome {
         };
         TestOutcome::Failed { message }
     };
-    let (place, name) = match with_reach(place, reach).await {
+    let (app, name) = match with_reach(app, reach).await {
         Ok(tried) => tried,
         Err(message) => return failed(message),
     };
-    let model = match ModelCatalog::new(&place).open(&name) {
+    let model = match ModelCatalog::new(&app).open(&name) {
         Ok(model) => model,
         Err(failure) => return failed(describe_failure(&failure)),
     };
@@ -170,9 +170,9 @@ async fn wait_for_first_text(model: &dyn Model) -> Result<(), Failure> {
 }
 
 /// Saves the user's choices. The key is saved first, so that the settings are complete as soon as they are written.
-async fn apply(place: AppContext, reach: ModelAddress) -> Result<SetupEvent, CliError> {
-    let (mut tried, name) = with_reach(&place, &reach).await.map_err(CliError::usage)?;
-    tried.environment = place.environment.clone();
+async fn apply(app: AppContext, reach: ModelAddress) -> Result<SetupEvent, CliError> {
+    let (mut tried, name) = with_reach(&app, &reach).await.map_err(CliError::usage)?;
+    tried.environment = app.environment.clone();
     let taken = tokio::task::spawn_blocking(move || {
         let mut lines = Vec::new();
         let provider = name.split_once('/').map_or("", |(provider, _)| provider);
@@ -189,7 +189,7 @@ async fn apply(place: AppContext, reach: ModelAddress) -> Result<SetupEvent, Cli
                 (&["providers", CUSTOM, "models"][..], NewValue::OneText(model)),
             ]);
         }
-        lines.extend(write::settings(&place, &values)?);
+        lines.extend(write::settings(&app, &values)?);
         Ok(SetupEvent::Taken { model: name.clone(), lines })
     });
     taken.await.unwrap_or_else(|error| Err(CliError::failed(error.to_string())))

@@ -14,15 +14,15 @@ const ASKED: &str = "setup-asked";
 
 /// Returns whether first-time setup should start, because there is neither configuration nor a key and the setup has
 /// never been shown.
-pub(crate) fn is_first(place: &AppContext) -> bool {
-    let config = &place.directories.config;
+pub(crate) fn is_first(app: &AppContext) -> bool {
+    let config = &app.directories.config;
     let is_bare = !config.join("config.toml").exists() && !config.join("policy.toml").exists();
-    is_bare && !place.directories.data.join(ASKED).exists() && place.credentials.names().is_ok_and(|names| names.is_empty())
+    is_bare && !app.directories.data.join(ASKED).exists() && app.credentials.names().is_ok_and(|names| names.is_empty())
 }
 
 /// Records that first-time setup has been shown, so that it does not start automatically again.
-pub(crate) fn record_setup_shown(place: &AppContext) {
-    let file = place.directories.data.join(ASKED);
+pub(crate) fn record_setup_shown(app: &AppContext) {
+    let file = app.directories.data.join(ASKED);
     let kept = crate::sys::file::private::update::<crate::sys::file::private::PrivateError>(&file, 1 << 10, |_| {
         Ok(Some(b"Delete this file to run first-time setup again.\n".to_vec()))
     });
@@ -32,20 +32,20 @@ pub(crate) fn record_setup_shown(place: &AppContext) {
 }
 
 /// Saves a key. Returns lines that state where it was saved.
-pub(crate) fn key(place: &AppContext, provider: &str, key: &str) -> Result<Vec<String>, CliError> {
-    let name = place.settings.key_name(provider)?;
-    Ok(api_keys::keep(place, name, key, api_keys::PRECEDENCE_NOTICE)?.trim_end().lines().map(str::to_owned).collect())
+pub(crate) fn key(app: &AppContext, provider: &str, key: &str) -> Result<Vec<String>, CliError> {
+    let name = app.settings.key_name(provider)?;
+    Ok(api_keys::keep(app, name, key, api_keys::PRECEDENCE_NOTICE)?.trim_end().lines().map(str::to_owned).collect())
 }
 
 /// Sets values in `config.toml`.
-pub(crate) fn settings(place: &AppContext, values: &[Setting<'_>]) -> Result<Vec<String>, CliError> {
-    let file = place.directories.config_file();
+pub(crate) fn settings(app: &AppContext, values: &[Setting<'_>]) -> Result<Vec<String>, CliError> {
+    let file = app.directories.config_file();
     let old = read(&file)?;
     let text = with_values(&old, values).map_err(|error| CliError::usage(format!("`{}`: {error}", file.display())))?;
     if text == old {
         return Ok(vec![format!("{} already has these settings", file.display())]);
     }
-    let backup = policy_templates::write(&place.directories.config, &file, &text, true, file.exists())?;
+    let backup = policy_templates::write(&app.directories.config, &file, &text, true, file.exists())?;
     Ok(written_lines(&file, backup.as_deref()))
 }
 
@@ -75,8 +75,8 @@ pub(crate) fn daily_look() -> [Setting<'static>; 2] {
 
 /// Writes a policy preset. `wanted` specifies whether the user chose the preset explicitly, in which case it replaces
 /// an existing policy, which is backed up.
-pub(crate) fn preset(place: &AppContext, preset: Preset, wanted: bool) -> Result<Vec<String>, CliError> {
-    let file = place.directories.config.join("policy.toml");
+pub(crate) fn preset(app: &AppContext, preset: Preset, wanted: bool) -> Result<Vec<String>, CliError> {
+    let file = app.directories.config.join("policy.toml");
     let there = std::fs::read_to_string(&file).ok();
     let text = policy_templates::template_text(Template::Preset(preset));
     if there.as_ref() == Some(&text) {
@@ -86,7 +86,7 @@ pub(crate) fn preset(place: &AppContext, preset: Preset, wanted: bool) -> Result
         return Ok(vec![format!("unchanged: {}", file.display())]);
     }
     let to = if there.is_some() { InitPlace::Replace } else { InitPlace::NewFile };
-    let backup = policy_templates::write(&place.directories.config, &file, &text, true, to == InitPlace::Replace)?;
+    let backup = policy_templates::write(&app.directories.config, &file, &text, true, to == InitPlace::Replace)?;
     Ok(written_lines(&file, backup.as_deref()))
 }
 

@@ -37,14 +37,14 @@ pub(crate) fn enter(task: &TaskDirectory, current: &Common, purpose: TaskUse) ->
         copy: Some(WorkspaceCopy { data: task.data(), is_layer, check: description.check.clone() }),
         ..description.options.common(current)
     };
-    let place = AppContext::find(&common)?;
+    let app = AppContext::find(&common)?;
     // In the namespaces, the owner of the managed policy cannot be checked.
-    place.policy(common.policy.as_deref(), None)?;
+    app.policy(common.policy.as_deref(), None)?;
     if is_layer {
-        if place.directories.shared.starts_with(&place.workspace) {
+        if app.directories.shared.starts_with(&app.workspace) {
             return Err(no_layer(&"the data directory is inside the workspace").hint("set AYE_DATA_DIR to another directory"));
         }
-        cover(&place.workspace, &task.layer())?;
+        cover(&app.workspace, &task.layer())?;
     }
     Ok(EnteredCopy { description, common, lock })
 }
