@@ -74,7 +74,7 @@ pub(super) fn entries(files: &[FileDiff], path: Option<&Path>) -> (Vec<DiffEntry
                 path = Some(PathBuf::from(name));
             }
         }
-        file.remarks().for_each(|remark| list.note(remark));
+        file.remarks().filter_map(|remark| readable(remark, names_files)).for_each(|remark| list.note(remark));
         for (at, hunk) in file.hunks.iter().enumerate() {
             if at > 0 {
                 list.entries.push(DiffEntry::Break(display_row(hunk.place.trim())));
@@ -86,6 +86,19 @@ pub(super) fn entries(files: &[FileDiff], path: Option<&Path>) -> (Vec<DiffEntry
         list.entries.push(DiffEntry::Note("every line here ends in CRLF".to_owned()));
     }
     (list.entries, list.hunks)
+}
+
+/// Returns a remark on a file in words, without git's notation for modes. Returns `None` for what the title of a diff of
+/// a single file already says.
+fn readable(remark: &str, names_files: bool) -> Option<&str> {
+    match remark {
+        "new file mode 100644" => names_files.then_some("new file"),
+        "new file mode 100755" => Some("new executable file"),
+        "new file mode 120000" => Some("new symlink"),
+        "deleted file mode 100644" | "deleted file mode 100755" => names_files.then_some("deleted file"),
+        "deleted file mode 120000" => Some("deleted symlink"),
+        _ => Some(remark),
+    }
 }
 
 /// Returns whether every line ends in CRLF, in which case the lines are not marked individually.
