@@ -130,6 +130,12 @@ fn read_servers(
     settings: &mut AgentSettings,
 ) {
     let Some(list) = file.object("mcpServers", sources) else { return };
+    let limits = file.object("mcp", sources);
+    let mut names = |key: &str| -> Option<Vec<String>> {
+        let limits = limits.as_ref().filter(|limits| limits.entries.contains_key(key))?;
+        Some(limits.texts(key, sources).into_iter().map(str::to_owned).collect())
+    };
+    let (allowed, excluded) = (names("allowed"), names("excluded").unwrap_or_default());
     for name in list.entries.keys() {
         let Some(entry) = list.object(name, sources) else { continue };
         if level == SettingsOwner::Project {
@@ -155,6 +161,7 @@ fn read_servers(
             headers: converted(entry.pairs("headers", sources)),
             directory: entry.text("cwd", sources).map(str::to_owned),
             timeout_seconds: entry.number("timeout").map(|milliseconds| milliseconds.div_ceil(1000).max(1)),
+            is_off: excluded.contains(name) || allowed.as_ref().is_some_and(|allowed| !allowed.contains(name)),
             ..ServerDescription::default()
         };
         if entry.flag("trust") == Some(true) {

@@ -189,7 +189,11 @@ fn subject(tool: &str, pattern: &str) -> Subject {
         "*" => {
             Subject::Other("the entry applies to every tool; aye asks about everything that its policy does not allow".to_owned())
         }
-        _ => Subject::Other("aye has no such tool".to_owned()),
+        // The tools of an MCP server are named `SERVER_TOOL`.
+        _ => match tool.strip_suffix("_*").filter(|server| !server.is_empty() && !server.contains('*')) {
+            Some(server) if is_every => Subject::Server(server.to_owned(), None),
+            _ => Subject::Other("aye has no such tool".to_owned()),
+        },
     }
 }
 

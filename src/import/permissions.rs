@@ -9,6 +9,7 @@ use crate::host::user_policy;
 use crate::policy::{Bundle, Enforcer, line};
 use crate::protocol::{Action, CommandRule, GrantRule, Place, Target, VerdictKind};
 use jiff::Timestamp;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Maximum number of commands into which a pattern with alternatives is expanded.
@@ -44,8 +45,11 @@ enum PolicyEdit {
     Allow(Vec<RuleWithExamples>),
     Restrict(Vec<Restriction>),
     DisableTools(Vec<String>),
-    BlockDomain(String),
+    BlockDomains(Vec<String>),
 }
+
+/// Permission, the change that imports it, and a description of the imported part if that is not all of it.
+type PlannedEdit<'a> = (&'a Permission, PolicyEdit, Option<String>);
 
 /// Outcome of converting a permission.
 enum PermissionResult {
@@ -77,47 +81,74 @@ impl Judge<'_> {
                 PermissionResult::LeftOut(why) => change.left_out.push(not_imported(permission, why)),
             }
         }
-        self.edit_all(level, edits, &mut change);
+        self.edit_all(level, base, &edits, &mut change);
         change
     }
 
-    /// Makes all changes at once. If the result is invalid, makes them one by one instead, skipping those that are
-    /// invalid.
-    fn edit_all(&self, level: SettingsOwner, edits: Vec<(&Permission, PolicyEdit, Option<String>)>, change: &mut PolicyImport) {
-        let whole = edits.iter().try_fold(change.text.clone(), |text, (_, edit, _)| self.apply_edit(&text, level, edit));
-        if let Some(text) = whole.ok().filter(|text| is_valid(text, level).is_ok()) {
-            for (permission, edit, narrowed) in edits {
-                change.count(
-                    permission,
-                    &edit,
-                    narrowed,
-                    self.apply_edit(&change.text, level, &edit).as_deref() == Ok(&change.text),
-                );
-            }
-            change.text = text;
+    /// Makes all changes at once. If the result is invalid, makes each half of them on its own, down to single changes,
+    /// and skips those that are invalid. `base` is the text before all changes.
+    fn edit_all(&self, level: SettingsOwner, base: &str, edits: &[PlannedEdit<'_>], change: &mut PolicyImport) {
+        if edits.is_empty() {
             return;
         }
-        for (permission, edit, narrowed) in edits {
-            let edited = [edit.clone(), edit.without_examples()].into_iter().map(|edit| {
-                let text = self.apply_edit(&change.text, level, &edit)?;
-                is_valid(&text, level).map(|()| text)
-            });
-            match edited.reduce(Result::or) {
-                Some(Ok(text)) => {
-                    change.count(permission, &edit, narrowed, text == change.text);
+        let edited = |edits: &[PlannedEdit<'_>]| {
+            let text = self.apply_edits(&change.text, level, edits)?;
+            is_valid(&text, level).map(|()| text)
+        };
+        match (edited(edits), edits) {
+            (Ok(text), _) => {
+                self.count_all(level, base, edits, change);
+                change.text = text;
+            }
+            (Err(why), [(permission, edit, narrowed)]) => match edited(&[(*permission, edit.without_examples(), None)]) {
+                Ok(text) => {
+                    change.count(permission, edit, narrowed.clone(), text == change.text);
                     change.text = text;
                 }
-                Some(Err(why)) => change.left_out.push(not_imported(permission, why)),
-                None => {}
+                Err(_) => change.left_out.push(not_imported(permission, why)),
+            },
+            (Err(_), edits) => {
+                let (first, rest) = edits.split_at(edits.len() / 2);
+                self.edit_all(level, base, first, change);
+                self.edit_all(level, base, rest, change);
             }
         }
+    }
+
+    /// Counts changes that have been made. Those that do not change `base` were already in effect.
+    fn count_all(&self, level: SettingsOwner, base: &str, edits: &[PlannedEdit<'_>], change: &mut PolicyImport) {
+        let is_same = self.apply_edits(base, level, edits).as_deref() == Ok(base);
+        if is_same || edits.len() <= 1 {
+            for (permission, edit, narrowed) in edits {
+                change.count(permission, edit, narrowed.clone(), is_same);
+            }
+            return;
+        }
+        let (first, rest) = edits.split_at(edits.len() / 2);
+        self.count_all(level, base, first, change);
+        self.count_all(level, base, rest, change);
+    }
+
+    /// Makes several changes. Those of the same kind are made together, because each change parses the whole text.
+    fn apply_edits(&self, text: &str, level: SettingsOwner, edits: &[PlannedEdit<'_>]) -> Result<String, String> {
+        let mut joined: Vec<PolicyEdit> = Vec::new();
+        for (_, edit, _) in edits {
+            let is_joined = joined.last_mut().is_some_and(|last| last.join(edit));
+            if !is_joined {
+                joined.push(edit.clone());
+            }
+        }
+        joined.iter().try_fold(text.to_owned(), |text, edit| self.apply_edit(&text, level, edit))
     }
 
     fn apply_edit(&self, text: &str, level: SettingsOwner, edit: &PolicyEdit) -> Result<String, String> {
         let text = match (level, edit) {
             (SettingsOwner::Project, _) | (SettingsOwner::User, PolicyEdit::DisableTools(_)) => text.to_owned(),
             (SettingsOwner::User, PolicyEdit::Restrict(rules)) => {
-                rules.iter().fold(text.to_owned(), |text, rule| user_policy::with_capability(&text, rule.subject.capability()))
+                let mut capabilities: Vec<&str> = rules.iter().map(|rule| rule.subject.capability()).collect();
+                let mut seen = BTreeSet::new();
+                capabilities.retain(|name| seen.insert(*name));
+                capabilities.into_iter().fold(text.to_owned(), |text, name| user_policy::with_capability(&text, name))
             }
             (SettingsOwner::User, edit) => user_policy::with_capability(text, edit.capability().unwrap_or_default()),
         };
@@ -129,7 +160,7 @@ impl Judge<'_> {
             }
             PolicyEdit::Restrict(rules) => grants::add_restrictions(&text, rules),
             PolicyEdit::DisableTools(names) => grants::with_disabled_tools(&text, names),
-            PolicyEdit::BlockDomain(domain) => grants::with_blocked_domains(&text, std::slice::from_ref(domain)),
+            PolicyEdit::BlockDomains(domains) => grants::with_blocked_domains(&text, domains),
         }
     }
 
@@ -280,7 +311,7 @@ impl Judge<'_> {
                 return Err("only a policy for all projects can express this rule: see `blocked_domains` and `[tools] disabled`"
                     .to_owned());
             }
-            Subject::Web(Some(domain)) => PolicyEdit::BlockDomain(domain.clone()),
+            Subject::Web(Some(domain)) => PolicyEdit::BlockDomains(vec![domain.clone()]),
             Subject::Web(None) => PolicyEdit::DisableTools(vec!["HttpRequest".to_owned()]),
             Subject::Search => PolicyEdit::DisableTools(vec!["WebSearch".to_owned()]),
             Subject::Tools(names) if is_deny => PolicyEdit::DisableTools(names.iter().map(|name| (*name).to_owned()).collect()),
@@ -321,8 +352,21 @@ impl PolicyEdit {
             Self::Allow(rules) => rules.first().map(|rule| rule.rule.capability()),
             Self::Restrict(rules) => rules.first().map(|rule| rule.subject.capability()),
             Self::DisableTools(_) => None,
-            Self::BlockDomain(_) => Some("Network.Http"),
+            Self::BlockDomains(_) => Some("Network.Http"),
         }
+    }
+
+    /// Adds another change of the same kind to this one. Returns `false` if they cannot be made together.
+    fn join(&mut self, other: &Self) -> bool {
+        let has_same_capability = self.capability() == other.capability();
+        match (self, other) {
+            (Self::Allow(rules), Self::Allow(more)) if has_same_capability => rules.extend_from_slice(more),
+            (Self::Restrict(rules), Self::Restrict(more)) => rules.extend_from_slice(more),
+            (Self::DisableTools(names), Self::DisableTools(more)) => names.extend_from_slice(more),
+            (Self::BlockDomains(domains), Self::BlockDomains(more)) => domains.extend_from_slice(more),
+            _ => return false,
+        }
+        true
     }
 
     fn without_examples(&self) -> Self {
@@ -330,7 +374,7 @@ impl PolicyEdit {
         match &mut edit {
             Self::Allow(rules) => rules.iter_mut().for_each(|rule| (rule.matches, rule.not_matches) = Default::default()),
             Self::Restrict(rules) => rules.iter_mut().for_each(|rule| (rule.matches, rule.not_matches) = Default::default()),
-            Self::DisableTools(_) | Self::BlockDomain(_) => {}
+            Self::DisableTools(_) | Self::BlockDomains(_) => {}
         }
         edit
     }

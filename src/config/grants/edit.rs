@@ -79,13 +79,18 @@ pub(crate) fn list(text: &str) -> Result<Vec<SavedRule>, String> {
 pub(crate) fn add_rules(text: &str, rules: &[GrantRule], reason: &str, until: Option<Timestamp>) -> Result<EditedRules, String> {
     let (ends, before) = LineEndings::normalize(text);
     let mut document = parse(&before)?;
+    // New rules are appended, so the positions of existing ones do not change.
+    let known = find_rules(&before)?;
+    let mut inserted: Vec<&GrantRule> = Vec::new();
     for rule in rules {
-        let same = find_rules(&document.to_string())?.into_iter().find(|(_, kept)| kept.rule == *rule);
-        match same {
+        if inserted.contains(&rule) {
+            continue;
+        }
+        match known.iter().find(|(_, kept)| kept.rule == *rule) {
             // Only rules can have an end date.
             Some((RulePosition { list: READABLE, .. }, _)) if until.is_some() => return Err(NO_END.to_owned()),
             Some((place, kept)) if kept.expires_at != until => {
-                let table = find_rule(&mut document, &place).ok_or("cannot change the existing rule")?;
+                let table = find_rule(&mut document, place).ok_or("cannot change the existing rule")?;
                 table.insert("reason", toml_edit::value(reason));
                 match until {
                     Some(end) => drop(table.insert("expires_at", Item::Value(time(end)?))),
@@ -93,7 +98,10 @@ pub(crate) fn add_rules(text: &str, rules: &[GrantRule], reason: &str, until: Op
                 }
             }
             Some(_) => {}
-            None => insert_rule(&mut document, rule, reason, until)?,
+            None => {
+                insert_rule(&mut document, rule, reason, until)?;
+                inserted.push(rule);
+            }
         }
     }
     let text = document.to_string();
@@ -114,9 +122,10 @@ pub(crate) fn add_rules_with_examples(text: &str, rules: &[RuleWithExamples], re
     let text = add_rules(text, &rules, reason, None)?.text;
     let (ends, before) = LineEndings::normalize(&text);
     let mut document = parse(&before)?;
+    let known = find_rules(&before)?;
     for new in new {
-        let place = find_rules(&before)?.into_iter().find(|(_, kept)| kept.rule == new.rule).map(|(place, _)| place);
-        let Some(table) = place.and_then(|place| find_rule(&mut document, &place)) else { continue };
+        let place = known.iter().find(|(_, kept)| kept.rule == new.rule).map(|(place, _)| place);
+        let Some(table) = place.and_then(|place| find_rule(&mut document, place)) else { continue };
         for (key, examples) in [("match", &new.matches), ("not_match", &new.not_matches)] {
             if !examples.is_empty() && !table.contains_key(key) {
                 table.insert(key, toml_edit::value(examples.iter().collect::<Array>()));

@@ -10,6 +10,7 @@ const SETTINGS: &str = r#"{
   "excludeTools": ["ShellTool(sudo)"],
   "general": {"defaultApprovalMode": "yolo"},
   "security": {"auth": {}},
+  "mcp": {"excluded": ["old"]},
   "mcpServers": {
     "hub": {"httpUrl": "https://hub.example/mcp", "headers": {"Authorization": "Bearer $HUB", "X-Key": "hush-of-the-header"}, "timeout": 5500, "trust": true},
     "old": {"url": "https://old.example/sse"},
@@ -66,7 +67,7 @@ fn gemini_servers_commands_and_instructions_are_imported() {
     assert_eq!(
         text(&plan, "config.toml"),
         "[mcp.servers.hub]\nurl = \"https://hub.example/mcp\"\ntype = \"http\"\nheaders = { Authorization = \"Bearer ${HUB}\", \
-         X-Key = \"${HUB_X_KEY}\" }\ntimeout_seconds = 6\n\n[mcp.servers.old]\nurl = \"https://old.example/sse\"\ntype = \"sse\"\n\n\
+         X-Key = \"${HUB_X_KEY}\" }\ntimeout_seconds = 6\n\n[mcp.servers.old]\nurl = \"https://old.example/sse\"\ntype = \"sse\"\nenabled = false\n\n\
          [mcp.servers.db]\ncommand = \"db\"\nargs = [\"--port\", \"1\"]\nenv = { DB_PASSWORD = \"${DB_PASSWORD}\", \
          HOST = \"${DB_HOST}\" }\ncwd = \"./db\"\n"
     );
@@ -79,4 +80,15 @@ fn gemini_servers_commands_and_instructions_are_imported() {
     assert_eq!(shell.count(), 1, "{plan:#?}");
     assert!(reason(&plan, "").contains("`prompt` must be a string"));
     assert!(user.plan(Agent::Gemini).files.is_empty());
+}
+
+#[test]
+fn servers_that_are_not_allowed_are_imported_disabled() {
+    let settings = r#"{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}"#;
+    let user = User::with(&[("~/.gemini/settings.json", settings)]);
+    let plan = user.import(Agent::Gemini);
+    assert_eq!(
+        text(&plan, "config.toml"),
+        "[mcp.servers.a]\ncommand = \"a\"\n\n[mcp.servers.b]\ncommand = \"b\"\nenabled = false\n"
+    );
 }

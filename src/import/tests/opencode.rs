@@ -9,6 +9,7 @@ const CONFIG: &str = r#"{
     "read": {"*.env": "deny", "secrets/*": "deny"},
     "webfetch": "deny",
     "websearch": "deny",
+    "atlassian-rovo_*": "deny",
     "task": "allow"
   },
   "mcp": {
@@ -39,7 +40,7 @@ fn opencode_permissions_become_rules() {
         (user.reads("a.env"), user.reads("secrets/a/b"), user.reads("a")),
         (VerdictKind::Deny, VerdictKind::Deny, VerdictKind::Allow)
     );
-    assert!(policy.contains("disabled = [\"HttpRequest\", \"WebSearch\"]"), "{policy}");
+    assert!(policy.contains("disabled = [\"HttpRequest\", \"WebSearch\", \"Mcp.atlassian-rovo/*\"]"), "{policy}");
     for (entry, part) in [
         ("ask *", "every tool"),
         ("ask bash", "cannot have exceptions"),
