@@ -83,8 +83,28 @@ pub(super) fn invalid(which: &str, schema: &Value) -> Option<String> {
     if !is_object {
         return Some(format!("`{which}` does not describe an object"));
     }
-    let why = invalid_in_all_drafts(schema).or_else(|| unreadable(schema))?;
+    let why = invalid_in_all_drafts(schema).or_else(|| dangling_reference(schema, schema)).or_else(|| unreadable(schema))?;
     Some(truncate(&one_line(&format!("`{which}` is not a valid JSON Schema: {why}")), REASON_BYTES).into_owned())
+}
+
+/// Keywords whose values are data instead of schemas.
+const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
+
+/// Returns the reason why a part of a schema refers to a part that does not exist, or `None` if all local references are
+/// valid. A provider may reject a whole request because of such a reference.
+fn dangling_reference(schema: &Value, part: &Value) -> Option<String> {
+    match part {
+        Value::Object(members) => members.iter().find_map(|(name, member)| match member {
+            Value::String(to) if name == "$ref" => {
+                let pointer = to.strip_prefix('#').filter(|pointer| pointer.starts_with('/') && !pointer.contains('%'))?;
+                schema.pointer(pointer).is_none().then(|| format!("`{to}` does not exist"))
+            }
+            member if DATA.contains(&name.as_str()) && !member.is_object() => None,
+            member => dangling_reference(schema, member),
+        }),
+        Value::Array(parts) => parts.iter().find_map(|part| dangling_reference(schema, part)),
+        _ => None,
+    }
 }
 
 /// Returns the reason why a schema is invalid in every JSON Schema draft, or `None` if at least one draft accepts it.
@@ -164,6 +184,8 @@ mod tests {
             json!({"type": "object", "properties": {"a": {"type": "number", "exclusiveMinimum": true, "minimum": 0}}}),
             json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "$ref": "https://elsewhere.example/x"}),
             json!({"type": "object", "properties": {"a": {"pattern": "(?=x)"}}}),
+            json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/a~1b"}}, "$defs": {"a/b": {"type": "string"}}}),
+            json!({"type": "object", "properties": {"$ref": {"type": "string"}, "a": {"enum": [{"$ref": "#/nope"}]}}}),
         ] {
             assert_eq!(invalid("inputSchema", &schema), None, "{schema}");
         }
@@ -177,6 +199,7 @@ mod tests {
             json!({"type": "object", "properties": {"a": {"minLength": -1}}}),
             json!({"type": "object", "additionalProperties": "no"}),
             json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}),
+            json!({"type": "object", "properties": {"a": {"$ref": "#/nope"}}}),
         ] {
             let why = invalid("inputSchema", &schema);
             assert!(why.is_some_and(|why| why.contains("`inputSchema`")), "{schema}");

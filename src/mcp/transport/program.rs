@@ -6,7 +6,7 @@ use crate::ports::{BoxFuture, LaunchedProgram, Launcher, ServerProgram};
 use rmcp::RoleClient;
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::task::JoinHandle;
 
@@ -16,6 +16,8 @@ type End = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 pub(in crate::mcp) struct Program {
     end: Mutex<Option<End>>,
     last_words: Arc<Mutex<Vec<u8>>>,
+    /// Why aye disconnected the program, if it did.
+    cut_off: Arc<OnceLock<String>>,
     errors: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -28,18 +30,23 @@ impl Program {
         let LaunchedProgram { input, output, errors, end } = launcher.launch(program).await?;
         let last_words = Arc::<Mutex<Vec<u8>>>::default();
         let reader = tokio::spawn(listen(errors, Arc::clone(&last_words), server));
-        let told = Arc::clone(&last_words);
-        let output = Lines::new(output, move |reason| append_tail(&told, reason.as_bytes()));
+        let cut_off = Arc::<OnceLock<String>>::default();
+        let told = Arc::clone(&cut_off);
+        let output = Lines::new(output, move |reason| drop(told.set(reason.to_owned())));
         let transport: AsyncRwTransport<
             RoleClient,
             Lines<Box<dyn AsyncRead + Send + Unpin>>,
             Box<dyn AsyncWrite + Send + Unpin>,
         > = AsyncRwTransport::new(output, input);
-        Ok((Self { end: Mutex::new(Some(end)), last_words, errors: tokio::sync::Mutex::new(Some(reader)) }, transport))
+        Ok((Self { end: Mutex::new(Some(end)), last_words, cut_off, errors: tokio::sync::Mutex::new(Some(reader)) }, transport))
     }
 
-    /// Returns the end of the program's standard error, which often says why it exited.
+    /// Returns why aye disconnected the program or, failing that, the end of its standard error, which often says why it
+    /// exited.
     pub(in crate::mcp) fn output_tail(&self) -> String {
+        if let Some(reason) = self.cut_off.get() {
+            return reason.clone();
+        }
         let kept = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&kept).trim().to_owned()
     }
