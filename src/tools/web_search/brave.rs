@@ -1,6 +1,6 @@
 //! The Brave Search API: `/res/v1/web/search`.
 
-use super::service_request::{ServiceRequest, with_operators, with_parameters};
+use super::service_request::{ServiceRequest, readable_items, with_operators, with_parameters};
 use crate::ports::{SearchRequest, SearchResult};
 use crate::tools::http::readable::{Form, readable};
 use serde::Deserialize;
@@ -17,6 +17,7 @@ struct Response {
 
 #[derive(Deserialize)]
 struct Web {
+    #[serde(deserialize_with = "readable_items")]
     results: Vec<Item>,
 }
 

@@ -1,11 +1,12 @@
 //! The SearXNG API: `/search` with JSON results, which the instance's administrator must enable.
 
-use super::service_request::{ServiceRequest, with_operators, with_parameters};
+use super::service_request::{ServiceRequest, readable_items, with_operators, with_parameters};
 use crate::ports::{SearchRequest, SearchResult};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Response {
+    #[serde(deserialize_with = "readable_items")]
     results: Vec<Item>,
 }
 

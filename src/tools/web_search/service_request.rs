@@ -2,6 +2,9 @@
 
 use crate::ports::SearchRequest;
 use crate::sys::http::Headers;
+use serde::Deserialize as _;
+use serde::de::{DeserializeOwned, Deserializer, Error as _};
+use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
 /// A request to a search service.
@@ -11,6 +14,21 @@ pub(super) struct ServiceRequest {
     pub headers: Headers,
     /// Body as JSON, or `None` for a GET request.
     pub body: Option<Vec<u8>>,
+}
+
+/// Parses the results in a response and leaves out those that are malformed, unless all of them are.
+pub(super) fn readable_items<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    let values = Vec::<Value>::deserialize(deserializer)?;
+    let count = values.len();
+    let mut failure = None;
+    let items: Vec<T> = values
+        .into_iter()
+        .filter_map(|value| serde_json::from_value(value).map_err(|error| failure = Some(error)).ok())
+        .collect();
+    match failure {
+        Some(error) if items.is_empty() && count > 0 => Err(D::Error::custom(error)),
+        _ => Ok(items),
+    }
 }
 
 /// Returns the query with the requested domains as search operators, for services that have no parameter for domains.

@@ -1,12 +1,13 @@
 //! The Tavily API: `/search`.
 
-use super::service_request::ServiceRequest;
+use super::service_request::{ServiceRequest, readable_items};
 use crate::ports::{SearchRequest, SearchResult};
 use serde::Deserialize;
 use serde_json::json;
 
 #[derive(Deserialize)]
 struct Response {
+    #[serde(deserialize_with = "readable_items")]
     results: Vec<Item>,
 }
 

@@ -63,6 +63,20 @@ fn results_are_limited_in_number_and_length_and_report_omissions() {
 }
 
 #[test]
+fn a_malformed_result_does_not_hide_the_others() {
+    let odd = r#"{"title": null, "url": 5}, null, "x", {}"#;
+    let good = r#"{"title": "A", "url": "https://a.example/"}"#;
+    let searxng = |items: &str| super::searxng::pages(format!(r#"{{"results": [{items}]}}"#).as_bytes());
+    let tavily = |items: &str| super::tavily::pages(format!(r#"{{"results": [{items}]}}"#).as_bytes());
+    let brave = |items: &str| super::brave::pages(format!(r#"{{"type": "search", "web": {{"results": [{items}]}}}}"#).as_bytes());
+    for pages in [&searxng as &dyn Fn(&str) -> Result<Vec<SearchResult>, serde_json::Error>, &tavily, &brave] {
+        let urls: Vec<String> = pages(&format!("{odd}, {good}")).unwrap().into_iter().map(|page| page.url).collect();
+        assert_eq!(urls, ["https://a.example/"]);
+        assert!(pages(odd).is_err() && pages("").unwrap().is_empty());
+    }
+}
+
+#[test]
 fn searches_per_session_are_limited_including_earlier_ones() {
     let search = SessionSearch::with_engine(Arc::new(Silent { certain: true }), 2);
     let sent = ToolResult::success(CallId::new("c"), "WebSearch", "x");
