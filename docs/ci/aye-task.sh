@@ -45,8 +45,8 @@ fi
 if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
     {
         printf '### aye: exit code %s\n\n' "$code"
-        # Four spaces make every line code, whatever it contains.
-        sed 's/^/    /' "$out/response.md"
+        # Four spaces make every line code, whatever it contains. A carriage return also ends a line in Markdown.
+        tr '\r' '\n' <"$out/response.md" | sed 's/^/    /'
         printf '\n'
         if [ -s "$out/changes.patch" ]; then
             printf '\nChanged files:\n\n'

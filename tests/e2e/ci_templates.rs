@@ -25,7 +25,7 @@ fn in_ci(server: &Server) -> Project {
 #[test]
 fn a_pull_request_task_creates_a_patch_file_and_its_title_is_only_data() {
     let title = "Fix it\"; touch pwned; $(touch pwned) `touch pwned`\n::add-mask::x";
-    let response = "::warning::not a command\n![x](https://tracker.example/x.png)\nDone.";
+    let response = "::warning::not a command\n![x](https://tracker.example/x.png)\r# Heading\nDone.";
     let write = Answer::call("c1", "WriteFile", json!({"path": "new.txt", "content": "new\n"}));
     let server = Server::new([write, Answer::text(response)]);
     let project = in_ci(&server).env("AYE_CI_PROMPT", "--help /fix: do what the title says").env("AYE_CI_DATA", title);
@@ -38,7 +38,7 @@ fn a_pull_request_task_creates_a_patch_file_and_its_title_is_only_data() {
     assert_eq!(project.read("output.txt"), "exit-code=0\npatch=aye-out/changes.patch\n");
     let summary = project.read("summary.md");
     assert!(
-        summary.contains("    ![x](https://tracker.example/x.png)") && summary.contains("    new.txt b/new.txt"),
+        summary.contains("    ![x](https://tracker.example/x.png)\n    # Heading\n") && summary.contains("    new.txt b/new.txt"),
         "{summary}"
     );
     // The runner must not execute commands in the model's text, and the key must not leak.
@@ -92,5 +92,8 @@ fn templates_never_insert_untrusted_text_into_shell_lines() {
         let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
         let shell: Vec<&str> = lines.filter(|line| line.contains("bash ") || line.starts_with("run:")).collect();
         assert!(!shell.is_empty() && shell.iter().all(|line| !line.contains("${{")), "{name}: {shell:?}");
+        // The author of a merge request can change the scripts in the checkout.
+        let is_trusted = |line: &&str| line.contains("\"$trusted/") || line.contains("\"$GITHUB_ACTION_PATH/");
+        assert!(shell.iter().all(is_trusted), "{name}: {shell:?}");
     }
 }
