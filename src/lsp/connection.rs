@@ -348,13 +348,26 @@ impl ConnectionState {
         json!({ "jsonrpc": "2.0", "id": id, "error": error })
     }
 
-    /// Returns the last line of standard error output, which often says why the server exited.
+    /// Returns the line of standard error output that most likely says why the server exited.
     fn last_line(&self) -> Option<String> {
         let kept = lock(&self.stderr);
         let text = String::from_utf8_lossy(&kept);
-        let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
-        Some(shorten(line))
+        exit_reason(&text).map(shorten)
     }
+}
+
+/// Returns the last line that contains `Error`, or otherwise the last line. Ignores stack traces, and the version with
+/// which Node.js ends its output.
+fn exit_reason(text: &str) -> Option<&str> {
+    let is_noise = |line: &str| {
+        line.is_empty()
+            || line.starts_with("at ")
+            || line.starts_with("Node.js v")
+            || line.chars().all(|letter| "^~{}".contains(letter))
+    };
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !is_noise(line)).collect();
+    let error = lines.iter().rev().find(|line| line.contains("Error") && !line.starts_with("throw "));
+    error.or(lines.last()).copied()
 }
 
 /// Formats text from a server as a single, sanitized line of limited length.
@@ -411,5 +424,19 @@ async fn read_stderr(shared: Arc<ConnectionState>, mut errors: Box<dyn AsyncRead
         kept.extend_from_slice(&chunk[..count]);
         let surplus = kept.len().saturating_sub(STDERR_BYTES);
         kept.drain(..surplus);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_for_an_exit_is_the_error_and_not_the_version_or_the_stack() {
+        let node = "/x/a.js:3\n    throw new Error('m')\n    ^\n\nError: cannot find module 'x'\n    at f (a.js:3:7)\n\n\
+                    Node.js v20.20.2\n";
+        assert_eq!(exit_reason(node), Some("Error: cannot find module 'x'"));
+        assert_eq!(exit_reason("starting\npanic: no more memory\n\n"), Some("panic: no more memory"));
+        assert_eq!(exit_reason("Node.js v20.20.2\n"), None);
     }
 }
