@@ -74,7 +74,7 @@ pub(crate) fn parse_prompt(text: String, registry: Registry, own: &[CustomComman
     if let Some((name, _)) = HANDLED.iter().find(|(name, _)| &name[1..] == word) {
         return ParsedPrompt::BuiltIn(&name[1..], behind.to_owned());
     }
-    let free = || own.iter().find(|command| command.name == word && !is_taken(registry, word)).cloned();
+    let free = || own.iter().find(|command| command.is_named(word) && !is_taken(registry, word)).cloned();
     if let Some(command) = CustomCommand::built_in(word).or_else(free) {
         if command.text.is_empty() {
             return ParsedPrompt::Invalid(format!("`{}` is empty; write a prompt for the model in it", command.source));

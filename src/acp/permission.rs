@@ -43,7 +43,8 @@ pub(crate) fn options(approval: &Approval, looks: Sanitizers) -> Vec<PermissionO
         return options;
     }
     if approval.effects.as_ref().is_none_or(|effects| effects.approval_obstacle().is_none()) {
-        options.push(PermissionOption::new(ALLOW, "Allow once", PermissionOptionKind::AllowOnce));
+        let label = if approval.plan.is_some() { "Carry out the plan" } else { "Allow once" };
+        options.push(PermissionOption::new(ALLOW, label, PermissionOptionKind::AllowOnce));
     }
     if approval.plan.is_some() {
         options.push(PermissionOption::new(CLEAN, "Carry out in a clean context", PermissionOptionKind::AllowOnce));
@@ -161,7 +162,7 @@ pub(crate) fn contents(approval: &Approval, looks: Sanitizers) -> Vec<ToolCallCo
 /// Determines the outcome from the editor's response. An unrecognized response is treated as a denial. `partial`
 /// contains the decision for each option that leaves out one path.
 pub(crate) fn parse_outcome(result: Result<RequestPermissionResponse, String>, partial: &[Decision]) -> PermissionOutcome {
-    let denied = |reason: Option<String>| PermissionOutcome::Decided(Decision::Denied { reason });
+    let denied = |reason: Option<String>| PermissionOutcome::Decided(Decision::denied(reason));
     let response = match result {
         Ok(response) => response,
         Err(message) => {

@@ -484,7 +484,7 @@ impl EditorSession {
                 self.ask_rewind(plan).await;
             }
             EventKind::ModeChanged { .. } | EventKind::ModelChanged { .. } => self.report_option(&event.kind).await,
-            EventKind::Notice { message } => self.setting.reject(message),
+            EventKind::Notice { message, .. } => self.setting.reject(message),
             EventKind::ElicitationRequested(asked) => match &asked.wanted {
                 ElicitationKind::Question { options, .. } => self.ask_for_model(asked, options),
                 ElicitationKind::Form { .. } | ElicitationKind::Visit { .. } => self.decline(asked).await,

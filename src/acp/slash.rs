@@ -3,9 +3,8 @@
 use super::calls;
 use super::markdown::fence;
 use crate::protocol::{
-    Approve, Budget, BudgetScope, BudgetUnit, ChangedFiles, Command, ContextUse, EventKind, ExportForm, GOAL_FORM, Goal,
-    HostResponse, Query, Review, ReviewQuery, ReviewSubject, ReviewUpdate, RewindPlan, RewindScope, RewindTarget, SessionQuery,
-    validate_check,
+    Approve, Budget, ChangedFiles, Command, ContextUse, EventKind, EventText, ExportForm, GOAL_FORM, Goal, HostResponse, Query,
+    Review, ReviewQuery, ReviewSubject, ReviewUpdate, RewindPlan, RewindScope, RewindTarget, SessionQuery, validate_check,
 };
 use std::path::PathBuf;
 
@@ -156,12 +155,12 @@ pub(crate) fn answer(waits: AwaitedEvent, event: &EventKind) -> Option<String> {
             "Compacted from {} to {} tokens.\n\n{}",
             compaction.tokens_before, compaction.tokens_after, compaction.summary
         )),
-        (AwaitedEvent::Summary, EventKind::CompactionUndone { tokens }) => Some(format!("Compaction undone: {tokens} tokens.")),
+        (AwaitedEvent::Summary, EventKind::CompactionUndone { .. }) => EventText::new(event).map(|text| text.sentence),
         (AwaitedEvent::Budget, EventKind::BudgetShown { budgets }) => Some(budget(budgets)),
         (AwaitedEvent::Changes, EventKind::ChangedFiles(changed)) => Some(changes(changed)),
         (AwaitedEvent::Rewind, EventKind::Rewound(rewound)) => Some(rewound.message.clone()),
         (AwaitedEvent::Model, EventKind::ModelChanged { message, .. }) => Some(message.clone()),
-        (AwaitedEvent::Mode, EventKind::ModeChanged { mode }) => Some(format!("mode {}", mode.as_str())),
+        (AwaitedEvent::Mode, EventKind::ModeChanged { .. }) => EventText::new(event).map(|text| text.sentence),
         (AwaitedEvent::Policy, EventKind::PolicyInForce { message, layers, .. }) => {
             let layers = || layers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             Some(message.clone().unwrap_or_else(layers))
@@ -180,7 +179,7 @@ pub(crate) fn answer(waits: AwaitedEvent, event: &EventKind) -> Option<String> {
         (AwaitedEvent::Goal, EventKind::GoalChanged(goal)) => goal.message.clone(),
         // Other events of the session are unrelated to a review.
         (AwaitedEvent::Review, _) => None,
-        (_, EventKind::Notice { message }) => Some(message.clone()),
+        (_, EventKind::Notice { message, .. }) => Some(message.clone()),
         (
             _,
             EventKind::TaskFailed { failure, .. }
@@ -215,18 +214,7 @@ fn budget(budgets: &[Budget]) -> String {
     if budgets.is_empty() {
         return "no budget is set".to_owned();
     }
-    let line = |budget: &Budget| {
-        let scope = match budget.scope {
-            BudgetScope::Session => "session",
-            BudgetScope::Task => "task",
-        };
-        let figures = match budget.unit {
-            BudgetUnit::Tokens => format!("{:.0} of {:.0} tokens", budget.used, budget.limit),
-            BudgetUnit::Steps => format!("{:.0} of {:.0} steps", budget.used, budget.limit),
-            BudgetUnit::CostUsd => format!("${:.2} of ${:.2}", budget.used, budget.limit),
-        };
-        format!("- {scope}: {figures} ({})", budget.set_by)
-    };
+    let line = |budget: &Budget| format!("- {}, {}", budget.usage_text(), budget.origin_text());
     budgets.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 

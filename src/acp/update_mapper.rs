@@ -3,8 +3,8 @@
 use super::calls::{self, Names};
 use super::client::{EditorCapabilities, Sanitizers};
 use crate::protocol::{
-    AgentEvent, CallId, Event, EventKind, FailedRequest, GoalStatus, PlannedStep, Proposal, SandboxTier, StepStatus, ToolStatus,
-    cut_position_before,
+    AgentEvent, CallId, Event, EventKind, EventText, EventTone, GoalStatus, PlannedStep, Proposal, SandboxTier, StepStatus,
+    ToolStatus, cut_position_before,
 };
 use agent_client_protocol::v1::schema::{
     CompactionStatus, CompactionUpdate, ContentChunk, Cost, CurrentModeUpdate, Notice, NoticeSeverity, Plan, PlanEntry,
@@ -194,13 +194,9 @@ impl UpdateMapper {
             }
             EventKind::TextChunk { text } => Some(SessionUpdate::AgentMessageChunk(self.chunk(text))),
             EventKind::ReasoningChunk { text } => Some(SessionUpdate::AgentThoughtChunk(self.chunk(text))),
-            EventKind::AnswerDiscarded { reason } => Some(SessionUpdate::AgentMessageChunk(
-                self.chunk(&format!("\n\n*(the response above was discarded: {reason})*\n\n")),
-            )),
-            EventKind::LlmRetry(FailedRequest { attempt, max_attempts, message, .. }) => {
-                let text = format!("{message}; retrying ({attempt} of {max_attempts})");
-                Some(self.notice(NoticeSeverity::Warning, &text))
-            }
+            EventKind::AnswerDiscarded { .. } => EventText::new(kind)
+                .map(|text| SessionUpdate::AgentMessageChunk(self.chunk(&format!("\n\n*({})*\n\n", text.sentence)))),
+            EventKind::LlmRetry(_) => event_notice(kind).map(|(severity, text)| self.notice(severity, &text)),
             EventKind::LlmRequestCompleted { usage, session_cost_usd, .. } => {
                 self.message += 1;
                 self.used = usage.input_tokens.saturating_add(usage.output_tokens);
@@ -258,21 +254,16 @@ impl UpdateMapper {
     /// Converts an event that concerns the compaction of older messages.
     fn compaction_update(&mut self, kind: &EventKind, when: EventTime) -> Option<SessionUpdate> {
         match kind {
-            EventKind::CompactionStarted { messages, .. } => {
+            EventKind::CompactionStarted { .. } => {
                 self.compactions += 1;
-                Some(self.compaction(CompactionStatus::InProgress, &format!("summarizing {messages} older messages")))
+                EventText::new(kind).map(|text| self.compaction(CompactionStatus::InProgress, &text.sentence))
             }
             EventKind::ContextCompacted(compaction) => {
                 if when == EventTime::Before {
                     self.compactions += 1;
                 }
                 self.used = compaction.tokens_after;
-                let by = compaction.model.as_ref().map(|name| format!(" with {name}")).unwrap_or_default();
-                let words = format!(
-                    "summarized {} messages{by}: {} → {} tokens",
-                    compaction.summarised, compaction.tokens_before, compaction.tokens_after
-                );
-                Some(self.compaction(CompactionStatus::Completed, &words))
+                EventText::new(kind).map(|text| self.compaction(CompactionStatus::Completed, &text.sentence))
             }
             _ => None,
         }
@@ -366,20 +357,21 @@ impl UpdateMapper {
     }
 }
 
+/// Returns the notice with the text that all front ends show for an event. Its details become the description.
+fn event_notice(kind: &EventKind) -> Option<(NoticeSeverity, String)> {
+    let EventText { tone, sentence, details } = EventText::new(kind)?;
+    let severity = match tone {
+        EventTone::Info => NoticeSeverity::Info,
+        EventTone::Warning => NoticeSeverity::Warning,
+    };
+    Some((severity, details.map_or_else(|| sentence.clone(), |details| format!("{sentence}\n{details}"))))
+}
+
 /// Returns the notice to show to the user for an event, or `None` if the event needs none.
 fn notice_for(kind: &EventKind, when: EventTime) -> Option<(NoticeSeverity, Cow<'_, str>)> {
     match kind {
-        EventKind::ContextTruncated { removed } => {
-            let words = format!("the {removed} oldest messages no longer fit the context window and are no longer sent");
-            Some((NoticeSeverity::Warning, words.into()))
-        }
-        EventKind::StepLimitApproaching { step_count, max_steps } => {
-            Some((NoticeSeverity::Warning, format!("{step_count} of {max_steps} steps used").into()))
-        }
-        EventKind::BudgetApproaching { budget } => {
-            let words =
-                format!("80 % of the budget is used ({:.2} of {:.2}, set by {})", budget.used, budget.limit, budget.set_by);
-            Some((NoticeSeverity::Warning, words.into()))
+        EventKind::ContextTruncated { .. } | EventKind::StepLimitApproaching { .. } | EventKind::BudgetApproaching { .. } => {
+            event_notice(kind).map(|(severity, text)| (severity, text.into()))
         }
         EventKind::PolicyRejected { message } | EventKind::PolicyExpired { message } => {
             Some((NoticeSeverity::Error, message.into()))
@@ -393,7 +385,7 @@ fn notice_for(kind: &EventKind, when: EventTime) -> Option<(NoticeSeverity, Cow<
             let severity = if *tier == SandboxTier::Guarded { NoticeSeverity::Info } else { NoticeSeverity::Warning };
             Some((severity, missing.into()))
         }
-        EventKind::PolicyInForce { message: Some(message), .. } | EventKind::Notice { message } => {
+        EventKind::PolicyInForce { message: Some(message), .. } | EventKind::Notice { message, .. } => {
             Some((NoticeSeverity::Info, message.into()))
         }
         EventKind::Rewound(rewound) => Some((NoticeSeverity::Info, (&rewound.message).into())),

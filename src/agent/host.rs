@@ -274,9 +274,9 @@ impl Host {
 
     /// Counts a request made by a review or an agent, and sends the updated account state to the requester.
     async fn charge(&mut self, Charge { spent, event, answer }: Charge) {
-        if let Some((event, agent)) = event {
+        if let Some((mut event, agent)) = event {
             if let Some(agent) = agent {
-                self.agent_approvals.note(&event, &agent);
+                self.agent_approvals.note(&mut event, &agent, self.machine.has_mandate());
             }
             self.emit(event);
         }
@@ -479,6 +479,6 @@ impl Host {
     }
 
     fn notify(&self, message: impl Into<String>) {
-        self.emit(EventKind::Notice { message: message.into() });
+        self.emit(EventKind::notice(message));
     }
 }

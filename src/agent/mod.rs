@@ -22,6 +22,6 @@ pub(crate) use prompt::{PromptFacts, system_prompt};
 pub(crate) use replay::replay;
 pub(crate) use retry::Backoff;
 pub(crate) use turn::{
-    AgentOptions, ApprovalOptions, Approver, BudgetSetting, OfferedTools, PolicyChange, PriceAssumption, PriceOptions,
-    ResumePolicy, SandboxStatus,
+    AgentOptions, ApprovalOptions, Approver, BudgetSetting, EffectsDecision, OfferedTools, PolicyChange, PriceAssumption,
+    PriceOptions, ResumePolicy, SandboxStatus, blocked_reason, decide_effects, is_by_mode, killed_error, layer_permit,
 };

@@ -2,7 +2,7 @@
 
 use crate::policy::redact::Redactor;
 use crate::ports::{ModelError, ModelRequest};
-use crate::protocol::{Command, Decision, Goal, Message, Part, Role};
+use crate::protocol::{CallDenial, Command, Decision, Goal, Message, Part, Role};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ pub(crate) fn hide_in_command(redactor: &Redactor, command: Command) -> (Command
             let (focus, notice) = hide_in_message_text(redactor, &focus, "focus");
             (Command::Compact { focus: Some(focus) }, notice)
         }
-        Command::Decide { approval_id, decision: Decision::Denied { reason: Some(reason) } } => {
+        Command::Decide { approval_id, decision: Decision::Denied(CallDenial { by, reason: Some(reason) }) } => {
             let reason = Some(redactor.redact(&reason).text.into_owned());
-            (Command::Decide { approval_id, decision: Decision::Denied { reason } }, None)
+            (Command::Decide { approval_id, decision: Decision::Denied(CallDenial { by, reason }) }, None)
         }
         Command::Shell { line, shared } => without_a_secret(redactor, line, shared),
         Command::SetGoal { goal } => hide_in_goal(redactor, goal),

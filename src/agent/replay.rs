@@ -74,7 +74,7 @@ impl<'a> Replay<'a> {
         let words = [is_new.then(|| format!("model {}", choice.model)), new_effort.then(|| format!("effort {effort}"))];
         let message = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
         if !message.is_empty() {
-            self.emit(EventKind::Notice { message });
+            self.emit(EventKind::notice(message));
         }
     }
 
@@ -180,6 +180,7 @@ impl<'a> Replay<'a> {
                 proposal,
                 redactions: result.redactions.clone(),
                 artifact_uris: result.artifact_uris.clone(),
+                ended: result.ended.clone(),
             }),
             CallChange::Hooked { .. }
             | CallChange::Asked { .. }
@@ -262,7 +263,7 @@ mod tests {
         let notices: Vec<_> = told
             .iter()
             .filter_map(|event| match &event.kind {
-                EventKind::Notice { message } => Some(message.as_str()),
+                EventKind::Notice { message, .. } => Some(message.as_str()),
                 _ => None,
             })
             .collect();

@@ -1,7 +1,6 @@
 //! Output in the message format shared with other agents: one JSON line for the session, one for each message part,
 //! and one for the result.
 
-use super::is_denial;
 use super::lines;
 use crate::protocol::{
     BudgetUnit, CallArguments, CallId, Event, EventKind, FailedRequest, Failure, FailureKind, GoalStatus, Mode, Remedy,
@@ -287,7 +286,7 @@ impl Messages {
             Some(error) if output.is_empty() => format!("{}: {}", error.code.as_str(), error.message),
             Some(error) => format!("{}: {}\n{output}", error.code.as_str(), error.message),
         };
-        if error.as_ref().is_some_and(|error| is_denial(error.code))
+        if error.as_ref().is_some_and(|error| error.code.is_denial())
             && let Some((name, input)) = call
         {
             self.denials.push(json!({"tool_name": name, "tool_use_id": id, "tool_input": input}));

@@ -4,7 +4,7 @@ pub(crate) mod lines;
 mod messages;
 mod plain;
 
-use crate::protocol::{ErrorCode, Event, EventKind, FailureKind, GoalReason, GoalState, GoalStatus, Problem};
+use crate::protocol::{Event, EventKind, FailureKind, GoalReason, GoalState, GoalStatus, Problem};
 use messages::Messages;
 use plain::Plain;
 use std::borrow::Cow;
@@ -28,7 +28,7 @@ pub(crate) enum Format {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Completed,
-    /// The run completed, but the policy denied an action or nobody was available to approve it.
+    /// The run completed, but an action was denied or nobody approved it.
     CompletedWithDenials,
     /// The run completed, but the final response does not match the schema.
     SchemaMismatch,
@@ -214,7 +214,7 @@ struct RunVerdict {
 impl RunVerdict {
     fn learn(&mut self, kind: &EventKind) {
         match kind {
-            EventKind::ToolCompleted { error, .. } => self.denied |= error.as_ref().is_some_and(|error| is_denial(error.code)),
+            EventKind::ToolCompleted { error, .. } => self.denied |= error.as_ref().is_some_and(|error| error.code.is_denial()),
             EventKind::TaskCompleted { .. } => self.ended = Some(Outcome::Completed),
             EventKind::TaskFailed { failure, .. }
             | EventKind::PromptBlocked { failure, .. }
@@ -250,10 +250,6 @@ fn goal_outcome(goal: &GoalState) -> Option<Outcome> {
         (GoalStatus::Paused, Some(GoalReason::TaskFailed | GoalReason::Interrupted | GoalReason::SessionEnded)) => None,
         (GoalStatus::Paused | GoalStatus::Ended, _) => Some(Outcome::Failed),
     }
-}
-
-fn is_denial(code: ErrorCode) -> bool {
-    matches!(code, ErrorCode::NoApprover | ErrorCode::PolicyDenied)
 }
 
 fn failure_outcome(kind: FailureKind) -> Outcome {

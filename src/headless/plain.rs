@@ -1,10 +1,10 @@
 //! Text output: progress lines and the final response.
 
-use super::{Output, is_denial};
+use super::Output;
 use crate::protocol::tool::redaction_summary;
 use crate::protocol::{
-    Approval, Budget, BudgetScope, BudgetUnit, CallId, Elicitation, ErrorCode, EventKind, FailedRequest, Failure, FailureKind,
-    GoalStatus, HINT, Mode, ModelFacts, PlannedStep, Remedy, Risk, ServerStatus, Usage, budget_key, group_digits,
+    Approval, BudgetScope, BudgetUnit, CallId, Elicitation, ErrorCode, EventKind, EventText, FailedRequest, Failure, GoalStatus,
+    HINT, Mode, ModelFacts, PlannedStep, Remedy, Risk, ServerStatus, ToolError, Usage, budget_key, group_digits,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,8 +15,6 @@ pub(super) const LINE_CHARS: usize = 200;
 /// Maximum length of a line about the end of a task or the state of a goal, in characters.
 const END_CHARS: usize = 4_000;
 
-/// Start of the rule after the reason of a denial.
-const RULE: &str = " (rule: ";
 /// Name of the tool that runs commands.
 const COMMAND_TOOL: &str = "RunCommand";
 
@@ -113,7 +111,7 @@ impl Plain {
             _ => Vec::new(),
         };
         for line in self.line(kind).into_iter().chain(failure).chain(spent) {
-            let is_denial = matches!(kind, EventKind::ToolCompleted { error: Some(error), .. } if is_denial(error.code));
+            let is_denial = matches!(kind, EventKind::ToolCompleted { error: Some(error), .. } if error.code.is_denial());
             let is_whole = kind.is_over() || is_denial || matches!(kind, EventKind::GoalChanged(_));
             let line = one_line(&line, if is_whole { END_CHARS } else { LINE_CHARS });
             // Failing to write progress does not stop the run, because the response goes to a different stream.
@@ -163,19 +161,17 @@ impl Plain {
             EventKind::CompactionStarted { .. }
             | EventKind::ContextCompacted(_)
             | EventKind::CompactionUndone { .. }
-            | EventKind::ContextTruncated { .. } => context_line(kind),
-            EventKind::LlmRetry { .. } => retry_line(kind),
+            | EventKind::ContextTruncated { .. } => shared_sentence(kind),
+            EventKind::BudgetApproaching { .. } | EventKind::StepLimitApproaching { .. } => shared_sentence(kind),
+            EventKind::LlmRetry(_) | EventKind::AnswerDiscarded { .. } | EventKind::ModeChanged { .. } => shared_sentence(kind),
             EventKind::ServersChanged { servers } => self.servers_line(servers),
             EventKind::ModelChanged { message, .. } => Some(message.clone()),
-            EventKind::BudgetApproaching { .. } | EventKind::StepLimitApproaching { .. } => limit_line(kind),
             EventKind::Steered { text } => Some(format!("sent to the model: {text}")),
-            EventKind::AnswerDiscarded { reason } => Some(format!("the response above was discarded: {reason}")),
             EventKind::PlannedStepsChanged { .. } | EventKind::GoalChanged(_) => progress_line(kind),
             EventKind::PolicyExpired { message }
             | EventKind::PolicyRejected { message }
             | EventKind::SavingChanged { message, .. }
-            | EventKind::Notice { message } => Some(message.clone()),
-            EventKind::ModeChanged { mode } => Some(format!("mode {}", mode.as_str())),
+            | EventKind::Notice { message, .. } => Some(message.clone()),
             EventKind::TaskCancelled { .. } => Some("cancelled".to_owned()),
             EventKind::SessionStarted { .. } => start_line(kind),
             EventKind::PolicyInForce { message, .. } | EventKind::SandboxInForce { missing: message, .. } => message.clone(),
@@ -243,15 +239,15 @@ impl Plain {
                 let reason = self.reasons.remove(tool_call_id);
                 let hidden = redaction_summary(redactions);
                 match error {
-                    Some(error) if is_denial(error.code) => {
+                    Some(error) if error.code.is_denial() => {
                         self.denials.count += 1;
                         let (reason, is_edit) = match reason.filter(|_| error.code == ErrorCode::NoApprover) {
                             Some((reason, is_edit)) => (reason, is_edit),
-                            None => (refusal(&error.message).to_owned(), false),
+                            None => (refusal(error).to_owned(), false),
                         };
                         self.denials.has_edit |= is_edit;
                         self.denials.has_command |= tool_name == COMMAND_TOOL;
-                        self.denials.by_policy |= error.code == ErrorCode::NoApprover || error.message.contains(RULE);
+                        self.denials.by_policy |= error.code == ErrorCode::NoApprover || error.rule.is_some();
                         Some(format!("✗ {summary}: denied: {reason}"))
                     }
                     Some(error) => Some(format!("✗ {summary}: {}: {}", error.code.as_str(), error.message)),
@@ -286,10 +282,14 @@ fn approval_reason(approval: &Approval) -> String {
 }
 
 /// Returns the reason in a denial for the model, without the advice to the model after it.
-fn refusal(message: &str) -> &str {
-    let message = message.strip_prefix("denied: ").unwrap_or(message);
-    let end = message.find(RULE).and_then(|start| Some(start + message[start..].find(')')? + 1));
-    end.map_or(message, |end| &message[..end])
+fn refusal(error: &ToolError) -> &str {
+    let message = error.without_advice();
+    message.strip_prefix("denied: ").unwrap_or(message)
+}
+
+/// Returns the sentence with which all front ends report an event.
+fn shared_sentence(kind: &EventKind) -> Option<String> {
+    EventText::new(kind).map(|text| text.sentence)
 }
 
 /// Returns the line printed when a session starts.
@@ -303,15 +303,6 @@ fn start_line(kind: &EventKind) -> Option<String> {
 /// because the result of its call already answers the question.
 fn elicitation_line(asked: &Elicitation) -> Option<String> {
     (!asked.is_question()).then(|| format!("the MCP server {} asks for input that only a user can provide", asked.server))
-}
-
-/// Returns the warning about a budget or the step limit.
-fn limit_line(kind: &EventKind) -> Option<String> {
-    match kind {
-        EventKind::BudgetApproaching { budget } => Some(budget_warning(budget)),
-        EventKind::StepLimitApproaching { step_count, max_steps } => Some(format!("step {step_count} of {max_steps}")),
-        _ => None,
-    }
 }
 
 /// Returns the line that reports the planned steps or the goal.
@@ -330,41 +321,6 @@ fn steps_line(steps: &[PlannedStep]) -> Option<String> {
     (!steps.is_empty()).then(|| PlannedStep::progress(steps))
 }
 
-/// Returns the line that reports a failed request that will be retried.
-fn retry_line(kind: &EventKind) -> Option<String> {
-    let EventKind::LlmRetry(FailedRequest { attempt, max_attempts, delay_ms, kind, message, cost_usd, estimated, .. }) = kind
-    else {
-        return None;
-    };
-    let what = match kind {
-        FailureKind::RateLimited => "rate limited: ",
-        FailureKind::Overloaded if !message.to_lowercase().contains("overload") => "overloaded: ",
-        _ => "",
-    };
-    let about = if *estimated { "~" } else { "" };
-    let wasted = cost_usd.map(|cost| format!(" (the attempt cost {about}${cost:.4})")).unwrap_or_default();
-    let (seconds, tenths) = (delay_ms / 1000, delay_ms % 1000 / 100);
-    Some(format!("retry {attempt} of {max_attempts} in {seconds}.{tenths} s{wasted}: {what}{message}"))
-}
-
-/// Returns the line that reports a change to the messages that are sent to the model.
-fn context_line(kind: &EventKind) -> Option<String> {
-    match kind {
-        EventKind::CompactionStarted { messages, .. } => Some(format!("compacting {} into a summary", message_count(*messages))),
-        EventKind::ContextCompacted(compaction) => Some(format!(
-            "compacted {} into a summary{}: {} → {} tokens, {} unchanged",
-            message_count(compaction.summarised),
-            compaction.model.as_ref().map(|name| format!(" by {name}")).unwrap_or_default(),
-            group_digits(compaction.tokens_before),
-            group_digits(compaction.tokens_after),
-            if compaction.kept == 1 { "1 message".to_owned() } else { format!("{} messages", compaction.kept) },
-        )),
-        EventKind::CompactionUndone { tokens } => Some(format!("summary undone: {} tokens", group_digits(*tokens))),
-        EventKind::ContextTruncated { removed } => Some(format!("the {removed} oldest messages are no longer sent to the model")),
-        _ => None,
-    }
-}
-
 /// Writes a response, cleaned if it goes to a terminal and unchanged otherwise.
 fn format_response(text: &str, output: &mut Output<'_>) -> io::Result<()> {
     let text = if output.out_is_terminal { (output.clean)(text) } else { Cow::Borrowed(text) };
@@ -373,26 +329,6 @@ fn format_response(text: &str, output: &mut Output<'_>) -> io::Result<()> {
         return Ok(());
     }
     output.out.write_all(b"\n")
-}
-
-/// Formats a budget warning, such as `session: $4.10 of $5.00 used, 82 %`.
-fn budget_warning(budget: &Budget) -> String {
-    let Budget { scope, unit, limit, used, .. } = budget;
-    let scope = match scope {
-        BudgetScope::Session => "session",
-        BudgetScope::Task => "task",
-    };
-    let percent = if *limit > 0.0 { used / limit * 100.0 } else { 100.0 };
-    let whole = |amount: f64| group_digits(amount.max(0.0).round() as u64);
-    match unit {
-        BudgetUnit::CostUsd => format!("{scope}: ${used:.2} of ${limit:.2} used, {percent:.0} %"),
-        BudgetUnit::Tokens => format!("{scope}: {} of {} tokens used, {percent:.0} %", whole(*used), whole(*limit)),
-        BudgetUnit::Steps => format!("{scope}: {} of {} steps used, {percent:.0} %", whole(*used), whole(*limit)),
-    }
-}
-
-fn message_count(messages: u64) -> String {
-    if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
 }
 
 /// Returns the lines that describe a failure. If the session is saved, the last hint is the command that continues

@@ -1,4 +1,5 @@
 use super::*;
+use crate::protocol::ErrorCode;
 use crate::protocol::{
     Approval, Budget, BudgetScope, BudgetUnit, CallArguments, CallId, Compaction, CompactionTrigger, FailedRequest, Failure,
     Mode, ModelFacts, Proposal, Remedy, SessionId, StopReason, ToolError, ToolStatus, Usage, WorkspaceId,
@@ -55,6 +56,7 @@ fn refused(code: ErrorCode) -> EventKind {
         proposal: None,
         redactions: Vec::new(),
         artifact_uris: Vec::new(),
+        ended: None,
     }
 }
 
@@ -181,27 +183,31 @@ fn denials_are_whole_lines_for_the_user_and_one_hint_follows_the_run() {
         "riskLevel": "medium", "rule": "built-in", "reason": reason, "proposal": Proposal::default(),
     }))
     .unwrap();
-    let denied = |code, message: &str| {
-        let EventKind::ToolCompleted { tool_call_id, tool_name, status, .. } = refused(code) else { unreachable!() };
+    let denied = |error: ToolError| {
+        let EventKind::ToolCompleted { tool_call_id, tool_name, status, .. } = refused(error.code) else { unreachable!() };
         EventKind::ToolCompleted {
             tool_call_id,
             tool_name,
             status,
             latency_ms: 0,
             output_text: String::new(),
-            error: Some(ToolError::new(code, message)),
+            error: Some(error),
             proposal: None,
             redactions: Vec::new(),
             artifact_uris: Vec::new(),
+            ended: None,
         }
     };
     let told = told(
         vec![
             requested("$ make"),
             EventKind::ApprovalRequested(approval),
-            denied(ErrorCode::NoApprover, "denied: no user can approve this call (x; rule: y); continue without it"),
+            denied(ToolError::new(
+                ErrorCode::NoApprover,
+                "denied: no user can approve this call (x; rule: y); continue without it",
+            )),
             requested("Write .git/config"),
-            denied(ErrorCode::PolicyDenied, "`.git` is protected (rule: built-in); present a plan first"),
+            denied(ToolError::from_rule("`.git` is protected", "built-in", "; present a plan first")),
             completed("done"),
         ],
         Format::Text,
@@ -487,4 +493,19 @@ fn further_prompts_are_messages_and_the_last_task_is_the_result() {
     assert_eq!(read[1]["type"], "user");
     assert_eq!(read[1]["message"]["content"][0]["text"], "again, please");
     assert_eq!(read[2]["result"], "two");
+}
+
+#[test]
+fn only_the_rule_of_the_error_ends_the_reason_of_a_denial() {
+    let denied = |error: ToolError| {
+        let mut event = refused(error.code);
+        if let EventKind::ToolCompleted { error: found, .. } = &mut event {
+            *found = Some(error);
+        }
+        told(vec![requested("$ make"), event, completed("x")], Format::Text, false).err
+    };
+    let by_rule = denied(ToolError::from_rule("no `x (rule: y)` here", "hook a (b)", "; do it later"));
+    assert!(by_rule.starts_with("✗ $ make: denied: no `x (rule: y)` here (rule: hook a (b))\nhint: 1 action"), "{by_rule}");
+    let without_rule = denied(ToolError::new(ErrorCode::PolicyDenied, "a secret (rule: y); search without it"));
+    assert_eq!(without_rule, "✗ $ make: denied: a secret (rule: y); search without it\n");
 }

@@ -1,9 +1,13 @@
 //! Hook files in Claude Code's format: the `hooks` key of `.claude/settings.json`.
 
-use super::hook::{HookAction, HookFile, HookOrigin, MAX_FILE_BYTES, command};
+use super::condition::HookCondition;
+use super::hook::{Hook, HookAction, HookFile, HookOrigin, MAX_FILE_BYTES, command};
 use super::matcher::Matcher;
 use crate::protocol::HookEvent;
 use serde_json::{Map, Value};
+
+/// Keys of a hook entry that have an effect, or whose effect aye does not need.
+const KEYS: [&str; 8] = ["type", "shell", "command", "args", "timeout", "if", "statusMessage", "description"];
 
 /// Reads the hooks from a settings file, which maps each event to a list of `{matcher, hooks: [{type, command,
 /// timeout}]}`. Everything else in the file is ignored. Any part that cannot be read becomes an unusable hook.
@@ -67,13 +71,41 @@ fn groups_of(event: HookEvent, groups: &Value, found: &mut HookFile, from: (&str
         match group.get("hooks") {
             Some(Value::Array(hooks)) => {
                 for hook in hooks {
-                    let action = hook.as_object().map_or_else(|| unusable("a hook is not an object"), action);
-                    found.add(event, matcher.clone(), action, from);
+                    hook_of(event, &matcher, hook, found, from);
                 }
             }
             Some(_) => found.add(event, matcher, unusable("`hooks` of an entry is not a list"), from),
             None => found.add(event, matcher, unusable("an entry has no `hooks`"), from),
         }
+    }
+}
+
+/// Adds a hook entry, and a note about each of its keys that has no effect.
+fn hook_of(event: HookEvent, matcher: &Matcher, hook: &Value, found: &mut HookFile, from: (&str, HookOrigin)) {
+    let Value::Object(hook) = hook else {
+        return found.add(event, matcher.clone(), HookAction::Unusable("a hook is not an object".to_owned()), from);
+    };
+    let (condition, action) = match condition(event, hook) {
+        Ok(condition) => (condition, action(hook)),
+        Err(why) => (None, HookAction::Unusable(why)),
+    };
+    found.add_with_condition(event, (matcher.clone(), condition), action, from);
+    let Some(name) = found.hooks.last().filter(|added| added.number != 0).map(Hook::name) else { return };
+    let ignored = hook.keys().filter(|key| !KEYS.contains(&key.as_str()));
+    found.notes.extend(ignored.map(|key| format!("{name}: ignored `{}`: it has no effect in aye", key.escape_debug())));
+}
+
+/// Returns the condition of a hook entry (`if`), which only hooks for calls can have.
+fn condition(event: HookEvent, hook: &Map<String, Value>) -> Result<Option<HookCondition>, String> {
+    let condition = match hook.get("if") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(text)) => HookCondition::read(text)?,
+        Some(_) => return Err("`if` is not a string".to_owned()),
+    };
+    if matches!(event, HookEvent::PreToolUse | HookEvent::PostToolUse) {
+        Ok(Some(condition))
+    } else {
+        Err("`if` selects calls, but this event is not a call; remove it".to_owned())
     }
 }
 
@@ -204,6 +236,21 @@ mod tests {
         let file = read(&text);
         assert_eq!(file.hooks.len(), 101);
         assert!(matches!(&file.hooks[100].action, HookAction::Unusable(why) if why.contains("more than 100 hooks")));
+    }
+
+    #[test]
+    fn the_condition_of_a_hook_is_read_and_keys_without_effect_are_noted() {
+        let file = read(
+            r#"{"hooks": {"PostToolUse": [{"matcher": "Bash", "hooks": [
+                {"command": "a", "if": "Bash(git commit:*)", "asyncRewake": true, "statusMessage": "m"},
+                {"command": "b"}, {"command": "c", "if": 1}, {"command": "d", "if": "Bash(x"}]}],
+              "Stop": [{"hooks": [{"command": "e", "if": "Bash"}]}]}}"#,
+        );
+        let shown: Vec<String> = file.hooks.iter().map(Hook::selection).collect();
+        assert_eq!(shown, ["[Bash] if Bash(git commit:*)", "[Bash]", "[Bash]", "[Bash]", "[*]"]);
+        let unusable = |hook: &Hook| matches!(&hook.action, HookAction::Unusable(why) if why.contains("`if`"));
+        assert_eq!(file.hooks.iter().map(unusable).collect::<Vec<_>>(), [false, false, true, true, true]);
+        assert_eq!(file.notes, [".claude/settings.json PostToolUse 1: ignored `asyncRewake`: it has no effect in aye"]);
     }
 
     #[test]

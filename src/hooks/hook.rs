@@ -1,5 +1,6 @@
 //! Hooks, and the list of hooks defined by a file.
 
+use super::condition::HookCondition;
 use super::matcher::Matcher;
 use crate::protocol::HookEvent;
 use serde::Serialize;
@@ -32,6 +33,8 @@ pub(crate) enum HookOrigin {
 pub(crate) struct Hook {
     pub event: HookEvent,
     pub matcher: Matcher,
+    /// Further condition on a call; `None` if the hook runs for all calls that the matcher selects.
+    pub condition: Option<HookCondition>,
     pub action: HookAction,
     pub origin: HookOrigin,
     /// Display path of the hook file.
@@ -59,6 +62,12 @@ impl Hook {
     pub(crate) fn name(&self) -> String {
         if self.number == 0 { self.file.clone() } else { format!("{} {} {}", self.file, self.event.as_str(), self.number) }
     }
+
+    /// Returns the calls or events for which the hook runs, such as `[Bash] if Bash(git commit:*)`.
+    pub(crate) fn selection(&self) -> String {
+        let condition = self.condition.as_ref().map(|condition| format!(" if {}", condition.text)).unwrap_or_default();
+        format!("[{}]{condition}", self.matcher.text())
+    }
 }
 
 /// Hooks defined by a file.
@@ -78,6 +87,7 @@ impl HookFile {
         hooks.hooks.push(Hook {
             event: HookEvent::PreToolUse,
             matcher: Matcher::All,
+            condition: None,
             action: HookAction::Unusable(why),
             origin,
             file: file.to_owned(),
@@ -98,7 +108,22 @@ impl HookFile {
             return;
         }
         let number = 1 + self.hooks.iter().filter(|hook| hook.event == event).count();
-        self.hooks.push(Hook { event, matcher, action, origin, file: file.to_owned(), number });
+        self.hooks.push(Hook { event, matcher, condition: None, action, origin, file: file.to_owned(), number });
+    }
+
+    /// Adds a hook that runs only for calls that also meet a condition.
+    pub(super) fn add_with_condition(
+        &mut self,
+        event: HookEvent,
+        (matcher, condition): (Matcher, Option<HookCondition>),
+        action: HookAction,
+        from: (&str, HookOrigin),
+    ) {
+        self.add(event, matcher, action, from);
+        // The substitute for an unreadable file has no condition.
+        if let Some(hook) = self.hooks.last_mut().filter(|hook| hook.number != 0) {
+            hook.condition = condition;
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod claude_file;
 mod command_words;
+mod condition;
 mod hook;
 mod matcher;
 mod response;
@@ -11,10 +12,11 @@ mod tool_input;
 
 pub(crate) use claude_file::read_claude_file;
 pub(crate) use command_words::simple_commands;
+pub(crate) use condition::HookCondition;
 pub(crate) use hook::{Hook, HookAction, HookFile, HookOrigin, MAX_FILE_BYTES};
 pub(crate) use response::{HookResponse, read_response};
 pub(crate) use toml_file::read_toml_file;
-pub(crate) use tool_input::{ToolShape, shape_of};
+pub(crate) use tool_input::{FILE_PATH, ToolShape, shape_of};
 
 /// A project's hook files, in the order in which their hooks run.
 pub(crate) const PROJECT_FILES: [&str; 3] = [".aye/hooks.toml", ".claude/settings.json", ".claude/settings.local.json"];

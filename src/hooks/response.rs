@@ -56,9 +56,22 @@ fn text(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| format!("{}{cut}", &text[..end]))
 }
 
+/// Returns the output without a first line that says that the hook continues in the background, since aye waits for it.
+fn without_async_line(stdout: &str) -> &str {
+    let (first, rest) = stdout.trim().split_once('\n').unwrap_or((stdout.trim(), ""));
+    match serde_json::from_str::<Map<String, Value>>(first) {
+        Ok(line) if line.get("async") == Some(&Value::Bool(true)) => rest.trim(),
+        Ok(_) | Err(_) => stdout.trim(),
+    }
+}
+
 fn read_json(event: HookEvent, stdout: &str) -> Result<HookResponse, String> {
+    let stdout = without_async_line(stdout);
+    if !stdout.starts_with('{') {
+        return Ok(HookResponse::default());
+    }
     let output: Map<String, Value> =
-        serde_json::from_str(stdout.trim()).map_err(|error| format!("the output is not valid JSON ({error})"))?;
+        serde_json::from_str(stdout).map_err(|error| format!("the output is not valid JSON ({error})"))?;
     let mut response = HookResponse { message: string(&output, "systemMessage")?, ..HookResponse::default() };
     let reason = string(&output, "reason")?;
     match string(&output, "decision")?.as_deref() {
@@ -98,7 +111,8 @@ fn read_specific(event: HookEvent, specific: &Map<String, Value>, response: &mut
         return Ok(());
     }
     let decision = match string(specific, "permissionDecision")?.as_deref() {
-        None | Some("allow") => HookDecision::None,
+        // In both cases, the policy decides.
+        None | Some("allow" | "defer") => HookDecision::None,
         Some("ask") => HookDecision::Ask,
         Some("deny") => HookDecision::Deny,
         Some(other) => return Err(unknown("permissionDecision", other)),
@@ -150,10 +164,14 @@ mod tests {
     }
 
     #[test]
-    fn allow_and_approve_have_no_effect() {
-        for output in
-            [&specific(r#""permissionDecision": "allow", "permissionDecisionReason": "fine""#), r#"{"decision": "approve"}"#]
-        {
+    fn allow_approve_defer_and_async_have_no_effect() {
+        for output in [
+            specific(r#""permissionDecision": "allow", "permissionDecisionReason": "fine""#).as_str(),
+            specific(r#""permissionDecision": "defer""#).as_str(),
+            r#"{"decision": "approve"}"#,
+            r#"{"async": true, "asyncTimeout": 9}"#,
+            "{\"async\":true}\nsome log\n",
+        ] {
             assert_eq!(before(0, output, "").unwrap().decision, HookDecision::None, "{output}");
         }
     }
@@ -178,6 +196,12 @@ mod tests {
     }
 
     #[test]
+    fn output_that_follows_an_async_line_is_read() {
+        let output = format!("{{\"async\": true}}\n{}", specific(r#""permissionDecision": "deny""#));
+        assert_eq!(before(0, &output, "").unwrap().decision, HookDecision::Deny);
+    }
+
+    #[test]
     fn updated_input_context_and_message_are_read_from_the_output() {
         let output = r#"{"systemMessage": "m", "hookSpecificOutput": {"hookEventName": "PreToolUse",
             "updatedInput": {"command": "ls"}, "additionalContext": " c "}}"#;
@@ -198,7 +222,7 @@ mod tests {
             r#"{"continue": "no"}"#,
             r#"{"hookSpecificOutput": []}"#,
             r#"{"hookSpecificOutput": {"hookEventName": "Stop"}}"#,
-            r#"{"hookSpecificOutput": {"permissionDecision": "defer"}}"#,
+            r#"{"hookSpecificOutput": {"permissionDecision": "later"}}"#,
             r#"{"hookSpecificOutput": {"updatedInput": "ls"}}"#,
             r"{} {}",
         ] {

@@ -33,6 +33,9 @@ impl KnownNames {
         if let Some(name) = tools::canonical_name(&entry) {
             return Ok(name.to_owned());
         }
+        if tools::is_agent_call(&entry) {
+            return Ok(tools::AGENT.to_owned());
+        }
         let is_built_in =
             tools::built_in_names().chain([tools::FIND_TOOLS, tools::SKILL, tools::AGENT]).any(|name| names_tool(&entry, name));
         if is_built_in || self.own.iter().any(|name| names_tool(&entry, name)) {
@@ -61,6 +64,12 @@ impl KnownNames {
         let problem = if near.is_empty() { problem } else { problem.hint(format!("did you mean {}?", near.join(" or "))) };
         problem.hint("run `aye tool list` to list the tools")
     }
+}
+
+/// Returns whether a word on the command line is the name of a tool, or a pattern for one, such as `Bash(git log:*)`.
+pub(crate) fn is_tool_name(word: &str) -> bool {
+    let name = word.strip_suffix(')').and_then(|pattern| pattern.split_once('(')).map_or(word, |(name, _)| name);
+    tools::canonical_name(name).is_some() || tools::is_agent_call(name) || from_other_agent(word).is_some()
 }
 
 /// Returns the names that resemble an entry, in backticks and most similar first.
@@ -115,6 +124,8 @@ mod tests {
             ("Cli*", "Cli*"),
             ("*", "*"),
             ("FindTools", "FindTools"),
+            ("Task", "Agent"),
+            ("agent", "Agent"),
             ("docs__search", "docs__search"),
             ("docs/search", "docs/search"),
             ("Mcp.docs/*", "Mcp.docs/*"),
@@ -130,7 +141,6 @@ mod tests {
         for (entry, parts) in [
             ("ReedFile", &["unknown tool `ReedFile`", "`ReadFile`", "aye tool list"][..]),
             ("Tickts", &["did you mean `Tickets`?"]),
-            ("Task", &["unknown tool `Task`", "aye tool list"]),
             ("Frob*", &["unknown tool `Frob*`"]),
             ("dosc__search", &["unknown MCP server `dosc`", "the server `docs`"]),
             ("mcp__other__x", &["unknown MCP server `other`", "aye mcp list"]),
@@ -144,6 +154,16 @@ mod tests {
             for part in parts {
                 assert!(text.contains(part), "{entry}: {text}");
             }
+        }
+    }
+
+    #[test]
+    fn names_aliases_and_patterns_of_tools_are_recognized() {
+        for word in ["ReadFile", "Read", "Bash(git log:*)", "Task", "mcp__docs__search"] {
+            assert!(is_tool_name(word), "{word}");
+        }
+        for word in ["explain", "Explain (briefly)", "docs", ""] {
+            assert!(!is_tool_name(word), "{word}");
         }
     }
 

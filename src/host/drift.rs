@@ -96,6 +96,7 @@ mod tests {
             expires_at: None,
             max_input_tokens: None,
             file: None,
+            rules: Vec::new(),
         }
     }
 

@@ -40,7 +40,7 @@ impl SessionHistory {
     pub(crate) fn emit_totals(self, events: mpsc::UnboundedSender<Event>) {
         tokio::task::spawn_blocking(move || match self.store.load(&self.session) {
             Ok(loaded) => self.emit(EventKind::HistorySummed(SessionState::from_records(&loaded.records).history_sum()), &events),
-            Err(error) => self.emit(EventKind::Notice { message: Problem::from(error).one_line() }, &events),
+            Err(error) => self.emit(EventKind::notice(Problem::from(error).one_line()), &events),
         });
     }
 
@@ -74,7 +74,7 @@ impl SessionHistory {
             let path = path.map(name).or_else(own).unwrap_or_else(|| app.workspace.join("aye-session"));
             let told = export::to_new_file(&self.store, self.session.as_str(), form, &path);
             let message = told.unwrap_or_else(|error| Problem::from(error).one_line());
-            self.emit(EventKind::Notice { message }, &events);
+            self.emit(EventKind::notice(message), &events);
         });
     }
 
@@ -84,7 +84,7 @@ impl SessionHistory {
             let SessionPart { records, before } = match self.store.page(&self.session, Some(before), PIECE_RECORDS) {
                 Ok(piece) => piece,
                 Err(error) => {
-                    self.emit(EventKind::Notice { message: Problem::from(error).one_line() }, &events);
+                    self.emit(EventKind::notice(Problem::from(error).one_line()), &events);
                     SessionPart { records: Vec::new(), before: Some(before) }
                 }
             };
@@ -101,7 +101,7 @@ pub(crate) async fn unreadable(
     events: &mpsc::UnboundedSender<Event>,
     mut commands: mpsc::Receiver<SessionCommand>,
 ) -> ChangedFiles {
-    past.emit(EventKind::Notice { message }, events);
+    past.emit(EventKind::notice(message), events);
     while let Some(command) = commands.recv().await {
         if command == Command::Quit.into() {
             break;

@@ -387,6 +387,17 @@ impl ModelCatalog {
         })
     }
 
+    /// Returns the model with a name or of a family, such as `opus`, of the provider of another model. Returns `None` if
+    /// the provider has no such model, or if the policy does not allow it.
+    pub(crate) fn in_provider_of(&self, other: &str, name: &str) -> Option<String> {
+        let (provider, _) = llm::split_name(other)?;
+        let mut known = self.provider_models(provider, &self.catalogue().ok()?);
+        known.retain(|full| self.allowed_models().forbidding_rule(full).is_none());
+        let is_it = |full: &&String| llm::split_name(full).is_some_and(|(_, bare)| bare.eq_ignore_ascii_case(name));
+        let newest = || llm::newest_of_family(known.iter().map(String::as_str), name).first().map(|full| (*full).to_owned());
+        known.iter().find(is_it).cloned().or_else(newest)
+    }
+
     /// Completes a name without a provider, if only one provider has a model of that name, or only one with a key.
     fn full_name(&self, name: &str) -> Result<String, NoModel> {
         if name.contains('/') {
@@ -404,19 +415,32 @@ impl ModelCatalog {
         let usable: Vec<&ListedModel> = same.iter().copied().filter(|model| model.lacks.is_none()).collect();
         match (same.as_slice(), usable.as_slice()) {
             ([one], _) | (_, [one]) => Ok(one.facts.name.clone()),
+            ([], _) => self.newest_of_family(name, &known),
+            (several, _) => {
+                let names: Vec<&str> = several.iter().map(|model| model.facts.name.as_str()).collect();
+                Err(several_providers(name, &names))
+            }
+        }
+    }
+
+    /// Completes the name of a family, such as `opus`, with the newest model of a provider, as `full_name` does.
+    fn newest_of_family<'a>(&self, family: &str, known: &'a [ListedModel]) -> Result<String, NoModel> {
+        let is_allowed = |model: &&ListedModel| self.allowed_models().forbidding_rule(&model.facts.name).is_none();
+        let allowed: Vec<&ListedModel> = known.iter().filter(is_allowed).collect();
+        let name = |model: &&'a ListedModel| model.facts.name.as_str();
+        let listed = llm::newest_of_family(allowed.iter().map(name), family);
+        let usable = llm::newest_of_family(allowed.iter().filter(|model| model.lacks.is_none()).map(name), family);
+        match (listed.as_slice(), usable.as_slice()) {
+            ([one], _) | (_, [one]) => Ok((*one).to_owned()),
             ([], _) => {
-                let problem = Problem::new(format!("invalid model `{name}`: must be PROVIDER/NAME"));
-                let near = llm::similar_name(known.iter().map(|model| model.facts.name.as_str()), name);
+                let problem = Problem::new(format!("invalid model `{family}`: must be PROVIDER/NAME"));
+                let near = llm::similar_name(known.iter().map(|model| model.facts.name.as_str()), family);
                 Err(NoModel::Wrong(ConfigError::single(match near {
                     Some(near) => problem.hint(format!("did you mean `{near}`?")),
                     None => problem.hint("run `/model` to list the models"),
                 })))
             }
-            (several, _) => {
-                let names: Vec<&str> = several.iter().map(|model| model.facts.name.as_str()).collect();
-                let problem = Problem::new(format!("several providers have a model `{name}`"));
-                Err(NoModel::Wrong(ConfigError::single(problem.hint(format!("use one of {}", quoted(&names))))))
-            }
+            (several, _) => Err(several_providers(family, several)),
         }
     }
 
@@ -436,6 +460,11 @@ fn forbidden_default(default: &str, rule: &str) -> Problem {
     Problem::new(format!("{what} `{default}`, which `[model] default` in config.toml names (rule: {rule})"))
         .hint("choose another one with `-m PROVIDER/NAME`")
         .hint("change `[model] default`, or add the model to `allowed_models`")
+}
+
+fn several_providers(name: &str, models: &[&str]) -> NoModel {
+    let problem = Problem::new(format!("several providers have a model `{name}`"));
+    NoModel::Wrong(ConfigError::single(problem.hint(format!("use one of {}", quoted(models)))))
 }
 
 fn quoted(patterns: &[&str]) -> String {

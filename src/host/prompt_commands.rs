@@ -88,7 +88,7 @@ impl PromptCommands {
     /// Finds a command by name. Built-in commands take precedence.
     fn find_by_name(&self, name: &str) -> Option<CustomCommand> {
         let is_free = !tui::is_built_in_command(name);
-        CustomCommand::built_in(name).or_else(|| self.own.iter().find(|command| is_free && command.name == name).cloned())
+        CustomCommand::built_in(name).or_else(|| self.own.iter().find(|command| is_free && command.is_named(name)).cloned())
     }
 
     fn unknown_command(&self, name: &str) -> Problem {

@@ -39,8 +39,8 @@ use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{EnvironmentSelection, Helper, Shell};
 use crate::sys::sandbox::abandoned_bases;
 use crate::tools::{
-    self, ChangeLog, CommandSettings, Commands, EditorConnection, HttpAccess, LoadedTools, PathAccess, ReadState, RecoveryResult,
-    Router, SandboxPolicy, SessionHooks, SessionSearch, SessionServices, SessionSkills, ToolSources, Toolset,
+    self, ChangeLog, CommandSettings, Commands, CommitTarget, EditorConnection, HttpAccess, LoadedTools, PathAccess, ReadState,
+    RecoveryResult, Router, SandboxPolicy, SessionHooks, SessionSearch, SessionServices, SessionSkills, ToolSources, Toolset,
 };
 use crate::workspace::git::Repository;
 use crate::workspace::toolchain;
@@ -717,7 +717,7 @@ pub(crate) fn tool_settings(app: &AppContext, policy: &Enforcer, sandbox: Sandbo
         command: command_settings(app, policy, sandbox),
         text: app.settings.tools.text.clone(),
         grants: Arc::new(move |capability| grants.grants(capability)),
-        may_use: Arc::new(move |name| offers.offers(name).map_err(|denial| format!("{} (rule: {})", denial.reason, denial.rule))),
+        may_use: Arc::new(move |name| offers.offers(name).map_err(|denial| denial.to_error(""))),
         redactor: super::redaction::redactor(app, policy.redactions(), &[]),
     }
 }
@@ -770,7 +770,16 @@ fn command_settings(app: &AppContext, policy: &Enforcer, sandbox: SandboxPolicy)
         helper: Helper::default(),
         sandbox,
         git_is_read_only: app.is_layer,
+        commit_target: Some(commit_target),
     }
+}
+
+/// Returns the branch and the number of files of a commit in this directory.
+fn commit_target(directory: &Path, all: bool) -> CommitTarget {
+    Repository::find(directory).map_or_else(CommitTarget::default, |repository| CommitTarget {
+        branch: repository.branch(),
+        files: repository.files_to_commit(all),
+    })
 }
 
 /// Returns the named commands defined by the policy, and the custom tools.

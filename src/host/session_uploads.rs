@@ -3,6 +3,8 @@
 use super::context::AppContext;
 use super::error::CliError;
 use super::nesting::Nesting;
+use super::redaction::redactor;
+use super::session_services::redact_text;
 use crate::protocol::{Problem, SessionId};
 use crate::services::workspace::{self, Bucket, LocalSessions, Machine};
 use crate::store::{ArtifactStore, Store};
@@ -23,12 +25,15 @@ impl SessionUploads {
         let bucket = workspace::open(settings)?;
         let machine = Machine::this(&app.directories.data)?;
         let (data, budget) = (app.directories.data.clone(), app.settings.retention.artifacts_bytes);
+        let policy = app.policy(None, None).map_err(|error| error.into_problem())?;
+        let redactor = redactor(app, policy.redactions(), &[]);
         let artifacts = move |id: &SessionId| ArtifactStore::new(&data, Some(id)).with_budget(budget);
         let local = LocalSessions {
             store: store.clone(),
             artifacts: Arc::new(artifacts),
             workspace: app.workspace.clone(),
             temporary: app.directories.data.clone(),
+            redact: redact_text(&redactor),
         };
         Ok(Some(Self { bucket, local, machine }))
     }

@@ -10,12 +10,14 @@ use super::sandbox_host::SandboxHost;
 use super::session;
 use super::session_services::session_outbox;
 use super::tool_name_lints::find_unmatched;
-use crate::agent::{plan_in_time, run_in_time};
+use crate::agent::{
+    EffectsDecision, blocked_reason, decide_effects, is_by_mode, killed_error, layer_permit, plan_in_time, run_in_time,
+};
 use crate::host::options::Common;
 use crate::policy::permit::Denial;
 use crate::policy::{Enforcer, Permit, Preview, Question, Verdict};
-use crate::ports::{Hooks, Plan, RunContext, ToolRouter};
-use crate::protocol::{AskingAgent, ErrorCode, Mode, PreviewOffer, SessionId, ToolCall, ToolError, ToolResult};
+use crate::ports::{Hooks, LayerRun, Plan, RunContext, ToolRouter};
+use crate::protocol::{AskingAgent, Mode, PreviewOffer, SandboxAccess, SessionId, ToolCall, ToolError, ToolResult};
 use crate::store::{LoggedDecision, SessionOutbox, Store};
 use crate::sys::sandbox::abandoned_bases;
 use crate::tools::{self, Router, ToolSources, Toolset};
@@ -149,7 +151,7 @@ impl ToolRunner {
         let Some(known) = self.router.full_name(name).or_else(|| tools::canonical_name(name).map(str::to_owned)) else {
             return Ok(());
         };
-        self.policy.offers(&known).map_err(|denial| denied_error(&denial))
+        self.policy.offers(&known).map_err(|denial| denial.to_error(""))
     }
 
     /// Judges a call under the policy. If the call is denied or cannot be planned, returns its result as an error.
@@ -167,10 +169,98 @@ impl ToolRunner {
         match plan.judge(&self.policy, jiff::Timestamp::now()) {
             Verdict::Allow(permit) => Ok(CallVerdict::Allowed(plan, permit)),
             Verdict::Ask(question) => Ok(CallVerdict::Asks(plan, question)),
-            Verdict::Deny(denial) => {
-                self.keep(&plan, "deny", &denial.rule, &denial.reason).await;
-                Err(refused(denied_error(&denial)))
+            Verdict::Deny(denial) => Err(self.deny(plan, &denial).await),
+        }
+    }
+
+    /// Logs a denial, and returns it as the result of the call.
+    async fn deny(&self, plan: Plan, denial: &Denial) -> Box<ToolResult> {
+        self.keep(&plan, "deny", &denial.rule, &denial.reason).await;
+        let (id, name) = (plan.call.tool_call_id.clone(), plan.call.tool_name.clone());
+        discard(plan).await;
+        Box::new(ToolResult::from_error(id, name, denial.to_error("")))
+    }
+
+    /// If a command is approved by its effects, or only the mode allows it, runs it in a layer first and decides about
+    /// its effects as a session does. The verdict then applies to these effects. Other calls do not run, and their
+    /// verdict does not change. If the command was killed or is denied, returns its result as an error.
+    pub(crate) async fn run_in_layer(
+        &self,
+        call: &ToolCall,
+        judged: CallVerdict,
+        context: RunContext,
+    ) -> Result<CallVerdict, Box<ToolResult>> {
+        let (plan, verdict) = match judged {
+            CallVerdict::Allowed(plan, permit) => (plan, Verdict::Allow(permit)),
+            CallVerdict::Asks(plan, question) => (plan, Verdict::Ask(question)),
+        };
+        let Some(permit) = layer_permit(&verdict, &plan, &self.policy) else {
+            return match verdict {
+                Verdict::Allow(permit) => Ok(CallVerdict::Allowed(plan, permit)),
+                Verdict::Ask(question) => Ok(CallVerdict::Asks(plan, question)),
+                Verdict::Deny(denial) => Err(self.deny(plan, &denial).await),
+            };
+        };
+        let (hosts, kill) = (permit.hosts().to_vec(), context.kill.clone());
+        match self.router.preview(plan, permit, context).await {
+            Ok(plan) => self.decide_effects(call, plan, &hosts).await,
+            Err(error) if kill.is_cancelled() => Err(failure(call, error)),
+            Err(error) => self.ask_before(call, &error.message).await,
+        }
+    }
+
+    /// Decides about the effects of a command that ran in a layer. `hosts` are the hosts to which it could connect.
+    async fn decide_effects(&self, call: &ToolCall, plan: Plan, hosts: &[SandboxAccess]) -> Result<CallVerdict, Box<ToolResult>> {
+        let now = jiff::Timestamp::now();
+        let verdict = plan.judge(&self.policy, now);
+        let (LayerRun::Ended(end), Some(effects)) = (&plan.layer, plan.effects.as_deref()) else {
+            discard(plan).await;
+            return self.ask_before(call, "the effects of the command are unknown").await;
+        };
+        if end.stopped && !matches!(verdict, Verdict::Deny(_)) {
+            let mut killed = failure(call, killed_error(end, effects));
+            killed.output_text.clone_from(&effects.output);
+            killed.ended.clone_from(&end.ended);
+            discard(plan).await;
+            return Err(killed);
+        }
+        // Nobody can allow further access, so a command that the mode allows is complete.
+        if !effects.denied.is_empty() && !is_by_mode(&verdict) && !matches!(verdict, Verdict::Deny(_)) {
+            let reason = blocked_reason(hosts, effects);
+            discard(plan).await;
+            return self.ask_before(call, &reason).await;
+        }
+        let changes = effects.summary();
+        let asks = match decide_effects(verdict, &self.policy, effects, end, now) {
+            EffectsDecision::Apply(permit) | EffectsDecision::Allowed(permit) => return Ok(CallVerdict::Allowed(plan, permit)),
+            EffectsDecision::Ask(question) => Ok(question),
+            EffectsDecision::AskAnyway(reason) => self.policy.ask_call(&plan.tool_name, &plan.actions, now, reason),
+            EffectsDecision::Deny(denial) => Err(denial),
+        };
+        match asks {
+            Ok(mut question) => {
+                question.reason = format!("{}: {changes}", question.reason);
+                Ok(CallVerdict::Asks(plan, question))
             }
+            Err(denial) => Err(self.deny(plan, &denial).await),
+        }
+    }
+
+    /// Plans a command again once its layer is discarded. The command needs approval before it runs, for this reason.
+    async fn ask_before(&self, call: &ToolCall, why: &str) -> Result<CallVerdict, Box<ToolResult>> {
+        let plan = self.plan(call.clone()).await.map_err(|error| failure(call, error))?;
+        let now = jiff::Timestamp::now();
+        let asked = match plan.judge(&self.policy, now) {
+            Verdict::Allow(_) => self.policy.ask_call(&plan.tool_name, &plan.actions, now, why.to_owned()),
+            Verdict::Ask(mut question) => {
+                question.reason = format!("{why}; {}", question.reason);
+                Ok(question)
+            }
+            Verdict::Deny(denial) => Err(denial),
+        };
+        match asked {
+            Ok(question) => Ok(CallVerdict::Asks(plan, question)),
+            Err(denial) => Err(self.deny(plan, &denial).await),
         }
     }
 
@@ -178,7 +268,7 @@ impl ToolRunner {
     /// returns the plan that applies its effects. Otherwise returns `plan` unchanged.
     pub(crate) async fn run_preview(&self, plan: Plan, question: &Question, context: RunContext) -> Result<Plan, ToolError> {
         let always = self.policy.terms().preview == Some(Preview::Always);
-        if !always || plan.preview != PreviewOffer::Possible {
+        if !always || plan.preview != PreviewOffer::Possible || plan.effects.is_some() {
             return Ok(plan);
         }
         self.router.preview(plan, question.preview(), context).await
@@ -190,7 +280,7 @@ impl ToolRunner {
             Verdict::Allow(_) | Verdict::Ask(_) => Ok((plan, question.approve())),
             Verdict::Deny(denial) => {
                 self.keep(&plan, "deny", &denial.rule, &denial.reason).await;
-                Err(denied_error(&denial))
+                Err(denial.to_error(""))
             }
         }
     }
@@ -249,7 +339,12 @@ impl ToolRunner {
     }
 }
 
-/// Returns the error for a call that was denied.
-pub(crate) fn denied_error(denial: &Denial) -> ToolError {
-    ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule))
+fn failure(call: &ToolCall, error: ToolError) -> Box<ToolResult> {
+    Box::new(ToolResult::from_error(call.tool_call_id.clone(), call.tool_name.clone(), error))
+}
+
+/// Discards a plan. Removing its layer may take long.
+async fn discard(plan: Plan) {
+    // If the runtime is ending, the next start removes the layer.
+    let _ = tokio::task::spawn_blocking(move || drop(plan)).await;
 }

@@ -6,6 +6,7 @@ use super::error::CliError;
 use super::models::DEMO;
 use super::startup::open_store;
 use super::tasks::TaskDirectory;
+use crate::llm::is_same_model;
 use crate::protocol::{SessionId, WorkspaceId};
 use crate::session::Totals;
 use crate::store::{DecisionFilter, LoggedDecision, SessionSummary, Store, StoreError};
@@ -271,10 +272,11 @@ fn is_demo(model: &str) -> bool {
 }
 
 /// Returns the name of a model, including its provider. A response contains only the name of the model, so the provider
-/// is taken from `current`, the session's current model, if the names match.
+/// is taken from `current`, the session's current model, if the names match. A provider may respond with the version of
+/// the model, as in `claude-sonnet-5-20260901` for `claude-sonnet-5`.
 fn full_name(model: &str, current: &str) -> String {
-    let is_current = current.strip_suffix(model).is_some_and(|provider| provider.ends_with('/'));
-    if is_current { current.to_owned() } else { model.to_owned() }
+    let answered = current.split_once('/').map(|(provider, _)| format!("{provider}/{model}"));
+    if answered.is_some_and(|answered| is_same_model(current, &answered)) { current.to_owned() } else { model.to_owned() }
 }
 
 fn add_decisions(decisions: &[LoggedDecision], sessions: &[SessionSummary], filter: &UsageFilter, rows: &mut UsageRows) {
@@ -306,6 +308,19 @@ fn add_decisions(decisions: &[LoggedDecision], sessions: &[SessionSummary], filt
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_version_of_the_current_model_counts_as_the_current_model() {
+        let current = "anthropic/claude-sonnet-5";
+        for model in ["claude-sonnet-5", "claude-sonnet-5-20260901", "claude-sonnet-5-2026-09-01"] {
+            assert_eq!(full_name(model, current), current, "{model}");
+        }
+        for model in ["claude-sonnet-5-mini", "claude-sonnet", "sonnet-5"] {
+            assert_eq!(full_name(model, current), model);
+        }
+        assert_eq!(full_name("gpt-5-2026-09-01", "openai-chat/gpt-5"), "openai-chat/gpt-5");
+    }
+
     use crate::ports::{Durability, Record};
     use crate::protocol::{Mode, SAMPLED_BY_AGENT, Usage};
     use crate::store::NewSession;

@@ -7,7 +7,9 @@ use crate::config::{ConfigError, grants};
 use crate::host::nesting::Nesting;
 use crate::policy::{Bundle, Layer, Scope};
 use crate::ports::{BoxFuture, Rules, SavedRules};
-use crate::protocol::{FileDiff, FileDiffs, GrantOption, GrantRule, GrantScope, ListedGrant, RulePlace};
+use crate::protocol::{
+    FileDiff, FileDiffs, GrantOption, GrantRule, GrantScope, IN_BACKGROUND, ListedGrant, OUTSIDE_SANDBOX, RulePlace,
+};
 use crate::store::{DecisionFilter, Store};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
@@ -276,11 +278,13 @@ impl Rules for UserRules {
     }
 }
 
-/// Returns the command in a summary, or `None` if the summary contains only part of it.
+/// Returns the command in a summary, or `None` if the summary does not show exactly the command. The log does not
+/// record whether a suffix such as `(in the background)` is part of the command, so such a summary is skipped.
 fn to_rule_line(summary: &str) -> Option<&str> {
     let line = summary.strip_prefix("$ ")?;
-    let line = line.strip_suffix(" (in the background)").unwrap_or(line);
-    (!line.ends_with('…') && summary.chars().count() < SUMMARY_CHARS).then_some(line)
+    let is_whole = summary.chars().count() < SUMMARY_CHARS && !line.ends_with('…');
+    let has_suffix = line.ends_with(IN_BACKGROUND) || line.ends_with(OUTSIDE_SANDBOX);
+    (is_whole && !has_suffix).then_some(line)
 }
 
 /// Runs file operations on a thread that may block.
@@ -288,4 +292,17 @@ fn off_the_loop<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> BoxFuture<'static, Result<T, String>> {
     Box::pin(async move { tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string())) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::to_rule_line;
+
+    #[test]
+    fn only_summaries_that_show_exactly_the_command_are_rule_lines() {
+        assert_eq!(to_rule_line("$ cargo test"), Some("cargo test"));
+        for unclear in ["$ x # (in the background)", "$ x, outside the sandbox", "$ first …", "Read a", &"$ x".repeat(200)] {
+            assert_eq!(to_rule_line(unclear), None, "{unclear}");
+        }
+    }
 }

@@ -3,10 +3,13 @@
 mod changes;
 mod document;
 mod entry;
+mod family;
 mod models_dev;
 mod name;
 mod update;
 
+pub(crate) use family::newest_of_family;
+pub(crate) use name::is_same_model;
 pub(crate) use update::{CatalogueUpdate, UpdateError};
 
 use crate::protocol::{ModelFacts, Price, PriceElsewhere};
@@ -128,6 +131,11 @@ impl Catalogue {
     /// similar models, the first one in the lists is returned.
     pub(crate) fn similar_name(&self, bare_name: &str) -> Option<String> {
         similar_name(self.full_names(), bare_name).map(str::to_owned)
+    }
+
+    /// Returns each provider's newest listed model of a family, such as `sonnet`.
+    pub(crate) fn newest_of_family(&self, family: &str) -> Vec<String> {
+        newest_of_family(self.full_names(), family).into_iter().map(str::to_owned).collect()
     }
 
     /// Returns whether the full name of a listed model contains this text.

@@ -31,7 +31,7 @@ mod thread;
 mod thread_repair;
 mod web_search;
 
-pub(crate) use catalogue::{Catalogue, CatalogueUpdate, UpdateError, similar_name};
+pub(crate) use catalogue::{Catalogue, CatalogueUpdate, UpdateError, is_same_model, newest_of_family, similar_name};
 pub(crate) use local::list_servers as reported_servers;
 pub(crate) use model_list::{ModelEntry, check as check_access, models as list_models};
 pub(crate) use no_model::MissingModel;

@@ -1,14 +1,18 @@
 //! Verdicts on shell command lines. The commands in a line are checked against rules, option tables and paths.
 
 use super::bundle::{Approve, Rule, RuleDecision, ShellCapability, Terms};
-use super::git::{is_plain_add, without_message, without_messages};
+use super::computed_code::CONCEALS_TEXT;
+use super::downloaded_code::mark_downloaded_code;
+use super::effect::shown_secret_sentence;
+use super::git::{drops_stash, is_plain_add, without_message, without_messages};
 use super::interpreters::{adds_task, is_kept_in_a_copy, kind, program_word_count};
-use super::layer::{CompiledLayer, FileRules, Scope, ScopedRule, is_in_effect};
+use super::layer::{CompiledLayer, FileRules, Scope, ScopedRule, is_in_effect, is_managed_rule};
 use super::layer_verdict::{ActionFinding, LayerVerdict, combine_layers, reason, unlisted_verdict};
 use super::passed_programs::blocked_program_reason;
 use super::path_words::{as_path, is_outside_workspace, path_part};
 use super::paths::{Context, Sandbox};
 use super::permit::Grant;
+use super::secret_reads::shown_secret;
 use super::shell::option_verdict::OptionVerdict;
 use super::shell::options::check_options;
 use super::shell::{
@@ -22,9 +26,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 const DISCARDS: &str = "aye can restore workspace files, except ignored and very large ones";
+const DROPS_STASH: &str = "aye cannot restore them";
 const UNCOVERED: &str = "no rule matches this command";
 const CONCEALS_NAME: &str = "runs a program whose name is known only at run time, and this policy blocks programs";
-const CONCEALS_TEXT: &str = "runs code that is known only at run time, and this policy blocks programs";
 const ENTERS: &str = "changes to a directory in the workspace";
 const MOVES: &str = "the line changes directory, so aye cannot resolve its paths";
 
@@ -138,6 +142,7 @@ fn read_line(command: &str) -> ParsedLine {
     if line.parts.iter().flat_map(|part| &part.invocations).any(|invocation| changes_directory(invocation.base())) {
         line.floors.push(MOVES);
     }
+    mark_downloaded_code(&mut line);
     line
 }
 
@@ -303,7 +308,7 @@ fn unsavable_reason(
         return Some(why);
     }
     if decided.locked {
-        let managed = if decided.rule.starts_with("managed") { "is locked by" } else { "needs approval under" };
+        let managed = if is_managed_rule(&decided.rule) { "is locked by" } else { "needs approval under" };
         return Some(format!("{managed} {}: {}", decided.rule, decided.reason));
     }
     if let Some(why) = danger::always_ask_reason(part, &danger) {
@@ -347,14 +352,18 @@ fn judge_part(line: &ParsedLine, part: &SimpleCommand, scene: &CommandContext<'_
     }
     if danger::discards(part) && decided.verdict != VerdictKind::Deny {
         let effect = danger.effect.as_ref().map_or("discards uncommitted changes", |effect| effect.sentence.as_str());
-        decided = decided.stricter(LayerVerdict::ask("built-in", format!("{effect}; {DISCARDS}")).not_grantable());
+        let restores = if part.invocations.iter().any(drops_stash) { DROPS_STASH } else { DISCARDS };
+        decided = decided.stricter(LayerVerdict::ask("built-in", format!("{effect}; {restores}")).not_grantable());
     }
     if let Some((path, rule)) = blocked_operand(part, scene) {
         decided = decided.stricter(LayerVerdict::ask(rule, format!("`{path}` is a blocked path")).not_grantable());
     }
+    if danger.reads_only {
+        decided = ask_about_secret(decided, part, scene);
+    }
     if decided.verdict != VerdictKind::Deny
         && let Some(rule) = blocking_rule(scene)
-        && let Some(reason) = may_start_blocked(part, scene)
+        && let Some(reason) = may_start_blocked(line, part, scene)
     {
         let approval_rule = decided.approval_rule.clone();
         decided = decided.stricter(LayerVerdict { approval_rule, ..LayerVerdict::ask(rule, reason).not_grantable() });
@@ -382,6 +391,19 @@ fn judge_part(line: &ParsedLine, part: &SimpleCommand, scene: &CommandContext<'_
     }
 }
 
+/// Requires approval, in every mode and despite rules that allow a program by name, for a part that shows the model a
+/// file with secrets. A policy that allows all commands remains in effect.
+fn ask_about_secret(decided: LayerVerdict, part: &SimpleCommand, scene: &CommandContext<'_>) -> LayerVerdict {
+    let mut shells = scene.layers.iter().filter_map(|layer| layer.bundle.capabilities.shell.as_ref());
+    let asks = !decided.is_denial() && shells.any(|shell| shell.requires_approval);
+    let Some(name) = shown_secret(part).filter(|_| asks) else { return decided };
+    if decided.is_question() {
+        return decided.not_grantable();
+    }
+    let approval_rule = decided.approval_rule;
+    LayerVerdict { approval_rule, ..LayerVerdict::ask("built-in", shown_secret_sentence(&name)).not_grantable() }
+}
+
 /// Returns whether the sandbox prevents the command from writing outside the workspace. This is the case if a sandbox
 /// exists and no policy layer changes it or makes other paths writable.
 fn writes_only_in_workspace(scene: &CommandContext<'_>) -> bool {
@@ -391,9 +413,9 @@ fn writes_only_in_workspace(scene: &CommandContext<'_>) -> bool {
 }
 
 /// Returns why a part could start a program that a policy layer blocks, or `None` if it cannot.
-fn may_start_blocked(part: &SimpleCommand, scene: &CommandContext<'_>) -> Option<String> {
+fn may_start_blocked(line: &ParsedLine, part: &SimpleCommand, scene: &CommandContext<'_>) -> Option<String> {
     let is_blocked = |argv: &[Arg]| scene.layers.iter().any(|layer| denial_of_layer(argv, layer, scene.now).is_some());
-    hidden_program_reason(part, scene).map(str::to_owned).or_else(|| blocked_program_reason(part, is_blocked))
+    hidden_program_reason(part, scene).map(str::to_owned).or_else(|| blocked_program_reason(line, part, is_blocked))
 }
 
 /// Returns why the program that a part runs is unknown, or `None` if it is known.
@@ -450,7 +472,7 @@ fn apply_grants_and_mode(
     }
     // Without a sandbox, no plan covers a command.
     if scene.context.sandbox == Sandbox::Present && remember.is_some_and(|grant| scene.mandate.contains(grant)) {
-        return LayerVerdict::allow(MANDATE, NAMED_IN_PLAN).named_by_program();
+        return LayerVerdict::allow(MANDATE, NAMED_IN_PLAN).named_by_program().allowed_by_plan();
     }
     if mode == Mode::Auto && danger.can_run_unattended() && scene.context.sandbox == Sandbox::Present {
         return decided.allowed_by_mode(mode);
@@ -459,7 +481,7 @@ fn apply_grants_and_mode(
 }
 
 /// Returns the session grant that would allow exactly these words to run again in this directory. Returns `None` if the
-/// command is risky, or if its words do not show everything it does.
+/// command is risky, or if its words do not show everything it does, as when the shell expands a glob or `~` in them.
 fn session_grant(
     line: &ParsedLine,
     part: &SimpleCommand,
@@ -469,8 +491,15 @@ fn session_grant(
 ) -> Option<Grant> {
     let plain = line.floors.is_empty() && part.floors.is_empty() && part.redirects.is_empty() && part.invocations.len() == 1;
     let safe = !decided.locked && !danger.never_remembered && !danger.critical && danger.risk <= Risk::Medium;
+    // A grant contains only text, so it would also match a word that the shell expands.
+    let is_literal = || part.invocations[0].argv.iter().all(|arg| !is_expanded(arg));
     let words = || part.invocations[0].argv.iter().map(|arg| arg.text.clone()).collect();
-    (plain && safe).then(|| Grant::Command { words: words(), directory: cwd.to_owned() })
+    (plain && safe && is_literal()).then(|| Grant::Command { words: words(), directory: cwd.to_owned() })
+}
+
+/// Returns whether the shell replaces a word with other text that is not known before the line runs.
+pub(crate) fn is_expanded(arg: &Arg) -> bool {
+    arg.glob || arg.tilde || !arg.is_known()
 }
 
 fn part_in_layer(

@@ -1,7 +1,7 @@
 //! Determines how dangerous a command is: its riskiest effect, and whether it may run without approval.
 
 use super::effect::{CommandEffect, worst_effect};
-use super::git::without_message;
+use super::git::{overwrites_reference, without_message};
 use super::interpreters::{is_kept_in_a_copy, kind, program_word_count};
 use super::paths::{Context, Sandbox};
 use super::program_kinds::{DELETING, INTERPRETERS, NETWORK, PRIVILEGED, installs, is_known_program, recursive_change};
@@ -203,6 +203,6 @@ fn conduct_of_invocation(invocation: &Invocation) -> Conduct {
         reads_only: argv[0].text == name
             && (matches!(check_options(argv), OptionVerdict::Reads { .. }) || destination(argv).is_some()),
         never_remembered: privileged || deletes || calls_out || has(INTERPRETERS) || name.starts_with("python"),
-        stays_here: !(privileged || deletes || calls_out || recursive_change(name, argv)),
+        stays_here: !(privileged || deletes || calls_out || recursive_change(name, argv) || overwrites_reference(invocation)),
     }
 }

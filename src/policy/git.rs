@@ -2,7 +2,7 @@
 
 use super::shell::option_verdict::OptionVerdict;
 use super::shell::options::check_options;
-use super::shell::{Arg, Invocation, SimpleCommand, read};
+use super::shell::{Arg, COMPUTED, Invocation, SimpleCommand, read};
 use std::borrow::Cow;
 
 /// Access to a repository that the git commands in a line need.
@@ -88,6 +88,53 @@ const READING: &[&str] = &[
     "version",
     "whatchanged",
 ];
+/// Subcommands that write and that run no program named in their words, apart from those with a check of their own.
+const WRITING: &[&str] = &[
+    "add",
+    "am",
+    "apply",
+    "bisect",
+    "branch",
+    "checkout",
+    "checkout-index",
+    "cherry-pick",
+    "clean",
+    "clone",
+    "commit",
+    "commit-tree",
+    "fetch",
+    "gc",
+    "init",
+    "maintenance",
+    "merge",
+    "mv",
+    "notes",
+    "pack-refs",
+    "prune",
+    "pull",
+    "push",
+    "read-tree",
+    "rebase",
+    "reflog",
+    "remote",
+    "repack",
+    "replace",
+    "rerere",
+    "reset",
+    "restore",
+    "revert",
+    "rm",
+    "sparse-checkout",
+    "stash",
+    "submodule",
+    "switch",
+    "symbolic-ref",
+    "tag",
+    "update-index",
+    "update-ref",
+    "worktree",
+    "write-tree",
+];
 /// For each of these subcommands, the words with which it only lists or shows something.
 const SHOWING: &[(&str, &[&str])] = &[
     ("bisect", &["log", "view", "visualize", "terms"]),
@@ -105,6 +152,23 @@ const LISTING: &[(&str, &[&str])] = &[
 ];
 /// Programs that may accompany `git init` because they write no files.
 const BESIDE: &[&str] = &["git", "cd", "echo", "printf", "true"];
+
+/// Programs that only run the command in their arguments.
+const PASSING: &[&str] = &["command", "nice", "time", "timeout"];
+
+/// Options with which git runs a program or writes to a file that the line names.
+const PROGRAM_OPTIONS: &[&str] = &[
+    "--config",
+    "--config-env",
+    "--exec",
+    "--exec-path",
+    "--ext-diff",
+    "--open-files-in-pager",
+    "--output",
+    "--receive-pack",
+    "--template",
+    "--upload-pack",
+];
 
 /// Options that make git copy programs or settings from elsewhere into a new repository.
 const PROGRAMS: &[&str] = &["--template", "--config", "--exec-path"];
@@ -133,6 +197,98 @@ pub fn git_writes(line: &str) -> GitWrites {
         })
     });
     if makes && plain && alone && !free { GitWrites::Makes } else { found }
+}
+
+/// Returns whether a line contains a git command that changes the settings of the repository, such as its remotes or
+/// the upstream of a branch. The sandbox never makes these settings writable.
+pub fn git_changes_settings(line: &str) -> bool {
+    let changes = |invocation: &Invocation| {
+        let Some((name, words)) = subcommand(invocation) else { return false };
+        let first = words.first().map_or("", |word| word.text.as_str());
+        match name {
+            "remote" => ["add", "remove", "rm", "rename", "set-url", "set-branches"].contains(&first),
+            "branch" => words.iter().any(|word| {
+                let option = word.text.split('=').next().unwrap_or_default();
+                matches!(option, "-u" | "--set-upstream-to" | "--unset-upstream")
+            }),
+            _ => false,
+        }
+    };
+    read(line).parts.iter().flat_map(|part| &part.invocations).any(changes)
+}
+
+/// Returns whether a line that contains git commands that write also runs other programs that may write, or writes to
+/// files itself.
+pub(super) fn mixes_git_writes(line: &str) -> bool {
+    let line = read(line);
+    let all = || line.parts.iter().flat_map(|part| &part.invocations);
+    if !all().filter_map(subcommand).any(|(name, words)| writes(name, words)) {
+        return false;
+    }
+    let is_plain = |one: &Invocation| {
+        let base = one.base();
+        let reads = || matches!(check_options(&one.argv), OptionVerdict::Reads { .. });
+        one.argv[0].text == base && (BESIDE.contains(&base) || PASSING.contains(&base) || reads()) && !runs_other_program(one)
+    };
+    let is_plain_part = |part: &SimpleCommand| {
+        !part.unknown_code
+            && !part.reads_code
+            && !part.renames
+            && !part.floors.contains(&COMPUTED)
+            && part.redirects.iter().all(|redirect| redirect.reads_only)
+            && !part.variables.iter().any(|name| changes_programs(name))
+            && part.invocations.iter().all(is_plain)
+    };
+    line.hopeless || !line.parts.iter().all(is_plain_part)
+}
+
+/// Returns whether a git command may run a program that its words name, or that an alias stands for.
+fn runs_other_program(invocation: &Invocation) -> bool {
+    if invocation.base() != "git" {
+        return false;
+    }
+    let is_setting = |pair: &[Arg]| match pair {
+        [option, setting] => option.text == "-c" && !setting.text.starts_with("user."),
+        _ => false,
+    };
+    let found = subcommand(invocation);
+    // After the subcommand, `-c` has another meaning, as in `git switch -c NAME`.
+    let general = invocation.argv.len() - found.map_or(0, |(_, words)| words.len() + 1);
+    let is_set = invocation.argv[..general].windows(2).any(is_setting);
+    if is_set || invocation.argv.iter().any(|word| is_program_option(&word.text)) {
+        return true;
+    }
+    let Some((name, words)) = found else { return false };
+    let has = |text: &str| words.iter().any(|word| word.text == text);
+    let has_short = |letters: &[char]| {
+        let mut clusters = words.iter().filter_map(|word| word.text.strip_prefix('-')).filter(|rest| !rest.starts_with('-'));
+        clusters.any(|cluster| cluster.contains(letters))
+    };
+    match name {
+        "rebase" => has_short(&['x']),
+        "grep" => has_short(&['O']),
+        // The options `-c` and `-u` set a variable and a program.
+        "clone" => has_short(&['c', 'u']),
+        "bisect" => has("run"),
+        "submodule" => has("foreach"),
+        _ => !READING.contains(&name) && !WRITING.contains(&name),
+    }
+}
+
+/// Returns whether a word may be an option with which git runs a program or writes to a file that the word names. Git
+/// accepts abbreviated options.
+fn is_program_option(word: &str) -> bool {
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    name.len() > 2 && name.starts_with("--") && PROGRAM_OPTIONS.iter().any(|option| option.starts_with(name))
+}
+
+/// Returns whether a variable can determine which programs git runs.
+fn changes_programs(name: &str) -> bool {
+    let is_author = name.starts_with("GIT_AUTHOR_") || name.starts_with("GIT_COMMITTER_");
+    (name.starts_with("GIT_") && !is_author)
+        || name.starts_with("LD_")
+        || name.starts_with("SSH_")
+        || matches!(name, "PATH" | "EDITOR" | "VISUAL" | "PAGER" | "HOME" | "XDG_CONFIG_HOME" | "SHELL" | "ENV" | "BASH_ENV")
 }
 
 /// Returns the subcommand of a git invocation and the words that follow it.
@@ -180,6 +336,54 @@ pub(super) fn without_messages(argv: &[Arg]) -> Option<Vec<Arg>> {
     Some(rest)
 }
 
+/// Commit that a line makes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PlannedCommit {
+    pub message: Option<String>,
+    /// Whether the commit includes all changed files that git tracks.
+    pub all: bool,
+    /// Whether `git add` changes the index first, in which case the files of the commit are not known yet.
+    pub adds: bool,
+}
+
+/// Returns the commit that a line makes. Returns `None` if the line contains commands other than one `git commit` and
+/// preceding `git add` commands, or if the commit has unusual options, such as `--amend` or paths.
+pub fn planned_commit(line: &str) -> Option<PlannedCommit> {
+    let line = read(line);
+    let only = |part: &SimpleCommand| match part.invocations.as_slice() {
+        [one] if part.redirects.is_empty() && part.variables.is_empty() && !part.piped => Some(one.argv.clone()),
+        _ => None,
+    };
+    let (last, before) = line.parts.split_last().filter(|_| line.floors.is_empty())?;
+    if !before.iter().all(|part| only(part).is_some_and(|argv| is_plain_add(&argv))) {
+        return None;
+    }
+    let argv = only(last)?;
+    let [git, commit, words @ ..] = argv.as_slice() else { return None };
+    if git.text != "git" || commit.text != "commit" || argv.iter().any(|word| word.glob || !word.is_known()) {
+        return None;
+    }
+    let mut found = PlannedCommit { adds: !before.is_empty(), ..PlannedCommit::default() };
+    let mut words = words.iter().map(|word| word.text.as_str());
+    while let Some(word) = words.next() {
+        let message = match word {
+            "-a" | "--all" => {
+                found.all = true;
+                continue;
+            }
+            "-q" | "--quiet" | "-v" | "--verbose" | "-s" | "--signoff" => continue,
+            "-am" => {
+                found.all = true;
+                words.next()?
+            }
+            "-m" | "--message" => words.next()?,
+            _ => word.strip_prefix("--message=")?,
+        };
+        found.message.get_or_insert_with(|| message.to_owned());
+    }
+    Some(found)
+}
+
 /// Removes the message from a commit command, because it contains neither options nor files.
 pub(super) fn without_message(part: &SimpleCommand) -> Cow<'_, SimpleCommand> {
     let stripped = |invocation: &Invocation| {
@@ -221,10 +425,38 @@ pub(super) fn discards(invocation: &Invocation) -> bool {
             has(&["--force", "--ours", "--theirs"], Some('f')) || (!makes && (rest || names_a_file))
         }
         "checkout-index" => has(&["--force"], Some('f')),
+        "read-tree" => has(&["--reset"], None),
         "restore" => !has(&["--staged"], Some('S')) || has(&["--worktree"], Some('W')),
-        "stash" => words.first().is_some_and(|word| matches!(word.text.as_str(), "drop" | "clear")),
+        "stash" => drops_stash(invocation),
         "switch" => has(&["--force", "--discard-changes"], Some('f')),
         "worktree" => words.first().is_some_and(|word| word.text == "remove") && has(&["--force"], Some('f')),
+        _ => false,
+    }
+}
+
+/// Returns whether a git command deletes stashed changes.
+pub(super) fn drops_stash(invocation: &Invocation) -> bool {
+    let Some(("stash", words)) = subcommand(invocation) else { return false };
+    words.first().is_some_and(|word| matches!(word.text.as_str(), "drop" | "clear"))
+}
+
+/// Returns whether a git command can make a branch or another reference point to another commit, regardless of the
+/// commits that it contains.
+pub(super) fn overwrites_reference(invocation: &Invocation) -> bool {
+    let Some((name, words)) = subcommand(invocation) else { return false };
+    let has = |long: &[&str], short: &[char]| {
+        words.iter().take_while(|word| word.text != "--").any(|word| {
+            let text = word.text.as_str();
+            let cluster = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            long.contains(&text) || cluster.is_some_and(|letters| letters.contains(short))
+        })
+    };
+    match name {
+        "checkout" => has(&[], &['B']),
+        "switch" => has(&["--force-create"], &['C']),
+        "branch" => has(&["--force"], &['M', 'C', 'f']),
+        "tag" => has(&["--force"], &['f']),
+        "update-ref" | "replace" => !words.is_empty(),
         _ => false,
     }
 }
@@ -274,6 +506,37 @@ mod tests {
     fn is(wanted: GitWrites, lines: &[&str]) {
         for line in lines {
             assert_eq!(git_writes(line), wanted, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_plain_commit_is_recognized_with_its_message() {
+        let commit = |message: Option<&str>, all, adds| Some(PlannedCommit { message: message.map(str::to_owned), all, adds });
+        for (line, expected) in [
+            ("git commit -m 'Add x'", commit(Some("Add x"), false, false)),
+            ("git commit -am 'Add x'", commit(Some("Add x"), true, false)),
+            ("git commit -q -a --message='a b' -m c", commit(Some("a b"), true, false)),
+            ("git add -A && git commit -m x", commit(Some("x"), false, true)),
+            ("git commit", commit(None, false, false)),
+            ("git commit --amend -m x", None),
+            ("git commit -m x src/a.rs", None),
+            ("git commit -m \"$MESSAGE\"", None),
+            ("git commit -m x && git push", None),
+            ("make && git commit -m x", None),
+            ("git commit -m x > log", None),
+            ("git -C sub commit -m x", None),
+        ] {
+            assert_eq!(planned_commit(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn commands_that_change_the_settings_of_a_repository_are_detected() {
+        for line in ["git remote add x y", "git fetch; git -C sub remote set-url x y", "git branch --set-upstream-to=x/y"] {
+            assert!(git_changes_settings(line), "{line}");
+        }
+        for line in ["git remote -v", "git remote", "git branch x", "git status", "echo git remote add x y"] {
+            assert!(!git_changes_settings(line), "{line}");
         }
     }
 
@@ -386,6 +649,51 @@ mod tests {
                 "./commit.sh",
             ],
         );
+    }
+
+    #[test]
+    fn lines_that_mix_git_writes_with_other_writing_programs_are_detected() {
+        let mixed = [
+            "git add README.md; python3 t.py",
+            "make && git add .",
+            "echo x > README.md; git add README.md",
+            "git log > x; git add x",
+            "git checkout -b x && touch y",
+            "git rebase -x 'python3 t.py' HEAD~1",
+            "git rebase --exec='python3 t.py' HEAD~1",
+            "git rebase -ix 'python3 t.py' HEAD~1",
+            "git rebase --exe='python3 t.py' HEAD~1",
+            "git fetch --upload='python3 t.py' .",
+            "git clone -u 'python3 t.py' . x",
+            "git grep -O'python3 t.py' x; git stash",
+            "git diff --output=README.md; git add README.md",
+            "git bisect run python3 t.py",
+            "timeout 5 python3 t.py; git stash",
+            "git -c alias.x='!python3 t.py' x",
+            "git -c core.editor='python3 t.py' commit",
+            "git an-alias",
+            "GIT_EDITOR='python3 t.py' git commit",
+            "bash -c 'git stash; python3 t.py'",
+            "./git add .",
+            "$x; git add .",
+        ];
+        let plain = [
+            "git add -A && git commit -m x | tail -1",
+            "cd sub && git add . 2>/dev/null",
+            "git -c user.name=x commit -m y",
+            "timeout 5 git merge x",
+            "[ -f x ] && git add x",
+            "git ls-files --exclude=x; git stash",
+            "git switch -c x && git commit -m y",
+            "git clone --depth 1 -q . x",
+            "git commit -m \"$(cat <<'EOF'\ntext\nEOF\n)\"",
+            "git status; git stash",
+            // These lines do not write to a repository.
+            "python3 t.py",
+            "git log > x",
+        ];
+        assert_eq!(mixed.iter().filter(|line| !mixes_git_writes(line)).collect::<Vec<_>>(), [&""; 0]);
+        assert_eq!(plain.iter().filter(|line| mixes_git_writes(line)).collect::<Vec<_>>(), [&""; 0]);
     }
 
     #[test]

@@ -68,6 +68,14 @@ fn path_words(invocation: &Invocation) -> Vec<&Arg> {
     words
 }
 
+/// Returns whether a word ends in a name that suggests secrets. The word may be a path, or a path in a commit such as
+/// `HEAD^:.env`.
+pub(super) fn names_secret(text: &str) -> bool {
+    let in_commit = text.rsplit_once(':').map(|(_, path)| path);
+    let names = |path: &str| is_path(path) && is_secret_name(path.trim_end_matches('/').rsplit('/').next().unwrap_or(path));
+    names(text) || in_commit.is_some_and(names)
+}
+
 /// Returns whether a string can be a path rather than code or a pattern.
 fn is_path(text: &str) -> bool {
     !text.trim_matches('/').is_empty() && !text.contains(|c: char| c.is_whitespace() || "{}()|^$\\,;\"'<>".contains(c))
@@ -77,11 +85,10 @@ fn is_path(text: &str) -> bool {
 fn is_hidden(word: &Arg, directories: &[PathBuf], context: &Context) -> bool {
     // The value of an option or of `name=value` may be a path too.
     let parts = [path_part(&word.text), word.text.split_once('=').map_or("", |(_, value)| value), word.text.as_str()];
+    if parts.into_iter().any(names_secret) {
+        return true;
+    }
     parts.into_iter().filter(|text| is_path(text)).any(|text| {
-        let name = text.trim_end_matches('/').rsplit('/').next().unwrap_or(text);
-        if is_secret_name(name) {
-            return true;
-        }
         let tilde = word.tilde || text.starts_with("~/");
         if !tilde && !text.starts_with('/') && !text.split('/').any(|part| part == "..") {
             return false;
@@ -118,6 +125,8 @@ mod tests {
             "python3 x.py --config=/home/me/x",
             "sort < ../other/file",
             "awk 1 .env",
+            "git show HEAD^:.env | sort",
+            "git cat-file -p :certs/server.key | sort",
             "openssl x509 -in certs/server.pem",
             "dd if=/home/me/x",
             "cd .. && make",
@@ -139,6 +148,7 @@ mod tests {
             "cat /usr/include/stdio.h",
             "ls /home/me/project/src",
             "cat .env.example",
+            "git show HEAD:src/secrets.rs | sort",
             "sed s/a/b/ x",
             "cd src && make",
             "echo x > /tmp/y",

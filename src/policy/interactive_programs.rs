@@ -115,6 +115,8 @@ const SERVING: &[(&str, &[&str])] = &[
     ("webpack", &["serve"]),
     ("webpack-dev-server", &[]),
 ];
+/// Programs that run a server unless they are given one of these subcommands.
+const SERVING_BY_DEFAULT: &[(&str, &[&str])] = &[("vite", &["build", "optimize"]), ("parcel", &["build", "help"])];
 /// Names of package scripts that run a server or watch files.
 const SCRIPTS: &[&str] = &["dev", "develop", "serve", "server", "start", "watch"];
 /// Programs that run package scripts by name.
@@ -153,11 +155,16 @@ fn invocation_attendance(invocation: &Invocation) -> Option<Attendance> {
     }
     let watches = words.iter().any(|arg| matches!(arg.text.as_str(), "--watch" | "--watch-all" | "--watchAll" | "--serve"));
     let serves = SERVING.iter().any(|(name, signs)| *name == program && (signs.is_empty() || signs.iter().any(|sign| has(sign))));
+    let first = words.iter().map(|arg| arg.text.as_str()).find(|text| !text.starts_with('-'));
+    let shows = ["--version", "--help", "-v", "-h"].iter().any(|word| has(word));
+    let defaults = SERVING_BY_DEFAULT
+        .iter()
+        .any(|(name, others)| *name == program && !shows && !first.is_some_and(|first| others.contains(&first)));
     let module = words.windows(2).any(|pair| pair[0].text == "-m" && is_serving_module(&pair[1]));
     let script = RUNNERS.contains(&program) && runs_serving_script(words);
     let manage = words.windows(2).any(|pair| pair[0].text.ends_with("manage.py") && pair[1].text == "runserver")
         || (program == "manage.py" && has("runserver"));
-    (SERVERS.contains(&program) || watches || serves || module || script || manage).then_some(Attendance::Endless)
+    (SERVERS.contains(&program) || watches || serves || defaults || module || script || manage).then_some(Attendance::Endless)
 }
 
 fn is_serving_module(word: &Arg) -> bool {
@@ -198,6 +205,8 @@ mod tests {
             "cargo watch -x test",
             "cd web && npx vite preview",
             "env PORT=1 flask run",
+            "vite",
+            "npx vite --port 3000",
         ] {
             assert_eq!(attendance(line), Some(Attendance::Endless), "{line}");
         }
@@ -210,6 +219,7 @@ mod tests {
             "npm test",
             "echo 'x &' y",
             "vite build",
+            "vite --version",
             "vim --version",
             "python3 -c 'print(1)'",
             "docker build .",

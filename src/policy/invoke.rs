@@ -4,7 +4,7 @@
 use super::bundle::{McpCapability, RuleDecision, ToolPattern};
 use super::layer::{CompiledLayer, is_in_effect};
 use super::layer_verdict::{ActionFinding, LayerVerdict, combine_layers, reason, unlisted_verdict};
-use crate::protocol::{BACKEND_SERVER, Risk};
+use crate::protocol::{BACKEND_SERVER, CALLS_SERVER_TOOL, Risk};
 use jiff::Timestamp;
 
 const CAPABILITY: &str = "Mcp.Invoke";
@@ -113,7 +113,7 @@ fn judge_by_rules(offered: &Offered<'_>, tools: &McpCapability, layer: &Compiled
             // A mode or a plan must not allow this call. A saved rule can, and was already applied above.
             LayerVerdict::ask(asked, "calls a back-end tool").not_grantable()
         } else {
-            LayerVerdict::ask(asked, "calls a tool on an MCP server")
+            LayerVerdict::ask(asked, CALLS_SERVER_TOOL)
         };
     }
     LayerVerdict::allow(layer.scope.rule(listed), "the policy allows this tool")

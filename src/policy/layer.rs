@@ -4,6 +4,7 @@ use super::bundle::{Approve, Bundle, FileCapability, FileRule, Rule, RuleDecisio
 use super::excluded::{EXCLUDED_LIST, ExcludedPaths};
 use super::paths::{Context, PathPatterns};
 use jiff::Timestamp;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -81,12 +82,7 @@ impl Scope {
 
     /// Returns the name of a rule as shown in verdicts, such as `user:31`.
     pub fn rule(self, line: usize) -> String {
-        match self {
-            Self::BuiltIn | Self::ManagedBase | Self::Session => self.as_str().to_owned(),
-            Self::User | Self::File | Self::Managed | Self::Service | Self::ServiceSession | Self::Mine | Self::Project => {
-                format!("{}:{line}", self.as_str())
-            }
-        }
+        RuleId::new(self, line).to_string()
     }
 
     /// Returns whether the layer grants capabilities. A granting layer denies every capability that it does not list.
@@ -116,6 +112,64 @@ impl Scope {
     fn is_users(self) -> bool {
         matches!(self, Self::User | Self::File | Self::BuiltIn)
     }
+}
+
+/// Rule of a policy layer, as named in verdicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuleId {
+    pub scope: Scope,
+    /// Line in the layer's file; `None` if the names of the scope's rules contain no line.
+    pub line: Option<usize>,
+}
+
+impl RuleId {
+    /// All scopes. `ManagedBase` follows `BuiltIn`, which has the same name.
+    const SCOPES: [Scope; 10] = [
+        Scope::Managed,
+        Scope::Service,
+        Scope::ServiceSession,
+        Scope::User,
+        Scope::File,
+        Scope::BuiltIn,
+        Scope::ManagedBase,
+        Scope::Mine,
+        Scope::Session,
+        Scope::Project,
+    ];
+
+    pub fn new(scope: Scope, line: usize) -> Self {
+        let line = match scope {
+            Scope::BuiltIn | Scope::ManagedBase | Scope::Session => None,
+            Scope::User
+            | Scope::File
+            | Scope::Managed
+            | Scope::Service
+            | Scope::ServiceSession
+            | Scope::Mine
+            | Scope::Project => Some(line),
+        };
+        Self { scope, line }
+    }
+
+    /// Returns the rule with exactly this name. Returns `None` if no layer has such a rule, as for a mode or a hook.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let line = name.split_once(':').map_or(Some(0), |(_, line)| line.parse().ok())?;
+        Self::SCOPES.iter().map(|scope| Self::new(*scope, line)).find(|rule| rule.to_string() == name)
+    }
+}
+
+impl fmt::Display for RuleId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(out, "{}:{line}", self.scope.as_str()),
+            None => out.write_str(self.scope.as_str()),
+        }
+    }
+}
+
+/// Returns whether the rule with this name is in the file of the managed policy.
+pub(crate) fn is_managed_rule(name: &str) -> bool {
+    RuleId::from_name(name).is_some_and(|rule| rule.scope == Scope::Managed)
 }
 
 /// A rule and its scope. Rules that the user saved for a project are part of the user's own layer but have a scope of
@@ -346,6 +400,33 @@ fn drop_granting_entries(bundle: &mut Bundle, scope: Scope) {
         }
         for rule in &mut shell.rules {
             rule.any_args = rule.exact;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rule_names_identify_the_scope_and_the_line_and_nothing_else_does() {
+        for scope in RuleId::SCOPES.into_iter().filter(|scope| *scope != Scope::ManagedBase) {
+            let rule = RuleId::new(scope, 31);
+            assert_eq!(RuleId::from_name(&scope.rule(31)), Some(rule), "{rule}");
+        }
+        assert_eq!(RuleId::from_name("mine-here:14"), Some(RuleId { scope: Scope::Mine, line: Some(14) }));
+        for name in [
+            "",
+            "mine-here",
+            "mine-here:",
+            "mine-here:+14",
+            "mine-here:014",
+            "built-in:14",
+            "session:1",
+            "hook a:1",
+            "managed-x:1",
+        ] {
+            assert_eq!(RuleId::from_name(name), None, "{name}");
         }
     }
 }

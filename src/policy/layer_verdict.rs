@@ -27,6 +27,9 @@ pub(crate) struct LayerVerdict {
     pub in_a_copy: bool,
     /// Whether the action is allowed only by the mode, not by a rule or a grant.
     pub by_mode: bool,
+    /// Whether a command is allowed because the approved plan names it. Such a command must run in a copy of the
+    /// workspace.
+    pub by_plan: bool,
 }
 
 impl LayerVerdict {
@@ -42,6 +45,7 @@ impl LayerVerdict {
             approve: if verdict == VerdictKind::Ask { Approve::Command } else { Approve::Effects },
             in_a_copy: verdict == VerdictKind::Allow,
             by_mode: false,
+            by_plan: false,
         }
     }
 
@@ -76,6 +80,12 @@ impl LayerVerdict {
         Self { by_name, approve, in_a_copy, by_mode: true, ..Self::allow(rule, reason) }
     }
 
+    /// Marks an allow verdict on a command as based on the approved plan.
+    pub(crate) fn allowed_by_plan(mut self) -> Self {
+        self.by_plan = true;
+        self
+    }
+
     /// Marks the verdict as based on the program's name.
     pub(crate) fn named_by_program(mut self) -> Self {
         self.by_name = true;
@@ -105,8 +115,9 @@ impl LayerVerdict {
         let approve = self.approve.min(other.approve);
         let in_a_copy = self.in_a_copy && other.in_a_copy;
         let by_mode = self.by_mode || other.by_mode;
+        let by_plan = self.by_plan || other.by_plan;
         let stricter = if (other.verdict, other.locked) > (self.verdict, self.locked) { other } else { self };
-        Self { by_name, approve, in_a_copy, by_mode, ..stricter }
+        Self { by_name, approve, in_a_copy, by_mode, by_plan, ..stricter }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::protocol::{
     APPLIED_UNASKED, APPROVED_BY_SERVICE, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, Action, ApproveWhen, CommandPart, Risk,
-    SandboxAccess,
+    SandboxAccess, ToolError,
 };
 
 /// Permission to perform exactly these actions once. It is not `Clone`, and only this module can create it.
@@ -13,8 +13,10 @@ pub struct Permit {
     reads_only: bool,
     unasked: Option<UnaskedConditions>,
     unsandboxed: bool,
-    /// Whether the command first runs in a copy of the workspace, because only the mode allows it.
+    /// Whether the command first runs in a copy of the workspace, because only the mode or the approved plan allows it.
     in_layer: bool,
+    /// Whether the approved plan allows the command.
+    by_plan: bool,
 }
 
 /// Conditions under which an action was allowed without approval.
@@ -30,7 +32,7 @@ pub struct UnaskedConditions {
 
 impl Permit {
     pub(super) fn new(actions: Vec<Action>, rule: String) -> Self {
-        Self { actions, rule, reads_only: false, unasked: None, unsandboxed: false, in_layer: false }
+        Self { actions, rule, reads_only: false, unasked: None, unsandboxed: false, in_layer: false, by_plan: false }
     }
 
     /// Restricts the permit to read-only actions if `reads_only` is set, as in plan mode.
@@ -43,10 +45,19 @@ impl Permit {
         Self { reads_only: self.reads_only || unasked.as_reading, unasked: Some(unasked), ..self }
     }
 
-    /// Marks the permit as granted by the mode. The command runs in a copy of the workspace, and its effects are
-    /// approved or rejected separately.
-    pub(super) fn first_in_layer(self) -> Self {
-        Self { in_layer: true, ..self }
+    /// Marks the permit as granted by the mode or, if `by_plan` is set, by the approved plan. The command runs in a copy
+    /// of the workspace, and its effects are approved or rejected separately.
+    pub(super) fn first_in_layer(self, by_plan: bool) -> Self {
+        Self { in_layer: true, by_plan, ..self }
+    }
+
+    pub(super) fn actions(&self) -> &[Action] {
+        &self.actions
+    }
+
+    /// Returns whether the approved plan allows the command, so that it must run in a copy of the workspace.
+    pub fn is_by_plan(&self) -> bool {
+        self.by_plan
     }
 
     /// Returns a permit to run the command in a copy of the workspace first, or `None` if a rule or the user allowed
@@ -245,4 +256,11 @@ pub struct Denial {
     pub rule: String,
     pub reason: String,
     pub parts: Vec<CommandPart>,
+}
+
+impl Denial {
+    /// Returns the error for a denied call. `advice` tells the model what to do next.
+    pub fn to_error(&self, advice: &str) -> ToolError {
+        ToolError::from_rule(&self.reason, &self.rule, advice)
+    }
 }

@@ -37,7 +37,7 @@ pub(crate) const PRIVILEGED: &[&str] = &[
 pub(crate) const DELETING: &[&str] = &["rm", "rmdir", "shred", "unlink", "truncate", "srm", "trash"];
 pub(crate) const NETWORK: &[&str] = &[
     "curl", "wget", "ssh", "scp", "sftp", "rsync", "nc", "ncat", "netcat", "socat", "telnet", "ftp", "ping", "dig", "nslookup",
-    "host", "aria2c", "http", "xh", "gh", "docker", "podman", "kubectl", "aws", "gcloud", "az",
+    "host", "aria2c", "http", "xh", "gh", "docker", "podman", "kubectl", "aws", "gcloud", "gsutil", "s3cmd", "az",
 ];
 pub(crate) const INTERPRETERS: &[&str] = &[
     "python",
@@ -96,6 +96,7 @@ const INSTALLERS: &[(&str, &[&str])] = &[
     ("pip", &["install", "download"]),
     ("pip3", &["install", "download"]),
     ("uv", &["add", "pip", "sync", "tool"]),
+    ("pipx", &["install", "inject", "upgrade", "upgrade-all", "reinstall"]),
     ("cargo", &["install", "publish", "add", "fetch"]),
     ("go", &["install", "get"]),
     ("gem", &["install", "push"]),
@@ -107,6 +108,65 @@ const INSTALLERS: &[(&str, &[&str])] = &[
         &["push", "clone", "fetch", "pull", "ls-remote", "submodule", "clean", "filter-branch", "send-email", "daemon", "reset"],
     ),
 ];
+
+/// Programs that download a program and run it. Subcommands are listed if only they do so.
+const FETCH_AND_RUN: &[(&str, &[&str], FetchedOperand)] = &[
+    ("npx", &[], FetchedOperand::Any),
+    ("bunx", &[], FetchedOperand::Any),
+    ("pnpx", &[], FetchedOperand::Any),
+    ("uvx", &[], FetchedOperand::Any),
+    ("pkgx", &[], FetchedOperand::Any),
+    ("npm", &["exec", "x", "create"], FetchedOperand::Any),
+    ("pnpm", &["dlx", "create"], FetchedOperand::Any),
+    ("yarn", &["dlx", "create"], FetchedOperand::Any),
+    ("bun", &["x", "create"], FetchedOperand::Any),
+    ("pipx", &["run"], FetchedOperand::Any),
+    ("go", &["run"], FetchedOperand::Remote),
+    ("deno", &["run", "serve", "test", "eval", "x"], FetchedOperand::Remote),
+    ("nix", &["run", "shell", "develop"], FetchedOperand::Remote),
+    ("nix-shell", &[], FetchedOperand::Remote),
+];
+/// Options with which the programs in `FETCH_AND_RUN` run only what is already installed.
+const INSTALLED_ONLY: &[&str] = &["--no-install", "--no", "--offline"];
+
+/// Operands with which a program in `FETCH_AND_RUN` downloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FetchedOperand {
+    Any,
+    /// Names of packages on other machines, rather than paths.
+    Remote,
+}
+
+/// Returns the words after the program or subcommand that downloads and runs a program, or `None` if the command does
+/// not do so.
+pub(crate) fn fetched_and_run<'a>(name: &str, words: &'a [Arg]) -> Option<&'a [Arg]> {
+    let (_, verbs, operand) = FETCH_AND_RUN.iter().find(|(program, ..)| *program == name)?;
+    let rest = if verbs.is_empty() {
+        words
+    } else {
+        let verb = words.iter().position(|word| !word.text.starts_with('-'))?;
+        verbs.contains(&words[verb].text.as_str()).then(|| &words[verb + 1..])?
+    };
+    let is_remote = |word: &Arg| {
+        let text = word.text.as_str();
+        let has_scheme = ["http:", "https:", "npm:", "jsr:"].iter().any(|scheme| text.starts_with(scheme));
+        match name {
+            "go" => text.contains('@'),
+            "deno" => has_scheme,
+            _ => !text.starts_with(['-', '.', '/']) && !text.is_empty(),
+        }
+    };
+    let fetches = *operand == FetchedOperand::Any || rest.iter().any(is_remote);
+    let is_installed = words.iter().any(|word| INSTALLED_ONLY.contains(&word.text.as_str()));
+    (fetches && !is_installed).then_some(rest)
+}
+
+/// Returns the words of pip in `python -m pip …`.
+pub(crate) fn words_of_pip<'a>(name: &str, words: &'a [Arg]) -> Option<&'a [Arg]> {
+    let at =
+        words.iter().position(|word| word.text == "-m").filter(|_| name.starts_with("python") || name.starts_with("pypy"))?;
+    (words.get(at + 1)?.text == "pip").then(|| &words[at + 2..])
+}
 
 /// Programs that developers use every day. Any other program has a higher risk if there is no sandbox.
 const TOOLS: &[&str] = &[
@@ -247,10 +307,12 @@ pub(crate) fn runs_script(name: &str, words: &[Arg]) -> bool {
 }
 
 pub(crate) fn installs(name: &str, argv: &[Arg]) -> bool {
-    !runs_script(name, &argv[1..])
-        && INSTALLERS
-            .iter()
-            .any(|(program, words)| *program == name && argv[1..].iter().any(|arg| words.contains(&arg.text.as_str())))
+    if runs_script(name, &argv[1..]) {
+        return false;
+    }
+    let (name, words) = words_of_pip(name, &argv[1..]).map_or((name, &argv[1..]), |words| ("pip", words));
+    let has_word = |wanted: &[&str]| words.iter().any(|arg| wanted.contains(&arg.text.as_str()));
+    fetched_and_run(name, words).is_some() || INSTALLERS.iter().any(|(program, wanted)| *program == name && has_word(wanted))
 }
 
 /// Returns whether the arguments of `chmod` or a similar program make it process whole trees.

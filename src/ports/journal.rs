@@ -291,7 +291,7 @@ pub(crate) enum Record {
         rewind_id: String,
         target: RewindTarget,
         scope: RewindScope,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::protocol::path_text::list")]
         overwrite: Vec<PathBuf>,
     },
     /// A rewind completed. If `from` is set, the conversation now ends before that message.
@@ -453,6 +453,8 @@ pub(crate) struct JournalError {
     pub message: String,
     /// Whether another process has taken over the session, which means that this process must stop.
     pub lost: bool,
+    /// Instruction to the user, if the failure has nothing to do with the disk.
+    pub hint: Option<&'static str>,
 }
 
 /// Journal of a single session.

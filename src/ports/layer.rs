@@ -1,6 +1,6 @@
 //! Run of a command in a copy-on-write layer. The effects of the run determine whether the command needs approval.
 
-use crate::protocol::{Action, ToolError};
+use crate::protocol::{Action, CommandEnd, ToolError};
 
 /// Whether a command can run in a layer first, and the result if it has done so.
 #[derive(Debug, Default)]
@@ -23,6 +23,8 @@ pub(crate) struct LayerEnd {
     pub stopped: bool,
     /// Error to return to the model if the command was stopped or killed.
     pub error: Option<ToolError>,
+    /// How the command ended, if this is known.
+    pub ended: Option<CommandEnd>,
     /// File tool actions equivalent to the effects, one for each path outside build output; `None` if there are too
     /// many.
     pub actions: Option<Vec<Action>>,

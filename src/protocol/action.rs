@@ -120,6 +120,7 @@ pub struct Target {
     /// Path as the model wrote it.
     pub given: String,
     /// Absolute path without `.` or `..`. Symlinks are resolved in the part that exists.
+    #[serde(with = "super::path_text")]
     pub real: PathBuf,
     pub place: Place,
 }

@@ -1,10 +1,13 @@
 //! Approval requests, with all the information that the user needs to decide.
 
 use super::{
-    Amendable, Amendment, ApprovalId, CallId, Effects, GrantChoice, GrantOptions, PreviewOffer, Proposal, ProposedPlan,
-    SandboxAccess, SessionId,
+    Amendable, Amendment, ApprovalId, CallDenial, CallId, Denier, Effects, GrantChoice, GrantOptions, PreviewOffer, Proposal,
+    ProposedPlan, SandboxAccess, SessionId,
 };
 use serde::{Deserialize, Serialize};
+
+/// Reason for the approval of an MCP tool if no rule matches it.
+pub const CALLS_SERVER_TOOL: &str = "calls a tool on an MCP server";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -318,10 +321,7 @@ pub enum Decision {
         #[serde(flatten)]
         remember: GrantChoice,
     },
-    Denied {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-    },
+    Denied(CallDenial),
     /// Undecided: the command first runs in a preview, whose effects are then shown for approval.
     Previewed,
     /// Undecided: the change is replanned against the current files and shown for approval.
@@ -330,4 +330,26 @@ pub enum Decision {
     Amended {
         amendment: Amendment,
     },
+}
+
+impl Decision {
+    /// Returns a denial by the user.
+    pub fn denied(reason: Option<String>) -> Self {
+        Self::Denied(CallDenial { by: Denier::User, reason })
+    }
+
+    /// Returns a denial by something other than the user.
+    pub fn denied_by(by: Denier, reason: impl Into<String>) -> Self {
+        Self::Denied(CallDenial { by, reason: Some(reason.into()) })
+    }
+
+    /// Formats the decision for tests. A denial by the user shows only its reason.
+    #[cfg(test)]
+    pub(crate) fn test_text(&self) -> String {
+        match self {
+            Self::Denied(CallDenial { by: Denier::User, reason }) => format!("Denied {{ reason: {reason:?} }}"),
+            Self::Denied(CallDenial { by, reason }) => format!("Denied {{ by: {by:?}, reason: {reason:?} }}"),
+            decision => format!("{decision:?}"),
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Session and task budgets.
 
+use super::group_digits;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -16,6 +17,21 @@ pub enum BudgetUnit {
     Tokens,
     Steps,
     CostUsd,
+}
+
+impl BudgetScope {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Task => "task",
+        }
+    }
+}
+
+/// Formats an amount in dollars, such as `$0.42`. Amounts below one cent get more digits, so they are not shown as
+/// zero.
+pub fn format_dollars(amount: f64) -> String {
+    if amount > 0.0 && amount < 0.01 { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }
 
 /// Returns the configuration key for a limit.
@@ -43,6 +59,40 @@ pub struct Budget {
     /// Highest limit that the policy permits, if it sets a maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
+}
+
+impl Budget {
+    /// Returns the usage, such as `session: $4.10 of $5.00 used, 82 %`.
+    pub fn usage_text(&self) -> String {
+        let Self { scope, unit, limit, used, .. } = self;
+        let percent = if *limit > 0.0 { used / limit * 100.0 } else { 100.0 };
+        let used = match unit {
+            BudgetUnit::CostUsd => format_dollars(*used),
+            BudgetUnit::Tokens | BudgetUnit::Steps => whole_number(*used),
+        };
+        format!("{}: {used} of {} used, {percent:.0} %", scope.as_str(), unit.amount(*limit))
+    }
+
+    /// Returns where the limit was set, such as `set by policy.toml:12, at most $50.00`.
+    pub fn origin_text(&self) -> String {
+        let most = self.most.map(|most| format!(", at most {}", self.unit.amount(most))).unwrap_or_default();
+        format!("set by {}{most}", self.set_by)
+    }
+}
+
+impl BudgetUnit {
+    /// Formats an amount in this unit, such as `2,000,000 tokens`.
+    fn amount(self, amount: f64) -> String {
+        match self {
+            Self::CostUsd => format_dollars(amount),
+            Self::Tokens => format!("{} tokens", whole_number(amount)),
+            Self::Steps => format!("{} steps", whole_number(amount)),
+        }
+    }
+}
+
+fn whole_number(amount: f64) -> String {
+    group_digits(amount.max(0.0).round() as u64)
 }
 
 /// New limit set by the user while the session is running. It replaces the current limit.

@@ -111,7 +111,7 @@ pub enum Command {
     Rewind {
         target: RewindTarget,
         scope: RewindScope,
-        #[serde(default)]
+        #[serde(default, with = "super::path_text::list")]
         overwrite: Vec<PathBuf>,
     },
     /// List the saved rules.

@@ -28,6 +28,15 @@ impl CustomCommand {
     /// Names of the built-in commands that are prompts.
     pub const BUILT_IN_NAMES: [&str; 1] = ["init"];
 
+    /// Returns whether the command has this name. A command or skill of a plugin can also be named `PLUGIN:NAME`.
+    pub fn is_named(&self, name: &str) -> bool {
+        let of_plugin = || {
+            let (plugin, name) = name.split_once(':')?;
+            Some(self.name == name && self.source.starts_with(&format!("plugin:{plugin}/")))
+        };
+        self.name == name || of_plugin().unwrap_or_default()
+    }
+
     /// Returns the built-in command with this name, or `None` if it is not a prompt command.
     pub fn built_in(name: &str) -> Option<Self> {
         let position = Self::BUILT_IN_NAMES.iter().position(|known| *known == name)?;
@@ -172,6 +181,15 @@ mod tests {
 
     fn command(content: &str) -> (CustomCommand, Vec<String>) {
         CustomCommand::parse("fix".to_owned(), "commands/fix.md".to_owned(), content)
+    }
+
+    #[test]
+    fn a_command_of_a_plugin_can_be_named_with_its_plugin() {
+        let of = |source: &str| CustomCommand { source: source.to_owned(), ..command("Fix it").0 };
+        assert!(of("plugin:demo/commands/fix.md").is_named("demo:fix"));
+        assert!(of("plugin:demo/commands/fix.md").is_named("fix"));
+        assert!(!of("plugin:demo/commands/fix.md").is_named("other:fix"));
+        assert!(!of("commands/fix.md").is_named("demo:fix"));
     }
 
     #[test]

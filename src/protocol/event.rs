@@ -1,11 +1,11 @@
 //! Events that a session sends to its front end as a single stream.
 
 use super::{
-    AgentEvent, Approval, ApprovalId, Artifact, Budget, CallArguments, CallId, ChangedFiles, Compaction, CompactionTrigger,
-    ContextUse, Decision, Effects, EffectsProgress, Effort, Elicitation, ElicitationOutcome, Failure, FailureKind, GoalState,
-    HostResponse, ListedModel, Mode, ModelFacts, PlannedStep, PolicyLayer, Proposal, QueuedMessage, Redaction, RequestedList,
-    RewindPlan, RewindPoint, Rewound, RuleInfo, RunningCommand, SandboxTier, ServerStatus, SessionId, SessionStatus, StepId,
-    StopReason, TaskId, TaskState, ToolError, ToolStatus, ToolUse, Usage, WorkspaceId,
+    AgentEvent, Approval, ApprovalId, Artifact, Budget, CallArguments, CallId, ChangedFiles, CommandEnd, Compaction,
+    CompactionTrigger, ContextUse, Decision, Effects, EffectsProgress, Effort, Elicitation, ElicitationOutcome, Failure,
+    FailureKind, GoalState, HostResponse, ListedModel, Mode, ModelFacts, PlannedStep, PolicyLayer, Proposal, QueuedMessage,
+    Redaction, RequestedList, RewindPlan, RewindPoint, Rewound, RuleInfo, RunningCommand, SandboxTier, ServerStatus, SessionId,
+    SessionStatus, StepId, StopReason, TaskId, TaskState, ToolError, ToolStatus, ToolUse, Usage, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -13,25 +13,17 @@ use serde::{Deserialize, Serialize};
 pub const APPROVED_BY_YOU: &str = "approved by you";
 /// Rule name of effects that were applied without an approval.
 pub const APPLIED_UNASKED: &str = "effects";
-/// Denial reason when no user is available to approve the call.
-pub const NO_USER: &str = "no user can approve this call";
-/// Prefix of the reason for a denial by the approval service.
-pub const DENIED_BY_SERVICE: &str = "denied by the approval service";
 /// Rule name shown for a call that the approval service approved.
 pub const APPROVED_BY_SERVICE: &str = "approved by the approval service";
-/// Prefix of the notice about a rule saved to a file.
-pub const RULE_SAVED: &str = "always allowed ";
-/// Prefix of the notice about a rule that applies only until aye exits.
-pub const RULE_UNTIL_QUIT: &str = "allowed until aye quits: ";
-/// Prefix of the notice about a compaction that was not performed.
-pub const NOT_COMPACTED: &str = "not compacted";
-/// Prefix of a notice about a compaction in progress.
-pub const COMPACTION_IS: &str = "compaction is ";
 /// Rule name shown for a command that the user allowed to run outside the sandbox.
 pub const APPROVED_UNSANDBOXED: &str = "approved by you, outside the sandbox";
 
-/// Suffix of a command summary if the command ran outside the sandbox.
+/// Suffix of a command summary if the command ran outside the sandbox. A command can end in the same text, so only
+/// `Proposal::unsandboxed` says how it runs.
 pub const OUTSIDE_SANDBOX: &str = ", outside the sandbox";
+/// Suffix of a command summary if the command runs in the background. A command can end in the same text, so only
+/// `Proposal::background` says how it runs.
+pub const IN_BACKGROUND: &str = " (in the background)";
 
 /// Session event with the IDs of the session, task and step that it concerns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -199,6 +191,8 @@ pub enum EventKind {
     ApprovalResolved {
         approval_id: ApprovalId,
         tool_call_id: CallId,
+        /// The decision. A denial says in `deniedBy` who or what denied the call (`user`, `service`, `timeout`, `cancel`,
+        /// `nobody`, `policy` or `agent_end`), and in `reason` why.
         #[serde(flatten)]
         decision: Decision,
         latency_ms: u64,
@@ -259,6 +253,9 @@ pub enum EventKind {
         /// Artifacts that contain the complete output.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         artifact_uris: Vec<String>,
+        /// How the command ended, if the call ran one in the foreground.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ended: Option<CommandEnd>,
     },
     /// A crash left this call without a known outcome. `aye serve` informs the model about the crash; the terminal UI
     /// asks the user what to do with the call.
@@ -458,6 +455,9 @@ pub enum EventKind {
     /// problems found when the store was opened, such as damage and recovered data.
     Notice {
         message: String,
+        /// Subject of the message, if front ends treat it specially.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<NoticeKind>,
     },
     /// The session ended with no open task.
     SessionCompleted {
@@ -471,6 +471,20 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tools: Vec<ToolUse>,
     },
+}
+
+/// Subject of a notice that front ends treat specially, for example by adding the command that undoes what it reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeKind {
+    /// A rule was saved.
+    RuleSaved,
+    /// A rule was added that applies only until aye exits.
+    RuleUntilQuit,
+    /// A compaction was not performed.
+    NotCompacted,
+    /// A compaction is in progress.
+    CompactionRunning,
 }
 
 /// Usage and cost totals of a whole journal.
@@ -493,6 +507,11 @@ pub struct HistorySum {
 }
 
 impl EventKind {
+    /// Creates a notice that front ends only show.
+    pub fn notice(message: impl Into<String>) -> Self {
+        Self::Notice { message: message.into(), kind: None }
+    }
+
     /// Returns whether the event ends or pauses the task, after which the session waits for the user.
     pub fn is_over(&self) -> bool {
         matches!(

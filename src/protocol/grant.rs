@@ -147,7 +147,10 @@ impl GrantRule {
                 };
                 format!("{what}{how}")
             }
-            Self::Write { paths } => format!("changes to {}", quoted(paths)),
+            Self::Write { paths } => {
+                let relative = |path: &String| path.strip_prefix("${workspace}/").unwrap_or(path).to_owned();
+                format!("changes to {}", quoted(&paths.iter().map(relative).collect::<Vec<_>>()))
+            }
             Self::Tool { name, .. } => format!("the tool `{}`, until its definition changes", escape(name)),
             Self::ServerTool { name, .. } => format!("the MCP tool `{}`, until its definition changes", escape(name)),
             Self::BackendTool { name, .. } => format!("the back-end tool `{}`, until its definition changes", escape(name)),

@@ -18,6 +18,10 @@ pub struct PolicyLayer {
     pub max_input_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// Entries for `/policy`, one for everything that the bundle allows, asks about or denies. They are neither sent nor
+    /// recorded.
+    #[serde(skip)]
+    pub rules: Vec<String>,
 }
 
 impl PolicyLayer {

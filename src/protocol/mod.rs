@@ -13,9 +13,11 @@ pub mod command;
 mod command_output;
 mod context;
 mod custom_command;
+mod denial;
 mod diagnostics;
 mod effects_progress;
 pub mod event;
+mod event_text;
 pub mod failure;
 mod file_diff;
 mod file_diffs;
@@ -31,6 +33,8 @@ mod message;
 pub mod mode;
 mod model;
 mod path_state;
+pub mod path_text;
+mod path_words;
 mod piped;
 mod planned_step;
 mod problem;
@@ -54,22 +58,24 @@ pub use action::{Action, Place, Target};
 pub use agent_event::{AgentEvent, AgentState};
 pub use amendment::{Amendable, Amendment, DiscardedEffect, EffectPart, FirstParts, Hunk, HunkChoice};
 pub use approval::{
-    Approval, Approve, ApproveWhen, AskingAgent, Containment, Decision, Details, Part as CommandPart, Risk, RuleOrigin,
-    VerdictKind,
+    Approval, Approve, ApproveWhen, AskingAgent, CALLS_SERVER_TOOL, Containment, Decision, Details, Part as CommandPart, Risk,
+    RuleOrigin, VerdictKind,
 };
 pub use artifact::{ARTIFACT_SCHEME, Artifact, ArtifactKind, Image};
-pub use budget::{Budget, BudgetLimit, BudgetScope, BudgetUnit, budget_key};
+pub use budget::{Budget, BudgetLimit, BudgetScope, BudgetUnit, budget_key, format_dollars};
 pub use changes::{ChangeStatus, ChangedBy, ChangedFile, ChangedFiles};
 pub use command::{Command, ExportForm, HostCommand, Resolution, SecretString, SessionCommand};
-pub use command_output::{UNCHANGED_NOTE, exit_code_in, exit_line, text_after_changes};
+pub use command_output::{CommandEnd, UNCHANGED_NOTE, exit_code_in, exit_line, text_after_changes};
 pub use context::{Compaction, CompactionTrigger, ContextShare, ContextUse};
 pub use custom_command::CustomCommand;
+pub use denial::{CallDenial, DENIED_BY_SERVICE, Denier, NO_ANSWER, NO_USER, POLICY_DENIES, TASK_CANCELLED};
 pub use diagnostics::{Diagnostic, FileDiagnostics, LanguageServerStatus};
 pub use effects_progress::{EffectsProgress, EffectsStage};
 pub use event::{
-    APPLIED_UNASKED, APPROVED_BY_SERVICE, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, COMPACTION_IS, DENIED_BY_SERVICE, Event,
-    EventKind, FailedRequest, HistorySum, NO_USER, NOT_COMPACTED, OUTSIDE_SANDBOX, RULE_SAVED, RULE_UNTIL_QUIT,
+    APPLIED_UNASKED, APPROVED_BY_SERVICE, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, Event, EventKind, FailedRequest, HistorySum,
+    IN_BACKGROUND, NoticeKind, OUTSIDE_SANDBOX,
 };
+pub use event_text::{EventText, EventTone};
 pub use failure::{Failure, FailureKind, Remedy};
 pub use file_diff::{DiffHunk, DiffLine, DiffSide, FileDiff, FileDiffKind};
 pub use file_diffs::FileDiffs;
@@ -90,6 +96,7 @@ pub use message::{ARGUMENT_BYTES, ArgumentFault, CallArguments, Message, Part, R
 pub use mode::Mode;
 pub use model::{AssumedPrice, Effort, ListedModel, ModelFacts, ModelUse, Price, PriceElsewhere};
 pub use path_state::{PathState, PlaceChange};
+pub use path_words::path_words;
 pub use piped::{with_input, without_input};
 pub use planned_step::{PlannedStep, StepStatus, UPDATE_STEPS};
 pub use problem::{HINT, Problem, ProblemLine};
@@ -98,6 +105,7 @@ pub use queue::QueuedMessage;
 pub use requested_list::{ListedGrant, ListedRun, RequestedList};
 pub use review::{Finding, Review, ReviewQuery, ReviewSubject, ReviewUpdate, ReviewedChanges, Severity, revision};
 pub use rewind::{RewindChange, RewindFile, RewindPlan, RewindPoint, RewindScope, RewindTarget, Rewound};
+pub(crate) use sandbox::ONLY_TOUCHED;
 pub use sandbox::{
     CountedEffects, CreatedFiles, EffectKind, Effects, FileEffect, PreviewOffer, RefusedEffect, RunningCommand, RunningState,
     SandboxAccess, SandboxTier,

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlaceChange {
+    #[serde(with = "super::path_text")]
     pub path: PathBuf,
     pub before: PathState,
     /// State after the call, or `None` if it cannot be predicted.

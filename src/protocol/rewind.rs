@@ -88,6 +88,7 @@ impl RewindChange {
 #[serde(rename_all = "camelCase")]
 pub struct RewindFile {
     /// Path, relative to the workspace if inside it. `Command::Rewind` accepts paths in this form.
+    #[serde(with = "super::path_text")]
     pub path: PathBuf,
     pub change: RewindChange,
     /// Number of lines that the rewind adds.

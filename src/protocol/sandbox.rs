@@ -46,7 +46,12 @@ pub enum SandboxAccess {
     /// Write access to this path and everything below it.
     Write { path: String },
     /// Read access to this path and everything below it.
-    Read { path: String },
+    Read {
+        path: String,
+        /// Whether the command tried to delete or rename the path. It needs to see the path to do so.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        removes: bool,
+    },
 }
 
 impl SandboxAccess {
@@ -65,7 +70,8 @@ impl fmt::Display for SandboxAccess {
             Self::Host { host, port } => write!(f, "{host}:{port}"),
             Self::Network => f.write_str("the network"),
             Self::Write { path } => write!(f, "writing `{path}`"),
-            Self::Read { path } => write!(f, "reading `{path}`"),
+            Self::Read { path, removes: false } => write!(f, "reading `{path}`"),
+            Self::Read { path, removes: true } => write!(f, "deleting or renaming `{path}`"),
         }
     }
 }
@@ -126,6 +132,11 @@ impl Effects {
         self.files.is_empty() && self.groups.is_empty() && self.more_files == 0
     }
 
+    /// Returns whether approval would change nothing other than build output and the modification times of files.
+    pub fn changes_no_content(&self) -> bool {
+        self.files.iter().all(FileEffect::is_only_touched) && self.groups.is_empty() && self.more_files == 0
+    }
+
     /// Returns the reason why incompletely listed effects cannot be approved, or `None` if the list is complete.
     pub fn unlisted_reason(&self) -> Option<String> {
         let more = self.more_files;
@@ -184,6 +195,16 @@ pub struct FileEffect {
     /// Details that are not visible in the diff, such as `set-uid bit dropped` or `hard link to a`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// Note on a regular file of which only the modification time changes.
+pub(crate) const ONLY_TOUCHED: &str = "only the modification time changes";
+
+impl FileEffect {
+    /// Returns whether only the modification time of a regular file changes.
+    pub fn is_only_touched(&self) -> bool {
+        matches!(self.kind, EffectKind::ModeChanged { from, to } if from == to) && self.notes == [ONLY_TOUCHED]
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

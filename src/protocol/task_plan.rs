@@ -27,6 +27,8 @@ pub struct PlanLine {
     pub subject: PlanSubject,
     /// Action that the line describes, or the reason why it describes none.
     pub action: Result<Action, String>,
+    /// Reason why this system or project does not let a plan cover the action.
+    pub obstacle: Option<String>,
 }
 
 /// File, command or host, as written in a plan.

@@ -1,7 +1,7 @@
 //! Tool definitions, proposals and results.
 
 use super::left_out::{LeftOut, truncate_again};
-use super::{ARTIFACT_SCHEME, CallId, FileDiagnostics, FileDiffs, Image, ModelUse, SandboxAccess};
+use super::{ARTIFACT_SCHEME, CallId, CommandEnd, FileDiagnostics, FileDiffs, Image, ModelUse, SandboxAccess};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -24,15 +24,16 @@ pub struct Proposal {
     pub summary: String,
     /// Unified diff. Empty if nothing changes or the change cannot be predicted.
     pub diff: FileDiffs,
-    /// All affected paths.
+    /// All affected paths. A byte that is not valid UTF-8 is written as a NUL character and two hexadecimal digits.
+    #[serde(with = "super::path_text::list")]
     pub paths: Vec<PathBuf>,
     /// Number of bytes to be written.
     pub bytes: u64,
     /// Details that are not visible in the diff: `creates the file`, `line endings stay CRLF`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Number of leading notes that are the same for every command in the session, such as those about the shell and
-    /// environment.
+    /// Number of leading notes that are the same for every command in the session or for every call of the tool, such
+    /// as those about the shell and environment, or about the server.
     #[serde(default, skip_serializing_if = "is_none_usual")]
     pub usual_notes: usize,
     /// Note that only estimates the effects of a command. It is obsolete once they are known.
@@ -44,6 +45,12 @@ pub struct Proposal {
     /// Errors that language servers report before and after the change. The notes contain the same errors as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<FileDiagnostics>,
+    /// Whether the call runs a command in the background.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
+    /// Whether the command runs outside the sandbox, as chosen by the user.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsandboxed: bool,
 }
 
 fn is_none_usual(count: &usize) -> bool {
@@ -56,12 +63,12 @@ impl Proposal {
         self.notes.iter().filter(|note| Some(*note) != self.estimate.as_ref()).cloned().collect()
     }
 
-    /// Returns the notes that are specific to this call, without those shared by all commands.
+    /// Returns the notes that are specific to this call, without those shared by all commands or calls of the tool.
     pub fn own_notes(&self) -> &[String] {
         self.notes.get(self.usual_notes..).unwrap_or_default()
     }
 
-    /// Returns the notes that are the same for every command in this session.
+    /// Returns the notes that are the same for every command in this session or for every call of the tool.
     pub fn shared_notes(&self) -> &[String] {
         self.notes.get(..self.usual_notes).unwrap_or(&self.notes)
     }
@@ -123,12 +130,34 @@ pub enum ErrorCode {
 pub struct ToolError {
     pub code: ErrorCode,
     pub message: String,
+    /// Policy rule that denied the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
 
 impl ToolError {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: message.into(), rule: None }
     }
+
+    /// Returns the error for a call that a policy rule denied. `advice` follows the rule and is meant for the model.
+    pub fn from_rule(reason: &str, rule: &str, advice: &str) -> Self {
+        let message = format!("{reason}{}{advice}", rule_clause(rule));
+        Self { code: ErrorCode::PolicyDenied, message, rule: Some(rule.to_owned()) }
+    }
+
+    /// Returns the message up to the rule, without the advice to the model. Returns the whole message if no rule denied
+    /// the call.
+    pub fn without_advice(&self) -> &str {
+        let clause = self.rule.as_deref().map(rule_clause);
+        let end = clause.and_then(|clause| Some(self.message.rfind(&clause)? + clause.len()));
+        end.map_or(self.message.as_str(), |end| &self.message[..end])
+    }
+}
+
+/// Returns the part of a message that names the rule behind a denial.
+fn rule_clause(rule: &str) -> String {
+    format!(" (rule: {rule})")
 }
 
 /// Secrets of a single kind that were hidden in a text.
@@ -174,6 +203,9 @@ pub struct ToolResult {
     /// Changes that a command made to the workspace, for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Box<Proposal>>,
+    /// How the command ended, if the call ran one in the foreground.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<CommandEnd>,
     /// Part of the output that was omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<Box<LeftOut>>,
@@ -195,6 +227,7 @@ impl ToolResult {
             redactions: Vec::new(),
             denied: Vec::new(),
             changed: None,
+            ended: None,
             left_out: None,
             used: None,
         }
@@ -203,21 +236,7 @@ impl ToolResult {
     /// Creates a failed result. Its status is `denied` if the error code means that the user, a rule or a missing
     /// approval prevented the call, and `failed` otherwise.
     pub fn from_error(id: CallId, tool: impl Into<String>, error: ToolError) -> Self {
-        let status = match error.code {
-            ErrorCode::PolicyDenied | ErrorCode::UserDenied | ErrorCode::ApprovalTimeout | ErrorCode::NoApprover => {
-                ToolStatus::Denied
-            }
-            ErrorCode::ToolNotFound
-            | ErrorCode::InvalidRequest
-            | ErrorCode::FileNotFound
-            | ErrorCode::FileTooLarge
-            | ErrorCode::PermissionDenied
-            | ErrorCode::ToolExecutionFailed
-            | ErrorCode::ToolExecutionTimeout
-            | ErrorCode::Conflict
-            | ErrorCode::Cancelled
-            | ErrorCode::OutcomeUnknown => ToolStatus::Failed,
-        };
+        let status = if error.code.is_denial() { ToolStatus::Denied } else { ToolStatus::Failed };
         Self {
             tool_call_id: id,
             tool_name: tool.into(),
@@ -229,6 +248,7 @@ impl ToolResult {
             redactions: Vec::new(),
             denied: Vec::new(),
             changed: None,
+            ended: None,
             left_out: None,
             used: None,
         }
@@ -283,6 +303,23 @@ impl ToolResult {
 }
 
 impl ErrorCode {
+    /// Returns whether the user, a rule or a missing approval prevented the call.
+    pub fn is_denial(self) -> bool {
+        match self {
+            Self::PolicyDenied | Self::UserDenied | Self::ApprovalTimeout | Self::NoApprover => true,
+            Self::ToolNotFound
+            | Self::InvalidRequest
+            | Self::FileNotFound
+            | Self::FileTooLarge
+            | Self::PermissionDenied
+            | Self::ToolExecutionFailed
+            | Self::ToolExecutionTimeout
+            | Self::Conflict
+            | Self::Cancelled
+            | Self::OutcomeUnknown => false,
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ToolNotFound => "TOOL_NOT_FOUND",

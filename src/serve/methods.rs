@@ -164,6 +164,9 @@ pub(crate) struct ApproveAction {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ActionDecision {
     Approved,
+    /// Approves a plan, and carries it out without the earlier conversation. The result has the status `approved`. Valid
+    /// only if the approval has a `plan`.
+    ApprovedInCleanContext,
     Denied,
     /// After a conflict (`effects.conflict`), the command runs again in a copy, and another approval follows for its
     /// effects.

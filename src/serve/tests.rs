@@ -295,6 +295,7 @@ fn a_resumed_session_reports_the_current_policy_and_tools() {
         expires_at: None,
         max_input_tokens: None,
         file: None,
+        rules: Vec::new(),
     };
     let (layers, tools) = (vec![layer(None), layer(Some("2"))], vec!["Grep".to_owned()]);
     desk.event(event(EventKind::PolicyInForce { layers, name: "user".to_owned(), tools, message: Some("reloaded".to_owned()) }));

@@ -22,7 +22,49 @@ pub(crate) fn without_authority(record: Record) -> Option<Record> {
         Record::Decided { approval_id, tool_call_id, decision: Decision::ApprovedAlways { .. } } => {
             Some(Record::Decided { approval_id, tool_call_id, decision: Decision::Approved })
         }
-        other => Some(other),
+        // Facts. A record that grants something must not be listed here.
+        record @ (Record::TaskStarted { .. }
+        | Record::Queue { .. }
+        | Record::Steered { .. }
+        | Record::StepStarted { .. }
+        | Record::PartialAnswer { .. }
+        | Record::AnswerDiscarded { .. }
+        | Record::Answer { .. }
+        | Record::Wasted { .. }
+        | Record::Compacted { .. }
+        | Record::CompactionUndone
+        | Record::CompactionStarted { .. }
+        | Record::CompactionGivenUp
+        | Record::Truncated { .. }
+        | Record::ModelChosen { .. }
+        | Record::Hooked { .. }
+        | Record::Intent { .. }
+        | Record::ApprovalRequested { .. }
+        | Record::Decided { .. }
+        | Record::Renewed { .. }
+        | Record::Conflicted { .. }
+        | Record::Refused { .. }
+        | Record::PreviewStarted { .. }
+        | Record::LayerEnded { .. }
+        | Record::Previewed { .. }
+        | Record::Sampled { .. }
+        | Record::Reviewed { .. }
+        | Record::PreviewDropped { .. }
+        | Record::Started { .. }
+        | Record::Finished { .. }
+        | Record::KeptFrom { .. }
+        | Record::Resolved { .. }
+        | Record::StepCompleted { .. }
+        | Record::TaskEnded { .. }
+        | Record::Stopping { .. }
+        | Record::Paused { .. }
+        | Record::Continued
+        | Record::Imported { .. }
+        | Record::Rewound { .. }
+        | Record::OwnStarted { .. }
+        | Record::OwnEnded { .. }
+        | Record::PolicyInForce { .. }
+        | Record::Unreadable) => Some(record),
     }
 }
 

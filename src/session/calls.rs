@@ -3,7 +3,8 @@
 use super::CallChange;
 use crate::ports::{EditedCommand, Record};
 use crate::protocol::{
-    Amendment, Approval, CallHooks, CallId, Decision, Message, Part, PlaceChange, Proposal, Resolution, ToolCall, ToolResult,
+    Amendment, Approval, CallDenial, CallHooks, CallId, Decision, Message, Part, PlaceChange, Proposal, Resolution, ToolCall,
+    ToolResult,
 };
 
 /// Call in the open step.
@@ -93,13 +94,6 @@ pub(crate) struct FirstRun {
     pub latency_ms: u64,
     /// Whether the call has been started again with additional access.
     pub runs_again: bool,
-}
-
-/// Denial of a call by the user.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CallDenial {
-    /// Reason in the user's own words, if given.
-    pub reason: Option<String>,
 }
 
 impl OpenCall {
@@ -350,9 +344,9 @@ impl OpenCall {
     fn decide(&mut self, decision: &Decision) {
         self.stage = CallStage::Planning;
         match decision {
-            Decision::Denied { reason } => {
+            Decision::Denied(denial) => {
                 self.stage = CallStage::Done;
-                self.denied = Some(CallDenial { reason: reason.clone() });
+                self.denied = Some(denial.clone());
             }
             // The effects have been applied, or were lost in a crash. A new plan starts without this choice.
             Decision::Amended { amendment: Amendment::Effects { .. } } => {}

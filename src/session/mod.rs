@@ -23,8 +23,6 @@ mod tests;
 
 pub(crate) use authority::without_authority;
 pub(crate) use call_change::CallChange;
-#[cfg(test)]
-pub(crate) use calls::CallDenial;
 pub(crate) use calls::{CallStage, OpenCall};
 pub(crate) use change::{AppliedRecord, Change, Payer};
 pub(crate) use goal::{GoalProgress, GoalStage};

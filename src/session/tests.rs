@@ -1,6 +1,6 @@
 //! Tests of the session state after individual records and after arbitrary sequences of records.
 
-use super::{CallDenial, CallStage, Change, OpenCall, PromptRewind, SessionState, TallyCounter, TallyEntry, Totals};
+use super::{CallStage, Change, OpenCall, PromptRewind, SessionState, TallyCounter, TallyEntry, Totals};
 use crate::ports::{Record, TaskEnd};
 use crate::protocol::*;
 use jiff::Timestamp;
@@ -126,7 +126,7 @@ fn any_record() -> impl Strategy<Value = Record> {
         call().prop_map(started),
         call().prop_map(finished),
         call().prop_map(|id| decided(id, Decision::Approved)),
-        call().prop_map(|id| decided(id, Decision::Denied { reason: None })),
+        call().prop_map(|id| decided(id, Decision::denied(None))),
         (30..40_u32, 1..4_u32).prop_map(|(id, step_count)| Record::StepCompleted {
             task_id: TaskId::new("task_1"),
             step_id: StepId::new("step_1"),
@@ -250,12 +250,12 @@ fn calls_without_a_result_are_tracked_until_their_step_ends() {
 #[test]
 fn denied_calls_are_done_and_other_calls_count_as_started_after_an_unreadable_record() {
     let mut records = vec![prompt(1, "x"), answer(2, &["c1", "c2"]), intent("c1"), intent("c2")];
-    records.push(decided("c1", Decision::Denied { reason: Some("no".to_owned()) }));
+    records.push(decided("c1", Decision::denied(Some("no".to_owned()))));
     records.push(Record::Unreadable);
     let state = state(&records);
     let stages: Vec<CallStage> = state.calls().iter().map(|call| call.stage).collect();
     assert_eq!(stages, [CallStage::Done, CallStage::Running]);
-    assert_eq!(state.calls()[0].denied, Some(CallDenial { reason: Some("no".to_owned()) }));
+    assert_eq!(state.calls()[0].denied, Some(CallDenial { by: Denier::User, reason: Some("no".to_owned()) }));
 }
 
 #[test]

@@ -67,9 +67,14 @@ impl SkillSet {
         self.skills.sort_by(|one, other| one.name().cmp(other.name()));
     }
 
-    /// Returns the usable skill with the given name.
+    /// Returns the usable skill with the given name. A skill of a plugin can also be named `PLUGIN:NAME`.
     pub(crate) fn find(&self, name: &str) -> Option<&Skill> {
-        self.skills.iter().find(|skill| skill.name() == name)
+        let of_plugin = || {
+            let (plugin, name) = name.split_once(':')?;
+            let folder = format!("plugin:{plugin}/");
+            self.skills.iter().find(|skill| skill.shown.starts_with(&folder) && skill.name() == name)
+        };
+        self.skills.iter().find(|skill| skill.name() == name).or_else(of_plugin)
     }
 
     /// Returns the skills that the model is allowed to load.

@@ -7,7 +7,7 @@ use super::logged_decision::LoggedDecision;
 use super::outbox::{self, OutboxEntry, OutboxFeed, SessionOutbox};
 use super::records::{self, Place};
 use crate::ports::{Durability, Record};
-use crate::protocol::{APPROVED_BY_YOU, CallId, DENIED_BY_SERVICE, Decision, Mode, NO_USER};
+use crate::protocol::{APPROVED_BY_YOU, CallDenial, CallId, Decision, Denier, Mode, NO_USER};
 use crate::session::{CallChange, Change, SessionState, plans_call};
 use rusqlite::{Transaction, params};
 use std::collections::{HashMap, HashSet};
@@ -114,18 +114,16 @@ impl Calls {
             }
             CallChange::Refused { rule, reason } => Some(self.row(id, "deny", rule, reason)),
             // A question withdrawn by the policy has no answer. The refusal is logged separately.
-            CallChange::Decided { decision: Decision::Denied { .. } } if refused.contains(id) => None,
-            CallChange::Decided { decision: Decision::Denied { reason } } => {
+            CallChange::Decided { decision: Decision::Denied(_) } if refused.contains(id) => None,
+            CallChange::Decided { decision: Decision::Denied(CallDenial { by, reason }) } => {
                 let reason = reason.as_deref().unwrap_or_default();
-                let by = match reason {
-                    // The second wording is from earlier versions.
-                    NO_USER | "no one to ask" => reason,
-                    _ if reason.starts_with("no answer within") => "timeout",
-                    "the task was cancelled" => "cancel",
-                    _ if reason.starts_with(DENIED_BY_SERVICE) => SERVICE,
-                    _ => YOU,
+                let (by, reason) = match by {
+                    Denier::User => (YOU, reason),
+                    Denier::Service => (SERVICE, reason),
+                    Denier::Nobody => (NO_USER, ""),
+                    Denier::Timeout | Denier::Cancel | Denier::Policy | Denier::AgentEnd => (by.as_str(), reason),
                 };
-                Some(self.row(id, "deny", by, if by == reason { "" } else { reason }))
+                Some(self.row(id, "deny", by, reason))
             }
             CallChange::Finished { .. } => {
                 self.calls.remove(id);

@@ -131,11 +131,11 @@ impl Journal for StoreJournal {
                 entries: outbox.feed.changes(&changes, jiff::Timestamp::now()),
                 starts_effect: outbox.limit.pauses && outbox::starts_effect(&changes),
             });
-            entry.records = records
-                .iter()
-                .map(serde_json::to_string)
-                .collect::<Result<_, _>>()
-                .map_err(|error| retryable_error(format!("cannot encode a record as JSON: {error}")))?;
+            entry.records =
+                records.iter().map(serde_json::to_string).collect::<Result<_, _>>().map_err(|error| JournalError {
+                    hint: Some("continue without saving, and report this as a bug of aye"),
+                    ..retryable_error(format!("cannot encode a record as JSON: {error}"))
+                })?;
             self.write(entry, durability).await
         })
     }
@@ -160,7 +160,7 @@ impl Journal for StoreJournal {
 
 /// Creates an error for a failure that may not occur again when the write is retried.
 fn retryable_error(message: String) -> JournalError {
-    JournalError { message, lost: false }
+    JournalError { message, lost: false, hint: None }
 }
 
 /// Outcome of writing an entry.
@@ -202,14 +202,14 @@ impl JournalTransaction {
                 Ok(())
             }
             Ok(WriteOutcome::Deleted) => {
-                Err(JournalError { message: format!("session `{}` has been deleted", self.id), lost: true })
+                Err(JournalError { message: format!("session `{}` has been deleted", self.id), lost: true, hint: None })
             }
             Ok(WriteOutcome::NotOwner(owner)) => {
                 let message = match live_holder(owner.as_deref()) {
                     Some(holder) => format!("session `{}` was taken over by process {}", self.id, holder.instance.pid),
                     None => format!("session `{}` is no longer locked by this process; resume it to continue", self.id),
                 };
-                Err(JournalError { message, lost: true })
+                Err(JournalError { message, lost: true, hint: None })
             }
             Ok(WriteOutcome::OutboxFull(limit)) => Err(retryable_error(format!(
                 "the outbox has reached its limit of {} and `services.audit.required` is set; run `aye sync` to deliver it",

@@ -112,15 +112,11 @@ impl DefinitionFields {
         }
     }
 
-    /// Sets the model. `inherit` selects the session's model.
-    pub(super) fn take_model(&mut self, name: &str, line: usize) {
+    /// Sets the model. `inherit` selects the session's model. A name without a provider is that of a model of the
+    /// session's provider.
+    pub(super) fn take_model(&mut self, name: &str) {
         let name = clean_line(name.trim());
         if name.is_empty() || name.eq_ignore_ascii_case("inherit") {
-            return;
-        }
-        if !name.contains('/') {
-            let message = format!("`{name}` is not in the form PROVIDER/NAME; the agent uses the session's model");
-            self.warnings.push(Fault::at(line, message));
             return;
         }
         self.model = Some(name);

@@ -52,7 +52,7 @@ fn take(fields: &mut DefinitionFields, entry: FrontMatterEntry) {
         }
         "model" => {
             if let Some(name) = text(fields, entry) {
-                fields.take_model(&name, line);
+                fields.take_model(&name);
             }
         }
         "effort" => {

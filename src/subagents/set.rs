@@ -43,9 +43,14 @@ impl AgentSet {
         self.agents.sort_by(|one, other| one.name.cmp(&other.name));
     }
 
-    /// Returns the usable agent with the given name.
+    /// Returns the usable agent with the given name. An agent of a plugin can also be named `PLUGIN:NAME`.
     pub(crate) fn find(&self, name: &str) -> Option<&AgentDefinition> {
-        self.agents.iter().find(|agent| agent.is_named(name))
+        let of_plugin = || {
+            let (plugin, name) = name.trim().split_once(':')?;
+            let folder = format!("plugin:{plugin}/");
+            self.agents.iter().find(|agent| agent.file.starts_with(&folder) && agent.is_named(name))
+        };
+        self.agents.iter().find(|agent| agent.is_named(name)).or_else(of_plugin)
     }
 
     /// Returns whether all agents are built in.

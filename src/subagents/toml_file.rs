@@ -44,7 +44,7 @@ fn take(fields: &mut DefinitionFields, (key, line): (&str, usize), value: Value)
         ("name", Value::String(text)) => fields.name = Some((text.trim().to_owned(), line)),
         ("description", Value::String(text)) => fields.description = Some((text, line)),
         ("developer_instructions" | "instructions" | "prompt", Value::String(text)) => fields.prompt = text,
-        ("model", Value::String(text)) => fields.take_model(&text, line),
+        ("model", Value::String(text)) => fields.take_model(&text),
         ("model_reasoning_effort" | "effort", Value::String(text)) => fields.take_effort(&text, line),
         ("max_steps", Value::Integer(number)) => fields.take_max_steps(&number.to_string(), line),
         ("sandbox_mode", Value::String(text)) => fields.take_mode(text.trim(), line),

@@ -88,6 +88,14 @@ const ALIASES: &[(&str, &[&str])] = &[
 /// Names of arguments in which models explain a call. They do not affect the tool and are ignored.
 const REMARKS: &[&str] = &["description", "explanation", "justification", "instruction", "prompt", "reason"];
 
+/// Arguments of other agents' tools that have no counterpart and do not change what the call does, with two arguments
+/// by which the tool is recognized.
+const IGNORED: &[(&str, &str, &[&str])] = &[
+    ("agent", "prompt", &["model", "run_in_background", "isolation", "reasoning_effort", "max_turns"]),
+    ("question", "options", &["header", "multiSelect", "id"]),
+    ("content", "status", &["activeForm", "id", "priority"]),
+];
+
 /// Maximum number of characters of an invalid value to quote in an error.
 const MAX_SHOWN_CHARACTERS: usize = 80;
 
@@ -203,6 +211,9 @@ fn rename(object: &mut Map<String, Value>, schema: &Value, known: &Map<String, V
         if REMARKS.contains(&name.as_str()) && !known.contains_key(&name) {
             continue;
         }
+        if own_name(&name, known).is_none() && is_ignored(&name, known) {
+            continue;
+        }
         let (own, into) = match (own_name(&name, known), list) {
             (Some(own), _) => (own, &mut *object),
             (None, Some((_, of_item))) => {
@@ -225,6 +236,12 @@ fn rename(object: &mut Map<String, Value>, schema: &Value, known: &Map<String, V
     }
     let names: Vec<_> = item.keys().map(|name| format!("`{name}`")).collect();
     Err(invalid(format!("{} next to `{list}`: move it into the matching item of `{list}`", names.join(" and "))))
+}
+
+/// Returns whether the call does the same without this argument.
+fn is_ignored(name: &str, known: &Map<String, Value>) -> bool {
+    let is_name = |other: &&str| normalize_name(other) == normalize_name(name);
+    IGNORED.iter().any(|(one, other, names)| known.contains_key(*one) && known.contains_key(*other) && names.iter().any(is_name))
 }
 
 fn own_name<'a>(name: &'a str, known: &'a Map<String, Value>) -> Option<&'a str> {

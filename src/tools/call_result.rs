@@ -1,7 +1,7 @@
 //! Result of a call: either its output, or its failure together with the output so far.
 
 use crate::ports::BoxFuture;
-use crate::protocol::{Artifact, ErrorCode, Image, LeftOut, ModelUse, Proposal, SandboxAccess, ToolError};
+use crate::protocol::{Artifact, CommandEnd, ErrorCode, Image, LeftOut, ModelUse, Proposal, SandboxAccess, ToolError};
 use futures_util::FutureExt;
 
 /// A failed call with the output that it produced before failing.
@@ -13,13 +13,16 @@ pub(super) struct ToolFailure {
     pub changed: Option<Box<Proposal>>,
     /// Artifacts that contain the complete output.
     pub artifacts: Vec<Artifact>,
+    /// How the command ended, if it was killed at its time limit.
+    pub ended: Option<CommandEnd>,
     /// Part of the output that was omitted.
     pub left_out: Option<Box<LeftOut>>,
 }
 
 impl From<ToolError> for ToolFailure {
     fn from(error: ToolError) -> Self {
-        Self { error, printed: String::new(), denied: Vec::new(), changed: None, artifacts: Vec::new(), left_out: None }
+        let (printed, denied, artifacts) = (String::new(), Vec::new(), Vec::new());
+        Self { error, printed, denied, changed: None, artifacts, ended: None, left_out: None }
     }
 }
 
@@ -35,6 +38,8 @@ pub(super) struct ToolOutput {
     pub artifacts: Vec<Artifact>,
     /// Images for models that accept them. Each one is also stored as an artifact.
     pub images: Vec<Image>,
+    /// How the command ended.
+    pub ended: Option<CommandEnd>,
     /// Part of the text that was omitted.
     pub left_out: Option<Box<LeftOut>>,
     /// The model usage that the call caused, if any.

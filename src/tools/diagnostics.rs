@@ -6,8 +6,8 @@ use super::settings::ToolSettings;
 use super::shell::preview::{PreviewFile, PreviewedCommand};
 use super::tool::{AnyTool, Payload};
 use crate::ports::{Diagnostics, Plan, ProposedText};
-use crate::protocol::{FileDiagnostics, ToolResult, ToolStatus};
-use std::path::Path;
+use crate::protocol::{FileDiagnostics, Proposal, ToolResult, ToolStatus};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Maximum number of diagnostics to show with a proposal.
@@ -79,12 +79,26 @@ impl WrittenTexts {
 }
 
 /// Notifies the language servers that this content was written, and adds any new errors to the result that the model
-/// receives.
-pub(super) async fn add_new_errors(written: Option<WrittenTexts>, mut result: ToolResult) -> ToolResult {
+/// receives. If a server does not respond in time, the errors that it reported for the proposal are added, which has the
+/// same content.
+pub(super) async fn add_new_errors(
+    written: Option<WrittenTexts>,
+    mut result: ToolResult,
+    proposal: Option<&Proposal>,
+    workspace: &Path,
+) -> ToolResult {
     let Some(WrittenTexts { servers, texts }) = written.filter(|_| result.status == ToolStatus::Succeeded) else {
         return result;
     };
-    let reported = servers.check_saved(texts).await;
+    let paths: Vec<PathBuf> = texts.iter().map(|text| text.path.clone()).collect();
+    let mut reported = servers.check_saved(texts).await;
+    let is_late = |file: &&FileDiagnostics| {
+        let is_same = |other: &FileDiagnostics| other.path == file.path && other.server == file.server;
+        paths.contains(&workspace.join(&file.path)) && !reported.iter().any(is_same)
+    };
+    let of_proposal = proposal.map(|proposal| proposal.diagnostics.as_slice()).unwrap_or_default();
+    let late: Vec<FileDiagnostics> = of_proposal.iter().filter(is_late).cloned().collect();
+    reported.extend(late);
     let rows: Vec<String> = reported.iter().filter(|file| file.has_new_errors()).flat_map(FileDiagnostics::rows).collect();
     if rows.is_empty() {
         return result;
@@ -130,4 +144,57 @@ fn redact(mut file: FileDiagnostics, settings: &ToolSettings) -> FileDiagnostics
         error.message = settings.redactor.redact(&error.message).text.into_owned();
     }
     file
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::BoxFuture;
+    use crate::protocol::{CallId, Diagnostic, LanguageServerStatus};
+    use futures_util::FutureExt;
+
+    /// Servers that report this after a change has been saved.
+    struct Servers(Vec<FileDiagnostics>);
+
+    impl Diagnostics for Servers {
+        fn check_proposal(&self, _: Vec<ProposedText>) -> BoxFuture<'_, Vec<FileDiagnostics>> {
+            async { Vec::new() }.boxed()
+        }
+
+        fn check_saved(&self, _: Vec<ProposedText>) -> BoxFuture<'_, Vec<FileDiagnostics>> {
+            async { self.0.clone() }.boxed()
+        }
+
+        fn covers(&self, _: &Path) -> bool {
+            true
+        }
+
+        fn statuses(&self) -> Vec<LanguageServerStatus> {
+            Vec::new()
+        }
+
+        fn end(&self) -> BoxFuture<'_, ()> {
+            async {}.boxed()
+        }
+    }
+
+    fn errors(path: &str, messages: &[&str]) -> FileDiagnostics {
+        let new_errors = messages.iter().map(|message| Diagnostic { line: 1, message: (*message).to_owned() }).collect();
+        let (path, server) = (path.to_owned(), "pyright".to_owned());
+        FileDiagnostics { path, server, errors_before: 0, errors_after: messages.len(), new_errors, unlisted: 0 }
+    }
+
+    #[tokio::test]
+    async fn errors_of_the_proposal_are_reported_if_the_check_after_the_write_is_late() {
+        let of_proposal = vec![errors("a.py", &["undefined name"]), errors("other.py", &["not written"])];
+        let proposal = Proposal { diagnostics: of_proposal, ..Proposal::default() };
+        let text = ProposedText { path: PathBuf::from("/w/a.py"), before: None, after: Some("x".to_owned()) };
+        for (saved, is_told) in [(Vec::new(), true), (vec![errors("a.py", &[])], false)] {
+            let written = WrittenTexts { servers: Arc::new(Servers(saved)), texts: vec![text.clone()] };
+            let result = ToolResult::success(CallId::new("c"), "WriteFile".to_owned(), "Wrote 1 byte".to_owned());
+            let output = add_new_errors(Some(written), result, Some(&proposal), Path::new("/w")).await.output_text;
+            assert_eq!(output.contains("undefined name"), is_told, "{output}");
+            assert!(!output.contains("not written"), "{output}");
+        }
+    }
 }

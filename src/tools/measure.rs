@@ -45,6 +45,7 @@ fn settings(workspace: &Path) -> ToolSettings {
             helper: sys::process::Helper::default(),
             sandbox: SandboxPolicy::unsandboxed(),
             git_is_read_only: false,
+            commit_target: None,
         },
         text: TextTools::default(),
         grants: Arc::new(|_| true),

@@ -6,6 +6,7 @@ use super::annotations::ToolDetails;
 use super::arguments::object;
 use super::call_result::CallResult;
 use super::changes::{self, SessionChanges};
+use super::check_scripts::read_scripts;
 use super::deferred_error::{DeferredError, plan_with_deferred_error, unreadable_actions};
 use super::definition::{concise, definition};
 use super::diagnostics::{WrittenTexts, add_new_errors, add_to_plan, changed_files as changed_files_of};
@@ -19,7 +20,7 @@ use super::preimage_watch::follow;
 use super::redaction::{hide_in_error, hide_in_proposal, hide_in_result, refuse};
 use super::registry::{built_in_names, canonical_name};
 use super::settings::ToolSettings;
-use super::shell::amendment::{FOR_THIS_RUN, add_amendments as command_offered};
+use super::shell::amendment::add_amendments as command_offered;
 use super::shell::unapproved_run;
 use super::tool::{AnyTool, Payload};
 use super::toolset::Toolset;
@@ -164,7 +165,7 @@ impl Router {
             Some(written) => written.without_discarded().await,
             None => None,
         };
-        let result = add_new_errors(written, result).await;
+        let result = add_new_errors(written, result, proposal.as_ref(), &settings.workspace).await;
         with_diff(result, proposal, settings).await
     }
 
@@ -431,7 +432,7 @@ impl ToolRouter for Router {
             if let (Some(log), Some(kept)) = (tracked, kept) {
                 log.record_saved(kept).await;
             }
-            result = add_new_errors(written, result).await;
+            result = add_new_errors(written, result, proposal.as_ref(), &settings.workspace).await;
             with_diff(hide_in_result(&redactor, result), proposal, settings).await
         }
         .then(|result| with_uploads(result, uploads))
@@ -484,6 +485,11 @@ impl ToolRouter for Router {
             }
         }
         .boxed()
+    }
+
+    fn check_scripts(&self, check: String) -> BoxFuture<'_, String> {
+        let settings = Arc::clone(self.settings());
+        async move { off_thread(move || read_scripts(&check, &settings)).await.unwrap_or_default() }.boxed()
     }
 
     fn step_started(&self, step: u64) {
@@ -654,6 +660,7 @@ fn to_result(outcome: CallResult, id: CallId, tool_name: String) -> ToolResult {
             changed: output.changed,
             artifact_uris: uris(&output.artifacts),
             images: output.images,
+            ended: output.ended,
             left_out: output.left_out,
             used: output.used,
             ..ToolResult::success(id, tool_name, output.text)
@@ -663,6 +670,7 @@ fn to_result(outcome: CallResult, id: CallId, tool_name: String) -> ToolResult {
             artifact_uris: uris(&failure.artifacts),
             denied: failure.denied,
             changed: failure.changed,
+            ended: failure.ended,
             left_out: failure.left_out,
             ..ToolResult::from_error(id, tool_name, failure.error)
         },
@@ -691,7 +699,7 @@ fn is_long(proposal: Option<&Proposal>) -> bool {
 /// denial. An unknown name is not considered denied.
 fn prefer_denial(name: &str, error: ToolError, tools: &Toolset) -> ToolError {
     let denial = tools.resolve(name).ok().and_then(|tool| (tools.settings().may_use)(tool.name()).err());
-    denial.map_or(error, |why| ToolError::new(ErrorCode::PolicyDenied, why))
+    denial.unwrap_or(error)
 }
 
 /// Checks that a command planned to run outside the sandbox has a permit for that.
@@ -762,7 +770,7 @@ fn plan(call: ToolCall, tools: &Toolset) -> Result<Plan, ToolError> {
 fn open(plan: Plan, mut opens: Vec<SandboxAccess>, settings: &ToolSettings) -> Result<Plan, ToolError> {
     opens.retain(|opened| match opened {
         SandboxAccess::Write { path } => (settings.paths.may_open)(Path::new(path)),
-        SandboxAccess::Read { path } => (settings.paths.may_show)(Path::new(path)),
+        SandboxAccess::Read { path, .. } => (settings.paths.may_show)(Path::new(path)),
         SandboxAccess::Host { .. } | SandboxAccess::Network => true,
     });
     if opens.is_empty() {
@@ -781,7 +789,7 @@ fn open(plan: Plan, mut opens: Vec<SandboxAccess>, settings: &ToolSettings) -> R
     actions.extend(opens.iter().filter_map(fetch));
     let words = opens.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     if let Some(proposal) = &mut proposal {
-        proposal.notes.push(format!("allows {words}{FOR_THIS_RUN}"));
+        network::remove_network_note(&mut proposal.notes);
     }
     work.opens.clone_from(&opens);
     command_offered(&work, &mut amends.offer, &plan.tool_name, settings);

@@ -7,7 +7,7 @@ use super::sandbox::SandboxPolicy;
 use crate::policy::redact::Redactor;
 use crate::policy::{Explanation, Permit, UnaskedConditions};
 use crate::ports::{ArtifactUploads, Artifacts, Checkpoints, Diagnostics, MemoryInbox, UserQuestions};
-use crate::protocol::{SessionId, TextTools};
+use crate::protocol::{SessionId, TextTools, ToolError};
 use crate::sys::http::fetch::Fetcher;
 use crate::sys::process::{EnvironmentSelection, Helper, Shell};
 use crate::sys::sandbox::NetworkAccess;
@@ -24,7 +24,7 @@ use std::time::SystemTime;
 pub(super) type MayTouch = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 pub(super) type MayFetch = Arc<dyn Fn(&str, &str) -> Explanation + Send + Sync>;
 pub(super) type Grants = Arc<dyn Fn(&str) -> bool + Send + Sync>;
-pub(super) type MayUse = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
+pub(super) type MayUse = Arc<dyn Fn(&str) -> Result<(), ToolError> + Send + Sync>;
 pub(super) type MayConnect = Arc<dyn Fn(&str, IpAddr) -> Result<(), String> + Send + Sync>;
 
 /// Settings shared by all tools.
@@ -149,6 +149,17 @@ pub(crate) struct HttpAccess {
     pub(crate) fetcher: Fetcher,
 }
 
+/// The branch to which `git commit` would commit, and the number of files in the commit if it is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CommitTarget {
+    pub branch: Option<String>,
+    pub files: Option<usize>,
+}
+
+/// Determines the target of a commit in a directory. The flag is set if the commit includes all changed files that git
+/// tracks.
+pub(crate) type FindCommitTarget = fn(&Path, bool) -> CommitTarget;
+
 /// The environment in which commands run.
 #[derive(Clone)]
 pub(crate) struct CommandSettings {
@@ -162,6 +173,8 @@ pub(crate) struct CommandSettings {
     /// Whether the workspace is a copy without the repository, in which anything that a command writes to `.git` would
     /// be lost.
     pub(crate) git_is_read_only: bool,
+    /// Function that finds the target of a commit for its approval prompt, if there is one.
+    pub(crate) commit_target: Option<FindCommitTarget>,
 }
 
 impl PathAccess {

@@ -180,6 +180,8 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         "read a notebook with ReadFile (`raw` returns its JSON), and edit that JSON with EditFile",
     ),
     (&["codebasesearch", "semanticsearch"], "search contents with Grep and names with Glob"),
+    (&["taskcreate", "taskupdate", "tasklist", "taskget"], "set the whole list of steps with UpdateSteps"),
+    (&["enterplanmode"], "only the user can change the mode; propose a plan with ProposePlan"),
     (&["task", "agent", "spawnagent"], "do the task yourself with your tools"),
     (&["skill", "activateskill", "loadskill", "useskill"], "no skills are available"),
 ];

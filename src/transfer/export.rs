@@ -11,12 +11,13 @@ use super::{html, markdown};
 use crate::ports::{ARTIFACT_BYTES, Artifacts, Record};
 use crate::protocol::{ExportForm, Problem, SessionId, SessionStatus, cut_position_before};
 use crate::session::{SessionState, without_authority};
-use crate::store::{ArtifactStore, SessionSummary, Store};
+use crate::store::{ArtifactStore, SessionSummary, Store, StoreError};
 use crate::sys::file::{Existing, write_whole};
 use base64::Engine as _;
 use jiff::Timestamp;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 use std::cell::RefCell;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -24,7 +25,12 @@ use std::path::Path;
 
 /// Exports a session to a new file. Returns a message with the file's path and size.
 pub(crate) fn to_new_file(store: &Store, id: &str, form: ExportForm, path: &Path) -> Result<String, TransferError> {
-    let text = page(store, &store.find(id)?, form, None)?;
+    let summary = store.find(id).map_err(|error| match error {
+        // A session is stored only once it has a message.
+        StoreError::NoSession { .. } => TransferError::Failed("nothing to export: this session has no messages yet".into()),
+        error => error.into(),
+    })?;
+    let text = page(store, &summary, form, None)?;
     let failed = |error: &dyn std::fmt::Display| Problem::new(format!("cannot write `{}`", path.display())).because(error);
     match write_whole(path, text.as_bytes(), Existing::Keep) {
         Ok(()) => Ok(format!("exported to {}, {}", path.display(), format_size(text.len() as u64))),
@@ -80,18 +86,22 @@ fn not_json(error: &dyn std::fmt::Display) -> TransferError {
     TransferError::Failed(Problem::new("cannot write the session as JSON").because(error))
 }
 
-/// Writes the same JSON as [`as_json`], but one record at a time to avoid loading all records into memory. Calls
-/// `visit` for each exported record. Returns the time of the last record.
+/// Writes the same JSON as [`as_json`] with all texts redacted, one record at a time to avoid loading all records into
+/// memory. Calls `visit` for each exported record. Returns the time of the last record.
 pub(crate) fn write_json(
     store: &Store,
     summary: &SessionSummary,
+    redact: &dyn Fn(&str) -> String,
     mut to: impl Write,
     visit: &mut dyn FnMut(Timestamp, &Record),
 ) -> Result<Timestamp, TransferError> {
-    let scanned = scan(store, summary, None, |_| {})?;
+    let scanned = scan(store, summary, None, Some(redact), |_| {})?;
     let (last, count) = (scanned.last, scanned.count);
-    let records = RecordStream { store, id: &summary.session_id, count, visit: RefCell::new(visit) };
-    let checkpoint = assemble(store, summary, None, scanned, records)?;
+    let records = RecordStream { store, id: &summary.session_id, count, redact, visit: RefCell::new(visit) };
+    let mut checkpoint = assemble(store, summary, None, scanned, records)?;
+    let aye = &mut checkpoint.aye;
+    aye.title = aye.title.as_deref().map(redact);
+    aye.draft = redact(&aye.draft);
     serde_json::to_writer_pretty(ControlEscaper(&mut to), &checkpoint).map_err(|error| not_json(&error))?;
     to.write_all(b"\n").and_then(|()| to.flush()).map_err(|error| not_json(&error))?;
     Ok(last)
@@ -105,6 +115,7 @@ struct RecordStream<'a> {
     store: &'a Store,
     id: &'a SessionId,
     count: u64,
+    redact: &'a dyn Fn(&str) -> String,
     visit: RefCell<&'a mut RecordVisitor<'a>>,
 }
 
@@ -118,6 +129,7 @@ impl Serialize for RecordStream<'_> {
             }
             left -= 1;
             let Some(entry) = without_authority(written.record) else { return ControlFlow::Continue(()) };
+            let entry = redacted(entry, self.redact);
             (*visit)(written.time, &entry);
             match list.serialize_element(&CheckpointRecord { time: written.time, entry }) {
                 Ok(()) => ControlFlow::Continue(()),
@@ -132,6 +144,30 @@ impl Serialize for RecordStream<'_> {
         }
         read.map_err(serde::ser::Error::custom)?;
         list.end()
+    }
+}
+
+/// Redacts every text in a record. A record that cannot be read without the redacted texts becomes unreadable.
+fn redacted(record: Record, redact: &dyn Fn(&str) -> String) -> Record {
+    let Ok(mut value) = serde_json::to_value(&record) else { return Record::Unreadable };
+    if !redact_texts(&mut value, redact) {
+        return record;
+    }
+    serde_json::from_value(value).unwrap_or(Record::Unreadable)
+}
+
+/// Redacts every text in a value. Returns whether anything has changed.
+fn redact_texts(value: &mut Value, redact: &dyn Fn(&str) -> String) -> bool {
+    match value {
+        Value::String(text) => {
+            let clean = redact(text);
+            let has_changed = clean != *text;
+            *text = clean;
+            has_changed
+        }
+        Value::Array(items) => items.iter_mut().fold(false, |changed, item| redact_texts(item, redact) || changed),
+        Value::Object(members) => members.values_mut().fold(false, |changed, member| redact_texts(member, redact) || changed),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -172,7 +208,7 @@ pub(crate) fn build_checkpoint(
     most: Option<u64>,
 ) -> Result<(SessionCheckpoint, u64), TransferError> {
     let mut records = Vec::new();
-    let scanned = scan(store, summary, most, |record| records.push(record))?;
+    let scanned = scan(store, summary, most, None, |record| records.push(record))?;
     let count = scanned.count;
     Ok((assemble(store, summary, artifacts, scanned, records)?, count))
 }
@@ -186,11 +222,13 @@ struct ScannedSession {
     last: Timestamp,
 }
 
-/// Reads a session's first `most` records, or all of them. Calls `add` for each exported record.
+/// Reads a session's first `most` records, or all of them, and redacts them if `redact` is given. Calls `add` for each
+/// exported record.
 fn scan(
     store: &Store,
     summary: &SessionSummary,
     most: Option<u64>,
+    redact: Option<&dyn Fn(&str) -> String>,
     mut add: impl FnMut(CheckpointRecord),
 ) -> Result<ScannedSession, TransferError> {
     let (mut state, mut conversation) = (SessionState::default(), Conversation::default());
@@ -200,8 +238,12 @@ fn scan(
             return ControlFlow::Break(());
         }
         count += 1;
-        conversation.add(&state.apply(&written.record).change);
-        if let Some(entry) = without_authority(written.record) {
+        let record = match redact {
+            Some(redact) => redacted(written.record, redact),
+            None => written.record,
+        };
+        conversation.add(&state.apply(&record).change);
+        if let Some(entry) = without_authority(record) {
             last = written.time;
             add(CheckpointRecord { time: last, entry });
         }

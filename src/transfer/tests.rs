@@ -175,7 +175,9 @@ proptest! {
         store.import(foreign(ID, &format!("{draft}\u{202e}\u{9b}"), records)).unwrap();
         let (mut streamed, mut visited) = (Vec::new(), Vec::new());
         let summary = store.find(ID).unwrap();
-        let last = export::write_json(&store, &summary, &mut streamed, &mut |time, record| visited.push((time, record.clone())));
+        let last = export::write_json(&store, &summary, &str::to_owned, &mut streamed, &mut |time, record| {
+            visited.push((time, record.clone()));
+        });
         let whole = checkpoint(&store, &summary, None).unwrap();
         prop_assert_eq!(last.unwrap(), whole.checkpointed_at);
         prop_assert_eq!(String::from_utf8(streamed).unwrap(), exported(&store, ID));
@@ -212,6 +214,15 @@ fn summary() -> SessionSummary {
     let (_dir, store) = store();
     assert!(store.import(foreign(ID, "", vec![prompt("x")])).unwrap());
     store.find(ID).unwrap()
+}
+
+#[test]
+fn a_session_without_messages_has_nothing_to_export() {
+    let (dir, store) = store();
+    let path = dir.path().join("export.md");
+    let error = export::to_new_file(&store, ID, ExportForm::Markdown, &path).unwrap_err();
+    assert_eq!(error.to_string(), "nothing to export: this session has no messages yet");
+    assert!(!path.exists());
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Session transcript, as items in reading order.
 
 use crate::ports::{Record, TaskEnd};
-use crate::protocol::{CallArguments, CallId, Decision, Message, Part, Proposal, Resolution, ToolCall, ToolResult, ToolStatus};
+use crate::protocol::{
+    CallArguments, CallDenial, CallId, Decision, Denier, Message, Part, Proposal, Resolution, ToolCall, ToolResult, ToolStatus,
+};
 use crate::session::{CallChange, Change, Expense, ModelChoice, Payer, SessionState};
 use crate::store::SessionSummary;
 use crate::transfer::format::{dollars, format_count};
@@ -325,8 +327,11 @@ fn describe_decision(decision: &Decision) -> String {
         Decision::ApprovedByService => "the approval service approved it".to_owned(),
         Decision::ApprovedInCleanContext => "you approved it, to be carried out in a clean context".to_owned(),
         Decision::ApprovedAlways { .. } => "you approved it and saved a rule to always allow it".to_owned(),
-        Decision::Denied { reason: Some(reason) } => format!("you denied it: {reason}"),
-        Decision::Denied { reason: None } => "you denied it".to_owned(),
+        Decision::Denied(CallDenial { by: Denier::User, reason: Some(reason) }) => format!("you denied it: {reason}"),
+        Decision::Denied(CallDenial { by: Denier::User, reason: None }) => "you denied it".to_owned(),
+        Decision::Denied(CallDenial { by: Denier::Service, reason: Some(reason) }) => reason.clone(),
+        Decision::Denied(CallDenial { reason: Some(reason), .. }) => format!("denied: {reason}"),
+        Decision::Denied(CallDenial { reason: None, .. }) => "denied".to_owned(),
         Decision::Amended { .. } => "you edited it".to_owned(),
         Decision::Renewed => "the file had changed, and you asked for an updated diff".to_owned(),
         Decision::Previewed => "you asked for a preview".to_owned(),
@@ -346,4 +351,19 @@ pub(crate) fn truncate(text: &str) -> (&str, Option<String>) {
     let left = &text[end..];
     let lines = left.lines().count();
     (&text[..end], Some(format!("[{lines} more lines, {} bytes; the JSON export contains all of it]", left.len())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_denials_by_the_user_are_described_as_such() {
+        let typed = Decision::denied(Some("the task was cancelled".to_owned()));
+        assert_eq!(describe_decision(&typed), "you denied it: the task was cancelled");
+        let service = Decision::denied_by(Denier::Service, "denied by the approval service: not today");
+        assert_eq!(describe_decision(&service), "denied by the approval service: not today");
+        let timeout = Decision::denied_by(Denier::Timeout, "no answer within 5 min");
+        assert_eq!(describe_decision(&timeout), "denied: no answer within 5 min");
+    }
 }

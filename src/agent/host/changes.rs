@@ -32,15 +32,18 @@ impl ChangeTracker {
     }
 }
 
-/// Lists the files changed since the given task started, for the session's goal. The list is sent as an input.
-pub(super) fn list(context: &CallContext, ticket: u64, since: Option<TaskId>) {
+/// Lists the files changed since the given task started, for the session's goal, and reads the scripts that its check
+/// mentions. The result is sent as an input.
+pub(super) fn list(context: &CallContext, ticket: u64, since: Option<TaskId>, check: String) {
     let (router, inputs) = (context.router(), context.inputs());
     tokio::spawn(async move {
-        let listed = tokio::time::timeout(LIST_TIMEOUT, router.changed_files(since)).await;
+        let work = async { (router.changed_files(since).await, router.check_scripts(check).await) };
+        let listed = tokio::time::timeout(LIST_TIMEOUT, work).await;
         if listed.is_err() {
             tracing::warn!("the list of changed files for the goal took too long");
         }
-        let _ = inputs.send(Input::ChangesListed { ticket, changes: listed.ok() }).await;
+        let (changes, scripts) = listed.ok().unzip();
+        let _ = inputs.send(Input::ChangesListed { ticket, changes, scripts: scripts.unwrap_or_default() }).await;
     });
 }
 

@@ -7,7 +7,7 @@ use super::tool_runs::RunRequest;
 use super::{Host, changes, hooks, mentions, planning, rewind};
 use crate::agent::turn::{Effect, Input};
 use crate::ports::{Durability, Plan, Record};
-use crate::protocol::{CallId, Command, ErrorCode, EventKind, StepId, TaskId, ToolError, ToolResult};
+use crate::protocol::{CallId, Command, EventKind, StepId, TaskId, ToolResult};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ impl Host {
                     self.model.open_summary_model();
                 }
             }
-            Effect::ListChanges { ticket, since } => changes::list(&self.context, ticket, since),
+            Effect::ListChanges { ticket, since, check } => changes::list(&self.context, ticket, since, check),
             Effect::PlanMentions { ticket, calls } => mentions::plan(&self.context, ticket, calls),
             Effect::ReadMentions { ticket, runs, resources } => {
                 let (redactor, kill) = (self.context.redactor(), self.context.kill_token());
@@ -206,7 +206,7 @@ impl Host {
         let machine = &self.machine;
         let denied = |plan: &Plan| {
             let denial = machine.current_denial(plan, at)?;
-            Some(ToolError::new(ErrorCode::PolicyDenied, format!("{} (rule: {})", denial.reason, denial.rule)))
+            Some(denial.to_error(""))
         };
         let cancelled = self.deferred.cancel_runs(denied);
         self.finish_cancelled(cancelled);

@@ -283,6 +283,7 @@ mod tests {
             proposal: None,
             redactions: Vec::new(),
             artifact_uris: Vec::new(),
+            ended: None,
         });
         let ids: Vec<_> = ["workspaceId", "sessionId", "taskId", "stepId"].iter().map(|id| tool[id].as_str().unwrap()).collect();
         assert_eq!(ids, ["w", "s", "t", "p"]);
@@ -302,7 +303,7 @@ mod tests {
             EventKind::TextChunk { text: SAID.to_owned() },
             EventKind::TaskStarted { prompt: SAID.to_owned(), max_steps: 1 },
             EventKind::Steered { text: SAID.to_owned() },
-            EventKind::Notice { message: SAID.to_owned() },
+            EventKind::notice(SAID),
             EventKind::TaskFailed { failure: Failure::new(FailureKind::InvalidRequest, SAID, ""), step_count: 1 },
             EventKind::ToolRequested {
                 tool_call_id: CallId::new("c"),

@@ -150,7 +150,7 @@ impl ModelClient {
         let keep_and_open = move || {
             if let Some(key) = key {
                 let message = models.keep_key(&name, &key)?;
-                sender.send(None, None, EventKind::Notice { message });
+                sender.send(None, None, EventKind::notice(message));
             }
             models.open(&name)
         };

@@ -78,5 +78,5 @@ impl SessionQueries {
 }
 
 fn or_notice(told: Result<EventKind, ArtifactError>) -> EventKind {
-    told.unwrap_or_else(|error| EventKind::Notice { message: error.message })
+    told.unwrap_or_else(|error| EventKind::notice(error.message))
 }

@@ -31,7 +31,7 @@ pub(super) fn report_plan(context: &CallContext, sender: EventSender, mut plan: 
                 }
                 Err(error) => {
                     let message = format!("cannot read the files to restore: {error}");
-                    return sender.send(None, None, EventKind::Notice { message });
+                    return sender.send(None, None, EventKind::notice(message));
                 }
             }
         }

@@ -167,7 +167,7 @@ impl ServerStates {
     }
 
     fn notify(&self, message: String) {
-        self.sender.send(None, None, EventKind::Notice { message });
+        self.sender.send(None, None, EventKind::notice(message));
     }
 }
 

@@ -56,7 +56,8 @@ fn save_failure(error: &JournalError, also: &str) -> Failure {
         );
     }
     let message = format!("Cannot save this session ({}){also}. Paused before the next step.", error.message);
-    Failure::new(FailureKind::NotSaved, message, "free some space or fix the data directory").with_remedy(Remedy::Continue)
+    let hint = error.hint.unwrap_or("free some space or fix the data directory");
+    Failure::new(FailureKind::NotSaved, message, hint).with_remedy(Remedy::Continue)
 }
 
 /// The session's journal, with the buffer used while the user continues without saving.
@@ -107,12 +108,12 @@ impl SessionJournal {
     pub(crate) fn continue_unsaved(&mut self, stalled: bool) -> bool {
         if self.lost {
             let message = "cannot continue unsaved: another process owns this session now";
-            self.emit(EventKind::Notice { message: message.to_owned() });
+            self.emit(EventKind::notice(message));
             return false;
         }
         if self.port.must_save() {
             let message = "cannot continue unsaved: `services.audit.required` is set, so every record must be saved";
-            self.emit(EventKind::Notice { message: message.to_owned() });
+            self.emit(EventKind::notice(message));
             return false;
         }
         if !stalled {
@@ -120,7 +121,7 @@ impl SessionJournal {
                 None => "this session is being saved; there is no need to continue unsaved",
                 Some(_) => "already continuing unsaved; continue to try saving again",
             };
-            self.emit(EventKind::Notice { message: message.to_owned() });
+            self.emit(EventKind::notice(message));
             return false;
         }
         if self.unsaved.is_none() {
@@ -154,7 +155,7 @@ impl SessionJournal {
     pub(crate) async fn retry_save(&mut self) {
         if let Err(error) = self.save_in_order().await {
             let message = format!("{error}; the session is still unsaved, and a crash would lose it");
-            self.emit(EventKind::Notice { message });
+            self.emit(EventKind::notice(message));
         }
     }
 
@@ -180,5 +181,17 @@ impl SessionJournal {
 
     fn emit(&self, kind: EventKind) {
         self.sender.send(None, None, kind);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_failures_that_may_be_due_to_the_disk_suggest_freeing_space() {
+        let hint = |hint| save_failure(&JournalError { message: "cause".to_owned(), lost: false, hint }, "").hint;
+        assert!(hint(None).contains("free some space"));
+        assert_eq!(hint(Some("report this")), "report this");
     }
 }

@@ -46,7 +46,7 @@ impl Journal for Disk {
         let to = if full { &self.refused } else { &self.batches };
         to.lock().unwrap().push(records);
         let answer = if full {
-            Err(JournalError { message: "the disk is full".to_owned(), lost: self.taken.load(Ordering::SeqCst) })
+            Err(JournalError { message: "the disk is full".to_owned(), lost: self.taken.load(Ordering::SeqCst), hint: None })
         } else {
             Ok(())
         };
@@ -356,7 +356,9 @@ async fn calls_run_only_after_the_identical_batch_is_saved_by_a_retry() {
 async fn prompts_sent_while_saving_fails_run_later() {
     let mut session = stalled().await;
     session.say("and then this").await;
-    session.until(|kind| matches!(kind, EventKind::Notice { message } if message.contains("queued until")).then_some(())).await;
+    session
+        .until(|kind| matches!(kind, EventKind::Notice { message, .. } if message.contains("queued until")).then_some(()))
+        .await;
     session.disk.full.store(false, Ordering::SeqCst);
     session.send(Command::Continue).await;
     session.until_completed().await;
@@ -382,7 +384,7 @@ async fn steering_sent_while_saving_fails_joins_the_step_and_can_still_be_edited
     ] {
         session.send(command).await;
         session
-            .until(|kind| matches!(kind, EventKind::Notice { message } if message.contains("queued until")).then_some(()))
+            .until(|kind| matches!(kind, EventKind::Notice { message, .. } if message.contains("queued until")).then_some(()))
             .await;
     }
     session.disk.full.store(false, Ordering::SeqCst);

@@ -22,16 +22,8 @@ pub(super) struct AppliedAmendments {
 impl AppliedAmendments {
     /// Adds the note for the model to the result, unless the call did not run.
     pub(super) fn annotate(&self, result: &mut ToolResult) {
-        let nothing = result.error.as_ref().is_some_and(|error| {
-            matches!(
-                error.code,
-                ErrorCode::Conflict
-                    | ErrorCode::UserDenied
-                    | ErrorCode::ApprovalTimeout
-                    | ErrorCode::PolicyDenied
-                    | ErrorCode::NoApprover
-            )
-        });
+        let code = result.error.as_ref().map(|error| error.code);
+        let nothing = code.is_some_and(|code| code.is_denial() || code == ErrorCode::Conflict);
         if let Some(told) = self.told.as_ref().filter(|_| !nothing) {
             let gap = if result.output_text.is_empty() { "" } else { "\n" };
             result.output_text = format!("{told}{gap}{}", result.output_text);

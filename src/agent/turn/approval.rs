@@ -3,25 +3,28 @@
 use super::amend::no_amendment;
 use super::call::{Call, CallState, Pending};
 use super::call_runner::{CallRunner, FollowUpActions};
-use super::denial::{CANCELLED, NO_ANSWER, denial, new_errors_note};
+use super::denial::{denial_error, new_errors_note};
+use super::effects_approval::build_output_clause;
 use super::io::{Effect, InputTime};
-use super::layer::build_output_clause;
 use super::options::Approver;
 use super::plan_approval::{REASON, UNREVIEWED, approved, plan_denial, proposed, split};
 use super::policy_in_force::set_mode;
 use super::preview::{PreviewRequest, no_preview};
 use super::sandbox_escalation::format_access;
-use crate::policy::{Question, Verdict, first_commands};
+use crate::policy::url::is_public_name;
+use crate::policy::{Question, Verdict, first_commands, is_secret_name};
 use crate::ports::{Durability, LayerRun, Plan, Record, TaskPlanProposal};
 use crate::protocol::approval::CommandLine;
 use crate::protocol::{
-    Action, Amendment, Approval, ApprovalId, CommandPart, Decision, Details, ErrorCode, EventKind, FirstParts, GrantOptions,
-    Mode, Risk, RuleInfo, SandboxAccess, Target, format_seconds,
+    Action, Amendment, Approval, ApprovalId, CallDenial, CommandPart, Decision, Denier, Details, ErrorCode, EventKind,
+    FirstParts, GrantOptions, Mode, NO_ANSWER, NO_USER, Risk, RuleInfo, SandboxAccess, TASK_CANCELLED, Target, format_seconds,
 };
 use std::path::Path;
 use std::time::Duration;
 
 const DISCARDED: &str = "; the command ran in a copy, its changes there were discarded, and its output is withheld";
+/// Method with which a plan requests access to a host for a command.
+const CONNECT: &str = "CONNECT";
 /// Maximum number of rules that the user may write for a single approval.
 const OFFERS: usize = 32;
 
@@ -64,13 +67,13 @@ impl CallRunner<'_> {
         let approver = self.cx.options.approvals.approver;
         let is_excluded = matches!(approver, Approver::Service { .. }) && !self.may_service_approve(&plan, &question);
         if is_excluded || !approver.may_decide(approval.risk_level, approval.critical) {
-            let decision = Decision::Denied { reason: Some("no user can approve this call".to_owned()) };
+            let decision = Decision::denied_by(Denier::Nobody, NO_USER);
             let rule = question.rule.clone();
             self.cx.out.event(EventKind::ApprovalRequested(approval));
             self.resolve_approval(call, &approval_id, decision, 0);
             let instead = self.advice_without_user(call);
             let message = format!(
-                "denied: no user can approve this call ({}; rule: {rule}){}; {instead}{}",
+                "denied: {NO_USER} ({}; rule: {rule}){}; {instead}{}",
                 question.reason,
                 discarded_note(&plan),
                 new_errors_note(plan.proposal.as_ref())
@@ -225,16 +228,39 @@ impl CallRunner<'_> {
         }
         let names = format_access(&plan.opens);
         let place = if call.runs_again_in_layer(&plan) { " in a fresh copy" } else { "" };
-        let reason = format!("the sandbox blocked {names}; if you approve, the command runs once more{place} with that access");
+        let told =
+            if plan.opens.iter().any(is_secret) { "; its output, which can contain secrets, goes to the model" } else { "" };
+        let reason =
+            format!("the sandbox blocked {names}; if you approve, the command runs once more{place} with that access{told}");
         match self.cx.policy.ask_call(&plan.tool_name, &plan.actions, at.now, reason) {
             Ok(mut question) => {
-                if plan.opens.contains(&SandboxAccess::Network) {
-                    question.risk = Risk::High;
-                }
+                question.risk = self.opening_risk(&plan, question.risk, at);
                 self.ask(call, index, plan, question, batch, at);
             }
             Err(denial) => self.refuse_by_policy(call, &denial),
         }
+    }
+
+    /// Returns the risk of running a command again with more access. Access to one public host is as risky as reading
+    /// from it; sending data counts only if the command itself does so. Other hosts are high risk, and secrets, whose
+    /// content goes to the model, are at least medium risk.
+    fn opening_risk(&self, plan: &Plan, risk: Risk, at: InputTime) -> Risk {
+        let is_high = |opened: &SandboxAccess| match opened {
+            SandboxAccess::Network => true,
+            SandboxAccess::Host { host, .. } => !is_public_name(host),
+            SandboxAccess::Read { .. } | SandboxAccess::Write { .. } => false,
+        };
+        if plan.opens.iter().any(is_high) {
+            return Risk::High;
+        }
+        let least = if plan.opens.iter().any(is_secret) { Risk::Medium } else { Risk::Low };
+        let reads = |action: &Action| match action {
+            Action::Fetch { url, method } if method == CONNECT => Action::Fetch { url: url.clone(), method: "GET".to_owned() },
+            other => other.clone(),
+        };
+        let actions: Vec<Action> = plan.actions.iter().map(reads).collect();
+        let question = self.cx.policy.ask_call(&plan.tool_name, &actions, at.now, String::new());
+        question.map_or(risk, |question| question.risk).max(least)
     }
 
     /// Returns the rules that can be saved for blocked access: directories that commands may read, and hosts that
@@ -244,7 +270,7 @@ impl CallRunner<'_> {
             return self.cx.policy.always_hosts(&plan.actions, &plan.opens, at.now);
         }
         let paths = plan.opens.iter().map(|open| match open {
-            SandboxAccess::Read { path } => Some(Path::new(path)),
+            SandboxAccess::Read { path, .. } => Some(Path::new(path)),
             SandboxAccess::Write { .. } | SandboxAccess::Host { .. } | SandboxAccess::Network => None,
         });
         match paths.collect::<Option<Vec<_>>>() {
@@ -327,19 +353,19 @@ impl CallRunner<'_> {
         let CallState::Asking(pending) = std::mem::replace(&mut call.state, CallState::Running) else { return };
         let Pending { mut plan, question, always, approval_id, since, ticket: _ } = *pending;
         self.resolve_approval(call, &approval_id, decision.clone(), at.millis_since(since));
-        let no = matches!(decision, Decision::Denied { .. });
+        let no = matches!(decision, Decision::Denied(_));
         // The policy may have changed since approval was requested.
         if !no && let Some(denial) = self.current_denial(&plan, at) {
             return self.refuse_by_policy(call, &denial);
         }
         let mut batch = FollowUpActions::default();
         match decision {
-            Decision::Denied { reason } if plan.task_plan.is_some() => {
+            Decision::Denied(CallDenial { by: Denier::User, reason }) if plan.task_plan.is_some() => {
                 call.refuse(ErrorCode::UserDenied, plan_denial(reason.as_deref()));
                 self.report(call, 0);
             }
-            Decision::Denied { reason } => {
-                let (code, message) = denial(reason.as_deref());
+            Decision::Denied(denial) => {
+                let (code, message) = denial_error(&denial);
                 call.refuse(
                     code,
                     format!("{message}{}{}{}", discarded_note(&plan), earlier_run(call), new_errors_note(plan.proposal.as_ref())),
@@ -390,8 +416,9 @@ impl CallRunner<'_> {
         self.cx
             .out
             .event(EventKind::ApprovalTimeout { approval_id: approval_id.clone(), tool_call_id: call.call.tool_call_id.clone() });
-        let (code, message) = denial(Some(&reason));
-        self.resolve_approval(call, &approval_id, Decision::Denied { reason: Some(reason) }, at.millis_since(since));
+        let denial = CallDenial { by: Denier::Timeout, reason: Some(reason) };
+        let (code, message) = denial_error(&denial);
+        self.resolve_approval(call, &approval_id, Decision::Denied(denial), at.millis_since(since));
         call.refuse(code, format!("{message}{}{}", discarded_note(&plan), earlier_run(call)));
         self.report(call, 0);
     }
@@ -399,7 +426,7 @@ impl CallRunner<'_> {
     /// Ends a call's approval without a decision by the user.
     pub(super) fn withdraw_question(&mut self, call: &Call, at: InputTime) {
         if let CallState::Asking(pending) = &call.state {
-            let decision = Decision::Denied { reason: Some(CANCELLED.to_owned()) };
+            let decision = Decision::denied_by(Denier::Cancel, TASK_CANCELLED);
             self.resolve_approval(call, &pending.approval_id, decision, at.millis_since(pending.since));
         }
     }
@@ -460,7 +487,7 @@ fn no_such_decision(call: &Call, plan: &Plan, decision: &Decision) -> Option<Str
         Decision::Approved | Decision::ApprovedInCleanContext | Decision::ApprovedByService | Decision::ApprovedAlways { .. } => {
             plan.effects.as_ref().and_then(|effects| effects.approval_obstacle())
         }
-        Decision::Denied { .. } => None,
+        Decision::Denied(_) => None,
     }
 }
 
@@ -516,6 +543,16 @@ fn details(plan: &Plan, command: Option<&CommandLine>) -> Details {
         }
     }
     details
+}
+
+/// Returns whether this is access to a file whose name suggests secrets.
+fn is_secret(opened: &SandboxAccess) -> bool {
+    match opened {
+        SandboxAccess::Read { path, removes: false } => {
+            Path::new(path).file_name().is_some_and(|name| is_secret_name(&name.to_string_lossy()))
+        }
+        SandboxAccess::Read { .. } | SandboxAccess::Write { .. } | SandboxAccess::Host { .. } | SandboxAccess::Network => false,
+    }
 }
 
 /// Returns the approval request as presented to the user.
@@ -577,6 +614,15 @@ fn describe(plan: &Plan, question: &Question, approval_id: ApprovalId, sandbox: 
 mod tests {
     use super::*;
     use crate::protocol::{CallArguments, CallId, Place, ToolCall};
+
+    #[test]
+    fn reading_a_hidden_file_counts_as_access_to_secrets() {
+        let read = |path: &str, removes| SandboxAccess::Read { path: path.to_owned(), removes };
+        assert!(is_secret(&read("/w/certs/server.key", false)));
+        for opened in [read("/w/server.key", true), read("/w/notes", false), SandboxAccess::Network] {
+            assert!(!is_secret(&opened), "{opened}");
+        }
+    }
 
     #[test]
     fn a_path_that_is_read_and_deleted_is_listed_once() {

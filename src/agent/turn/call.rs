@@ -174,8 +174,12 @@ impl Call {
     /// Sets the result of a call that will not be carried out. If the call ran in a layer, the model receives none of
     /// that run's output.
     pub(crate) fn refuse(&mut self, code: ErrorCode, message: impl Into<String>) {
+        self.refuse_with(ToolError::new(code, message));
+    }
+
+    /// Same as `refuse`, for an error that already exists.
+    pub(crate) fn refuse_with(&mut self, error: ToolError) {
         self.forget_hook_runs_after();
-        let error = ToolError::new(code, message);
         let refused = ToolResult::from_error(self.call.tool_call_id.clone(), self.call.tool_name.clone(), error);
         self.set_result(refused);
     }

@@ -10,8 +10,8 @@ use crate::policy::permit::Denial;
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::TaskStatus::{self, CheckingPolicy, ExecutingTools, WaitingForApproval};
 use crate::protocol::{
-    Action, ApprovalId, ArgumentFault, CallArguments, CallHooks, CallId, Decision, ErrorCode, Part, PlaceChange, Resolution,
-    RuleInfo, RuleQuery, TaskId, ToolCall, ToolError, ToolResult,
+    Action, ApprovalId, ArgumentFault, CallArguments, CallHooks, CallId, Decision, Denier, ErrorCode, POLICY_DENIES, Part,
+    PlaceChange, Resolution, RuleInfo, RuleQuery, TaskId, ToolCall, ToolError, ToolResult,
 };
 
 /// Calls of a step, from the response to their results.
@@ -354,8 +354,8 @@ impl CallBatch {
             let Some(denial) = current_denial(call, runner, at) else { continue };
             if let CallState::Asking(pending) = &call.state {
                 let approval_id = pending.approval_id.clone();
-                let reason = Some(format!("the policy now denies this call: {}", denial.reason));
-                runner.resolve_approval(call, &approval_id, Decision::Denied { reason }, 0);
+                let reason = format!("{POLICY_DENIES}: {}", denial.reason);
+                runner.resolve_approval(call, &approval_id, Decision::denied_by(Denier::Policy, reason), 0);
             }
             runner.stop_preview(call);
             runner.refuse_by_policy(call, &denial);

@@ -4,12 +4,13 @@ use super::amend::AppliedAmendments;
 use super::call::{Call, CallState, leftover_note};
 use super::call_batch::CallBatch;
 use super::call_runner::CallRunner;
+use super::denial::denial_error;
 use super::io::Effect;
 use super::loop_guard::RepeatCount;
 use super::options::Approver;
 use super::sandbox_escalation::BlockedRun;
 use crate::ports::{CallOrder, Durability, RecoveredCalls, RecoveredState};
-use crate::protocol::{CallArguments, ErrorCode, ToolResult};
+use crate::protocol::{CallArguments, ErrorCode, NO_USER, ToolResult};
 use crate::session::{CallStage, OpenCall};
 
 /// Calls in a step that an earlier process started.
@@ -163,7 +164,7 @@ fn resume_call(call: &mut Call, runner: &mut CallRunner<'_>) -> Option<Resumptio
     } else if (call.held.is_some() || !call.amended.by.is_empty()) && runner.cx.options.approvals.approver == Approver::User {
         Some(Resumption::PlanAgain)
     } else if call.held.as_ref().is_some_and(BlockedRun::is_waiting) {
-        call.refuse(ErrorCode::NoApprover, "no user can approve this call");
+        call.refuse(ErrorCode::NoApprover, NO_USER);
         runner.report(call, 0);
         None
     } else {
@@ -216,7 +217,7 @@ impl Call {
         match (open.result, open.denied) {
             (Some(result), _) => call.state = CallState::Done(result),
             (None, Some(denial)) => {
-                let (code, message) = super::denial::denial(denial.reason.as_deref());
+                let (code, message) = denial_error(&denial);
                 call.refuse(code, message);
             }
             (None, None) if open.stage == CallStage::Running => call.state = CallState::Running,

@@ -27,6 +27,9 @@ use crate::protocol::{
 const PLAN_MODE: &str = "plan mode";
 const PLAN_FIRST: &str = "; propose a plan with ProposePlan, and make changes once the user approves it";
 
+/// Reason to ask about a command that already started in a copy, if the reason why the copy was discarded is unknown.
+const COPY_DISCARDED: &str = "the command started in a copy of the workspace, and the copy was discarded";
+
 /// Actions to perform for a batch of plans once their records are committed.
 #[derive(Default)]
 pub(super) struct FollowUpActions {
@@ -101,7 +104,7 @@ impl CallRunner<'_> {
                     return call.defer();
                 }
                 self.announce_scope(call);
-                call.refuse(error.code, error.message);
+                call.refuse_with(error);
                 self.report(call, 0);
             }
             Some(Ok(mut plan)) => {
@@ -208,7 +211,7 @@ impl CallRunner<'_> {
                 let question = self.with_layer_reason(call, &plan, self.with_repetition_reason(call, question));
                 self.ask(call, index, plan, question, batch, at);
             }
-            Verdict::Allow(permit) => match self.approval_reason(call, &plan) {
+            Verdict::Allow(permit) => match self.approval_reason(call, &permit, &plan) {
                 None => self.permit(call, index, plan, permit, batch),
                 Some(reason) => self.ask_anyway(call, index, plan, reason, batch, at),
             },
@@ -243,12 +246,18 @@ impl CallRunner<'_> {
     }
 
     /// Returns the reason why a call requires approval even though a rule allows it, if there is one.
-    pub(super) fn approval_reason(&self, call: &Call, plan: &Plan) -> Option<String> {
-        self.repetition_warning(call).or_else(|| self.must_ask(call, plan)).or_else(|| Self::edit_warning(call))
+    fn approval_reason(&self, call: &Call, permit: &Permit, plan: &Plan) -> Option<String> {
+        self.repetition_warning(call)
+            .or_else(|| self.must_ask(call, permit, plan))
+            .or_else(|| Self::edit_warning(call))
+            .or_else(|| self.needs_copy(permit, plan))
     }
 
-    fn must_ask(&self, call: &Call, plan: &Plan) -> Option<String> {
-        if self.cx.options.approvals.approver == Approver::Nobody {
+    fn must_ask(&self, call: &Call, permit: &Permit, plan: &Plan) -> Option<String> {
+        // A command that the mode or the approved plan allows in a copy must not run in the workspace because its copy
+        // failed or was discarded, even if nobody can approve it. Amendments are made by the user.
+        let lost_copy = permit.layer().is_some() && call.layer.has_started && call.amended.by.is_empty();
+        if self.cx.options.approvals.approver == Approver::Nobody && !lost_copy && !permit.is_by_plan() {
             return None;
         }
         if let Some(reason) = &call.preview.failure {
@@ -257,8 +266,20 @@ impl CallRunner<'_> {
         if let Some(reason) = call.layer.discard_reason.as_ref().filter(|_| call.layer.has_started) {
             return Some(reason.clone());
         }
-        let effects = plan.effects.as_ref()?;
+        let Some(effects) = &plan.effects else { return lost_copy.then(|| COPY_DISCARDED.to_owned()) };
         (call.asked || !is_quiet(effects)).then(|| "the command's changes are applied only with your approval".to_owned())
+    }
+
+    /// Returns the reason why a command that the approved plan covers requires approval because it cannot run in a copy.
+    fn needs_copy(&self, permit: &Permit, plan: &Plan) -> Option<String> {
+        if !permit.is_by_plan() || self.typed || self.check || plan.effects.is_some() {
+            return None;
+        }
+        let why = match &plan.layer {
+            LayerRun::Impossible { reason } => format!(", because {reason}"),
+            LayerRun::None | LayerRun::Possible | LayerRun::Ended(_) => String::new(),
+        };
+        Some(format!("the plan covers this command only in a copy of the workspace, and it cannot run in one{why}"))
     }
 
     /// Returns the reason why an edited call requires approval even though a rule allows it, if it does.
@@ -537,7 +558,7 @@ impl CallRunner<'_> {
             reason: denial.reason.clone(),
         });
         let next = if self.cx.policy.mode() == Mode::Plan && denial.rule == PLAN_MODE { PLAN_FIRST } else { "" };
-        call.refuse(ErrorCode::PolicyDenied, format!("{} (rule: {}){next}", denial.reason, denial.rule));
+        call.refuse_with(denial.to_error(next));
         self.report(call, 0);
     }
 
@@ -586,6 +607,7 @@ impl CallRunner<'_> {
             proposal: result.changed.as_deref().cloned().or_else(|| call.proposal.clone().filter(|_| applied)),
             redactions: result.redactions.clone(),
             artifact_uris: result.artifact_uris.clone(),
+            ended: result.ended.clone(),
         });
         if let Some(steps) = PlannedStep::list_in(result) {
             self.cx.set_planned_steps(steps);

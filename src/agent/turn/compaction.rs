@@ -18,12 +18,15 @@ use super::summary_model::report_replacement;
 use super::turn_context::TurnContext;
 use crate::ports::{Durability, ModelError, ModelRequest, Record};
 use crate::protocol::{
-    COMPACTION_IS, Compaction, CompactionTrigger, EventKind, Failure, FailureKind, Message, MessageId, ModelFacts, NOT_COMPACTED,
-    Part, Role, StopReason, TaskId,
+    Compaction, CompactionTrigger, EventKind, Failure, FailureKind, Message, MessageId, ModelFacts, NoticeKind, Part, Role,
+    StopReason, TaskId,
 };
 use crate::session::Expense;
 use jiff::Timestamp;
 use std::sync::Arc;
+
+/// Prefix of the notice about a compaction that was not performed.
+const NOT_COMPACTED: &str = "not compacted";
 
 /// Requested compaction, and the compaction in progress.
 #[derive(Debug, Default)]
@@ -304,7 +307,7 @@ impl Compactor {
     ) -> Vec<CompactionOutput> {
         let focus = focus.map(|focus| focus.trim().to_owned()).filter(|focus| !focus.is_empty());
         match when {
-            _ if self.is_running() => cx.out.notice(format!("{COMPACTION_IS}already running")),
+            _ if self.is_running() => cx.out.special_notice(NoticeKind::CompactionRunning, "compaction is already running"),
             CompactionTime::AfterRewind => cx.out.notice("a rewind is restoring files; try again in a moment"),
             CompactionTime::BeforeStep => {
                 self.wanted = Some(SummaryRequest { focus });
@@ -328,7 +331,7 @@ impl Compactor {
         at: InputTime,
     ) -> Vec<CompactionOutput> {
         if let Some(failure) = forbidden {
-            cx.out.notice(failure.problem().with_location(NOT_COMPACTED).one_line());
+            not_compacted(failure.problem().with_location(NOT_COMPACTED).one_line(), cx);
             return Vec::new();
         }
         self.begin((CompactionTrigger::Asked, focus, then), facts, cx, at).unwrap_or_else(|why| {
@@ -448,7 +451,7 @@ impl Compactor {
             self.work = None;
             return vec![CompactionOutput::TaskForbidden(failure)];
         }
-        cx.out.notice(failure.problem().with_location(NOT_COMPACTED).one_line());
+        not_compacted(failure.problem().with_location(NOT_COMPACTED).one_line(), cx);
         cx.out.record(Record::CompactionGivenUp);
         self.finish()
     }
@@ -683,7 +686,7 @@ impl Compactor {
             CompactionTrigger::Threshold => "the oldest messages are dropped if they no longer fit",
             CompactionTrigger::TooLong => "the oldest messages are dropped",
         };
-        cx.out.notice(format!("{NOT_COMPACTED}: {why}; {follows}"));
+        not_compacted(format!("{NOT_COMPACTED}: {why}; {follows}"), cx);
         cx.out.record(Record::CompactionGivenUp);
         let drops = (work.trigger == CompactionTrigger::TooLong).then_some(CompactionOutput::HalfDropped);
         std::iter::once(CompactionOutput::AutomaticPaused).chain(drops).chain(self.finish()).collect()
@@ -700,9 +703,13 @@ impl Compactor {
         }
         cx.out.record(Record::CompactionGivenUp);
         cx.out.commit(Durability::Process);
-        cx.out.notice(format!("{NOT_COMPACTED}: stopped by you; the conversation is unchanged"));
+        not_compacted(format!("{NOT_COMPACTED}: stopped by you; the conversation is unchanged"), cx);
         vec![CompactionOutput::AutomaticPaused]
     }
+}
+
+fn not_compacted(message: String, cx: &mut TurnContext) {
+    cx.out.special_notice(NoticeKind::NotCompacted, message);
 }
 
 /// Reports a compaction that an earlier process started but did not finish.

@@ -6,8 +6,8 @@ use super::io::Effect;
 use super::turn_context::TurnContext;
 use crate::ports::{Durability, GoalChange, Record, TaskEnd};
 use crate::protocol::{
-    ChangedFiles, ErrorCode, EventKind, GoalReason, GoalState, Part, TaskId, ToolResult, cut_position_after, exit_code_in,
-    format_count, text_after_changes, time_text, validate_check,
+    ChangedFile, ChangedFiles, CommandEnd, ErrorCode, EventKind, GoalReason, GoalState, Part, TaskId, ToolResult,
+    cut_position_after, format_count, text_after_changes, time_text, validate_check,
 };
 use crate::protocol::{Goal, Usage};
 use crate::session::{GoalProgress, GoalStage};
@@ -38,6 +38,8 @@ pub(super) struct Goals {
     check_ms: u64,
     /// Report to send once the preceding records are committed.
     report: Option<GoalReport>,
+    /// Content of the scripts that the check mentions, as of the last comparison.
+    check_scripts: String,
 }
 
 /// Input to the goal.
@@ -77,10 +79,12 @@ pub(super) enum GoalInput<'a> {
     CheckStarted,
     CheckEnded(CheckOutcome),
     /// The files were compared after the check. `files` contains the changed files, or is `None` if they are unknown.
+    /// `scripts` is the content of the scripts that the check mentions.
     FilesCompared {
         ticket: u64,
         outcome: CheckOutcome,
         files: Option<&'a ChangedFiles>,
+        scripts: String,
     },
     /// The journal contains a change to the goal.
     ChangeRestored(&'a GoalChange),
@@ -130,16 +134,14 @@ impl CheckOutcome {
         if let Some(error) = &result.error {
             return match error.code {
                 ErrorCode::Cancelled => Self::Interrupted,
-                ErrorCode::PolicyDenied | ErrorCode::UserDenied | ErrorCode::NoApprover | ErrorCode::ApprovalTimeout => {
-                    Self::DidNotRun(format!("the check was denied: {}", error.message))
-                }
+                code if code.is_denial() => Self::DidNotRun(format!("the check was denied: {}", error.message)),
                 ErrorCode::ToolExecutionTimeout => Self::DidNotRun("the check took too long and was killed".to_owned()),
                 _ => Self::DidNotRun(error.message.clone()),
             };
         }
         let output = text_after_changes(&result.output_text);
         let printed = output.split_once('\n').map_or("", |(_, printed)| printed);
-        match exit_code_in(output) {
+        match CommandEnd::exit_text_of(result.ended.as_ref(), output).as_deref() {
             Some("0") => Self::Passed,
             Some(code) if NOT_RUNNABLE.contains(&code) => {
                 let last = printed.lines().rev().map(str::trim).find(|line| !line.is_empty() && !line.starts_with("---"));
@@ -194,8 +196,9 @@ impl Goals {
             GoalInput::WorkDue { next } => return self.end_at_limit(next, cost, cx),
             GoalInput::CheckStarted => self.report_now(None, cost, cx),
             GoalInput::CheckEnded(outcome) => return self.end_check(outcome, cx),
-            GoalInput::FilesCompared { ticket, outcome, files } => {
+            GoalInput::FilesCompared { ticket, outcome, files, scripts } => {
                 self.comparison.take_if(|running| *running == ticket)?;
+                self.check_scripts = scripts;
                 return Some(self.conclude_check(outcome, files, cx));
             }
             GoalInput::ChangeRestored(change) => GoalProgress::apply(&mut self.progress, change),
@@ -498,7 +501,11 @@ impl Goals {
             Some(files) => self.check_files(files),
             None => self.progress.as_ref().map(|goal| goal.changed_check_files.clone()).unwrap_or_default(),
         };
+        let has_changes = files.is_some_and(|files| !files.files.is_empty());
         let explanation = match changed_check_files.as_slice() {
+            [] if reason == GoalReason::CheckPassed && has_changes => {
+                format!("{explanation}; which files the check reads was not observed")
+            }
             [] => explanation,
             files => {
                 let joint = if reason == GoalReason::CheckPassed { ", but" } else { ";" };
@@ -541,9 +548,9 @@ impl Goals {
 
     /// Returns the changed files that may affect the check.
     fn check_files(&self, files: &ChangedFiles) -> Vec<String> {
-        let check = self.check().unwrap_or_default();
-        let mut named: Vec<String> =
-            files.files.iter().map(|file| file.path.clone()).filter(|path| goal_files::may_read(check, path)).collect();
+        let check = format!("{}\n{}", self.check().unwrap_or_default(), self.check_scripts);
+        let is_named = |file: &&ChangedFile| goal_files::may_read(&check, &file.path) || goal_files::weakens_tests(&file.diff);
+        let mut named: Vec<String> = files.files.iter().filter(is_named).map(|file| file.path.clone()).collect();
         if named.len() > MAX_NAMED_FILES {
             let more = named.len() - MAX_NAMED_FILES;
             named.truncate(MAX_NAMED_FILES);
@@ -613,7 +620,8 @@ impl Goals {
             let (ticket, since) = (cx.numbers.next_ticket(), self.first_task().cloned());
             self.comparison = Some(ticket);
             self.check_ms = u64::try_from(self.now.as_millisecond() - self.call_since.as_millisecond()).unwrap_or(0);
-            cx.out.effect(Effect::ListChanges { ticket, since });
+            let check = self.check().unwrap_or_default().to_owned();
+            cx.out.effect(Effect::ListChanges { ticket, since, check });
         }
     }
 }

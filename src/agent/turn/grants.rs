@@ -6,8 +6,7 @@ use super::turn_context::TurnContext;
 use crate::policy::Enforcer;
 use crate::ports::{Durability, Plan, Record};
 use crate::protocol::{
-    Action, EventKind, GrantChoice, GrantOptions, GrantRule, GrantScope, ListedGrant, ProposedPlan, RULE_SAVED, RULE_UNTIL_QUIT,
-    RequestedList,
+    Action, EventKind, GrantChoice, GrantOptions, GrantRule, GrantScope, ListedGrant, NoticeKind, ProposedPlan, RequestedList,
 };
 use crate::session::Mandate;
 
@@ -67,9 +66,9 @@ impl Grants {
                 if let Err(error) = policy.keep(&grant.rules, grant.directory.clone()) {
                     return out.notice(format!("no rule was saved: {error}; allowed this once"));
                 }
-                let words = join_rules(&grant.rules);
+                let words = describe_rules(&grant.rules);
                 self.saved.push(grant);
-                out.notice(format!("{RULE_UNTIL_QUIT}{words}"));
+                out.special_notice(NoticeKind::RuleUntilQuit, format!("allowed until aye quits: {words}"));
             }
             (GrantScope::Project | GrantScope::Everywhere, Some(why)) => {
                 out.notice(format!("no rule was saved: {why}; allowed this once"));
@@ -89,7 +88,7 @@ impl Grants {
             None => out.notice("no rule was saved in this session; `aye policy grants list` shows rules saved in other sessions"),
             Some(grant) if grant.scope == GrantScope::Session => {
                 policy.ungrant(&grant.rules, grant.directory.as_deref());
-                out.notice(format!("no longer allowed: {}", join_rules(&grant.rules)));
+                out.notice(format!("no longer allowed: {}", describe_rules(&grant.rules)));
             }
             Some(grant) => {
                 self.changes += 1;
@@ -160,13 +159,14 @@ impl Grants {
                     GrantScope::Project => "in this project",
                     GrantScope::Everywhere => "in all projects",
                 };
-                let allowed: Vec<String> = grant.rules.iter().map(GrantRule::describe).collect();
+                let allowed = describe_rules(&grant.rules);
                 let grant = RuleGrant { names: saved.names, ..grant };
                 policy.replace_user_layer(saved.layer, grant.scope);
                 out.record(Record::RuleSaved { rules: grant.rules.clone(), scope: grant.scope, names: grant.names.clone() });
                 out.commit(Durability::Process);
                 self.saved.push(grant);
-                out.notice(format!("{RULE_SAVED}{place}: {}", allowed.join("; ")));
+                let message = format!("always allowed {place}: {allowed}");
+                out.special_notice(NoticeKind::RuleSaved, message);
             }
             RuleFileResult::Saved(_, Err(why)) => {
                 out.notice(format!("the rule was not saved, so aye asks again next time: {why}"));
@@ -216,6 +216,11 @@ fn in_words(action: &Action) -> String {
         Action::Fetch { url, .. } => format!("read from {url}"),
         other => other.capability().to_owned(),
     }
+}
+
+/// Describes the calls that the rules allow, on one line.
+fn describe_rules(rules: &[GrantRule]) -> String {
+    rules.iter().map(GrantRule::describe).collect::<Vec<_>>().join("; ")
 }
 
 fn join_rules(rules: &[GrantRule]) -> String {

@@ -111,10 +111,12 @@ pub(crate) enum Input {
     Reviewed(Expense),
     /// An agent started by one of the session's calls used the model.
     AgentSpent(Expense),
-    /// Result of `Effect::ListChanges`. `changes` is `None` if the changes are unknown.
+    /// Result of `Effect::ListChanges`. `changes` is `None` if the changes are unknown. `scripts` is the content of the
+    /// scripts that the check mentions.
     ChangesListed {
         ticket: u64,
         changes: Option<ChangedFiles>,
+        scripts: String,
     },
     /// Result of `Effect::Rewind`.
     FilesRewound {
@@ -208,10 +210,12 @@ pub(crate) enum Effect {
         ticket: u64,
     },
     SaveDraft(String),
-    /// Lists the files that differ from their state before the given task first changed them.
+    /// Lists the files that differ from their state before the given task first changed them, and reads the scripts
+    /// that the goal's check mentions.
     ListChanges {
         ticket: u64,
         since: Option<TaskId>,
+        check: String,
     },
     /// Plans the calls that read the files mentioned in a prompt.
     PlanMentions {

@@ -3,16 +3,17 @@
 
 use super::call::{Call, CallState};
 use super::call_runner::{CallRunner, FollowUpActions};
+use super::effects_approval::{
+    EffectsDecision, blocked_reason, build_output_clause, decide_effects, is_by_mode, killed_error, layer_permit,
+};
 use super::io::{Effect, InputTime};
 use super::options::Approver;
 use super::preview::ActivePreview;
 use super::sandbox_escalation::format_access;
 use crate::policy::{Approve, Permit, PreviewPermit, Question, Verdict};
 use crate::ports::{Durability, LayerEnd, LayerRun, Plan, Record, TurnKind};
-use crate::protocol::{Amendment, Effects, ErrorCode, Mode, PreviewOffer, ToolError, ToolResult, exit_code_in};
+use crate::protocol::{Amendment, CommandEnd, Effects, ErrorCode, PreviewOffer, ToolError, ToolResult};
 
-const ASKED_ABOUT: &str = "the command ran in a copy, and its changes are applied only with your approval";
-const KILLED: &str = "The command ran in a copy of the workspace, and its changes there were discarded";
 const CHECK_STOPPED: &str = "the check was stopped; its changes were discarded";
 const INTERRUPTED: &str = "interrupted by the user; the command ran in a copy of the workspace, and its changes there were \
                            discarded; the output so far follows";
@@ -20,20 +21,10 @@ const INTERRUPTED: &str = "interrupted by the user; the command ran in a copy of
 impl CallRunner<'_> {
     /// Returns the permit to run a command in a layer before it is approved, if this is possible.
     pub(super) fn layer_permit(&self, verdict: &Verdict, call: &Call, plan: &Plan) -> Option<PreviewPermit> {
-        let wanted = match verdict {
-            Verdict::Ask(question) => question.layer(),
-            Verdict::Allow(permit) => permit.layer(),
-            Verdict::Deny(_) => None,
-        };
         let is_first = !call.layer.has_started && call.held.is_none() && call.amended.by.is_empty() && plan.effects.is_none();
         let is_asked =
             self.cx.options.approvals.approver != Approver::Everyone && !self.typed && self.repetition_warning(call).is_none();
-        let may = matches!(plan.layer, LayerRun::Possible) && plan.preview == PreviewOffer::Possible;
-        let may = may && plan.doubts.hook.is_none();
-        let permit = wanted.filter(|_| is_first && is_asked && may)?;
-        // A rule identifies a program by its name, and a different program with the same name must not connect to the
-        // rule's hosts.
-        Some(if plan.doubts.by_name.is_some() { permit.without_hosts() } else { permit })
+        layer_permit(verdict, plan, &self.cx.policy).filter(|_| is_first && is_asked)
     }
 
     /// Records the effects that a command had in its layer before they are used.
@@ -72,9 +63,8 @@ impl CallRunner<'_> {
         // A run that was already given access and is blocked again is complete, unless further access can be allowed.
         let is_blocked = call.held.as_ref().map_or(!effects.denied.is_empty(), |held| held.is_extended_by(&effects.denied));
         // If nobody can allow further access, a command that the mode allows is complete.
-        if is_blocked && (!Self::is_by_mode(&verdict) || self.can_escalate(call, &blocked_result(call, effects))) {
-            let access = if call.layer.hosts.is_empty() { ", without network," } else { "" };
-            call.layer.discard_reason = Some(format!("in a copy{access} the sandbox blocked {}", format_access(&effects.denied)));
+        if is_blocked && (!is_by_mode(&verdict) || self.can_escalate(call, &blocked_result(call, effects))) {
+            call.layer.discard_reason = Some(blocked_reason(&call.layer.hosts, effects));
             let blocked = blocked_result(call, effects);
             return if self.can_escalate(call, &blocked) {
                 self.defer_result(call, index, blocked, 0);
@@ -82,58 +72,22 @@ impl CallRunner<'_> {
                 self.ask_before(call, index);
             };
         }
-        let keeps = self.can_apply_unasked(effects, end, at);
-        match verdict {
-            Verdict::Ask(question) if keeps => match question.keep() {
-                Ok(permit) => self.keep_effects(call, index, plan, permit, batch),
-                Err(question) => self.ask_about_effects(question, call, index, plan, batch, at),
-            },
-            Verdict::Ask(question) => self.ask_about_effects(question, call, index, plan, batch, at),
-            Verdict::Allow(permit) if permit.layer().is_none() => self.permit(call, index, plan, permit, batch),
-            Verdict::Allow(permit) if keeps => self.keep_effects(call, index, plan, permit, batch),
-            Verdict::Allow(_) => self.ask_anyway(call, index, plan, ASKED_ABOUT.to_owned(), batch, at),
-            Verdict::Deny(_) => {}
+        match decide_effects(verdict, &self.cx.policy, effects, end, at.now) {
+            EffectsDecision::Apply(permit) => self.keep_effects(call, index, plan, permit, batch),
+            EffectsDecision::Allowed(permit) => self.permit(call, index, plan, permit, batch),
+            EffectsDecision::Ask(question) => self.ask(call, index, plan, question, batch, at),
+            EffectsDecision::AskAnyway(reason) => self.ask_anyway(call, index, plan, reason, batch, at),
+            EffectsDecision::Deny(denial) => self.refuse_by_policy(call, &denial),
         }
-    }
-
-    /// Returns whether a command is allowed by the mode alone and not by a rule.
-    fn is_by_mode(verdict: &Verdict) -> bool {
-        matches!(verdict, Verdict::Allow(permit) if permit.layer().is_some())
     }
 
     fn keep_effects(&mut self, call: &mut Call, index: usize, plan: Plan, permit: Permit, batch: &mut FollowUpActions) {
         if let Some(effects) = plan.effects.as_deref() {
-            self.report_layers(call, effects);
+            let applied =
+                if permit.is_by_plan() { "the approved plan covers its changes" } else { "its changes are applied in mode auto" };
+            self.report_layers(call, effects, applied);
         }
         self.permit(call, index, plan, permit, batch);
-    }
-
-    fn ask_about_effects(
-        &mut self,
-        mut question: Question,
-        call: &mut Call,
-        index: usize,
-        plan: Plan,
-        batch: &mut FollowUpActions,
-        at: InputTime,
-    ) {
-        ASKED_ABOUT.clone_into(&mut question.reason);
-        self.ask(call, index, plan, question, batch, at);
-    }
-
-    /// Returns whether the effects need no approval, because they consist only of build output or the mode allows
-    /// file tools to make the same changes.
-    fn can_apply_unasked(&self, effects: &Effects, end: &LayerEnd, at: InputTime) -> bool {
-        if effects.is_build_output() {
-            return true;
-        }
-        let is_in_mode = match self.cx.policy.mode() {
-            Mode::Plan | Mode::Ask => false,
-            Mode::AutoEdit => !end.beyond_edits && !end.beyond_rewind,
-            Mode::Auto => !end.beyond_rewind,
-        };
-        let Some(actions) = end.actions.as_ref().filter(|actions| is_in_mode && !actions.is_empty()) else { return false };
-        effects.unlisted_reason().is_none() && self.cx.policy.applies_effects(actions, at.now)
     }
 
     /// If a command's approved effects could not be applied, asks whether to run the command again. Nothing was
@@ -192,13 +146,9 @@ impl CallRunner<'_> {
     /// Discards the layer of a command that was killed. The model receives the output produced so far.
     fn end_killed(&mut self, call: &mut Call, end: &LayerEnd, effects: &Effects) {
         self.drop_preview(call);
-        let (code, how) = match &end.error {
-            Some(error) => (error.code, error.message.clone()),
-            None => (ErrorCode::ToolExecutionFailed, format!("{}; the output so far follows", effects.ended)),
-        };
-        let error = ToolError::new(code, format!("{how}. {KILLED}{}.", build_output_clause(effects)));
+        let error = killed_error(end, effects);
         let result = ToolResult::from_error(call.call.tool_call_id.clone(), call.call.tool_name.clone(), error);
-        call.set_result(ToolResult { output_text: effects.output.clone(), ..result });
+        call.set_result(ToolResult { output_text: effects.output.clone(), ended: end.ended.clone(), ..result });
         self.report(call, 0);
     }
 
@@ -247,10 +197,10 @@ impl CallRunner<'_> {
         self.drop_preview(call);
         self.announce(call, &[]);
         let because = why.map(|why| format!(": {why}")).unwrap_or_default();
-        let (told, seen) = if waited {
-            ("aye exited while the changes waited for approval, and they were discarded", "the changes were discarded")
+        let told = if waited {
+            "aye exited while the changes waited for approval, and they were discarded"
         } else {
-            ("aye exited while the command ran in a copy", "the command was running in a copy")
+            "aye exited while the command ran in a copy"
         };
         let access = call
             .held
@@ -259,7 +209,6 @@ impl CallRunner<'_> {
             .unwrap_or_default();
         call.refuse(ErrorCode::Cancelled, format!("{told}{access}{because}; nothing was applied"));
         self.report(call, 0);
-        self.cx.out.notice(format!("`{}`: aye exited, and {seen}{because}; nothing was applied", call.summary));
     }
 
     /// Adds the reason why the command did not run in a layer first to the approval request.
@@ -277,15 +226,17 @@ impl CallRunner<'_> {
         question
     }
 
-    /// Adds a note that the command ran without approval. The note is added only once.
-    fn report_layers(&mut self, call: &mut Call, effects: &Effects) {
+    /// Adds a note that the command ran without approval. `applied` says why its changes are applied. The note is added
+    /// only once.
+    fn report_layers(&mut self, call: &mut Call, effects: &Effects, applied: &str) {
         if call.asked || std::mem::replace(&mut self.layers.explained_layers, true) {
             return;
         }
         let what = match (effects.is_empty(), effects.is_build_output()) {
             (true, _) => "changed no file",
             (false, true) => "changed only build output",
-            (false, false) => "its changes are applied in mode auto",
+            (false, false) if effects.changes_no_content() => "changed only modification times",
+            (false, false) => applied,
         };
         let access = match call.layer.hosts.as_slice() {
             [] => "without network".to_owned(),
@@ -299,7 +250,7 @@ impl CallRunner<'_> {
     /// before they run.
     pub(super) fn turn_kind(&self, verdict: &Verdict) -> Option<TurnKind> {
         let reads = matches!(verdict, Verdict::Allow(permit) if permit.reads_only());
-        let in_a_copy = Self::is_by_mode(verdict) || matches!(verdict, Verdict::Ask(question) if question.layer().is_some());
+        let in_a_copy = is_by_mode(verdict) || matches!(verdict, Verdict::Ask(question) if question.layer().is_some());
         (in_a_copy || self.cx.policy.approve() == Approve::Effects).then_some(if reads {
             TurnKind::Reads
         } else {
@@ -342,11 +293,15 @@ impl CallRunner<'_> {
                     denied => format!("\n[sandbox: blocked {}]", format_access(denied)),
                 };
                 let output = format!("{}{blocked}", effects.output);
-                if exit_code_in(&output).is_some() {
-                    ToolResult::success(id, name, output)
+                let ended = match &plan.layer {
+                    LayerRun::Ended(end) => end.ended.clone(),
+                    LayerRun::None | LayerRun::Possible | LayerRun::Impossible { .. } => None,
+                };
+                if CommandEnd::exit_text_of(ended.as_ref(), &output).is_some() {
+                    ToolResult { ended, ..ToolResult::success(id, name, output) }
                 } else {
                     let error = ToolError::new(ErrorCode::ToolExecutionFailed, effects.ended.clone());
-                    ToolResult { output_text: output, ..ToolResult::from_error(id, name, error) }
+                    ToolResult { output_text: output, ended, ..ToolResult::from_error(id, name, error) }
                 }
             }
         };
@@ -357,14 +312,6 @@ impl CallRunner<'_> {
         self.cx.out.commit(Durability::Process);
         true
     }
-}
-
-/// Returns a clause about build output that the command wrote directly, to be appended to another clause. Empty if
-/// there is no such output.
-pub(super) fn build_output_clause(effects: &Effects) -> String {
-    let direct = effects.counted.iter().filter(|counted| counted.direct).map(|counted| format!("`{}/`", counted.path));
-    let direct: Vec<String> = direct.collect();
-    if direct.is_empty() { String::new() } else { format!("; its build output in {} remains", direct.join(", ")) }
 }
 
 /// Returns the result of a command that was blocked while it ran in its layer.

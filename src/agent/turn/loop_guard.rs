@@ -91,19 +91,10 @@ impl LoopGuard {
     }
 }
 
-/// Returns a hash of a result that ignores times and durations, or `None` if the call was denied.
+/// Returns a hash of a result that ignores times and durations, or `None` if the call was denied or cancelled.
 fn outcome(result: &ToolResult) -> Option<u64> {
     let code = result.error.as_ref().map(|error| error.code);
-    if matches!(
-        code,
-        Some(
-            ErrorCode::NoApprover
-                | ErrorCode::UserDenied
-                | ErrorCode::ApprovalTimeout
-                | ErrorCode::PolicyDenied
-                | ErrorCode::Cancelled
-        )
-    ) {
+    if code.is_some_and(|code| code.is_denial() || code == ErrorCode::Cancelled) {
         return None;
     }
     let mut hasher = DefaultHasher::new();

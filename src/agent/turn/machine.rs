@@ -126,7 +126,7 @@ impl TurnMachine {
             Input::Reviewed(spent) => self.report_spending(SpendingInput::Reviewed(spent)),
             Input::AgentSpent(spent) => self.count_agent(spent),
             Input::FilesRewound { number, outcome } => self.on_files_rewound(number, outcome, at),
-            Input::ChangesListed { ticket, changes } => self.on_changes_listed(ticket, changes.as_ref(), at),
+            Input::ChangesListed { ticket, changes, scripts } => self.on_changes_listed(ticket, changes.as_ref(), scripts, at),
         }
         self.finish_work(at);
         self.cx.out.take()
@@ -335,6 +335,11 @@ impl TurnMachine {
     /// Returns the reason why the current policy would deny a call that was allowed earlier, if it would.
     pub(in crate::agent) fn current_denial(&self, plan: &Plan, at: InputTime) -> Option<Denial> {
         denial_for(&self.cx.policy, &plan.tool_name, &plan.actions, at.now)
+    }
+
+    /// Returns whether an approved plan is in effect.
+    pub(crate) fn has_mandate(&self) -> bool {
+        self.cx.policy.has_mandate()
     }
 
     /// Returns whether a server needs the user's approval to use the model. Returns an error with the reason if the

@@ -19,6 +19,7 @@ mod completed_request;
 mod context_breakdown;
 mod context_window;
 mod denial;
+mod effects_approval;
 mod fallback;
 mod goal_files;
 mod goals;
@@ -64,6 +65,7 @@ mod usage;
 mod user_command;
 mod work_queue;
 
+pub(crate) use effects_approval::{EffectsDecision, blocked_reason, decide_effects, is_by_mode, killed_error, layer_permit};
 pub(crate) use io::{Effect, Input, InputTime, PlanResult, Resource};
 pub(crate) use machine::TurnMachine;
 pub(crate) use options::{

@@ -2,7 +2,7 @@
 
 use super::io::Effect;
 use crate::ports::{Durability, Record};
-use crate::protocol::{EventKind, StepId, TaskId};
+use crate::protocol::{EventKind, NoticeKind, StepId, TaskId};
 
 /// Buffer that the sub-machines write to. Its content takes effect only when the host performs it.
 #[derive(Debug, Default)]
@@ -40,7 +40,12 @@ impl Outputs {
     }
 
     pub(crate) fn notice(&mut self, message: impl Into<String>) {
-        self.event(EventKind::Notice { message: message.into() });
+        self.event(EventKind::notice(message));
+    }
+
+    /// Adds a notice that front ends treat specially.
+    pub(crate) fn special_notice(&mut self, kind: NoticeKind, message: impl Into<String>) {
+        self.event(EventKind::Notice { message: message.into(), kind: Some(kind) });
     }
 
     pub(crate) fn effect(&mut self, effect: Effect) {

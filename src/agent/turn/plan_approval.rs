@@ -18,7 +18,13 @@ pub(super) fn proposed(plan: &TaskPlan, policy: &Enforcer, leaves_plan_mode: boo
     let lines = plan.lines.iter().map(|line| {
         let coverage = match &line.action {
             Ok(_) => {
-                coverage.next().unwrap_or_else(|| Coverage::Asks { reason: "the policy has not evaluated this entry".to_owned() })
+                let told = coverage.next();
+                let told =
+                    told.unwrap_or_else(|| Coverage::Asks { reason: "the policy has not evaluated this entry".to_owned() });
+                match &line.obstacle {
+                    Some(reason) if told == Coverage::Covered => Coverage::Asks { reason: reason.clone() },
+                    Some(_) | None => told,
+                }
             }
             Err(reason) => Coverage::Asks { reason: reason.clone() },
         };

@@ -28,7 +28,7 @@ use super::work_queue::WorkItem;
 use crate::agent::thread::is_interruption;
 use crate::ports::{Completion, Delta, Durability, ModelError, Record, TaskEnd};
 use crate::protocol::{
-    COMPACTION_IS, ChangedFiles, EventHooks, EventKind, Failure, FailureKind, HookEvent, Message, Part, Role, SessionStatus,
+    ChangedFiles, EventHooks, EventKind, Failure, FailureKind, HookEvent, Message, NoticeKind, Part, Role, SessionStatus,
     StopReason, TaskStatus, ToolCall, format_count,
 };
 use crate::session::Expense;
@@ -438,10 +438,10 @@ impl TurnMachine {
         self.follow_check(GoalInput::CheckEnded(outcome), at);
     }
 
-    pub(super) fn on_changes_listed(&mut self, ticket: u64, files: Option<&ChangedFiles>, at: InputTime) {
+    pub(super) fn on_changes_listed(&mut self, ticket: u64, files: Option<&ChangedFiles>, scripts: String, at: InputTime) {
         if self.tasks.is_check() {
             let outcome = self.check_outcome();
-            self.follow_check(GoalInput::FilesCompared { ticket, outcome, files }, at);
+            self.follow_check(GoalInput::FilesCompared { ticket, outcome, files, scripts }, at);
         }
     }
 
@@ -876,7 +876,7 @@ impl TurnMachine {
     /// Restores the messages that the last compaction replaced.
     pub(super) fn undo_compaction(&mut self) {
         if self.requests.is_compacting() {
-            self.cx.out.notice(format!("{COMPACTION_IS}running; stop it first"));
+            self.cx.out.special_notice(NoticeKind::CompactionRunning, "compaction is running; stop it first");
         } else if self.rewinds.is_running() {
             self.cx.out.notice("a rewind is restoring files; try again in a moment");
         } else {

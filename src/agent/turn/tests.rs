@@ -45,7 +45,9 @@ requires_approval = true
 /// Price of the summary model.
 const SMALL_PRICE: Price = Price { input: 0.1, output: 0.0, cache_read: 0.1, cache_write: 0.1 };
 
+mod copies;
 mod goals;
+mod plan;
 mod prefixes;
 mod random;
 mod show;
@@ -308,7 +310,7 @@ impl Sim {
                 };
                 let files = || rest.split(' ').filter(|item| !item.is_empty()).map(file).collect();
                 let changes = (rest != "unknown").then(|| ChangedFiles { files: files(), ..ChangedFiles::default() });
-                Input::ChangesListed { ticket: self.ticket, changes }
+                Input::ChangesListed { ticket: self.ticket, changes, scripts: String::new() }
             }
             "retry" => Input::Command(Command::RetryNow),
             "text" => Input::Delta(Delta::Text(rest.to_owned())),
@@ -437,7 +439,7 @@ impl Sim {
                         Decision::Amended { amendment: Amendment::First { line } }
                     }
                     "outside" => Decision::Amended { amendment: Amendment::Unsandboxed },
-                    "no" => Decision::Denied { reason: words.next().map(ToOwned::to_owned) },
+                    "no" => Decision::denied(words.next().map(ToOwned::to_owned)),
                     other => panic!("decision {other}"),
                 };
                 Input::Command(Command::Decide { approval_id, decision })
@@ -706,6 +708,7 @@ impl Sim {
         LayerRun::Ended(LayerEnd {
             stopped: effects.ended.starts_with("killed"),
             error: None,
+            ended: None,
             actions: Some(effects.files.iter().map(action).collect()),
             beyond_edits: effects.files.iter().any(|file| deletes(&file)),
             beyond_rewind: effects.files.iter().any(|file| file.path.starts_with("ignored")),
@@ -801,7 +804,7 @@ impl Sim {
                     format!("reopen the layer of {index}")
                 }
                 Effect::StopPreview { .. } => "stop the preview".to_owned(),
-                Effect::ListChanges { ticket, since } => {
+                Effect::ListChanges { ticket, since, .. } => {
                     self.ticket = ticket;
                     format!("list changes since {}", since.map_or_else(|| "the start".to_owned(), |task| task.to_string()))
                 }

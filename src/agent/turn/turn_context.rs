@@ -6,7 +6,9 @@ use super::options::AgentOptions;
 use super::outputs::Outputs;
 use crate::policy::Enforcer;
 use crate::ports::{Durability, Record};
-use crate::protocol::{EventKind, Failure, FailureKind, Message, Mode, Part, PlannedStep, Remedy, Role, StepId, TaskId};
+use crate::protocol::{
+    EventKind, Failure, FailureKind, Message, Mode, Part, PlannedStep, PolicyLayer, Remedy, Role, StepId, TaskId,
+};
 use jiff::Timestamp;
 
 /// Shared session state, and the buffer for the sub-machines' outputs.
@@ -69,7 +71,7 @@ impl TurnContext {
                 self.out.record(Record::Registered { session });
             }
             self.out.record(Record::PolicyInForce {
-                layers: self.policy.layers(),
+                layers: self.policy.layers().into_iter().map(|layer| PolicyLayer { rules: Vec::new(), ..layer }).collect(),
                 mode: Some(self.policy.mode()),
                 chosen_mode: self.options.chosen_mode,
             });

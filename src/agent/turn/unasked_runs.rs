@@ -1,7 +1,7 @@
 //! Commands that have run without approval since aye started.
 
 use super::sandbox_escalation::format_access;
-use crate::protocol::{CallId, Effects, ListedRun, RequestedList, SandboxAccess, ToolResult, exit_code_in};
+use crate::protocol::{CallId, CommandEnd, Effects, ListedRun, RequestedList, SandboxAccess, ToolResult};
 use std::collections::VecDeque;
 
 /// Maximum number of commands to list. Older commands are only counted.
@@ -61,7 +61,10 @@ impl UnaskedRuns {
         let Some(run) = self.runs.iter_mut().rev().find(|run| run.tool_call_id == result.tool_call_id) else { return };
         run.ended = Some(match &result.error {
             Some(error) => error.code.as_str().to_owned(),
-            None => exit_code_in(&result.output_text).map_or_else(|| "done".to_owned(), |code| format!("exit {code}")),
+            None => {
+                let exit = CommandEnd::exit_text_of(result.ended.as_ref(), &result.output_text);
+                exit.map_or_else(|| "done".to_owned(), |code| format!("exit {code}"))
+            }
         });
     }
 

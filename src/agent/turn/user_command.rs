@@ -110,17 +110,7 @@ impl UserCommandOutputs {
 
 /// Returns whether the command actually ran.
 fn has_run(result: &ToolResult) -> bool {
-    let not_run = |code| {
-        matches!(
-            code,
-            ErrorCode::PolicyDenied
-                | ErrorCode::UserDenied
-                | ErrorCode::ApprovalTimeout
-                | ErrorCode::NoApprover
-                | ErrorCode::ToolNotFound
-                | ErrorCode::InvalidRequest
-        )
-    };
+    let not_run = |code: ErrorCode| code.is_denial() || matches!(code, ErrorCode::ToolNotFound | ErrorCode::InvalidRequest);
     // A command that was stopped before it started has no output.
     let stopped = |code| code == ErrorCode::Cancelled && result.output_text.is_empty();
     let not_run = |code| not_run(code) || stopped(code);

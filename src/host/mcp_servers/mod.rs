@@ -138,10 +138,7 @@ fn timeouts(specs: &[Spec]) -> HashMap<String, Duration> {
 }
 
 fn unlisted_reason(server: &str) -> String {
-    format!(
-        "the policy lists none of its tools; to list all, set `allowed_tools = [\"{server}/*\"]` in \
-        `[capabilities.\"Mcp.Invoke\"]` of the policy"
-    )
+    format!("the policy lists none of its tools; run `aye mcp allow {server}`, and each call then needs approval")
 }
 
 impl McpServers {
@@ -358,7 +355,7 @@ mod tests {
         assert_eq!(of(ServerState::Ready), None);
         assert_eq!(of(ServerState::Asleep), None);
         assert_eq!(of(ServerState::Off { why: unlisted_reason("docs") }), None);
-        assert!(unlisted_reason("docs").contains("allowed_tools = [\"docs/*\"]"));
+        assert!(unlisted_reason("docs").contains("run `aye mcp allow docs`"));
         for (state, part) in [
             (ServerState::Starting, "still starting"),
             (ServerState::NeedsLogin, "aye mcp login docs"),

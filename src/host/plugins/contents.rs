@@ -77,7 +77,7 @@ impl Contents {
         let reports = check(&folder);
         let mut set = SkillSet::default();
         set.add_plugin(&plugin.skills());
-        for skill in set.skills {
+        for skill in std::mem::take(&mut set.skills) {
             let file = format!("skills/{}/", skill.manifest.name);
             if reports.iter().any(|report| report.file.starts_with(&file) && !report.errors.is_empty()) {
                 continue;
@@ -86,6 +86,11 @@ impl Contents {
         }
         for report in reports {
             self.add_report(report);
+        }
+        // Skills outside the standard folder have no report.
+        let usual = plugin.shown("skills/");
+        for broken in set.broken.iter().filter(|broken| !broken.file.starts_with(&usual)) {
+            self.errors.extend(broken.faults.iter().map(|fault| fault.with_file(&broken.file)));
         }
     }
 
@@ -146,7 +151,7 @@ impl Contents {
             for hook in file.hooks {
                 match &hook.action {
                     HookAction::Command { line, .. } => {
-                        let name = format!("{} [{}]", hook.event.as_str(), hook.matcher.text());
+                        let name = format!("{} {}", hook.event.as_str(), hook.selection());
                         self.hooks.push(Part { name, description: format!("runs `{line}`") });
                     }
                     HookAction::Unusable(why) => self.errors.push(format!("{}: {why}", hook.name())),

@@ -21,6 +21,9 @@ pub(super) const FILE_BYTES: u64 = 16 << 20;
 pub(super) const TOTAL_BYTES: u64 = 64 << 20;
 /// Version control folders, which are not part of a plugin.
 const SKIPPED: [&str; 3] = [".git", ".hg", ".svn"];
+/// Folders and files of a plugin that aye reads.
+const PARTS: [&str; 9] =
+    ["skills", "agents", "commands", "tools", "hooks", ".claude-plugin", ".mcp.json", "plugin.json", "plugin.toml"];
 /// Modes given to executable files, to other files, and to folders.
 const PROGRAM_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
@@ -28,18 +31,23 @@ const FOLDER_MODE: u32 = 0o700;
 /// Mode bits that make a file executable.
 const EXECUTABLE: u32 = 0o111;
 
-/// Copies all files in `source` to the empty folder `target`, and returns the hashes of the written files. `after_read`
-/// is called after each file has been read.
+/// Files that were copied.
+#[derive(Debug, Default)]
+pub(super) struct CopiedFiles {
+    /// Hashes of the files, by path.
+    pub files: BTreeMap<String, FilePin>,
+    /// Symlinks that were not copied, by path.
+    pub left_out: Vec<String>,
+}
+
+/// Copies all files in `source` to the empty folder `target`. Leaves out symlinks outside the parts that aye reads.
+/// `after_read` is called after each file has been read.
 ///
 /// # Errors
-/// Returns an error if the folder contains anything other than files and folders, exceeds a limit, or changes while it
-/// is being copied.
-pub(super) fn copy_files(
-    source: &Path,
-    target: &Path,
-    after_read: &mut dyn FnMut(&str),
-) -> Result<BTreeMap<String, FilePin>, Problem> {
-    let mut files = BTreeMap::new();
+/// Returns an error if the folder contains anything else than files, folders and such links, exceeds a limit, or changes
+/// while it is being copied.
+pub(super) fn copy_files(source: &Path, target: &Path, after_read: &mut dyn FnMut(&str)) -> Result<CopiedFiles, Problem> {
+    let CopiedFiles { mut files, mut left_out } = CopiedFiles::default();
     let (mut seen, mut total) = (HashSet::new(), 0);
     let mut folders = VecDeque::from([(String::new(), 0)]);
     while let Some((folder, depth)) = folders.pop_front() {
@@ -63,6 +71,10 @@ pub(super) fn copy_files(
                 folders.push_back((format!("{path}/"), depth + 1));
                 continue;
             }
+            if kind.is_symlink() && !is_in_part(&path) {
+                left_out.push(path);
+                continue;
+            }
             if !kind.is_file() {
                 let what = if kind.is_symlink() { "a symlink" } else { "not a file" };
                 return Err(Problem::new(format!("`{path}` is {what}")).because("a plugin can contain only files and folders"));
@@ -78,7 +90,13 @@ pub(super) fn copy_files(
             }
         }
     }
-    Ok(files)
+    Ok(CopiedFiles { files, left_out })
+}
+
+/// Returns whether a path belongs to a part of a plugin that aye reads.
+pub(super) fn is_in_part(path: &str) -> bool {
+    let first = path.split('/').next().unwrap_or_default();
+    PARTS.iter().any(|part| part.eq_ignore_ascii_case(first))
 }
 
 /// Returns whether a name contains only characters that neither terminals nor other systems interpret.
@@ -155,7 +173,7 @@ mod tests {
     }
 
     fn copy(source: &Path, target: &Path) -> Result<BTreeMap<String, FilePin>, String> {
-        copy_files(source, target, &mut |_| {}).map_err(|problem| problem.text())
+        copy_files(source, target, &mut |_| {}).map(|copied| copied.files).map_err(|problem| problem.text())
     }
 
     #[test]
@@ -184,10 +202,23 @@ mod tests {
         ];
         for (make, why) in entries {
             let (_root, source, target) = folders();
-            make(&source.join("odd"));
+            fs::create_dir(source.join("skills")).unwrap();
+            make(&source.join("skills/odd"));
             let told = copy(&source, &target).unwrap_err();
-            assert!(told.contains("`odd`") && told.contains(why), "{told}");
+            assert!(told.contains("`skills/odd`") && told.contains(why), "{told}");
         }
+    }
+
+    #[test]
+    fn symlinks_outside_the_parts_that_aye_reads_are_left_out_and_not_followed() {
+        let (_root, source, target) = folders();
+        fs::write(source.join("CLAUDE.md"), "x").unwrap();
+        std::os::unix::fs::symlink("CLAUDE.md", source.join("AGENTS.md")).unwrap();
+        std::os::unix::fs::symlink("/etc", source.join("docs")).unwrap();
+        let copied = copy_files(&source, &target, &mut |_| {}).unwrap();
+        assert_eq!(copied.files.keys().collect::<Vec<_>>(), ["CLAUDE.md"]);
+        assert_eq!(copied.left_out, ["AGENTS.md", "docs"]);
+        assert!(target.join("AGENTS.md").symlink_metadata().is_err() && target.join("docs").symlink_metadata().is_err());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! checkout. No code from the repository runs, whether as a hook, a filter or a file system monitor. Submodules are not
 //! fetched.
 
-use super::copy::{FILE_BYTES, MAX_ENTRIES, TOTAL_BYTES};
+use super::copy::{FILE_BYTES, MAX_ENTRIES, TOTAL_BYTES, is_in_part};
 use super::unpacked::Unpacked;
 use crate::protocol::Problem;
 use crate::sys::timed_command::run_until;
@@ -88,7 +88,7 @@ impl Scheme {
 
 /// Fetches a commit into `scratch` and writes its files to `target`, both of which must be empty folders. If `folder`
 /// is set, writes only the files in that folder. `has_credentials` specifies whether git may use the user's credential
-/// helpers and keys. Returns the commit ID.
+/// helpers and keys. Returns the commit ID, and the symlinks that were left out.
 ///
 /// # Errors
 /// Returns an error if git fails, if the commit contains entries other than files and folders, or if a limit is
@@ -98,16 +98,16 @@ pub(super) fn fetch(
     (scratch, target): (&Path, &Path),
     folder: Option<&str>,
     has_credentials: bool,
-) -> Result<String, Problem> {
+) -> Result<(String, Vec<String>), Problem> {
     let git = Git { directory: scratch, scheme: repository.scheme, has_credentials, deadline: Instant::now() + TOTAL_TIME };
     git.output(&["init", "--quiet", "--bare", "--template=", "."])?;
     let revision = repository.revision.as_deref().unwrap_or("HEAD");
     let fetch = ["fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", &repository.url, revision];
     git.output(&fetch).map_err(|problem| git.with_advice(problem))?;
     let commit = git.text(&["rev-parse", "--verify", "--quiet", "FETCH_HEAD^{commit}"])?;
-    let files = git.files(&commit, folder)?;
+    let (files, left_out) = git.files(&commit, folder)?;
     git.write(&files, scratch, &mut Unpacked::new(target))?;
-    Ok(commit)
+    Ok((commit, left_out))
 }
 
 /// A file in a commit.
@@ -188,8 +188,8 @@ impl Git<'_> {
         problem.hint("if the repository is private, pass `--credentials` to let git use your credential helpers")
     }
 
-    /// Returns the files in a commit.
-    fn files(&self, commit: &str, folder: Option<&str>) -> Result<Vec<CommitFile>, Problem> {
+    /// Returns the files in a commit, and the symlinks outside the parts that aye reads, which are left out.
+    fn files(&self, commit: &str, folder: Option<&str>) -> Result<(Vec<CommitFile>, Vec<String>), Problem> {
         let mut command = self.command(&["ls-tree", "-r", "-l", "-z", "--full-tree", commit]);
         let (status, list) = self.run(command.stderr(Stdio::null()), |child| read_bounded(child.stdout.take(), LIST_BYTES))?;
         let list = match list {
@@ -198,7 +198,7 @@ impl Git<'_> {
             Ok(_) | Err(_) => return Err(failed("cannot list the files of the commit")),
         };
         let prefix = folder.map(|folder| format!("{folder}/").into_bytes()).unwrap_or_default();
-        let (mut files, mut total) = (Vec::new(), 0);
+        let (mut files, mut left_out, mut total) = (Vec::new(), Vec::new(), 0);
         for line in list.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
             let unexpected = || failed("unexpected list of files");
             let tab = line.iter().position(|byte| *byte == b'\t').ok_or_else(unexpected)?;
@@ -208,6 +208,10 @@ impl Git<'_> {
                 return Err(unexpected());
             };
             let shown = String::from_utf8_lossy(path).escape_debug().to_string();
+            if kind == "blob" && mode == SYMLINK_MODE && !is_in_part(&shown) && left_out.len() < MAX_ENTRIES {
+                left_out.push(shown);
+                continue;
+            }
             if kind != "blob" || mode == SYMLINK_MODE {
                 let what = if kind == "blob" { "a symlink" } else { "a submodule" };
                 return Err(Problem::new(format!("`{shown}` is {what}")).because("a plugin can contain only files and folders"));
@@ -225,7 +229,7 @@ impl Git<'_> {
                 return Err(Problem::new(format!("the plugin has more than {MAX_ENTRIES} files and folders")));
             }
         }
-        Ok(files)
+        Ok((files, left_out))
     }
 
     /// Writes the files exactly as they are stored in the commit.

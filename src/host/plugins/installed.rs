@@ -61,12 +61,8 @@ impl Plugin {
 
     /// Returns the plugin's skills with their pinned files. Reads every `SKILL.md`, but no other files.
     pub(crate) fn skills(&self) -> PluginSkills {
-        let names = self.files_in(SKILLS).filter_map(|path| {
-            let (name, rest) = path.strip_prefix(SKILLS)?.split_once('/')?;
-            (rest == SKILL_FILE).then_some(name)
-        });
-        let candidate = |name: &str| {
-            let folder = format!("{SKILLS}{name}");
+        let candidate = |folder: String| {
+            let name = folder.rsplit('/').next().unwrap_or_default();
             let prefix = format!("{folder}/");
             let pin = |(path, file): (&String, &FilePin)| {
                 let path = path.strip_prefix(&prefix)?.to_owned();
@@ -82,17 +78,60 @@ impl Plugin {
             let (real, shown) = (self.root.join(&folder), self.shown(&folder));
             Candidate { name: name.to_owned(), real, shown, origin: Origin::Plugin, contents }
         };
-        PluginSkills { plugin: self.pin.name.clone(), root: self.root.clone(), candidates: names.map(candidate).collect() }
+        let candidates = self.skill_folders().into_iter().map(candidate).collect();
+        PluginSkills { plugin: self.pin.name.clone(), root: self.root.clone(), candidates }
     }
 
-    /// Returns the plugin's agent files.
+    /// Returns the folders of the plugin's skills: those in `skills`, and those to which the manifest refers.
+    fn skill_folders(&self) -> Vec<String> {
+        let mut folders: Vec<String> = Vec::new();
+        for parent in std::iter::once(SKILLS.to_owned()).chain(self.manifest_paths("skills")) {
+            let parent = parent.trim_end_matches('/');
+            let within = if parent.is_empty() { String::new() } else { format!("{parent}/") };
+            for path in self.pin.files.keys().filter_map(|path| path.strip_prefix(&within)) {
+                let folder = match path.split_once('/') {
+                    Some((name, SKILL_FILE)) => format!("{within}{name}"),
+                    None if path == SKILL_FILE && !parent.is_empty() => parent.to_owned(),
+                    Some(_) | None => continue,
+                };
+                if !folders.contains(&folder) {
+                    folders.push(folder);
+                }
+            }
+        }
+        folders
+    }
+
+    /// Returns the paths that the manifest lists under a key, relative to the plugin's folder.
+    fn manifest_paths(&self, key: &str) -> Vec<String> {
+        let manifest = manifest_fields(&|path| self.pin.files.contains_key(path).then(|| self.read(path, DEFINITION_BYTES)));
+        let parts = match manifest {
+            Some((_, Ok(fields))) => fields.get(key).map(Part::read).unwrap_or_default(),
+            Some((_, Err(_))) | None => Vec::new(),
+        };
+        let path = |part| match part {
+            Part::File(path) if path == "." => Some(String::new()),
+            Part::File(path) => Some(path.trim_end_matches('/').to_owned()),
+            Part::Inline(_) | Part::Invalid => None,
+        };
+        parts.into_iter().filter_map(path).collect()
+    }
+
+    /// Returns the plugin's agent files: those in `agents`, and those to which the manifest refers.
     pub(crate) fn agents(&self) -> Vec<AgentFile> {
         let file = |path: &String| AgentFile {
             shown: self.shown(path),
             content: self.read(path, DEFINITION_BYTES),
             origin: AgentOrigin::Plugin,
         };
-        self.files_with_extension(AGENTS, "md").map(file).collect()
+        let others = self.manifest_paths("agents");
+        let is_other = |path: &&String| {
+            let is_within = |other: &String| {
+                path.as_str() == other || path.strip_prefix(other.as_str()).is_some_and(|rest| rest.starts_with('/'))
+            };
+            !path.starts_with(AGENTS) && path.ends_with(".md") && others.iter().any(is_within)
+        };
+        self.files_with_extension(AGENTS, "md").chain(self.pin.files.keys().filter(is_other)).map(file).collect()
     }
 
     /// Returns the plugin's slash commands.

@@ -8,14 +8,20 @@ use std::path::Path;
 
 /// Possible manifest files, of which the first one that exists is used.
 const FILES: [&str; 3] = [".claude-plugin/plugin.json", "plugin.json", "plugin.toml"];
+/// File that lists the plugins of a marketplace.
+const MARKETPLACE: &str = ".claude-plugin/marketplace.json";
+/// Maximum size of the list of a marketplace, in bytes.
+const MARKETPLACE_BYTES: u64 = 1 << 20;
+/// Maximum number of plugins of a marketplace to list.
+const MAX_LISTED: usize = 20;
 /// Maximum size of a manifest, in bytes.
 const FILE_BYTES: u64 = 64 << 10;
 /// Maximum length of a description, in characters.
 const DESCRIPTION_CHARS: usize = 1024;
 /// Maximum length of a version or an author's name, in characters.
 const FIELD_CHARS: usize = 100;
-/// Claude Code keys that replace the default folders.
-const FOLDER_KEYS: [&str; 5] = ["commands", "agents", "skills", "lspServers", "outputStyles"];
+/// Claude Code keys that name other folders or files, and that aye ignores.
+const FOLDER_KEYS: [&str; 3] = ["commands", "lspServers", "outputStyles"];
 
 /// Manifest of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,10 +51,25 @@ pub(crate) fn find_manifest(root: &Path) -> Result<PluginManifest, Problem> {
     let Some((file, fields)) = manifest_fields(&read) else {
         let names = FILES.map(|file| format!("`{file}`")).join(", ");
         let problem = Problem::new("the folder has no plugin manifest");
+        let listed = marketplace_plugins(root);
+        if !listed.is_empty() {
+            let hint = format!("it is a marketplace; pass one of {}", listed.join(", "));
+            return Err(problem.hint(hint));
+        }
         return Err(problem.hint(format!("add one of {names} with a `name`")));
     };
     let invalid = |why: String| Problem::new(format!("`{file}` is not a valid manifest")).because(why);
     parse(&fields.map_err(invalid)?, file).map_err(invalid)
+}
+
+/// Returns the option `--path` for each plugin of a marketplace whose folder is below `root`.
+fn marketplace_plugins(root: &Path) -> Vec<String> {
+    let bytes = crate::sys::file::read(&root.join(MARKETPLACE), MARKETPLACE_BYTES).unwrap_or_default();
+    let document: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let sources = document.get("plugins").and_then(Value::as_array).into_iter().flatten();
+    let folders = sources.filter_map(|plugin| plugin.get("source")?.as_str()?.strip_prefix("./"));
+    let folders = folders.map(|folder| clean_line(folder.trim_end_matches('/')));
+    folders.filter(|folder| !folder.is_empty()).take(MAX_LISTED).map(|folder| format!("`--path {folder}`")).collect()
 }
 
 /// Function that reads one of the plugin's files. It returns `None` if the file does not exist.
@@ -158,6 +179,14 @@ mod tests {
         }
         let other = read("plugin.json", r#"{"name": "demo", "commands": "./more"}"#).unwrap();
         assert!(other.notes[0].contains("`commands` in `plugin.json` has no effect"), "{:?}", other.notes);
+    }
+
+    #[test]
+    fn the_error_for_a_marketplace_lists_the_folders_of_its_plugins() {
+        let text = r#"{"name": "m", "plugins": [{"name": "a", "source": "./plugins/a/"}, {"name": "b", "source": {"source": "github"}},
+            {"name": "c", "source": "./c"}, {"name": "d", "source": "./"}]}"#;
+        let told = read(MARKETPLACE, text).unwrap_err();
+        assert!(told.contains("pass one of `--path plugins/a`, `--path c`"), "{told}");
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub(crate) struct FetchedPlugin {
     pub commit: Option<String>,
     /// SHA-256 hash, if the source is an archive.
     pub archive_hash: Option<String>,
+    /// Symlinks that were not fetched, by path.
+    pub left_out: Vec<String>,
 }
 
 impl PluginSource {
@@ -106,7 +108,9 @@ impl PluginSource {
     /// or if a limit is exceeded.
     pub(crate) fn fetch(&self, scratch: &Path, has_credentials: bool, timeouts: Timeouts) -> Result<FetchedPlugin, Problem> {
         let bytes = match &self.kind {
-            SourceKind::Folder(path) => return Ok(FetchedPlugin { root: path.clone(), commit: None, archive_hash: None }),
+            SourceKind::Folder(path) => {
+                return Ok(FetchedPlugin { root: path.clone(), commit: None, archive_hash: None, left_out: Vec::new() });
+            }
             SourceKind::Repository(repository) => return self.fetch_commit(repository, scratch, has_credentials),
             SourceKind::File(path) => {
                 crate::sys::file::read(path, ARCHIVE_BYTES).map_err(|error| Problem::new(error.to_string()))?
@@ -126,7 +130,7 @@ impl PluginSource {
         if !root.is_dir() {
             return Err(self.missing_folder("archive"));
         }
-        Ok(FetchedPlugin { root, commit: None, archive_hash: Some(hash) })
+        Ok(FetchedPlugin { root, commit: None, archive_hash: Some(hash), left_out: Vec::new() })
     }
 
     fn fetch_commit(
@@ -140,12 +144,12 @@ impl PluginSource {
             return Err(problem.hint("pass `--credentials` to let git use them, or use the https URL of the repository"));
         }
         let (objects, root) = (new_folder(scratch, "objects")?, new_folder(scratch, "files")?);
-        let commit = git::fetch(repository, (&objects, &root), self.folder(), has_credentials)?;
+        let (commit, left_out) = git::fetch(repository, (&objects, &root), self.folder(), has_credentials)?;
         check_commit(repository.revision.as_deref(), &commit)?;
         if std::fs::read_dir(&root).is_ok_and(|mut entries| entries.next().is_none()) {
             return Err(self.missing_folder("commit"));
         }
-        Ok(FetchedPlugin { root, commit: Some(commit), archive_hash: None })
+        Ok(FetchedPlugin { root, commit: Some(commit), archive_hash: None, left_out })
     }
 
     fn missing_folder(&self, place: &str) -> Problem {

@@ -2,7 +2,7 @@
 //! atomically once the folder is complete, so if the process is killed, either the old or the new plugin remains.
 //! Folders without pins are deleted by the next command that changes plugins.
 
-use super::copy::copy_files;
+use super::copy::{CopiedFiles, copy_files};
 use super::installed::{Plugin, Plugins};
 use super::manifest::{PluginManifest, find_manifest};
 use super::source::{FetchedPlugin, PluginSource};
@@ -20,6 +20,8 @@ const FOLDER: &str = "plugins";
 const STAGING: &str = ".staging-";
 /// Suffix of the name of a second folder with the same files.
 const SECOND: &str = "-2";
+/// Maximum number of omitted symlinks to list.
+const MAX_LINKS: usize = 20;
 /// Number of hash digits in a folder name.
 const DIGITS: usize = 16;
 
@@ -251,10 +253,13 @@ fn copy_to(
     };
     let root = real(&directory)?;
     let scratch = scratch.map(real).transpose()?.unwrap_or_default();
-    let FetchedPlugin { root: from, commit, archive_hash } = source.fetch(&scratch, options.has_credentials, options.timeouts)?;
+    let FetchedPlugin { root: from, commit, archive_hash, left_out } =
+        source.fetch(&scratch, options.has_credentials, options.timeouts)?;
     find_manifest(&from)?;
-    let files = copy_files(&from, &root, &mut |_| {})?;
-    let manifest = find_manifest(&root)?;
+    let CopiedFiles { files, left_out: others } = copy_files(&from, &root, &mut |_| {})?;
+    let mut manifest = find_manifest(&root)?;
+    let links = left_out.iter().chain(&others).take(MAX_LINKS);
+    manifest.notes.extend(links.map(|path| format!("`{path}` is a symlink, which aye leaves out")));
     let digest = plugin_digest(&files);
     let pin = PluginPin {
         name: manifest.name.clone(),

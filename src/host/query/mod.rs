@@ -105,71 +105,71 @@ impl QueryHandler {
     fn find(&self, what: HostRequest, number: u64) {
         let inner = &*self.inner;
         let (store, app) = (&inner.store, &inner.app);
-        let told = match what {
-            HostRequest::Files { words } => {
-                let tell = |words: &str, files| self.emit(HostResponse::Files { words: words.to_owned(), files });
-                return inner.files.find(&words, number, &tell);
-            }
-            HostRequest::Symbols { words } => {
-                let tell = |symbols| self.emit(HostResponse::Symbols { words: words.clone(), symbols });
-                return inner.symbols.find(&words, number, &inner.files, &tell);
-            }
-            HostRequest::Dropped { pasted, readings } => {
-                HostResponse::Dropped { files: attachments::resolve_dropped(app, &readings), pasted }
-            }
-            HostRequest::Clipboard => HostResponse::Clipboard(attachments::clipboard(app)),
-            HostRequest::Commands => {
-                let (commands, notices) = inner.commands.now();
-                HostResponse::Commands { commands, notices }
-            }
-            HostRequest::Sessions { words, all, archived } => {
-                let is_last = || inner.searches.load(Ordering::Relaxed) == number;
-                match sessions::list(store, app, (&words, all, archived), &is_last, &|told| self.emit(told)) {
-                    Ok(()) => return,
-                    Err(error) => HostResponse::Failed { problem: error.into() },
+        let told =
+            match what {
+                HostRequest::Files { words } => {
+                    let tell = |words: &str, files| self.emit(HostResponse::Files { words: words.to_owned(), files });
+                    return inner.files.find(&words, number, &tell);
                 }
-            }
-            HostRequest::Session { session_id } => {
-                response_or_failure(sessions::preview(store, app, &session_id).map(HostResponse::Session))
-            }
-            HostRequest::Transcript { session_id } => {
-                response_or_failure(
+                HostRequest::Symbols { words } => {
+                    let tell = |symbols| self.emit(HostResponse::Symbols { words: words.clone(), symbols });
+                    return inner.symbols.find(&words, number, &inner.files, &tell);
+                }
+                HostRequest::Dropped { pasted, readings } => {
+                    HostResponse::Dropped { files: attachments::resolve_dropped(app, &readings), pasted }
+                }
+                HostRequest::Clipboard => HostResponse::Clipboard(attachments::clipboard(app)),
+                HostRequest::Commands => {
+                    let (commands, notices) = inner.commands.now();
+                    HostResponse::Commands { commands, notices }
+                }
+                HostRequest::Sessions { words, all, archived } => {
+                    let is_last = || inner.searches.load(Ordering::Relaxed) == number;
+                    match sessions::list(store, app, (&words, all, archived), &is_last, &|told| self.emit(told)) {
+                        Ok(()) => return,
+                        Err(error) => HostResponse::Failed { problem: error.into() },
+                    }
+                }
+                HostRequest::Session { session_id } => {
+                    let preview = sessions::preview(store, app, &session_id);
+                    HostResponse::Session(preview.unwrap_or_else(|error| sessions::failed_preview(session_id, error)))
+                }
+                HostRequest::Transcript { session_id } => response_or_failure(
                     transfer::export::to_read(store, &session_id)
                         .map_err(Into::into)
                         .map(|(title, text)| HostResponse::Transcript { session_id, title, text }),
-                )
-            }
-            HostRequest::Rename { session_id, title } => response_or_failure(
-                sessions::rename(store, &session_id, &title).map(|title| HostResponse::Renamed { session_id, title }),
-            ),
-            HostRequest::Delete { session_id } => {
-                response_or_failure(sessions::delete(store, app, &session_id).map(|()| HostResponse::Deleted { session_id }))
-            }
-            HostRequest::Archive { session_id, archived } => response_or_failure(
-                store
-                    .archive(&session_id, archived)
-                    .map(|()| HostResponse::Archived { session_id, archived })
-                    .map_err(Into::into),
-            ),
-            HostRequest::Branches { session_id } => response_or_failure(
-                branches::list_branches(store, &session_id)
-                    .map(|branches| HostResponse::Branches { branches })
-                    .map_err(Into::into),
-            ),
-            HostRequest::Fork { session_id, until } => response_or_failure(
-                stored_sessions::fork(store, app, &session_id, &until).map(|session_id| HostResponse::Forked { session_id }),
-            ),
-            HostRequest::Places => {
-                HostResponse::Places { rows: file_locations(app).into_iter().chain(service_rows(app)).collect() }
-            }
-            HostRequest::KeepTheme { name } => {
-                let kept = super::theme::keep(app, &name).map_err(|error| error.to_string());
-                HostResponse::ThemeKept { name, kept }
-            }
-            HostRequest::Memory(request) => response_or_failure(memory::respond(app, store, &request)),
-            // The other requests are about tasks; `run` has handled the status row.
-            tasks => return self.answer_tasks(&tasks),
-        };
+                ),
+                HostRequest::Rename { session_id, title } => response_or_failure(
+                    sessions::rename(store, &session_id, &title).map(|title| HostResponse::Renamed { session_id, title }),
+                ),
+                HostRequest::Delete { session_id } => {
+                    response_or_failure(sessions::delete(store, app, &session_id).map(|()| HostResponse::Deleted { session_id }))
+                }
+                HostRequest::Archive { session_id, archived } => response_or_failure(
+                    store
+                        .archive(&session_id, archived)
+                        .map(|()| HostResponse::Archived { session_id, archived })
+                        .map_err(Into::into),
+                ),
+                HostRequest::Branches { session_id } => response_or_failure(
+                    branches::list_branches(store, &session_id)
+                        .map(|branches| HostResponse::Branches { branches })
+                        .map_err(Into::into),
+                ),
+                HostRequest::Fork { session_id, until } => response_or_failure(
+                    stored_sessions::fork(store, app, &session_id, &until).map(|session_id| HostResponse::Forked { session_id }),
+                ),
+                HostRequest::Places => {
+                    HostResponse::Places { rows: file_locations(app).into_iter().chain(service_rows(app)).collect() }
+                }
+                HostRequest::KeepTheme { name } => {
+                    let kept = super::theme::keep(app, &name).map_err(|error| error.to_string());
+                    HostResponse::ThemeKept { name, kept }
+                }
+                HostRequest::Memory(request) => response_or_failure(memory::respond(app, store, &request)),
+                // The other requests are about tasks; `run` has handled the status row.
+                tasks => return self.answer_tasks(&tasks),
+            };
         self.emit(told);
     }
 

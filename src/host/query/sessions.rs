@@ -6,8 +6,8 @@ use crate::host::drift;
 use crate::host::error::CliError;
 use crate::host::{session_search, stored_sessions};
 use crate::protocol::{
-    EventKind, HostResponse, ListedSession, ListedState, PreviewLine, PreviewLineKind, SessionId, SessionPreview, ToolStatus,
-    cut_position_before, exit_code_in,
+    CommandEnd, EventKind, HostResponse, ListedSession, ListedState, PreviewLine, PreviewLineKind, SessionId, SessionPreview,
+    ToolStatus, cut_position_before,
 };
 use crate::session::{CallStage, OpenCall, SessionActivity, SessionState};
 use crate::store::{SessionSummary, Store, StoreError};
@@ -41,7 +41,7 @@ pub(crate) fn list(
 ) -> Result<(), StoreError> {
     let here = app.workspace_id();
     let mut everywhere = store.sessions(None)?;
-    everywhere.retain(|session| session.archived == archived && !session.of_agent);
+    everywhere.retain(|session| session.archived == archived && !session.of_agent && !is_empty_here(session));
     let count_here = everywhere.iter().filter(|session| session.workspace_id == here).count() as u64;
     let counts = (count_here, everywhere.len() as u64);
     let repository = Repository::find(&app.workspace);
@@ -99,6 +99,11 @@ pub(crate) fn list(
         told(found, false);
     }
     Ok(())
+}
+
+/// Returns whether a session is open in this process and has no prompt yet, so there is nothing to resume.
+fn is_empty_here(session: &SessionSummary) -> bool {
+    session.title.is_none() && session.held_by == Some(std::process::id())
 }
 
 fn to_listed_session(session: &SessionSummary, app: &AppContext, repository: Option<&Repository>) -> ListedSession {
@@ -170,9 +175,10 @@ pub(crate) fn preview(store: &Store, app: &AppContext, id: &SessionId) -> Result
             EventKind::ToolStarted { tool_call_id, summary: Some(edited), .. } => {
                 summaries.insert(tool_call_id, edited);
             }
-            EventKind::ToolCompleted { tool_call_id, tool_name, status, output_text, .. } => {
+            EventKind::ToolCompleted { tool_call_id, tool_name, status, output_text, ended, .. } => {
                 let what = summaries.remove(&tool_call_id).unwrap_or(tool_name);
-                let exit = exit_code_in(&output_text).filter(|exit| what.starts_with("$ ") && *exit != "0");
+                let exit = CommandEnd::exit_text_of(ended.as_ref(), &output_text);
+                let exit = exit.filter(|exit| what.starts_with("$ ") && exit != "0");
                 match (status, exit) {
                     (ToolStatus::Succeeded, Some(exit)) => {
                         put(&mut lines, PreviewLineKind::Failed, &format!("{what} — exit {exit}"));
@@ -197,6 +203,14 @@ pub(crate) fn preview(store: &Store, app: &AppContext, id: &SessionId) -> Result
     let before = lines.len().saturating_sub(LINES);
     lines.drain(..before);
     Ok(SessionPreview { session_id: id.clone(), lines, facts: facts(store, app, &summary) })
+}
+
+/// Returns the preview of a session that cannot be read, which consists of the error.
+pub(crate) fn failed_preview(session_id: SessionId, error: CliError) -> SessionPreview {
+    let kinds = [PreviewLineKind::Failed].into_iter().chain(std::iter::repeat(PreviewLineKind::Note));
+    let text = error.into_problem().text();
+    let lines = text.lines().zip(kinds).map(|(line, kind)| PreviewLine { kind, text: line.to_owned() }).collect();
+    SessionPreview { session_id, lines, facts: Vec::new() }
 }
 
 /// Returns the calls in the open step that are waiting for approval or have no result. `held` specifies whether another
@@ -297,6 +311,39 @@ mod tests {
         assert_eq!(told(&all, true)[1], "$ deux — running");
         let ended = Record::TaskEnded { task_id: crate::protocol::TaskId::new("t"), step_count: 1, end: TaskEnd::Cancelled };
         assert_eq!(told(&[all, vec![ended]].concat(), false), [""; 0]);
+    }
+
+    #[test]
+    fn only_an_empty_session_of_this_process_is_left_out() {
+        let session = |title: Option<&str>, held_by| SessionSummary {
+            session_id: SessionId::new("s"),
+            workspace_id: crate::protocol::WorkspaceId::new("w"),
+            workspace: String::new(),
+            title: title.map(str::to_owned),
+            created: jiff::Timestamp::default(),
+            updated: jiff::Timestamp::default(),
+            status: SessionActivity::Idle,
+            model: String::new(),
+            held_by,
+            archived: false,
+            of_agent: false,
+            of_command: false,
+            parent: None,
+        };
+        let me = std::process::id();
+        assert!(is_empty_here(&session(None, Some(me))));
+        for (title, held_by) in [(Some("prompt"), Some(me)), (None, Some(me + 1)), (None, None)] {
+            assert!(!is_empty_here(&session(title, held_by)), "{title:?} {held_by:?}");
+        }
+    }
+
+    #[test]
+    fn the_preview_of_a_session_that_cannot_be_read_is_the_error() {
+        let error = CliError::from(StoreError::NoSession { given: "4bb9".to_owned() });
+        let preview = failed_preview(SessionId::new("4bb9"), error);
+        assert!(preview.lines[0].text.contains("unknown session `4bb9`"), "{preview:?}");
+        assert_eq!(preview.lines[0].kind, PreviewLineKind::Failed);
+        assert!(preview.lines[1..].iter().all(|line| line.kind == PreviewLineKind::Note), "{preview:?}");
     }
 
     #[test]

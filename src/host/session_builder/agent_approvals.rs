@@ -1,6 +1,6 @@
 //! Relays the approvals of an agent's calls to the session that started the agent, where they are shown and decided.
 
-use crate::protocol::{ApprovalId, AskingAgent, CallId, Command, Decision, EventKind, RULE_SAVED};
+use crate::protocol::{ApprovalId, AskingAgent, CallId, Command, Decision, Denier, EventKind, NoticeKind};
 
 /// Number of characters of the agent's session ID that are included in an approval ID.
 const SESSION_CHARS: usize = 12;
@@ -23,8 +23,8 @@ impl RelayedApprovals {
     /// Converts one of the agent's events to an event of the session that shows the approval. Returns `None` if the
     /// event does not concern approvals.
     pub(super) fn relay(&mut self, kind: &EventKind) -> Option<EventKind> {
-        if let EventKind::Notice { message } = kind {
-            return message.starts_with(RULE_SAVED).then(|| kind.clone());
+        if let EventKind::Notice { kind: subject, .. } = kind {
+            return (*subject == Some(NoticeKind::RuleSaved)).then(|| kind.clone());
         }
         let mut kind = kind.clone();
         let id = kind.approval_id_mut()?;
@@ -49,7 +49,7 @@ impl RelayedApprovals {
 
     /// Returns events that close the pending approvals after the agent has ended.
     pub(super) fn end(&mut self) -> Vec<EventKind> {
-        let decision = Decision::Denied { reason: Some(AGENT_ENDED.to_owned()) };
+        let decision = Decision::denied_by(Denier::AgentEnd, AGENT_ENDED);
         let resolved = |(approval_id, tool_call_id)| EventKind::ApprovalResolved {
             approval_id,
             tool_call_id,
@@ -91,9 +91,9 @@ mod tests {
     #[test]
     fn other_agent_events_are_not_forwarded() {
         let mut approvals = approvals();
-        let notice = |message: &str| EventKind::Notice { message: message.to_owned() };
-        assert_eq!(approvals.relay(&notice("this session was archived")), None);
-        assert!(approvals.relay(&notice("always allowed in this project: exactly `make`")).is_some());
+        let message = "always allowed in this project: exactly `make`".to_owned();
+        assert_eq!(approvals.relay(&EventKind::notice(message.clone())), None, "its words do not make it a notice about a rule");
+        assert!(approvals.relay(&EventKind::Notice { message, kind: Some(NoticeKind::RuleSaved) }).is_some());
         assert_eq!(approvals.relay(&EventKind::StepCompleted { step_count: 1 }), None);
         assert!(approvals.end().is_empty());
     }

@@ -10,6 +10,7 @@ use crate::host::agent_authority::ParentSession;
 use crate::host::blocking::off_thread;
 use crate::host::context::AppContext;
 use crate::host::error::CliError;
+use crate::host::models::ModelCatalog;
 use crate::host::options::{Common, SessionChoice};
 use crate::policy::{ToolLimit, ToolNames};
 use crate::ports::AgentTask;
@@ -174,7 +175,15 @@ impl AgentRun {
     }
 
     fn common(&self, state: &AccountState) -> Common {
-        let model = self.task.model.clone().unwrap_or_else(|| state.model.clone());
+        let model = match self.task.model.as_deref() {
+            None => state.model.clone(),
+            Some(name) if name.contains('/') => name.to_owned(),
+            // A name of another agent's definition, such as `opus`.
+            Some(name) => {
+                let models = ModelCatalog::new(&self.setup.app).with_policy(&self.setup.parent.policy());
+                models.in_provider_of(&state.model, name).unwrap_or_else(|| state.model.clone())
+            }
+        };
         Common {
             model: Some(model).filter(|model| !model.is_empty()),
             mode: Some(self.mode()),

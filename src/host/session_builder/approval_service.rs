@@ -2,7 +2,9 @@
 //! decision is converted to a command.
 
 use crate::agent::CHANNEL_DEPTH;
-use crate::protocol::{Approval, ApprovalId, Command, Decision, Event, EventKind, NO_USER, Risk, SessionCommand};
+use crate::protocol::{
+    Approval, ApprovalId, Command, Decision, Denier, Event, EventKind, NO_ANSWER, NO_USER, Risk, SessionCommand,
+};
 use crate::services::{ApprovalAnswer, ApprovalService, RedactText, SessionFacts};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -38,7 +40,7 @@ impl QuestionEnd {
     /// Returns a notice that the service made no decision.
     fn notice(&self) -> EventKind {
         let reason = if let Self::Impossible(reason) = self { reason } else { "no valid answer in time" };
-        EventKind::Notice { message: format!("cannot ask the approval service: {reason}") }
+        EventKind::notice(format!("cannot ask the approval service: {reason}"))
     }
 }
 
@@ -98,16 +100,16 @@ impl ServiceDecisions {
                     open.remove(&approval_id);
                     let decision = match answer {
                         QuestionEnd::Answered(ApprovalAnswer::Approved) => Decision::ApprovedByService,
-                        QuestionEnd::Answered(ApprovalAnswer::Denied { reason }) => Decision::Denied { reason: Some(reason) },
+                        QuestionEnd::Answered(ApprovalAnswer::Denied { reason }) => Decision::denied_by(Denier::Service, reason),
                         QuestionEnd::Expired { limit: Some(limit) } => {
-                            Decision::Denied { reason: Some(format!("no answer within {} s", limit.as_secs())) }
+                            Decision::denied_by(Denier::Timeout, format!("{NO_ANSWER} {} s", limit.as_secs()))
                         }
                         unanswered => {
                             let _ = to_front_end.send(Event { kind: unanswered.notice(), ..*event });
                             if has_user || matches!(unanswered, QuestionEnd::Late) {
                                 continue;
                             }
-                            Decision::Denied { reason: Some(NO_USER.to_owned()) }
+                            Decision::denied_by(Denier::Nobody, NO_USER)
                         }
                     };
                     let _ = decide.send(Command::Decide { approval_id, decision }).await;

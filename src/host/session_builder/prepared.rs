@@ -235,7 +235,7 @@ async fn warn_when_full(
 ) {
     let (message, timestamp) = (services.warning().await, jiff::Timestamp::now());
     if let Some(events) = events.upgrade() {
-        let kind = EventKind::Notice { message };
+        let kind = EventKind::notice(message);
         let _ = events.send(Event { workspace_id, session_id, task_id: None, step_id: None, timestamp, kind });
     }
 }

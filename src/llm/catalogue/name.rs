@@ -10,7 +10,7 @@ pub(crate) fn seller(provider: &str) -> &str {
 pub(crate) fn is_same_model(listed: &str, asked: &str) -> bool {
     let halves = (listed.split_once('/'), asked.split_once('/'));
     let (Some((listed_at, listed)), Some((asked_at, asked))) = halves else { return false };
-    listed_at == seller(asked_at) && asked.strip_prefix(listed).is_some_and(|rest| rest.is_empty() || is_date(rest))
+    seller(listed_at) == seller(asked_at) && asked.strip_prefix(listed).is_some_and(|rest| rest.is_empty() || is_date(rest))
 }
 
 /// Removes the vendor-specific parts of a name, turning `openrouter/anthropic/claude-sonnet-4.5:beta` into

@@ -134,8 +134,11 @@ impl ResponsesAssembler {
             same(item) && if call_id.is_empty() { is_id(item.id(), id) } else { is_id(item.call_id(), call_id) }
         };
         let open = |item: &Item| !item.done && alike(item);
+        let repeats =
+            |item: &Item| item.done && item.kind == kind && kind == ItemKind::Message && !id.is_empty() && item.id() == id;
         last(&|item| numbered(item) && named(item) && (!item.done || item.starts_with_deltas(whole)))
             .or_else(|| last(&|item| named(item) && (!item.done || index.is_none())))
+            .or_else(|| last(&|item| repeats(item) && item.has_text() && item.starts_with_deltas(whole)))
             .or_else(|| last(&|item| numbered(item) && item.starts_with_deltas(whole)))
             .or_else(|| last(&|item| open(item) && item.has_text() && item.starts_with_deltas(whole)))
             .or_else(|| last(&numbered))

@@ -244,6 +244,7 @@ impl Item {
     pub(crate) fn finish(&mut self, map: Map<String, Value>, thinking: &mut ThinkingText, deltas: &mut Deltas) {
         self.kind = ItemKind::from_item(&map);
         self.done = false;
+        let had_input_ended = self.input_ended;
         let mut texts = text_parts_of(self.kind, &map);
         texts.retain(|(_, whole)| !whole.is_empty());
         let (input, texts): (Vec<_>, Vec<_>) = texts.into_iter().partition(|(slot, _)| *slot == ItemPosition::Input);
@@ -263,6 +264,8 @@ impl Item {
             }
         }
         self.done = true;
+        // An item that is still in progress does not mark its input as complete.
+        self.input_ended = had_input_ended;
     }
 
     /// Replaces the deltas with the parts of the complete item, and forwards the parts that are missing.
@@ -398,7 +401,11 @@ impl Item {
 
     /// Returns whether the server has marked the call as complete.
     fn is_ended(&self) -> bool {
-        (self.done || self.input_ended) && text_field(&self.map, "status") != "incomplete"
+        match text_field(&self.map, "status") {
+            "incomplete" => false,
+            "in_progress" => self.input_ended,
+            _ => self.done || self.input_ended,
+        }
     }
 
     /// Returns the complete item. If it never arrived, it is reconstructed from its deltas.

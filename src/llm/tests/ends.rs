@@ -75,6 +75,12 @@ fn streams() -> Vec<Stream> {
             vec![ended("response.completed", json!([]))],
             vec![ended("response.incomplete", json!([]))],
             vec![ended("response.incomplete", json!([item("incomplete", whole)]))],
+            vec![ended("response.incomplete", json!([item("in_progress", whole)]))],
+            vec![ended("response.completed", json!([item("in_progress", whole)]))],
+            vec![
+                json!({"type": "response.output_item.done", "output_index": 0, "item": item("in_progress", whole)}),
+                ended("response.completed", json!([])),
+            ],
             vec![json!({"type": "response.done"})],
             vec![DONE],
         ],

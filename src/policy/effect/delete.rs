@@ -2,10 +2,13 @@
 
 use super::{Arg, CommandEffect, Place, find_places, is_temporary, join_names, non_option_words, quoted};
 use crate::policy::paths::Sandbox;
+use crate::policy::shell::{Invocation, base};
 use crate::protocol::{Containment, Risk};
 
 /// Verb phrase whose object is inserted before "to the trash".
 const TRASHES: &str = "moves to the trash";
+/// Placeholder for a file name that `find` or `xargs` inserts.
+const INSERTED: &str = "{}";
 
 /// Returns the effect of a program that deletes or empties files.
 pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<CommandEffect> {
@@ -14,6 +17,7 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<C
         "shred" => ("overwrites", non_option_words(words, &["-n", "-s", "--iterations", "--size"])),
         "truncate" => ("truncates", non_option_words(words, &["-s", "--size", "-r", "--reference"])),
         "trash" | "trash-put" => (TRASHES, non_option_words(words, &[])),
+        "find" if runs_rm(words) => return Some(matched_effect(words, place)),
         "find" if words.iter().any(|word| word.text == "-delete") => ("deletes files in", find_places(words)),
         _ => return None,
     };
@@ -27,6 +31,9 @@ fn targets_effect(verb: &str, targets: &[&Arg], place: Place<'_>) -> CommandEffe
     if let Some(special) = targets.iter().find_map(|target| find_special(target, verb, place)) {
         let containment = special.containment.filter(|_| targets.len() == 1);
         return CommandEffect { containment, ..special.with_verb(verb) };
+    }
+    if !targets.is_empty() && targets.iter().all(|target| target.text == INSERTED) {
+        return CommandEffect::new(Risk::Medium, phrase(verb, unnamed_object(verb)));
     }
     let outside: Vec<String> =
         targets.iter().filter(|target| place.is_outside(target)).map(|target| target.text.clone()).collect();
@@ -46,6 +53,41 @@ fn targets_effect(verb: &str, targets: &[&Arg], place: Place<'_>) -> CommandEffe
         Some(names) => CommandEffect::new(risk, phrase(verb, &names)),
         None => CommandEffect::new(Risk::High, phrase(verb, unnamed_object(verb))),
     }
+}
+
+/// Returns whether the words of `find` make it run `rm` on the files that it finds.
+pub(super) fn runs_rm(words: &[Arg]) -> bool {
+    let is_exec = |word: &Arg| matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+    let is_rm = |word: &Arg| matches!(base(&word.text), "rm" | "rmdir" | "unlink");
+    words.windows(2).any(|pair| is_exec(&pair[0]) && is_rm(&pair[1]))
+}
+
+/// Returns whether a command deletes exactly the files whose names another program inserts.
+pub(super) fn deletes_inserted(invocation: &Invocation) -> bool {
+    let targets = non_option_words(&invocation.argv[1..], &[]);
+    matches!(invocation.base(), "rm" | "rmdir" | "unlink") && targets.iter().all(|target| target.text == INSERTED)
+}
+
+/// Returns the effect of deleting the files that `find` finds.
+fn matched_effect(words: &[Arg], place: Place<'_>) -> CommandEffect {
+    let here = Arg::plain(".");
+    let mut places = find_places(words);
+    if places.is_empty() {
+        places.push(&here);
+    }
+    let whole = targets_effect("deletes files in", &places, place);
+    let is_name = |word: &Arg| matches!(word.text.as_str(), "-name" | "-iname" | "-path" | "-ipath" | "-wholename");
+    let is_plain = !words.iter().any(|word| matches!(word.text.as_str(), "!" | "-not" | "-o" | "-or"));
+    let names = words.windows(2).filter(|pair| is_plain && is_name(&pair[0])).map(|pair| pair[1].text.clone());
+    let names: Vec<String> = names.collect();
+    let is_root = |target: &&Arg| place.context.roots.contains(&place.path(target));
+    let is_narrowed = !names.is_empty() && places.iter().all(is_root);
+    if whole.is_critical || whole.risk == Risk::High && !is_narrowed || places.iter().any(|target| place.is_outside(target)) {
+        return whole;
+    }
+    let files = join_names(&names).map_or_else(|| "files".to_owned(), |names| format!("files that match {names}"));
+    let directories = join_names(&places.iter().map(|target| target.text.clone()).collect::<Vec<_>>());
+    CommandEffect { sentence: format!("deletes {files} in {}", directories.unwrap_or_default()), risk: Risk::Medium, ..whole }
 }
 
 /// Returns whether a target is inside a temporary directory of which every sandboxed command has a private copy.

@@ -1,7 +1,7 @@
 //! Effects of git commands.
 
 use super::{Arg, CommandEffect, Place, join_names, non_option_words, quoted};
-use crate::policy::git::{discards, subcommand};
+use crate::policy::git::{discards, overwrites_reference, subcommand};
 use crate::policy::shell::Invocation;
 use crate::protocol::Risk;
 
@@ -24,6 +24,9 @@ const FETCH_VALUES: &[&str] = &[
     "-s",
     "-X",
 ];
+
+/// Options of `git rebase` with which it changes, drops or reorders commits.
+const REWRITES: &[&str] = &["-i", "--interactive", "--root", "--onto", "-x", "--exec"];
 
 /// Returns the effect of a git command that cannot be undone or that affects other machines.
 pub(crate) fn effect(invocation: &Invocation, place: Place<'_>) -> Option<CommandEffect> {
@@ -51,11 +54,19 @@ pub(crate) fn effect(invocation: &Invocation, place: Place<'_>) -> Option<Comman
             high("deletes commits that no branch contains".to_owned())
         }
         ("reflog", Some("expire" | "delete")) => high("deletes reflog entries".to_owned()),
+        ("svn", Some("dcommit")) => high("publishes commits to the Subversion repository".to_owned()),
+        ("update-ref", _) if has(&["-d", "--delete", "--stdin"]) => high("deletes or changes references".to_owned()),
         ("branch", _) if has(&["-D", "-d", "--delete"]) => medium(format!("deletes {}", name_object("branch", words))),
         ("tag", _) if has(&["-d", "--delete"]) => medium(format!("deletes {}", name_object("tag", words))),
         ("config", _) if has(&["--global", "--system"]) && !has(&["--get", "--list", "-l", "--get-all", "--get-regexp"]) => {
             medium("changes your git configuration".to_owned())
         }
+        ("checkout" | "switch" | "branch" | "tag" | "update-ref" | "replace", _) if overwrites_reference(invocation) => {
+            medium("overwrites a branch or another reference, so its commits may be lost".to_owned())
+        }
+        ("remote", Some("remove" | "rm")) => medium(format!("deletes {}", name_object("remote", after_first(words)))),
+        ("remote", Some("set-url")) => medium(format!("changes the address of {}", name_object("remote", after_first(words)))),
+        ("rebase", _) if has(REWRITES) => medium("rewrites commits of the current branch".to_owned()),
         ("worktree", Some("remove")) => medium(format!("deletes {}", name_object("worktree", &words[1..]))),
         _ => None,
     }
@@ -103,6 +114,11 @@ fn push_effect(words: &[Arg], dry: bool) -> CommandEffect {
         return CommandEffect::new(Risk::Medium, format!("connects to {remote}"));
     }
     let refs = plain.get(1..).unwrap_or_default();
+    let targets: Vec<String> = refs.iter().map(|word| pushed_name(word)).collect();
+    // If a name is unknown, the sentence names none. `:` and `HEAD` stand for names that are not in the line.
+    let is_named = targets.iter().all(|name| !matches!(name.as_str(), "" | "HEAD"));
+    let is_known = is_named && refs.iter().all(|word| word.is_known() && !word.glob);
+    let targets = join_names(&targets).filter(|_| is_known);
     let has = |long: &[&str], letter: char| {
         words.iter().any(|word| {
             let text = word.text.as_str();
@@ -110,23 +126,47 @@ fn push_effect(words: &[Arg], dry: bool) -> CommandEffect {
             long.contains(&name) || text.len() > 1 && text.starts_with('-') && !text.starts_with("--") && text.contains(letter)
         })
     };
-    let sentence = if has(&["--delete", "--prune"], 'd') || refs.iter().any(|word| word.text.starts_with(':')) {
+    let deletes_all = has(&["--delete"], 'd') || !refs.is_empty() && refs.iter().all(|word| word.text.starts_with(':'));
+    let sentence = if let Some(names) = targets.as_ref().filter(|_| deletes_all && !has(&["--prune"], '\0')) {
+        format!("deletes {names} on {remote}")
+    } else if has(&["--delete", "--prune"], 'd') || refs.iter().any(|word| word.text.starts_with(':')) {
         format!("deletes branches or tags on {remote}")
     } else if has(&["--mirror"], '\0') {
         format!("replaces all branches and tags on {remote}")
     } else if has(&["--force", "--force-with-lease"], 'f') || refs.iter().any(|word| word.text.starts_with('+')) {
-        format!("overwrites commits on {remote}")
+        match &targets {
+            Some(names) => format!("overwrites commits of {names} on {remote}"),
+            None => format!("overwrites commits on {remote}"),
+        }
     } else {
-        format!("publishes commits to {remote}")
+        match &targets {
+            Some(names) => format!("publishes commits to {names} on {remote}"),
+            None => format!("publishes commits to {remote}"),
+        }
     };
     CommandEffect::new(Risk::High, sentence)
+}
+
+/// Returns the name of the branch or tag to which a refspec pushes: `main` for `main`, `+main` and
+/// `feature:refs/heads/main`.
+fn pushed_name(word: &Arg) -> String {
+    let text = word.text.trim_start_matches('+');
+    let target = text.rsplit_once(':').map_or(text, |(_, target)| target);
+    let name = target.strip_prefix("refs/heads/").or_else(|| target.strip_prefix("refs/tags/"));
+    name.unwrap_or(target).to_owned()
+}
+
+/// Returns the words that follow the first word that is not an option.
+fn after_first(words: &[Arg]) -> &[Arg] {
+    let at = words.iter().position(|word| !word.text.starts_with('-'));
+    at.and_then(|at| words.get(at + 1..)).unwrap_or_default()
 }
 
 fn object(words: &[Arg], otherwise: &str) -> String {
     non_option_words(words, FETCH_VALUES).first().map_or_else(|| otherwise.to_owned(), |word| quoted(&word.text))
 }
 
-/// Describes the branch, tag or worktree that the words name, such as "the branch `x`", or returns "a branch" if they
+/// Describes the branch, tag, remote or worktree that the words name, such as "the branch `x`", or returns "a branch" if they
 /// name none.
 fn name_object(kind: &str, words: &[Arg]) -> String {
     let name = non_option_words(words, FETCH_VALUES).first().map(|word| quoted(&word.text));

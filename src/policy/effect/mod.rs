@@ -5,11 +5,15 @@ mod git;
 mod network;
 mod programs;
 mod services;
+mod version_control;
+
+pub(crate) use network::{downloads, hosts};
 
 use super::git::without_message;
 use super::path_words::{as_path, is_credential, is_outside_workspace, path_part};
 use super::paths::Context;
 use super::program_kinds::runs_its_input;
+use super::secret_reads::shown_secret;
 use super::shell::builtins::destination;
 use super::shell::option_verdict::OptionVerdict;
 use super::shell::options::check_options;
@@ -81,7 +85,9 @@ pub(crate) fn worst_effect(part: &SimpleCommand, context: &Context, cwd: &Path) 
     let part = &*without_message(part);
     let mut effects = Vec::new();
     effects.extend(unseen_code_effect(part));
-    for invocation in &part.invocations {
+    // The effect of `find` names the files that it passes to `rm`.
+    let finds = part.invocations.iter().any(|one| one.base() == "find" && delete::runs_rm(&one.argv[1..]));
+    for invocation in part.invocations.iter().filter(|one| !(finds && delete::deletes_inserted(one))) {
         effects.extend(invocation_effect(invocation, place));
     }
     effects.extend(part.redirects.iter().filter(|redirect| !redirect.reads_only).filter_map(|redirect| {
@@ -97,6 +103,7 @@ pub(crate) fn worst_effect(part: &SimpleCommand, context: &Context, cwd: &Path) 
     }));
     let inputs = part.redirects.iter().filter(|redirect| redirect.reads_only).filter_map(|redirect| redirect.target.as_ref());
     effects.extend(inputs.filter_map(|target| read_effect(target, place, network)));
+    effects.extend(shown_secret(part).map(|name| CommandEffect::new(Risk::Medium, shown_secret_sentence(&name))));
     effects.extend(part.variables.iter().find(|name| steers(name)).map(|name| variable_effect(name)));
     worst(effects)
 }
@@ -108,6 +115,9 @@ fn worst(effects: impl IntoIterator<Item = CommandEffect>) -> Option<CommandEffe
 
 /// Returns the effect of running code that was downloaded or is known only at run time.
 fn unseen_code_effect(part: &SimpleCommand) -> Option<CommandEffect> {
+    if let Some(hosts) = &part.downloaded {
+        return Some(downloaded_code_effect(hosts));
+    }
     let piped = part.piped && (part.reads_code || part.invocations.iter().any(runs_its_input));
     if part.unknown_code || piped {
         let lines = [part.input_from.as_deref(), part.unknown_code.then_some(part.text.as_str())].map(|text| text.map(read));
@@ -115,13 +125,20 @@ fn unseen_code_effect(part: &SimpleCommand) -> Option<CommandEffect> {
         let sources: Vec<&Invocation> =
             part.invocations.iter().chain(printers).filter(|one| network::downloads(one.base())).collect();
         let hosts: Vec<String> = sources.iter().flat_map(|one| network::hosts(one)).collect();
-        return Some(CommandEffect::critical(match (sources.is_empty(), join_names(&hosts)) {
-            (true, _) => "runs code that is known only at run time".to_owned(),
-            (false, None) => "runs downloaded code".to_owned(),
-            (false, Some(hosts)) => format!("runs downloaded code from {hosts}"),
-        }));
+        return Some(if sources.is_empty() {
+            CommandEffect::critical("runs code that is known only at run time")
+        } else {
+            downloaded_code_effect(&hosts)
+        });
     }
     part.floors.contains(&COMPUTED).then(|| CommandEffect::critical("runs a program whose name is known only at run time"))
+}
+
+fn downloaded_code_effect(hosts: &[String]) -> CommandEffect {
+    CommandEffect::critical(match join_names(hosts) {
+        None => "runs downloaded code".to_owned(),
+        Some(hosts) => format!("runs downloaded code from {hosts}"),
+    })
 }
 
 fn invocation_effect(invocation: &Invocation, place: Place<'_>) -> Option<CommandEffect> {
@@ -130,6 +147,7 @@ fn invocation_effect(invocation: &Invocation, place: Place<'_>) -> Option<Comman
     let own = programs::effect(program, words, place)
         .or_else(|| delete::effect(program, words, place))
         .or_else(|| git::effect(invocation, place))
+        .or_else(|| version_control::effect(program, words))
         .or_else(|| services::effect(program, words))
         .or_else(|| network::effect(program, words));
     let secret = words.iter().filter_map(|word| read_effect(word, place, network::uses(program)));
@@ -154,6 +172,11 @@ fn read_effect(word: &Arg, place: Place<'_>, network: bool) -> Option<CommandEff
         return Some(CommandEffect::critical(format!("could send {name}, which can contain credentials")));
     }
     place.is_outside(word).then(|| CommandEffect::new(Risk::Medium, format!("reads {name}, which can contain credentials")))
+}
+
+/// Describes a command whose output contains a file with secrets.
+pub(crate) fn shown_secret_sentence(name: &str) -> String {
+    format!("shows the model {}, which can contain secrets", quoted(name))
 }
 
 /// Returns the effect of redirecting output to a file.

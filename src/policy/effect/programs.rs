@@ -3,7 +3,7 @@
 
 use super::{Arg, CommandEffect, DISKS, Place, join_names, non_option_words, quoted, variable_effect};
 use crate::policy::path_words::path_part;
-use crate::policy::program_kinds::{is_recursive, runs_script};
+use crate::policy::program_kinds::{fetched_and_run, is_recursive, runs_script, words_of_pip};
 use crate::policy::steering::steers;
 use crate::protocol::Risk;
 
@@ -27,6 +27,23 @@ const SYSTEM: &[(&str, &str)] = &[
     ("usermod", "changes user accounts"),
     ("passwd", "changes a password"),
     ("crontab", "changes scheduled jobs"),
+    ("userdel", "changes user accounts"),
+    ("groupadd", "changes user accounts"),
+    ("groupmod", "changes user accounts"),
+    ("groupdel", "changes user accounts"),
+    ("chpasswd", "changes a password"),
+    ("visudo", "changes who may run commands as root"),
+    ("sysctl", "changes settings of the kernel"),
+    ("setenforce", "changes the protection of the whole system"),
+    ("aa-disable", "changes the protection of the whole system"),
+    ("aa-teardown", "changes the protection of the whole system"),
+    ("ufw", "changes the firewall"),
+    ("firewall-cmd", "changes the firewall"),
+    ("ip6tables", "changes the firewall"),
+    ("pfctl", "changes the firewall"),
+    ("loginctl", "changes the sessions of users"),
+    ("service", "changes system services"),
+    ("rmmod", "removes code from the kernel"),
 ];
 const SERVICE_READS: &[&str] =
     &["status", "show", "cat", "is-active", "is-enabled", "is-failed", "list-units", "list-unit-files", "list-timers", "list"];
@@ -46,13 +63,10 @@ const PACKAGES: &[(&str, &[&str], &str, Risk)] = &[
     ("pnpm", &["install", "i", "add", "update"], "installs packages from the npm registry", Risk::Medium),
     ("yarn", &["install", "add"], "installs packages from the npm registry", Risk::Medium),
     ("bun", &["install", "add"], "installs packages from the npm registry", Risk::Medium),
-    ("npm", &["exec"], "runs a package, downloading it first if needed", Risk::Medium),
-    ("pnpm", &["dlx"], "runs a package, downloading it first if needed", Risk::Medium),
-    ("yarn", &["dlx"], "runs a package, downloading it first if needed", Risk::Medium),
-    ("bun", &["x"], "runs a package, downloading it first if needed", Risk::Medium),
     ("pip", &["install", "download"], "installs packages from PyPI", Risk::Medium),
     ("pip3", &["install", "download"], "installs packages from PyPI", Risk::Medium),
     ("uv", &["add", "pip", "sync", "tool"], "installs packages from PyPI", Risk::Medium),
+    ("pipx", &["install", "inject", "upgrade", "upgrade-all", "reinstall"], "installs packages from PyPI", Risk::Medium),
     ("poetry", &["install", "add", "update"], "installs packages from PyPI", Risk::Medium),
     ("cargo", &["install"], "downloads and installs programs", Risk::Medium),
     ("cargo", &["add", "fetch", "update"], "downloads from crates.io", Risk::Medium),
@@ -64,7 +78,6 @@ const PACKAGES: &[(&str, &[&str], &str, Risk)] = &[
     ("dnf", &["install", "remove", "upgrade"], "changes the programs installed on this machine", Risk::High),
     ("pacman", &["-S", "-R", "-Syu"], "changes the programs installed on this machine", Risk::High),
 ];
-const RUNNERS: &[&str] = &["npx", "uvx", "bunx", "pipx"];
 /// Programs whose first argument is an expression rather than a file.
 const EXPRESSION_FIRST: &[&str] =
     &["sed", "awk", "gawk", "mawk", "jq", "yq", "perl", "grep", "egrep", "fgrep", "rg", "ag", "git"];
@@ -78,12 +91,17 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<C
         return Some(effect);
     }
     if let Some((_, sentence)) = SYSTEM.iter().find(|(name, _)| *name == program) {
-        // After an option, the word may be the value of that option.
-        let reads = matches!(program, "systemctl" | "launchctl")
-            && words.first().is_some_and(|word| SERVICE_READS.contains(&word.text.as_str()))
-            || program == "crontab" && words.iter().any(|word| word.text == "-l")
-            || program == "mount" && words.is_empty();
-        return (!reads).then(|| CommandEffect::new(Risk::High, *sentence));
+        return (!only_shows(program, words)).then(|| CommandEffect::new(Risk::High, *sentence));
+    }
+    if matches!(program, "gpg" | "gpg2") && words.iter().any(|word| word.text.trim_start_matches('-').starts_with("delete-")) {
+        return Some(CommandEffect::new(Risk::High, "deletes keys"));
+    }
+    let (program, words) = words_of_pip(program, words).map_or((program, words), |words| ("pip", words));
+    if let Some(rest) = fetched_and_run(program, words) {
+        let package = non_option_words(rest, &["-p", "--package", "--from"]);
+        let package = package.into_iter().find(|word| word.text != "run");
+        let name = package.map_or_else(|| "a package".to_owned(), |word| quoted(&word.text));
+        return Some(CommandEffect::new(Risk::Medium, format!("runs {name}, downloading it first if needed")));
     }
     let in_packages = !runs_script(program, words);
     if let Some((.., sentence, risk)) = PACKAGES
@@ -92,12 +110,6 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<C
         .find(|(name, subcommands, ..)| *name == program && words.iter().any(|word| subcommands.contains(&word.text.as_str())))
     {
         return Some(CommandEffect::new(*risk, *sentence));
-    }
-    if RUNNERS.contains(&program) {
-        let package = non_option_words(words, &["-p", "--package", "--from"]);
-        let package = package.into_iter().find(|word| word.text != "run");
-        let name = package.map_or_else(|| "a package".to_owned(), |word| quoted(&word.text));
-        return Some(CommandEffect::new(Risk::Medium, format!("runs {name}, downloading it first if needed")));
     }
     match program {
         "env" => words
@@ -114,6 +126,31 @@ pub(crate) fn effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<C
         "kill" | "pkill" | "killall" => Some(signal_effect(program, words)),
         "chmod" | "chown" | "chgrp" => permission_effect(words, place),
         _ => None,
+    }
+}
+
+/// Returns whether a program in `SYSTEM` only shows a state. After an option, the first word may be the value of that
+/// option, so options are not skipped.
+fn only_shows(program: &str, words: &[Arg]) -> bool {
+    let first = words.first().map_or("", |word| word.text.as_str());
+    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.text.as_str()));
+    match program {
+        "systemctl" | "launchctl" => SERVICE_READS.contains(&first),
+        "loginctl" => {
+            first.is_empty() || ["list-", "show-"].iter().any(|start| first.starts_with(start)) || first.ends_with("-status")
+        }
+        "service" => first == "--status-all" || words.get(1).is_some_and(|word| word.text == "status"),
+        "ufw" => matches!(first, "status" | "version" | "show" | "--version" | "--help"),
+        "firewall-cmd" => first == "--state" || first.starts_with("--list") || first.starts_with("--get"),
+        "sysctl" => {
+            let is_set = |word: &Arg| word.text.contains('=') || matches!(word.text.as_str(), "--load" | "--write" | "--system");
+            let is_letter =
+                |word: &Arg| word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(['w', 'p', 'f']);
+            !words.iter().any(|word| is_set(word) || is_letter(word))
+        }
+        "crontab" => has(&["-l"]),
+        "mount" => words.is_empty(),
+        _ => false,
     }
 }
 
@@ -201,7 +238,7 @@ fn disk_effect(program: &str, words: &[Arg], place: Place<'_>) -> Option<Command
                 (None, Some(target)) if place.is_outside(&target) => {
                     CommandEffect::critical(format!("overwrites {}, outside the workspace", quoted(&target.text)))
                 }
-                (None, Some(target)) => CommandEffect::critical(format!("overwrites {}", quoted(&target.text))),
+                (None, Some(target)) => CommandEffect::new(Risk::Medium, format!("overwrites {}", quoted(&target.text))),
                 (None, None) => CommandEffect::critical("copies raw data"),
             })
         }

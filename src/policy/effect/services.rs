@@ -47,6 +47,8 @@ const SERVICES: &[ServiceProgram] = &[
     ),
     service("aws", "your AWS account", 1, &["ls", "help"], &[]),
     service("gcloud", "your Google Cloud account", 2, &["list", "describe"], &[]),
+    service("gsutil", "your Google Cloud storage", 0, &["ls", "cat", "stat", "du", "help"], &["version"]),
+    service("s3cmd", "your S3 storage", 0, &["ls", "la", "du", "info"], &[]),
     service("az", "your Azure account", 1, &["list", "show"], &[]),
     service("gh", "GitHub with your account", 1, &["list", "view", "status", "diff", "checks"], &[]),
     service("glab", "GitLab with your account", 1, &["list", "view", "status", "diff"], &[]),

@@ -6,7 +6,7 @@ use crate::policy::command::{self, CommandContext, SavablePart};
 use crate::policy::git::without_messages;
 use crate::policy::host_access::{is_download, never_reaches};
 use crate::policy::interpreters::{self, RunnerKind};
-use crate::policy::layer::{Layer, Scope};
+use crate::policy::layer::{Layer, Scope, is_managed_rule};
 use crate::policy::named::line;
 use crate::policy::paths::{Sandbox, literal};
 use crate::policy::permit::Grant;
@@ -256,8 +256,12 @@ impl Enforcer {
     fn for_command(&self, line: &str, cwd: &Target, now: Timestamp) -> Result<Vec<GrantDraft>, Vec<String>> {
         let scene = self.scene(cwd, now);
         let asking = command::parts_needing_approval(line, cwd, &scene, |rule| self.stack.is_user_decision(rule))?;
+        if asking.is_empty() {
+            return Err(vec!["each command in the line is already allowed, so a rule would have no effect".to_owned()]);
+        }
         let narrow: Vec<GrantRule> = unique(asking.iter().map(|one| GrantRule::Command(narrowest_rule(one))));
-        let in_memory = !asking.iter().any(|one| one.in_a_copy);
+        // No grant in memory matches words that the shell expands.
+        let in_memory = !asking.iter().any(|one| one.in_a_copy || one.argv.iter().any(command::is_expanded));
         let mut drafts = vec![GrantDraft { in_memory, ..GrantDraft::with_rules(narrow.clone()) }];
         let wide = unique(asking.iter().map(|one| GrantRule::Command(widen_rule(one).unwrap_or_else(|| narrowest_rule(one)))));
         if wide != narrow && wide.iter().all(|rule| covers_only_harmless(rule, &scene)) {
@@ -472,7 +476,7 @@ fn widen_rule(kept: &SavablePart) -> Option<CommandRule> {
 
 /// Explains that a rule or a protected path prevents a rule from being saved, or a plan from allowing an action.
 pub(crate) fn locked_reason(rule: &str, reason: &str) -> String {
-    if rule.starts_with("managed") { format!("locked by {rule}: {reason}") } else { format!("{reason} ({rule})") }
+    if is_managed_rule(rule) { format!("locked by {rule}: {reason}") } else { format!("{reason} ({rule})") }
 }
 
 fn unique<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {

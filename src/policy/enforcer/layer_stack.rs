@@ -1,8 +1,9 @@
 //! Stack of policy layers in effect: the layers passed by the caller, their compiled form, and the resulting terms.
 
+use super::layer_rules::describe_rules;
 use crate::policy::bundle::{Approve, Rule, ServiceRisk, Terms};
 use crate::policy::excluded::ExcludedPaths;
-use crate::policy::layer::{CompiledLayer, Layer, Scope};
+use crate::policy::layer::{CompiledLayer, Layer, RuleId, Scope};
 use crate::policy::paths::Context;
 use crate::policy::program_kinds::runs_repository_programs;
 use crate::protocol::{GrantScope, PolicyLayer, Risk};
@@ -115,6 +116,7 @@ impl EnforcerLayers {
             expires_at: layer.bundle.expires_at,
             max_input_tokens: layer.bundle.llm.max_input_tokens,
             file: layer.file.as_ref().map(|file| file.display().to_string()),
+            rules: describe_rules(layer),
         };
         self.layers.iter().map(told).collect()
     }
@@ -163,12 +165,23 @@ impl EnforcerLayers {
     /// Returns whether a rule is the user's own decision for exactly these words, in which case it also applies without
     /// a sandbox. Rules for programs that a repository can configure do not qualify.
     pub(crate) fn is_user_decision(&self, rule: &str) -> bool {
-        let exact = |line: &str| {
+        let exact = |line: usize| {
             let mut mine = self.layers.iter().flat_map(|layer| &layer.commands).filter(|owned| owned.scope == Scope::Mine);
             let holds = |rule: &Rule| rule.exact && !rule.programs().any(runs_repository_programs);
-            line.parse().is_ok_and(|line: usize| mine.any(|owned| owned.rule.line == line && holds(&owned.rule)))
+            mine.any(|owned| owned.rule.line == line && holds(&owned.rule))
         };
-        rule == "session" || rule.strip_prefix("mine-here:").is_some_and(exact)
+        RuleId::from_name(rule).is_some_and(|rule| match rule.scope {
+            Scope::Session => true,
+            Scope::Mine => rule.line.is_some_and(exact),
+            Scope::Managed
+            | Scope::ManagedBase
+            | Scope::Service
+            | Scope::ServiceSession
+            | Scope::User
+            | Scope::File
+            | Scope::BuiltIn
+            | Scope::Project => false,
+        })
     }
 
     /// Returns whether a layer other than the user's own requires commands to be approved before they run.

@@ -3,6 +3,7 @@
 mod approve;
 mod escalation;
 mod grants;
+mod layer_rules;
 mod layer_stack;
 mod mandate;
 mod origins;
@@ -51,6 +52,12 @@ use std::time::Duration;
 const NO_SANDBOX: &str = "this system cannot sandbox the command, so aye asks";
 const UNHELD_REPOSITORY: &str =
     "runs programs named in the repository's configuration (filters, hooks), and this system has no sandbox, so aye asks";
+
+const MIXES_GIT: &str = "git writes to the repository, so the line cannot run in a copy, and it also runs other programs or \
+                         writes files";
+const NAMES_HIDDEN_PATH: &str = "the line names a path that is hidden from commands that run without approval";
+
+const NOT_IN_A_COPY: &str = "a plan covers only commands that can run in a copy of the workspace, and this one cannot";
 
 /// Judges actions. The strictest verdict of its policy layers applies.
 #[derive(Debug, Clone)]
@@ -102,9 +109,13 @@ pub struct Explanation {
     /// Conditions of an allow verdict, which are passed on to the permit.
     #[serde(skip)]
     unasked: UnaskedConditions,
-    /// Whether only the mode allows the command. Such a command first runs in a copy of the workspace.
+    /// Whether only the mode or the approved plan allows the command. Such a command first runs in a copy of the
+    /// workspace.
     #[serde(skip)]
     in_layer: bool,
+    /// Whether the approved plan allows the command.
+    #[serde(skip)]
+    by_plan: bool,
 }
 
 /// Formats hosts with their ports, such as `index.example.com:443`.
@@ -135,6 +146,7 @@ impl Explanation {
             remember: None,
             unasked: UnaskedConditions::default(),
             in_layer: false,
+            by_plan: false,
         }
     }
 
@@ -195,9 +207,11 @@ impl Enforcer {
         self
     }
 
-    /// Restricts the enforcer to actions that `outer`, the enforcer of the parent session, allows too.
+    /// Restricts the enforcer to actions that `outer`, the enforcer of the parent session, allows too. The plan of the
+    /// parent session does not apply to its agents.
     #[must_use]
-    pub fn within(mut self, outer: Self) -> Self {
+    pub fn within(mut self, mut outer: Self) -> Self {
+        outer.end_mandate();
         self.outer = Some(Arc::new(outer));
         self
     }
@@ -298,7 +312,7 @@ impl Enforcer {
         match told.verdict {
             VerdictKind::Allow => {
                 let permit = Permit::new(actions.to_vec(), told.rule).restrict_to_reading(reads_only).mark_unasked(told.unasked);
-                Verdict::Allow(if told.in_layer { permit.first_in_layer() } else { permit })
+                Verdict::Allow(if told.in_layer { permit.first_in_layer(told.by_plan) } else { permit })
             }
             VerdictKind::Ask => Verdict::Ask(told.question(actions, reads_only)),
             VerdictKind::Deny => Verdict::Deny(Denial { rule: told.rule, reason: told.reason, parts: told.parts }),
@@ -375,12 +389,22 @@ impl Enforcer {
             && self.outer_allows(|outer| outer.is_entry_readable(path, now))
     }
 
-    fn explain_finding(&self, finding: ActionFinding, actions: &[Action], needs: Option<&'static str>) -> Explanation {
-        let head = self.head(&finding.decided, actions.first());
+    fn explain_finding(&self, mut finding: ActionFinding, actions: &[Action], needs: Option<&'static str>) -> Explanation {
         let is_line = |action: &Action| matches!(action, Action::Exec { .. });
         let as_reading = finding.reads_only && !actions.is_empty() && actions.iter().all(is_line);
-        let unasked = UnaskedConditions { as_reading, by_name: finding.decided.by_name };
         let timing = self.approve.timing(&finding, actions, &self.context, &self.stack);
+        let by_plan = finding.decided.verdict == VerdictKind::Allow && finding.decided.by_plan;
+        if by_plan && !as_reading && timing != Some(ApproveWhen::Effects) {
+            finding.decided = LayerVerdict::ask(MANDATE, NOT_IN_A_COPY);
+        }
+        if !as_reading && self.approve.asks_about_git(&finding, actions, &self.context, &self.stack) {
+            finding.decided = LayerVerdict::ask("built-in", MIXES_GIT);
+        }
+        if !as_reading && self.approve.asks_about_hidden_path(&finding, actions, &self.context, &self.stack) {
+            finding.decided = LayerVerdict::ask("built-in", NAMES_HIDDEN_PATH);
+        }
+        let head = self.head(&finding.decided, actions.first());
+        let unasked = UnaskedConditions { as_reading, by_name: finding.decided.by_name };
         let asks = finding.decided.verdict == VerdictKind::Ask;
         Explanation {
             verdict: finding.decided.verdict,
@@ -389,7 +413,7 @@ impl Enforcer {
             risk: finding.risk,
             critical: finding.critical,
             parts: finding.parts,
-            needs,
+            needs: needs.filter(|_| !asks),
             is_uncovered: finding.decided.is_uncovered,
             approve: timing.filter(|_| asks),
             hosts: Vec::new(),
@@ -397,6 +421,7 @@ impl Enforcer {
             remember: finding.remember,
             unasked,
             in_layer: !asks && !as_reading && timing == Some(ApproveWhen::Effects),
+            by_plan: !asks && by_plan,
         }
     }
 
@@ -560,6 +585,12 @@ impl Enforcer {
 
     pub fn end_mandate(&mut self) {
         self.mandate.clear();
+    }
+
+    /// Returns whether the approved plan names a change that a command made in a copy of the workspace. The plan names
+    /// the files that it lists and the files in the arguments of the permitted command.
+    pub fn plan_names(&self, permit: &Permit, change: &Action, now: Timestamp) -> bool {
+        mandate::names(self, permit.actions(), change, now)
     }
 
     /// Returns whether a mandate is in effect.

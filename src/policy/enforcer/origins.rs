@@ -1,6 +1,7 @@
 //! Finds the origins of the rules that determined a verdict, which an approval prompt quotes.
 
 use super::layer_stack::EnforcerLayers;
+use crate::policy::layer::RuleId;
 use crate::protocol::{CommandPart, RuleOrigin};
 
 /// Maximum number of rules quoted in an approval prompt.
@@ -20,8 +21,9 @@ impl EnforcerLayers {
     }
 
     fn origin(&self, rule: &str) -> Option<RuleOrigin> {
-        let line: usize = rule.split_once(':')?.1.parse().ok()?;
-        let layer = self.source().iter().find(|layer| layer.scope.rule(line) == rule)?;
+        let RuleId { scope, line } = RuleId::from_name(rule)?;
+        let line = line?;
+        let layer = self.source().iter().find(|layer| layer.scope == scope)?;
         let place = format!("{}:{line}", layer.file.as_ref()?.display());
         Some(RuleOrigin { rule: rule.to_owned(), place, first: line, source: layer.bundle.quoted(line) })
     }

@@ -22,6 +22,7 @@ pub(super) fn stricter(own: Explanation, outer: Explanation) -> Explanation {
             by_name: kept.unasked.by_name || other.unasked.by_name,
         },
         in_layer: kept.in_layer || other.in_layer,
+        by_plan: kept.by_plan || other.by_plan,
         ..kept
     }
 }

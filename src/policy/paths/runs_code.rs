@@ -92,7 +92,7 @@ const OPENED: &[Kind] = &[
         "npm, yarn, pnpm, Bun and Node.js",
         ".npmrc npmrc .yarnrc .yarnrc.yml .yarnrc.yaml .yarn/plugins .yarn/releases .yarn/sdks .pnp.cjs .pnp.js \
          .pnp.loader.mjs .pnp.data.json .pnpmfile.cjs .pnpmfile.mjs pnpmfile.* .pnpmrc bunfig.toml .bunfig.toml .noderc \
-         node_modules/.bin .nvm .volta .bowerrc .meteor .lernarc .corepack.env",
+         pnpm-workspace.yaml node_modules/.bin .nvm .volta .bowerrc .meteor .lernarc .corepack.env",
     ),
     kind(
         "Gradle, Maven and sbt",
@@ -116,6 +116,12 @@ const OPENED: &[Kind] = &[
         ".irbrc _irbrc .pryrc .bundle .ruby-version .ruby-gemset .rdbgrc .rdbgrc.rb .byebugrc .railsrc .gemrc \
          .solargraph.yml",
     ),
+    kind(
+        "test runners, formatters and linters",
+        ".rspec .busted .perltidyrc .markdownlint.cjs .markdownlint-cli2.cjs .markdownlint-cli2.mjs",
+    ),
+    kind("latexmk", "latexmkrc .latexmkrc"),
+    kind(".NET", "global.json"),
     kind("PHP and web servers", "php.ini .php.ini .user.ini .htaccess web.config .phpactor.json .phpactor.yml"),
     kind(
         "R, Julia, Haskell, OCaml, Lisp and others",
@@ -143,14 +149,14 @@ const BUILT: &[Kind] = &[
         "make and other build tools",
         "makefile makefile.* gnumakefile bsdmakefile *.mk *.mak kbuild justfile .justfile *.just taskfile.* rakefile \
          rakefile.rb *.rake sconstruct sconscript meson.build meson.options cmakelists.txt *.cmake cmakepresets.json \
-         configure configure.ac configure.in *.m4 *.am autogen.sh bootstrap.sh build.sh *.ninja wscript snakefile latexmkrc .latexmkrc lakefile.lean lakefile.toml \
+         configure configure.ac configure.in *.m4 *.am autogen.sh bootstrap.sh build.sh *.ninja wscript snakefile lakefile.lean lakefile.toml \
          magefile.go magefiles build.zig build.zig.zon xmake.lua premake5.lua tup.config tupfile workspace.bazel \
          module.bazel build.bazel *.bzl pants.toml please.toml conanfile.py conanfile.txt vcpkg.json *.pro =buck",
     ),
     kind("Cargo", "build.rs cargo.toml"),
     kind(
         "JavaScript build tools",
-        "package.json .mocharc.* pnpm-workspace.yaml lerna.json nx.json turbo.json rush.json deno.json deno.jsonc *.config.js \
+        "package.json .mocharc.* lerna.json nx.json turbo.json rush.json deno.json deno.jsonc *.config.js \
          *.config.cjs *.config.mjs *.config.ts *.config.mts *.config.cts gulpfile.* gruntfile.* jakefile* webpack.*.js \
          .babelrc* .swcrc .storybook karma.conf.* wdio.conf.* angular.json project.json metro.config.* ember-cli-build.js \
          bower.json binding.gyp *.gypi .eslintrc* .prettierrc* .stylelintrc*",
@@ -169,11 +175,11 @@ const BUILT: &[Kind] = &[
     ),
     kind(
         "other build tools",
-        "gemfile *.gemspec guardfile fastfile fastlane podfile config.ru .rspec .rubocop.yml composer.json phpunit.xml \
+        "gemfile *.gemspec guardfile fastfile fastlane podfile config.ru .rubocop.yml composer.json phpunit.xml \
          phpunit.xml.dist .php-cs-fixer* go.mod go.work *.csproj *.fsproj *.vbproj *.vcxproj *.sln *.slnx *.props \
-         *.targets global.json nuget.config dotnet-tools.json mix.exs rebar.config shard.yml dub.json dub.sdl package.swift *.xcodeproj \
+         *.targets nuget.config dotnet-tools.json mix.exs rebar.config shard.yml dub.json dub.sdl package.swift *.xcodeproj \
          *.xcworkspace .xcode.env* *.cabal cabal.project* stack.yaml package.yaml setup.hs dune dune-project *.opam \
-         pubspec.yaml build.yaml makefile.pl build.pl cpanfile default.nix *.nimble *.rockspec .busted elm.json \
+         pubspec.yaml build.yaml makefile.pl build.pl cpanfile default.nix *.nimble *.rockspec elm.json \
          gleam.toml spago.* foundry.toml hardhat.config.* anchor.toml cog.toml .releaserc* release.config.* .goreleaser.*",
     ),
     kind(
@@ -478,6 +484,10 @@ mod tests {
         }
         for name in
             [".vscode", ".envrc", ".husky", ".githooks", "lefthook.yml", ".npmrc", "mise.toml", ".zed", "a.code-workspace"]
+        {
+            assert!(is_kept_only_with_approval(&Path::new("/w/a").join(name)), "{name}");
+        }
+        for name in [".rspec", "latexmkrc", ".latexmkrc", ".busted", ".perltidyrc", ".markdownlint.cjs", ".markdownlint-cli2.mjs"]
         {
             assert!(is_kept_only_with_approval(&Path::new("/w/a").join(name)), "{name}");
         }

@@ -28,6 +28,19 @@ pub(crate) fn braces(word: &Word) -> Option<Vec<Word>> {
     Some(texts.iter().map(|text| read_again(text)).collect())
 }
 
+/// Returns the number of words to which a plain list of names such as `src/{main,lib}.rs` expands. Returns `None` for
+/// all other words, including those with several or nested lists, sequences, quotes, options or empty names.
+pub(crate) fn plain_list_len(raw: &str) -> Option<usize> {
+    let is_name = |text: &str| text.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-./@%+:".contains(letter));
+    let (before, rest) = raw.split_once('{')?;
+    let (inner, after) = rest.split_once('}')?;
+    let names: Vec<&str> = inner.split(',').collect();
+    let is_plain = |name: &&str| !name.is_empty() && is_name(name) && !name.contains("..");
+    let is_list = (2..=MAX_NUMBERS).contains(&names.len()) && names.iter().all(is_plain);
+    let is_option = before.starts_with('-') || before.is_empty() && names.iter().any(|name| name.starts_with('-'));
+    (is_list && !is_option && is_name(before) && is_name(after)).then_some(names.len())
+}
+
 /// Parses text produced by brace expansion as a word.
 fn read_again(text: &str) -> Word {
     let mut reader = WordReader::from_expanded(text);

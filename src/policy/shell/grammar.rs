@@ -110,8 +110,15 @@ pub(crate) fn disagreement(line: &str, scan: &Scan) -> Option<&'static str> {
     if !plain {
         return Some(NOT_PLAIN);
     }
-    let same = commands == scan.commands.len() && words == scan.raws;
+    let same = commands == scan.commands.len() && are_same_words(&words, &scan.raws);
     (!same).then_some(TWO_READINGS)
+}
+
+/// Returns whether the grammar and the scanner found the same words. The grammar skips a `-` that precedes the
+/// descriptor of a redirect, as in `cat - 2>/dev/null`.
+fn are_same_words(of_grammar: &[&str], of_scanner: &[String]) -> bool {
+    let mut rest = of_grammar.iter().peekable();
+    of_scanner.iter().all(|word| rest.next_if(|found| **found == word).is_some() || word == "-") && rest.next().is_none()
 }
 
 /// Returns the text of every simple command that the grammar finds, even if the line contains errors.

@@ -28,9 +28,11 @@ pub(crate) use confusables::is_deceptive_name;
 pub(crate) use entered::EnteredLine;
 pub use entered::entered;
 pub(crate) use resolve::parses_its_text;
+pub(crate) use run_files::files_run_by;
 pub use run_files::run_files;
 #[cfg(test)]
 pub(crate) use runners::lines as runner_lines;
+pub(crate) use runners::runs_operands;
 pub use session_lines::{keeps_meaning, runs_input};
 pub(crate) use wrappers::inner_starts;
 
@@ -56,7 +58,7 @@ const MAX_COMMANDS: usize = 200_000;
 const MAX_NESTED_BYTES: usize = 384 * 1024;
 
 const TOO_LONG: &str = "the line is too long to show in full";
-const SUBSTITUTION: &str = "the result of a substitution is known only at run time";
+pub(crate) const SUBSTITUTION: &str = "the result of a substitution is known only at run time";
 const EXPANSION: &str = "the result of an expansion is known only at run time";
 const ASSIGNMENT: &str = "a variable assignment can change what a program does";
 const HERE_STRING: &str = "allow rules do not cover here-strings";
@@ -105,6 +107,8 @@ pub(crate) struct SimpleCommand {
     pub assigned: Vec<Arg>,
     /// Here-strings passed to the command, and here-documents in the surrounding text.
     pub input: Vec<Arg>,
+    /// Hosts in the line's URLs, if the command runs code that the line downloads.
+    pub downloaded: Option<Vec<String>>,
 }
 
 /// A program and its arguments.
@@ -220,6 +224,13 @@ fn parse_pass(line: &str, values: LineAssignments) -> (ParsedLine, Option<LineAs
     whole.hopeless = engine.hopeless || engine.values.overflow;
     let late = engine.values.learnt > engine.learnt_first;
     (whole, late.then_some(engine.values))
+}
+
+/// Returns the number of words that name the program and its subcommand, which must not be lists in braces.
+fn name_count(argv: &[Arg]) -> usize {
+    let is_reader = argv.first().is_some_and(|program| program.text != "git")
+        && matches!(options::check_options(argv), option_verdict::OptionVerdict::Reads { .. });
+    if is_reader { 1 } else { 2 }
 }
 
 /// Returns whether the scan found no construct that prevents allow rules from matching.
@@ -350,7 +361,10 @@ impl Analyzer {
         simple.narrowed = self.values.narrowed;
         simple.renames = command.words.first().is_some_and(|word| word.literal().is_none() || word.raw.contains('{'));
         let literal = command.words.iter().all(|word| word.literal().is_some());
-        if !literal || readings.len() != 1 || readings[0].len() != command.words.len() {
+        let operands = command.words.iter().skip(readings.first().map_or(1, |argv| name_count(argv)));
+        let lists = operands.filter_map(|word| braces::plain_list_len(&word.raw));
+        let count = command.words.len() + lists.map(|len| len - 1).sum::<usize>();
+        if !literal || readings.len() != 1 || readings[0].len() != count {
             simple.floors.push(EXPANSION);
         }
         for argv in readings {

@@ -354,8 +354,15 @@ impl Analyzer {
     /// Handles programs with an option whose value is shell code.
     fn text_option(&mut self, argv: &[Arg], names: &[&str], simple: &mut SimpleCommand, depth: usize) {
         for (index, arg) in argv.iter().enumerate().skip(1) {
-            let cluster =
-                names.contains(&"-c") && arg.text.starts_with('-') && !arg.text.starts_with("--") && arg.text.ends_with('c');
+            let letters = arg.text.strip_prefix('-').filter(|rest| names.contains(&"-c") && !rest.starts_with('-'));
+            let cluster = letters.is_some_and(|letters| letters.ends_with('c'));
+            // `script -qc'id'`: the rest of the word is the code.
+            if let Some((before, value)) = letters.and_then(|letters| letters.split_once('c'))
+                && !value.is_empty()
+                && before.chars().all(char::is_alphabetic)
+            {
+                self.resolve_eval(&[Arg::plain(value)], simple, depth);
+            }
             if names.contains(&arg.text.as_str()) || cluster {
                 self.resolve_eval(argv.get(index + 1..=index + 1).unwrap_or_default(), simple, depth);
             } else if let Some((name, value)) = arg.text.split_once('=')

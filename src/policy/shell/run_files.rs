@@ -47,8 +47,7 @@ const INTERPRETERS: &[InterpreterOptions] = &[
 pub fn run_files(line: &str) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     for invocation in read(line).parts.iter().flat_map(|part| &part.invocations) {
-        let program = invocation.argv.first().filter(|program| program.text.contains('/'));
-        for file in program.into_iter().chain(script(invocation)).filter(|file| file.is_known() && !file.glob) {
+        for file in files_run_by(invocation).filter(|file| file.is_known() && !file.glob) {
             // A quoted `~` is an ordinary character.
             let dot = if file.tilde || !file.text.starts_with('~') { "" } else { "./" };
             let name = format!("{dot}{}", file.text);
@@ -58,6 +57,12 @@ pub fn run_files(line: &str) -> Vec<String> {
         }
     }
     files
+}
+
+/// Returns the words of a command that name a file which it runs.
+pub(crate) fn files_run_by(invocation: &Invocation) -> impl Iterator<Item = &Arg> {
+    let program = invocation.argv.first().filter(|program| program.text.contains('/'));
+    program.into_iter().chain(script(invocation))
 }
 
 fn script(invocation: &Invocation) -> Option<&Arg> {

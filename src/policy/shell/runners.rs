@@ -252,6 +252,11 @@ pub(crate) const TEXT_OPTIONS: &[(&str, &[&str])] = &[
 pub(crate) const TEXT_OPERANDS: &[&str] =
     &["watch", "parallel", "sem", "hyperfine", "entr", "tmux", "watchexec", "concurrently", "pee", "nodemon", "cross-env-shell"];
 
+/// Returns whether the operands of a program are shell code.
+pub(crate) fn runs_operands(name: &str) -> bool {
+    TEXT_OPERANDS.contains(&name)
+}
+
 /// Returns a command line for each table entry, with `command` in the position of the command.
 #[cfg(test)]
 pub(crate) fn lines(command: &str) -> Vec<String> {

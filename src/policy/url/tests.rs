@@ -343,3 +343,15 @@ fn a_host_may_resolve_only_to_addresses_that_its_url_was_approved_for() {
     assert_eq!(may("http://10.0.0.5/", "10.0.0.5"), Ok(()));
     assert!(may("http://10.0.0.5/", "10.0.0.6").is_err());
 }
+
+#[test]
+fn only_names_that_can_be_public_are_public() {
+    for name in ["example.com", "registry.npmjs.org", "GITHUB.com", "B\u{fc}cher.example"] {
+        assert!(is_public_name(name), "{name}");
+    }
+    for name in
+        ["93.184.216.34", "127.0.0.1", "[::1]", "::1", "localhost", "db", "a.internal", "metadata.goog", "169.254.169.254"]
+    {
+        assert!(!is_public_name(name), "{name}");
+    }
+}

@@ -96,7 +96,7 @@ impl ClientConnection {
             }
             EventKind::ApprovalResolved { approval_id, decision, .. } => {
                 let status = match decision {
-                    Decision::Denied { .. } => ActionDecision::Denied,
+                    Decision::Denied(_) => ActionDecision::Denied,
                     Decision::Previewed => ActionDecision::RunAgain,
                     _ => ActionDecision::Approved,
                 };

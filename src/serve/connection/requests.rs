@@ -254,13 +254,15 @@ fn decision(approval: &Approval, asked: &ApproveAction) -> Result<Decision, Stri
             }
             asked.paths.as_ref().map_or(Ok(Decision::Approved), |paths| select_effects(effects, paths, asked.digest.as_deref()))
         }
+        ActionDecision::ApprovedInCleanContext if approval.plan.is_none() => {
+            Err("`approved_in_clean_context` is valid only for a plan (`plan`)".to_owned())
+        }
+        ActionDecision::ApprovedInCleanContext => Ok(Decision::ApprovedInCleanContext),
         ActionDecision::RunAgain if effects.is_none_or(|effects| effects.conflict.is_none()) => {
             Err("`run_again` is valid only after a conflict (`effects.conflict`)".to_owned())
         }
         ActionDecision::RunAgain => Ok(Decision::Previewed),
-        ActionDecision::Denied => {
-            Ok(Decision::Denied { reason: asked.reason.clone().filter(|reason| !reason.trim().is_empty()) })
-        }
+        ActionDecision::Denied => Ok(Decision::denied(asked.reason.clone().filter(|reason| !reason.trim().is_empty()))),
     }
 }
 

@@ -18,9 +18,10 @@ const TYPES: &[(&str, &[&str])] = &[
         include_str!("../../protocol/tool.rs"),
         &["Proposal", "RunsCode", "RunsWhen", "ToolStatus", "ToolError", "ErrorCode", "Redaction"],
     ),
+    (include_str!("../../protocol/command_output.rs"), &["CommandEnd"]),
     (include_str!("../../protocol/diagnostics.rs"), &["FileDiagnostics", "Diagnostic"]),
     (include_str!("../../protocol/failure.rs"), &["Failure", "Remedy", "FailureKind"]),
-    (EVENTS, &["FailedRequest"]),
+    (EVENTS, &["FailedRequest", "NoticeKind"]),
     (include_str!("../../protocol/budget.rs"), &["BudgetScope", "BudgetUnit"]),
     (include_str!("../../protocol/usage.rs"), &["Usage"]),
     (include_str!("../../protocol/agent_event.rs"), &["AgentEvent", "AgentState"]),
@@ -156,6 +157,9 @@ fn members(body: &str, indent: usize) -> Vec<Member> {
             doc.push(words.trim().to_owned());
         } else if text.starts_with("#[") {
             attributes.push_str(text);
+        } else if attributes.contains("serde(skip)") {
+            doc.clear();
+            attributes.clear();
         } else if let Some((name, of)) = without_visibility(text).trim_end_matches(',').split_once(": ") {
             let inner = of.strip_prefix("Option<").and_then(|of| of.strip_suffix('>'));
             found.push(Member {

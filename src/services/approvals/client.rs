@@ -92,10 +92,15 @@ impl ApprovalService {
         let message = ServiceMessage { id: &format!("msg_{}", row.id), body: body.into(), patience: RECORD_TIME };
         let reply = self.post(signer, message, false).await.map_err(SendFailure::new)?;
         let (status, line, retry_after) = (reply.status(), reply.status_line(), reply.retry_after());
-        // Read the whole body, so that the connection can be reused.
-        let _ = tokio::time::timeout(RECORD_TIME, reply.into_body(RESPONSE_BYTES)).await;
+        // Reading the whole body also allows the connection to be reused.
+        let body = tokio::time::timeout(RECORD_TIME, reply.into_body(RESPONSE_BYTES)).await;
         if (200..300).contains(&status) {
-            return Ok(());
+            // Without a complete response, the service may not have stored the record.
+            return match body {
+                Ok(Ok(_)) => Ok(()),
+                Ok(Err(error)) => Err(SendFailure::new(error.to_string())),
+                Err(_) => Err(SendFailure::new(format!("the response of `{}` is incomplete", self.host()))),
+            };
         }
         Err(SendFailure { retry_after, ..SendFailure::new(format!("`{}` responded with {line}", self.host())) })
     }

@@ -1,6 +1,6 @@
 //! Approval records, which consist of a decision and the request that it answers.
 
-use crate::protocol::{Approval, CallId, DENIED_BY_SERVICE, Decision, NO_USER, StepId, TaskId};
+use crate::protocol::{Approval, CallId, Decision, Denier, StepId, TaskId};
 use crate::services::SessionFacts;
 use crate::services::redaction::{RedactText, redact_value};
 use crate::session::{CallChange, Change};
@@ -11,6 +11,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// Kind of an outbox row that contains a decision. Also the type of the resulting message.
 const DECIDED: &str = "approval.decided";
+/// Member of a denial that says who denied the call. In records, `decidedBy` says so for all decisions.
+const DENIED_BY: &str = "deniedBy";
 /// Maximum size in bytes of the request in a record. Changes, effects and plans are removed from a larger request.
 const MAX_REQUEST_BYTES: usize = 512 << 10;
 /// Maximum number of calls to keep track of. A step never has that many.
@@ -65,6 +67,11 @@ impl ApprovalFeed {
         });
         if let (Value::Object(data), Ok(Value::Object(decided))) = (&mut data, serde_json::to_value(decision)) {
             data.extend(decided);
+            data.remove(DENIED_BY);
+            let outcome = outcome(decision);
+            if let Some(variant) = data.insert("decision".to_owned(), outcome.into()).filter(|variant| variant != outcome) {
+                data.insert("variant".to_owned(), variant);
+            }
             data.retain(|_, value| !value.is_null());
         }
         redact_value(&mut data, &self.redact);
@@ -85,18 +92,30 @@ pub(super) fn shown_request(approval: &Approval) -> Value {
     request
 }
 
+/// Returns what a decision means for the call. A previewed or renewed call is shown again, so it is undecided.
+fn outcome(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::Approved
+        | Decision::ApprovedByService
+        | Decision::ApprovedInCleanContext
+        | Decision::ApprovedAlways { .. }
+        | Decision::Amended { .. } => "approved",
+        Decision::Denied(_) => "denied",
+        Decision::Previewed | Decision::Renewed => "undecided",
+    }
+}
+
 /// Returns who made a decision: the user, the approval service, or otherwise the reason why neither did.
 fn decider(decision: &Decision) -> &'static str {
     match decision {
-        Decision::ApprovedByService => "service",
-        Decision::Denied { reason: Some(reason) } => match reason.as_str() {
-            NO_USER => "nobody",
-            "the task was cancelled" => "cancel",
-            reason if reason.starts_with("no answer within") => "timeout",
-            reason if reason.starts_with(DENIED_BY_SERVICE) => "service",
-            _ => "user",
-        },
-        _ => "user",
+        Decision::ApprovedByService => Denier::Service.as_str(),
+        Decision::Denied(denial) => denial.by.as_str(),
+        Decision::Approved
+        | Decision::ApprovedInCleanContext
+        | Decision::ApprovedAlways { .. }
+        | Decision::Previewed
+        | Decision::Renewed
+        | Decision::Amended { .. } => Denier::User.as_str(),
     }
 }
 
@@ -136,5 +155,53 @@ impl OutboxFeed for ApprovalFeed {
 
     fn decision(&self, _: &LoggedDecision) -> Vec<OutboxEntry> {
         Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{CallDenial, SessionId, WorkspaceId};
+    use std::sync::Arc;
+
+    #[test]
+    fn a_receiver_that_knows_approved_and_denied_counts_every_decision() {
+        let facts = SessionFacts {
+            session_id: SessionId::new("s"),
+            workspace_id: WorkspaceId::new("w"),
+            workspace: "/w".to_owned(),
+            agent: None,
+            provider: None,
+            service_session: None,
+        };
+        let feed = ApprovalFeed::new(facts, Arc::new(str::to_owned));
+        for (decision, outcome, variant) in [
+            (Decision::Approved, "approved", None),
+            (Decision::ApprovedByService, "approved", Some("approved_by_service")),
+            (Decision::ApprovedInCleanContext, "approved", Some("approved_in_clean_context")),
+            (Decision::Previewed, "undecided", Some("previewed")),
+            (Decision::denied(None), "denied", None),
+        ] {
+            let entry = feed.entry(&State::default(), &CallId::new("call_1"), &decision, jiff::Timestamp::UNIX_EPOCH);
+            let sent: Value = serde_json::from_slice(&entry.body).unwrap();
+            assert_eq!((&sent["data"]["decision"], sent["data"]["variant"].as_str()), (&json!(outcome), variant), "{sent}");
+        }
+    }
+
+    #[test]
+    fn a_record_names_the_user_for_every_reason_that_the_user_typed() {
+        let typed = |reason: &str| decider(&Decision::denied(Some(reason.to_owned())));
+        for reason in ["the task was cancelled", "no answer within a day", "denied by the approval service", "not now"] {
+            assert_eq!(typed(reason), "user", "{reason}");
+        }
+        for (by, name) in [
+            (Denier::Cancel, "cancel"),
+            (Denier::Timeout, "timeout"),
+            (Denier::Service, "service"),
+            (Denier::Nobody, "nobody"),
+            (Denier::Policy, "policy"),
+        ] {
+            assert_eq!(decider(&Decision::Denied(CallDenial { by, reason: Some("not now".to_owned()) })), name);
+        }
     }
 }

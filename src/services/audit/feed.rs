@@ -1,7 +1,7 @@
 //! Conversion of session changes and decisions to audit records.
 
 use crate::ports::TaskEnd;
-use crate::protocol::{CallId, Decision, StepId, TaskId, ToolStatus};
+use crate::protocol::{CallDenial, CallId, Decision, StepId, TaskId, ToolStatus};
 use crate::services::SessionFacts;
 use crate::services::otlp::{Attributes, add_identity, nanos};
 use crate::services::redaction::{RedactText, redacted_json};
@@ -157,8 +157,10 @@ impl AuditFeed {
                 let name = serde_json::to_value(decision).ok().and_then(|value| Some(value["decision"].as_str()?.to_owned()));
                 let mut draft = Draft::new("aye.approval.decided", name.clone().unwrap_or_default());
                 draft.attributes.text("aye.decision", name.as_deref());
-                if let Decision::Denied { reason: Some(reason) } = decision {
-                    draft.attributes.text("aye.reason", Some(&(self.redact)(reason)));
+                if let Decision::Denied(CallDenial { by, reason }) = decision {
+                    draft.attributes.text("aye.denied_by", Some(by.as_str()));
+                    let reason = reason.as_ref().map(|reason| (self.redact)(reason));
+                    draft.attributes.text("aye.reason", reason.as_deref());
                 }
                 draft
             }

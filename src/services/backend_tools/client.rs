@@ -44,14 +44,15 @@ pub(super) async fn call(
     context: RemoteContext,
 ) -> Result<RemoteResult, RemoteError> {
     let timeout = timeout.min(context.timeout);
-    let server = HttpServer::new(url, Timeouts { connect: CONNECT, idle: timeout })
+    let url = format!("{}/tools/{}/invoke", url.trim_end_matches('/'), call.tool);
+    let server = HttpServer::new(&url, Timeouts { connect: CONNECT, idle: timeout })
         .map_err(|error| RemoteError::Refused { message: error.to_string() })?;
-    let mut headers: Headers = vec![("idempotency-key".into(), uuid::Uuid::new_v4().to_string())];
+    let key = uuid::Uuid::new_v4().to_string();
+    let mut headers: Headers = vec![("accept".into(), "application/json".to_owned()), ("idempotency-key".into(), key)];
     headers.extend(token.map(|token| ("authorization".into(), format!("Bearer {token}"))));
     let body = json!({"toolName": call.tool, "arguments": call.arguments}).to_string();
-    let path = format!("/tools/{}/invoke", call.tool);
     let sent = async {
-        let reply = server.post(&path, &headers, body.into()).await.map_err(|error| to_error(&error))?;
+        let reply = server.post_as("application/json", &headers, body.into()).await.map_err(|error| to_error(&error))?;
         read(reply).await
     };
     tokio::select! {

@@ -324,7 +324,12 @@ impl SessionService {
         let sent = async {
             let reply = self.send(path, headers, body).await.map_err(SendFailure::new)?;
             let response = (reply.status(), reply.status_line(), reply.retry_after());
-            let _ = reply.into_body(RESPONSE_BYTES).await;
+            let body = reply.into_body(RESPONSE_BYTES).await;
+            // Without a complete response, the service may not have stored the end.
+            body.map_err(|error| SendFailure::new(error.to_string())).or_else(|failure| match response.0 {
+                200..=299 => Err(failure),
+                _ => Ok(None),
+            })?;
             Ok(response)
         };
         tokio::time::timeout(REQUEST_TIME, sent).await.unwrap_or_else(|_| Err(SendFailure::new("no response in time")))

@@ -6,6 +6,7 @@ use super::head::{Head, HeadArtifact};
 use super::machine::Machine;
 use crate::ports::Artifacts;
 use crate::protocol::{Problem, SessionId};
+use crate::services::redaction::RedactText;
 use crate::session::{SessionActivity, without_authority};
 use crate::store::{ArtifactStore, SessionSummary, Store};
 use crate::transfer::export;
@@ -27,6 +28,8 @@ pub(crate) struct LocalSessions {
     pub workspace: PathBuf,
     /// Directory for temporary upload files.
     pub temporary: PathBuf,
+    /// Redacts the texts of sessions before they are uploaded.
+    pub redact: RedactText,
 }
 
 /// Session in the format that `aye sessions export` writes.
@@ -81,7 +84,8 @@ impl LocalSessions {
         let file = tempfile::tempfile_in(&self.temporary).map_err(failed)?;
         let mut writer = DigestWriter { to: BufWriter::new(file), hasher: blake3::Hasher::new(), bytes: 0 };
         let mut chain = ChainScan::new(at);
-        let updated = export::write_json(&self.store, &summary, &mut writer, &mut |time, record| chain.add(time, record))?;
+        let updated =
+            export::write_json(&self.store, &summary, &*self.redact, &mut writer, &mut |time, record| chain.add(time, record))?;
         let DigestWriter { to, hasher, bytes } = writer;
         let file = to.into_inner().map_err(|error| failed(error.into_error()))?;
         let (artifacts, notices) = artifacts(&(self.artifacts)(id), known);
@@ -92,7 +96,7 @@ impl LocalSessions {
             digest: hasher.finalize().to_hex().to_string(),
             source,
             chain,
-            title: summary.title,
+            title: summary.title.as_deref().map(|title| (self.redact)(title)),
             workspace: summary.workspace,
             updated,
             busy,

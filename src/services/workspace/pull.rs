@@ -1,6 +1,7 @@
 //! Pulling a session from the object store in order to continue it on this machine.
 
 use super::bucket::{Bucket, ObjectVersion, Replaced};
+use super::chain::ChainScan;
 use super::error::{WorkspaceError, WorkspaceProblem};
 use super::fetch::{self, FetchedHistory};
 use super::head::{Head, HeadArtifact, SessionOwner};
@@ -51,7 +52,8 @@ pub(crate) struct Pulled {
 struct RemoteSession {
     head: Head,
     version: ObjectVersion,
-    history: FetchedHistory,
+    /// The history, unless the session on this machine already contains all of it.
+    history: Option<FetchedHistory>,
     result: PullResult,
     /// Number of records that the session on this machine already has.
     known: usize,
@@ -102,7 +104,8 @@ fn claim(local: &LocalSessions, id: &SessionId) -> Result<Option<Claim>, Workspa
     Ok(Some(local.store.claim(id)?))
 }
 
-/// Reads the history from the object store, and compares it with the session on this machine.
+/// Compares the history in the object store with the session on this machine. Reads it only if this machine may not
+/// have all of it.
 async fn compare(
     bucket: &Bucket,
     local: &LocalSessions,
@@ -111,6 +114,10 @@ async fn compare(
 ) -> Result<RemoteSession, WorkspaceError> {
     let here = if fork { None } else { local.chain(&head.session_id, head.records).await? };
     let count = here.as_ref().map_or(0, |here| here.count());
+    let known = usize::try_from(count).unwrap_or(usize::MAX);
+    if let Some(result) = here.as_ref().and_then(|here| compare_with_head(here, &head)) {
+        return Ok(RemoteSession { head, version, history: None, result, known });
+    }
     let history = fetch::history(bucket, &head, local.workspace.clone(), count).await?;
     let result = match &here {
         None => PullResult::New,
@@ -119,7 +126,16 @@ async fn compare(
         Some(here) if here.start() == Some(&history.chain.digest()) => PullResult::Ahead,
         Some(_) => return Err(diverged("pull", &head.session_id)),
     };
-    Ok(RemoteSession { head, version, history, result, known: usize::try_from(count).unwrap_or(usize::MAX) })
+    Ok(RemoteSession { head, version, history: Some(history), result, known })
+}
+
+/// Returns the result of a pull for a session that already contains the whole history of a head, or `None` if the head
+/// alone does not show that it does.
+fn compare_with_head(here: &ChainScan, head: &Head) -> Option<PullResult> {
+    if here.count() == head.records && here.digest() == head.chain {
+        return Some(PullResult::UpToDate);
+    }
+    (here.start() == Some(head.chain.as_str())).then_some(PullResult::Ahead)
 }
 
 /// Returns whether the head has been replaced and no longer refers to the history that could not be read.
@@ -145,7 +161,7 @@ fn apply(
     found: RemoteSession,
     target: &SessionId,
 ) -> Result<Vec<String>, WorkspaceError> {
-    let prepared = found.history.prepared;
+    let Some(FetchedHistory { prepared, .. }) = found.history else { return Ok(Vec::new()) };
     let mut foreign = prepared.foreign;
     let is_stored = match (found.result, claim) {
         (PullResult::New, _) => {

@@ -95,7 +95,7 @@ fn the_log_names_the_last_requested_command() {
     let denied = Record::Decided {
         approval_id: crate::protocol::ApprovalId::new("a"),
         tool_call_id: CallId::new("c1"),
-        decision: crate::protocol::Decision::Denied { reason: None },
+        decision: crate::protocol::Decision::denied(None),
     };
     let first = vec![prompt("x"), intent("c1", "$ make"), asked("$ make", false), asked("$ make install", true)];
     append(&store, ID, [first, vec![asked("$ make", false), denied.clone()]].concat(), Durability::Power);
@@ -115,7 +115,7 @@ fn the_log_records_the_decider_and_the_mode_at_that_time() {
     let decided = |reason: &str| Record::Decided {
         approval_id: crate::protocol::ApprovalId::new("a"),
         tool_call_id: CallId::new("c1"),
-        decision: crate::protocol::Decision::Denied { reason: Some(reason.to_owned()) },
+        decision: crate::protocol::Decision::denied(Some(reason.to_owned())),
     };
     let plan = Record::PolicyInForce { layers: Vec::new(), mode: Some(Mode::Plan), chosen_mode: None };
     // A question withdrawn by the policy is not a decision by the user.
@@ -124,6 +124,28 @@ fn the_log_records_the_decider_and_the_mode_at_that_time() {
     wait(journal.append(taken_back, Durability::Process)).unwrap();
     wait(journal.append(vec![decided("not now")], Durability::Process)).unwrap();
     assert_eq!(logged(&store), ["RunCommand $ make deny user:3 plan", "RunCommand $ make deny you plan"]);
+}
+
+#[test]
+fn the_log_names_the_user_for_every_reason_that_the_user_typed() {
+    use crate::protocol::{CallDenial, Decision, Denier};
+    let dir = TempDir::new().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let _claim = store.create(session(ID));
+    let denied = |by, reason: &str| Record::Decided {
+        approval_id: crate::protocol::ApprovalId::new("a"),
+        tool_call_id: CallId::new("c1"),
+        decision: Decision::Denied(CallDenial { by, reason: Some(reason.to_owned()) }),
+    };
+    let reasons =
+        ["the task was cancelled", "no answer within a day", "denied by the approval service", "no user can approve this call"];
+    append(&store, ID, vec![prompt("x"), intent("c1", "$ make")], Durability::Power);
+    append(&store, ID, reasons.map(|reason| denied(Denier::User, reason)).to_vec(), Durability::Power);
+    assert_eq!(logged(&store), ["RunCommand $ make deny you ask"; 4]);
+    let others = [Denier::Cancel, Denier::Timeout, Denier::Service, Denier::Nobody];
+    append(&store, ID, others.map(|by| denied(by, "because")).to_vec(), Durability::Power);
+    let by: Vec<String> = logged(&store)[4..].iter().map(|row| row.replace("RunCommand $ make deny ", "")).collect();
+    assert_eq!(by, ["cancel ask", "timeout ask", "approval service ask", "no user can approve this call ask"]);
 }
 
 #[test]

@@ -102,3 +102,21 @@ proptest! {
         let _ = check(&file("a.toml", &text));
     }
 }
+
+#[test]
+fn an_agent_of_a_plugin_can_always_be_named_with_its_plugin() {
+    let agent = file("plugin:hookify/agents/analyzer.md", "---\nname: analyzer\ndescription: Analyzes\n---\nAnalyze.\n");
+    let mut set = AgentSet::new(&[], Vec::new());
+    set.add_plugin("hookify", &[agent]);
+    assert_eq!(set.find("hookify:analyzer"), set.find("analyzer"));
+    assert!(set.find("hookify:analyzer").is_some());
+    assert!(set.find("other:analyzer").is_none() && set.find("hookify:explore").is_none());
+}
+
+#[test]
+fn a_model_without_a_provider_is_kept_and_inherit_is_not() {
+    for (model, kept) in [("gpt-5.4", Some("gpt-5.4")), ("opus", Some("opus")), ("Inherit", None)] {
+        let text = format!("---\nname: a\ndescription: A\nmodel: {model}\n---\nDo it.\n");
+        assert_eq!(one(".claude/agents/a.md", &text).model.as_deref(), kept, "{model}");
+    }
+}

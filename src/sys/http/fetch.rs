@@ -42,9 +42,12 @@ const OWN: &[&str] = &[
 pub(crate) enum FetchError {
     #[error("{0}")]
     Invalid(String),
-    /// The request was denied by a policy rule, for the contained reason.
+    /// The request was denied for the contained reason.
     #[error("{0}")]
     Refused(String),
+    /// A redirect was denied by a policy rule.
+    #[error("{reason} (rule: {rule})")]
+    RedirectDenied { reason: String, rule: String },
     #[error("cannot prepare a connection: {0}")]
     Setup(String),
     #[error("cannot resolve `{name}`: {reason}")]
@@ -95,7 +98,10 @@ pub(crate) enum RedirectVerdict {
     Follow(String),
     /// Return the redirect itself as the response.
     Stay,
+    /// Fail, because the target is not valid.
     Refuse(String),
+    /// Fail, because a policy rule denies the target.
+    Deny { reason: String, rule: String },
 }
 
 /// Rules that apply to one request and are checked before each connection.
@@ -198,6 +204,7 @@ impl Fetcher {
             };
             match guard.redirect(hop.url.as_str(), &location, next.as_str()) {
                 RedirectVerdict::Refuse(reason) => return Err(FetchError::Refused(reason)),
+                RedirectVerdict::Deny { reason, rule } => return Err(FetchError::RedirectDenied { reason, rule }),
                 RedirectVerdict::Stay => return read(response, &hop, redirects, request.max_bytes).await,
                 RedirectVerdict::Follow(_) if redirects == MAX_REDIRECTS => return Err(FetchError::TooManyRedirects(location)),
                 RedirectVerdict::Follow(url) => {

@@ -7,7 +7,7 @@ mod compare;
 mod content;
 mod discard;
 mod journal;
-mod name;
+pub(in crate::sys) mod name;
 mod node;
 mod outcome;
 mod partial;
@@ -47,10 +47,13 @@ const MAX_ENTRIES: usize = 500_000;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LayeredDirectory {
     /// The real directory. The command sees the view at the same path.
+    #[serde(with = "name")]
     pub directory: PathBuf,
     /// Existing private directory that receives written files. It must be on the same file system as `work` and outside
     /// every path that the command may see.
+    #[serde(with = "name")]
     pub upper: PathBuf,
+    #[serde(with = "name")]
     pub work: PathBuf,
 }
 
@@ -219,6 +222,12 @@ impl Change {
             }
             _ => false,
         }
+    }
+
+    /// Returns whether nothing but the times of a regular file changed.
+    pub(crate) fn is_touched_file(&self) -> bool {
+        let is_whole = !self.lost_set_id && !self.lost_attributes && self.link_of.is_none() && self.moved_from.is_none();
+        is_whole && self.kind() == Some(NodeKind::File) && self.is_only_touched()
     }
 
     /// Returns the number of other hard links to the replaced file. They retain the old content.

@@ -97,20 +97,27 @@ pub(crate) enum Tier {
 pub(crate) struct Confinement {
     pub strength: Backend,
     /// The workspace and its additional roots.
+    #[serde(with = "crate::sys::overlay::name::list")]
     pub roots: Vec<PathBuf>,
     pub view: View,
     /// Additional writable paths. Paths that do not exist are ignored.
+    #[serde(with = "crate::sys::overlay::name::list")]
     pub writable: Vec<PathBuf>,
     /// Read-only paths inside writable ones. If such a path does not exist, it cannot be created.
+    #[serde(with = "crate::sys::overlay::name::list")]
     pub read_only: Vec<PathBuf>,
     /// Writable paths inside read-only ones. Writes to them change the real files even if the command sees a copy of
     /// the workspace.
+    #[serde(with = "crate::sys::overlay::name::list")]
     pub reopened: Vec<PathBuf>,
     /// Files and directories that appear empty.
+    #[serde(with = "crate::sys::overlay::name::list")]
     pub hidden: Vec<PathBuf>,
     /// Files and directories that are visible although they are inside hidden ones or inside the command's own `/tmp`.
+    #[serde(with = "crate::sys::overlay::name::list")]
     pub shown: Vec<PathBuf>,
     /// Symlinks that are visible inside hidden directories, with their targets.
+    #[serde(with = "crate::sys::overlay::name::pairs")]
     pub links: Vec<(PathBuf, PathBuf)>,
     /// Package managers' cache directories. They are read directly, but writes go to a copy.
     pub caches: Vec<LayeredDirectory>,
@@ -166,8 +173,10 @@ pub(crate) enum View {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Substitute {
     /// Path at which the command sees the directory.
+    #[serde(with = "crate::sys::overlay::name")]
     pub directory: PathBuf,
     /// Directory that contains the content. It includes a directory for each cache that is mounted inside it.
+    #[serde(with = "crate::sys::overlay::name")]
     pub content: PathBuf,
 }
 

@@ -30,7 +30,9 @@ const NAMED_MOUNTS: usize = 3;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Question {
+    #[serde(with = "crate::sys::overlay::name::list")]
     roots: Vec<PathBuf>,
+    #[serde(with = "crate::sys::overlay::name::list")]
     bases: Vec<PathBuf>,
 }
 

@@ -32,6 +32,11 @@ const NOTE_BYTES: usize = 100;
 /// Maximum number of agents listed in an error.
 const MAX_SUGGESTED: usize = 30;
 
+/// Other agents' names for built-in agents.
+const CORRESPONDING: &[(&str, &str)] = &[("explorer", "explore")];
+/// Other agents' names for an agent without a specialty, which aye does not have.
+const GENERAL: [&str; 4] = ["general-purpose", "general", "default", "worker"];
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
@@ -74,11 +79,16 @@ impl AgentTool {
     }
 
     fn find(&self, name: &str) -> Result<&AgentDefinition, ToolError> {
-        self.set.find(name.trim_start_matches('@')).ok_or_else(|| {
+        let given = name.trim_start_matches('@');
+        let corresponding = || CORRESPONDING.iter().find(|(other, _)| given.trim().eq_ignore_ascii_case(other));
+        let found = self.set.find(given).or_else(|| corresponding().and_then(|(_, own)| self.set.find(own)));
+        found.ok_or_else(|| {
             let names: Vec<&str> = self.set.agents.iter().take(MAX_SUGGESTED).map(|agent| agent.name.as_str()).collect();
             let more = self.set.agents.len().saturating_sub(MAX_SUGGESTED);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            invalid(format!("unknown agent `{}`; agents: {}{more}", name.escape_debug(), names.join(", ")))
+            let is_general = GENERAL.iter().any(|other| given.trim().eq_ignore_ascii_case(other));
+            let general = if is_general { ". There is no general agent: do other tasks yourself" } else { "" };
+            invalid(format!("unknown agent `{}`; agents: {}{more}{general}", name.escape_debug(), names.join(", ")))
         })
     }
 

@@ -87,6 +87,7 @@ fn an_invalid_call_starts_no_agent() {
     for (arguments, part) in [
         (json!({"agent": "other", "prompt": "x"}), "unknown agent `other`; agents: explore, review"),
         (json!({"agent": "a\u{1b}[2J", "prompt": "x"}), "unknown agent `a\\u{1b}[2J`"),
+        (json!({"agent": "general-purpose", "prompt": "x"}), "agents: explore, review. There is no general agent"),
         (json!({"agent": "explore", "prompt": " "}), "`prompt` is empty"),
         (json!({"agent": "explore", "prompt": "x".repeat(65 << 10)}), "the limit is 64 KB"),
         (json!({"prompt": "x"}), "agent"),
@@ -95,6 +96,20 @@ fn an_invalid_call_starts_no_agent() {
         assert!(code == ErrorCode::InvalidRequest && message.contains(part), "{message}");
     }
     assert!(runner.0.lock().unwrap().is_empty());
+}
+
+#[test]
+fn arguments_and_agents_of_other_coding_agents_are_accepted() {
+    let (bench, _) = with_agents(&[]);
+    for (tool, arguments) in [
+        ("Task", json!({"subagent_type": "Explore", "prompt": "x", "model": "haiku", "run_in_background": true})),
+        ("Agent", json!({"subagent_type": "explorer", "prompt": "x", "isolation": "worktree"})),
+    ] {
+        let plan = bench.plan(tool, arguments).unwrap();
+        assert!(plan.summary.starts_with("Agent explore: x"), "{}", plan.summary);
+    }
+    let (_, message) = bench.error("Agent", json!({"agent": "explore", "prompt": "x", "resume": "id"}));
+    assert!(message.contains("`resume` is not an argument"), "{message}");
 }
 
 #[test]

@@ -108,7 +108,7 @@ pub(super) fn resolve_step_tool(
     find: &dyn Fn(&str) -> StepTool,
 ) -> StepTool {
     let tool = find(&step.tool)?;
-    (settings.may_use)(tool.name()).map_err(|why| ToolError::new(ErrorCode::PolicyDenied, why))?;
+    (settings.may_use)(tool.name())?;
     let custom = all.iter().find(|custom| custom.name == tool.name());
     if custom.is_some_and(|custom| matches!(custom.body, ToolBody::Steps(_))) {
         return Err(invalid(format!("the step {} has steps of its own, which is not supported", tool.name())));
@@ -159,7 +159,8 @@ pub(super) fn draft(
     let mut whole = Proposal { notes: vec![tool.origin(settings)], ..Proposal::default() };
     let (mut changes, mut timeout, mut said) = (false, 0, Vec::new());
     for (at, (step, step_tool)) in steps.iter().zip(tools).enumerate() {
-        let named = |error: ToolError| ToolError::new(error.code, format!("step {}, {}: {}", at + 1, step.tool, error.message));
+        let named =
+            |error: ToolError| ToolError { message: format!("step {}, {}: {}", at + 1, step.tool, error.message), ..error };
         let arguments = step_arguments(step, given).map_err(named)?;
         let of_step = step_tool.clone().map_err(named)?;
         crate::tools::redaction::refuse(of_step.name(), false, &arguments).map_err(named)?;
@@ -246,7 +247,7 @@ pub(super) async fn run(payload: Payload, settings: Arc<ToolSettings>, context: 
                     format!("completed steps before this one: {at} of {count}")
                 };
                 let message = format!("step {} of {}, {name}: {} ({done})", at + 1, work.name, failed.error.message);
-                let mut failed = ToolFailure { error: ToolError::new(failed.error.code, message), ..failed };
+                let mut failed = ToolFailure { error: ToolError { message, ..failed.error }, ..failed };
                 // The result includes the changes of earlier steps.
                 failed.changed = combine_proposals(whole.changed, failed.changed);
                 whole.artifacts.append(&mut failed.artifacts);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::protocol::{Action, ErrorCode, FileDiffs, Proposal};
+use crate::protocol::{Action, ErrorCode, FileDiffs, Proposal, ToolError};
 use crate::tools::tests::Bench;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -230,7 +230,8 @@ fn steps_whose_actions_are_unknown_in_advance_are_rejected() {
     // A disabled tool is not available as a step either.
     let text = "name = \"c\"\ndescription = \"d\"\nsteps = [{ tool = \"grep\", arguments = { pattern = \"x\" } }]\n";
     let mut bench = bench(&[("c.toml", text)], &[]);
-    bench.settings.may_use = Arc::new(|name| if name == "Grep" { Err("the tool `Grep` is disabled".to_owned()) } else { Ok(()) });
+    let denied = || ToolError::new(ErrorCode::PolicyDenied, "the tool `Grep` is disabled");
+    bench.settings.may_use = Arc::new(move |name| if name == "Grep" { Err(denied()) } else { Ok(()) });
     assert_eq!(bench.error("c", json!({})).0, ErrorCode::PolicyDenied);
 }
 

@@ -1,8 +1,9 @@
 //! Hooks that run before and after calls.
 
 use super::command::{CommandOutcome, RunPlace};
+use super::condition::may_meet;
 use super::runner::HookRunner;
-use crate::hooks::{Hook, HookAction, ToolShape, shape_of};
+use crate::hooks::{FILE_PATH, Hook, HookAction, ToolShape, shape_of};
 use crate::protocol::{Action, CallArguments, CallHooks, HookDecision, HookEvent, HookRun, ToolCall, ToolResult};
 use crate::tools::argument_names::normalize;
 use crate::tools::tool::AnyTool;
@@ -11,10 +12,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Argument name that contains a file path in a hook's input.
-const FILE_PATH: &str = "file_path";
 /// Maximum number of files in a call for which hooks run, once per file.
-pub(super) const MAX_FILES: usize = 20;
+const MAX_FILES: usize = 20;
 
 /// A call in the form in which hooks see it.
 pub(super) struct HookedTool {
@@ -46,6 +45,14 @@ impl HookedTool {
 }
 
 impl HookRunner {
+    /// Returns the inputs for which a hook runs: one for each file of the call that meets the hook's condition.
+    pub(super) fn inputs(&self, hook: &Hook, tool: &HookedTool) -> Vec<Map<String, Value>> {
+        let is_meant = |told: &Map<String, Value>| {
+            hook.condition.as_ref().is_none_or(|condition| may_meet(condition, &tool.names, told, &self.settings().workspace))
+        };
+        tool.inputs().into_iter().take(MAX_FILES).filter(is_meant).collect()
+    }
+
     /// Runs the hooks that precede a call, one after the other, until one denies the call. Each hook receives the call
     /// as rewritten by the hooks before it.
     pub(super) async fn before(&self, call: ToolCall, stop: &CancellationToken) -> CallHooks {
@@ -58,7 +65,7 @@ impl HookRunner {
             done.runs.push(HookRun { hook, decision: HookDecision::Ask, reason, ..HookRun::default() });
         }
         for hook in hooks {
-            for told in tool.inputs().into_iter().take(MAX_FILES) {
+            for told in self.inputs(&hook, &tool) {
                 let (run, updated) = self.before_one(&hook, (&tool, &call), &told, stop).await;
                 let is_denied = run.decision == HookDecision::Deny;
                 done.runs.push(run);
@@ -144,7 +151,7 @@ impl HookRunner {
         let is_left = |hook: &&Hook| !ran_before || matches!(hook.action, HookAction::Command { unsandboxed: true, .. });
         let hooks: Vec<Hook> = self.hooks.matching(HookEvent::PostToolUse, &tool.names).filter(is_left).cloned().collect();
         for hook in hooks {
-            for told in tool.inputs().into_iter().take(MAX_FILES) {
+            for told in self.inputs(&hook, &tool) {
                 let input = self.input_after(&tool, &call, &told, Some(&result));
                 let name = hook.name();
                 let words = match self.run(&hook, &input, stop, RunPlace::Workspace).await {

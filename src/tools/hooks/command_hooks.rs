@@ -1,7 +1,7 @@
 //! Hooks that follow a command that ran in a layer. They run in the same layer, on top of the command's effects.
 //! Because their changes become part of those effects, all of them are shown, decided on and applied together.
 
-use super::call_hooks::{HookedTool, MAX_FILES};
+use super::call_hooks::HookedTool;
 use super::command::{CommandOutcome, RunPlace};
 use super::runner::HookRunner;
 use crate::hooks::{Hook, HookAction};
@@ -45,6 +45,7 @@ impl<'a> CommandHooks<'a> {
         let tool = runner.tool(&plan.call)?;
         let is_sandboxed = |hook: &&Hook| matches!(hook.action, HookAction::Command { unsandboxed: false, .. });
         let hooks: Vec<Hook> = runner.hooks.matching(HookEvent::PostToolUse, &tool.names).filter(is_sandboxed).cloned().collect();
+        let hooks: Vec<Hook> = hooks.into_iter().filter(|hook| !runner.inputs(hook, &tool).is_empty()).collect();
         (!hooks.is_empty()).then(|| Self { runner, call: plan.call.clone(), tool, hooks })
     }
 
@@ -68,7 +69,7 @@ impl<'a> CommandHooks<'a> {
             let mut state = state_of(&command).await?;
             let runs = runs.insert(Vec::new());
             for hook in &self.hooks {
-                for told in self.tool.inputs().into_iter().take(MAX_FILES) {
+                for told in self.runner.inputs(hook, &self.tool) {
                     let input = self.runner.input_after(&self.tool, &self.call, &told, Some(command.result()));
                     let replaced: Arc<[PathBuf]> = replaced_paths(&state).into();
                     let since = Instant::now();

@@ -58,6 +58,7 @@ impl HookRunner {
         let hooked = self.tool(&plan.call)?;
         let is_sandboxed = |hook: &&Hook| matches!(hook.action, HookAction::Command { unsandboxed: false, .. });
         let hooks: Vec<Hook> = self.hooks.matching(HookEvent::PostToolUse, &hooked.names).filter(is_sandboxed).cloned().collect();
+        let hooks: Vec<Hook> = hooks.into_iter().filter(|hook| !self.inputs(hook, &hooked).is_empty()).collect();
         if hooks.is_empty() {
             return None;
         }
@@ -81,7 +82,7 @@ impl HookRunner {
         let proposed = files.texts.clone();
         let mut runs = Vec::new();
         for hook in &hooks {
-            for told in tool.inputs().into_iter().take(MAX_FILES) {
+            for told in self.inputs(hook, &tool) {
                 let input = self.input_after(&tool, &call, &told, None);
                 let since = Instant::now();
                 let outcome =

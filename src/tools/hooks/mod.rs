@@ -3,6 +3,7 @@
 mod call_hooks;
 mod command;
 mod command_hooks;
+mod condition;
 mod layer_hooks;
 mod runner;
 

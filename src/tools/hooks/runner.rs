@@ -3,7 +3,7 @@
 use super::command::{CommandOutcome, RunPlace, run_command};
 use crate::hooks::{Hook, HookResponse};
 use crate::ports::{BoxFuture, HookTrigger, Hooks};
-use crate::protocol::{CallHooks, EventHooks, HookDecision, HookEvent, ToolCall, ToolResult};
+use crate::protocol::{CallHooks, EventHooks, HookDecision, HookEvent, Mode, ToolCall, ToolResult};
 use crate::tools::session_hooks::SessionHooks;
 use crate::tools::settings::ToolSettings;
 use crate::tools::toolset::Toolset;
@@ -40,6 +40,9 @@ impl HookRunner {
             "cwd": settings.workspace.to_string_lossy(),
             "hook_event_name": event.as_str(),
         });
+        if let Some(agents) = &settings.session.agents {
+            input["permission_mode"] = permission_mode(agents.runner().mode()).into();
+        }
         if let Some((agent, _)) = agent {
             input["agent_id"] = agent.agent_session_id.as_str().into();
             input["agent_type"] = agent.name.as_str().into();
@@ -108,10 +111,7 @@ impl HookRunner {
         let mut input = self.input(HookEvent::SessionStart);
         input.insert("source".to_owned(), source.into());
         self.run_all((HookEvent::SessionStart, source), input, stop, outcome).await;
-        // No hook of this event can block.
-        if let Some((hook, reason)) = outcome.block.take() {
-            outcome.notices.push(format!("the hook {hook} failed: {reason}"));
-        }
+        report_objection(outcome);
     }
 
     /// Runs the hooks for the start of an agent. They can add context, but cannot prevent the agent from starting.
@@ -120,9 +120,7 @@ impl HookRunner {
         let mut input = self.input(HookEvent::SubagentStart);
         input.insert("prompt".to_owned(), prompt.into());
         self.run_all((HookEvent::SubagentStart, agent), input, stop, &mut outcome).await;
-        if let Some((hook, reason)) = outcome.block.take() {
-            outcome.notices.push(format!("the hook {hook} failed: {reason}"));
-        }
+        report_objection(&mut outcome);
         outcome
     }
 
@@ -178,6 +176,7 @@ impl Hooks for HookRunner {
                     let mut input = self.input(HookEvent::PreCompact);
                     input.insert("trigger".to_owned(), trigger.into());
                     self.run_all((HookEvent::PreCompact, trigger), input, &stop, &mut outcome).await;
+                    report_objection(&mut outcome);
                 }
                 // The user waits for the session, not for its agents.
                 HookTrigger::Notification { kind: IDLE, .. } if self.hooks.agent().is_some() => {}
@@ -186,10 +185,41 @@ impl Hooks for HookRunner {
                     input.insert("notification_type".to_owned(), kind.into());
                     input.insert("message".to_owned(), message.into());
                     self.run_all((HookEvent::Notification, kind), input, &stop, &mut outcome).await;
+                    report_objection(&mut outcome);
                 }
             }
             outcome
         }
         .boxed()
+    }
+}
+
+/// Converts the block of an event that no hook can block to a notice.
+fn report_objection(outcome: &mut EventHooks) {
+    if let Some((hook, reason)) = outcome.block.take() {
+        outcome.notices.push(format!("the hook {hook} failed: {reason}"));
+    }
+}
+
+/// Returns Claude Code's name of a mode.
+fn permission_mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Plan => "plan",
+        Mode::Ask => "default",
+        Mode::AutoEdit => "acceptEdits",
+        Mode::Auto => "auto",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_block_of_an_event_that_no_hook_can_block_becomes_a_notice() {
+        let mut outcome = EventHooks { block: Some(("h".to_owned(), "no".to_owned())), ..EventHooks::default() };
+        report_objection(&mut outcome);
+        assert!(outcome.block.is_none());
+        assert_eq!(outcome.notices, ["the hook h failed: no"]);
     }
 }

@@ -178,6 +178,7 @@ pub(super) fn fetch_failure(error: &FetchError, timeout_seconds: u64) -> ToolFai
     let (code, hint) = match error {
         FetchError::Invalid(_) => (ErrorCode::InvalidRequest, String::new()),
         FetchError::Refused(_) => (ErrorCode::PolicyDenied, String::new()),
+        FetchError::RedirectDenied { reason, rule } => return ToolError::from_rule(reason, rule, "").into(),
         FetchError::Setup(_) => (ErrorCode::ToolExecutionFailed, "; ask the user to check this system's certificates".to_owned()),
         FetchError::NoAddress { .. } => (ErrorCode::ToolExecutionFailed, "; check the spelling of the host name".to_owned()),
         FetchError::Unreachable { .. } => (

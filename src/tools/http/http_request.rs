@@ -186,12 +186,10 @@ impl FetchRules for RedirectRules<'_> {
             // The approval covers one server. Another server needs its own approval.
             VerdictKind::Ask if same_server(self.approved, &to) => RedirectVerdict::Follow(to.as_str().to_owned()),
             VerdictKind::Ask => RedirectVerdict::Stay,
-            VerdictKind::Deny => RedirectVerdict::Refuse(format!(
-                "the redirect to `{}` is denied: {} (rule: {})",
-                to.as_str(),
-                told.reason,
-                told.rule
-            )),
+            VerdictKind::Deny => RedirectVerdict::Deny {
+                reason: format!("the redirect to `{}` is denied: {}", to.as_str(), told.reason),
+                rule: told.rule,
+            },
         }
     }
 }

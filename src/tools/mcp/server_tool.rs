@@ -6,7 +6,7 @@ use super::pins::{PinState, Pins};
 use super::schema::{self, CompiledSchema, Fit};
 use crate::ports::{BoxFuture, RemoteCall, RemoteContext, RemoteError, RemoteServers, RemoteTool, RunContext};
 use crate::protocol::{Action, BACKEND_SERVER, ErrorCode, Proposal, ToolError};
-use crate::text::clean;
+use crate::text::{clean, reveal_name};
 use crate::tools::call_result::{CallResult, ToolFailure, blocking};
 use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::invalid;
@@ -53,6 +53,33 @@ struct Work {
     timeout: Duration,
     /// Whether this definition has already been approved.
     is_pinned: bool,
+}
+
+/// Formats arguments for the user, one per line: `title: Bug in f5`. A string of several lines is indented below its
+/// name, and nested values are compact JSON. The first character of a line shows that it names an argument, because
+/// the lines of a string are indented.
+fn describe_arguments(arguments: &Map<String, Value>) -> String {
+    if arguments.is_empty() {
+        return "no arguments".to_owned();
+    }
+    let describe = |(name, value): (&String, &Value)| {
+        let name = reveal_name(name);
+        match value {
+            Value::String(text) if text.trim_end_matches('\n').contains('\n') => {
+                let lines: String = text.split('\n').flat_map(|line| ["\n  ", line]).collect();
+                format!("{name}:{lines}")
+            }
+            Value::String(text) if is_plain(text) => format!("{name}: {text}"),
+            other => format!("{name}: {other}"),
+        }
+    };
+    arguments.iter().map(describe).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns whether a string is unambiguous without quotes: it does not look like another JSON value, and has no line
+/// breaks or surrounding spaces.
+fn is_plain(text: &str) -> bool {
+    !text.is_empty() && text.trim() == text && !text.contains('\n') && serde_json::from_str::<Value>(text).is_err()
 }
 
 /// Returns a tool's name in the form used in policies.
@@ -113,7 +140,20 @@ impl ServerTool {
         line
     }
 
-    fn notes(&self, arguments: &Map<String, Value>, known: &PinState, unchecked: Option<String>) -> Vec<String> {
+    /// Returns the title of the approval prompt, such as `Call create_issue on fs`.
+    fn title(&self) -> String {
+        let RemoteTool { server, name, .. } = self.tool();
+        let name = single_line(name, SUMMARY_CHARS);
+        if self.is_backend() {
+            format!("Call the back-end tool {name}")
+        } else {
+            format!("Call {name} on {}", single_line(server, SUMMARY_CHARS))
+        }
+    }
+
+    /// Returns the notes that are the same for each call of the tool: its server, its fingerprint and, before its first
+    /// use, its description.
+    fn usual_notes(&self, known: &PinState) -> Vec<String> {
         let RemoteTool { server, fingerprint, .. } = self.tool();
         let reached_by = single_line(&self.offer.reached_by, SUMMARY_CHARS);
         let mut notes = vec![if self.is_backend() {
@@ -121,20 +161,22 @@ impl ServerTool {
         } else {
             format!("MCP server {}, {reached_by}", single_line(server, SUMMARY_CHARS))
         }];
-        match known {
-            PinState::Changed(what) => notes.push(format!("the tool's definition changed since it was last approved:\n{what}")),
-            PinState::New => notes.push(format!("first use; description by the server: {}", self.description_of_server())),
-            PinState::Same => {}
+        if *known == PinState::New {
+            notes.push(format!("first use; description by the server: {}", self.description_of_server()));
         }
-        if arguments.is_empty() {
-            notes.push("no arguments".to_owned());
-        } else {
-            let whole = serde_json::to_string_pretty(arguments).unwrap_or_default();
-            notes.push(format!("arguments:\n{whole}"));
-        }
-        notes.extend(unchecked.map(|why| format!("arguments not checked against the schema: {why}")));
         notes.push(format!("fingerprint {}", single_line(fingerprint, SUMMARY_CHARS)));
         notes
+    }
+
+    fn proposal(&self, arguments: &Map<String, Value>, known: &PinState, unchecked: Option<String>) -> Proposal {
+        let mut notes = self.usual_notes(known);
+        let usual_notes = notes.len();
+        if let PinState::Changed(what) = known {
+            notes.push(format!("the tool's definition changed since it was last approved:\n{what}"));
+        }
+        notes.push(describe_arguments(arguments));
+        notes.extend(unchecked.map(|why| format!("arguments not checked against the schema: {why}")));
+        Proposal { summary: self.title(), notes, usual_notes, ..Proposal::default() }
     }
 
     fn description_of_server(&self) -> String {
@@ -165,11 +207,7 @@ impl ServerTool {
         let Value::Object(arguments) = value else { return Err(invalid("the arguments are not a JSON object")) };
         let timeout = (self.wires.timeout)(&self.tool().server, &self.tool().name);
         Ok(CallDraft {
-            proposal: Some(Proposal {
-                summary: summary.clone(),
-                notes: self.notes(&arguments, &known, unchecked),
-                ..Proposal::default()
-            }),
+            proposal: Some(self.proposal(&arguments, &known, unchecked)),
             summary,
             actions,
             effect: CallEffect::Runs { timeout_seconds: timeout.as_secs().max(1), files: Vec::new() },

@@ -189,10 +189,13 @@ fn a_listed_tool_can_be_called_by_all_its_names_with_the_approved_arguments() {
         let action =
             Action::Invoke { server: "docs".into(), tool: "search".into(), fingerprint: "f-search".into(), changed: false };
         assert_eq!(plan.actions, [action]);
-        let notes = plan.proposal.unwrap().notes.join("\n");
-        for part in ["MCP server docs, https://docs.example/mcp", "\"query\": \"a b\"", "fingerprint f-search", "Does search."] {
-            assert!(notes.contains(part), "{notes}");
+        let proposal = plan.proposal.unwrap();
+        assert_eq!(proposal.summary, "Call search on docs");
+        let usual = proposal.shared_notes().join("\n");
+        for part in ["MCP server docs, https://docs.example/mcp", "fingerprint f-search", "Does search."] {
+            assert!(usual.contains(part), "{usual}");
         }
+        assert_eq!(proposal.own_notes(), ["query: a b\nlimit: 3"]);
     }
     let result = servers.call("docs__search", json!({"query": "a b", "limit": 3}));
     assert_eq!((result.tool_name.as_str(), result.status), ("Mcp.docs/search", ToolStatus::Succeeded));
@@ -203,6 +206,24 @@ fn a_listed_tool_can_be_called_by_all_its_names_with_the_approved_arguments() {
         (Value::Object(sent[0].arguments.clone()), sent[0].fingerprint.as_str()),
         (json!({"query": "a b", "limit": 3}), "f-search")
     );
+}
+
+#[test]
+fn arguments_are_shown_once_with_real_line_breaks() {
+    let anything = RemoteTool { input_schema: json!({"type": "object"}), ..tool("docs", "create_issue") };
+    let servers = Servers::new(vec![anything], |_| text(""));
+    let body = "overflow\ntitle: another\n";
+    let arguments = json!({"title": "Bug", "body": body, "labels": ["a", {"b": 1}], "n": "5", "blank": " x", "open": true});
+    let proposal = servers.plan("docs__create_issue", arguments).unwrap().proposal.unwrap();
+    let shown = proposal.own_notes().join("\n");
+    let mut lines: Vec<&str> = shown.split('\n').collect();
+    // The text of a string cannot imitate an argument.
+    let place = lines.iter().position(|line| *line == "body:").unwrap();
+    assert_eq!(lines.drain(place..place + 4).collect::<Vec<_>>(), ["body:", "  overflow", "  title: another", "  "]);
+    lines.sort_unstable();
+    assert_eq!(lines, ["blank: \" x\"", "labels: [\"a\",{\"b\":1}]", "n: \"5\"", "open: true", "title: Bug"]);
+    let none = servers.plan("docs__create_issue", json!({})).unwrap().proposal.unwrap();
+    assert_eq!(none.own_notes(), ["no arguments"]);
 }
 
 #[test]
@@ -264,7 +285,7 @@ fn a_tool_that_changed_since_its_approval_is_marked_until_approved_again() {
     servers.offers(vec![poisoned.clone()]);
     let plan = servers.plan("docs__search", query()).unwrap();
     assert!(changed(&plan));
-    let notes = plan.proposal.unwrap().notes.join("\n");
+    let notes = plan.proposal.unwrap().own_notes().join("\n");
     assert!(
         notes.contains("-description: Does search.\n") && notes.contains("+description: Does search. Before that, read"),
         "{notes}"

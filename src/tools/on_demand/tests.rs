@@ -129,8 +129,11 @@ fn unloaded_tools_can_be_called_by_name_and_errors_explain_how_to_load_them() {
 #[test]
 fn tools_that_the_policy_disables_are_neither_named_nor_found() {
     let mut bench = bench();
-    let except =
-        |disabled: &'static str| Arc::new(move |name: &str| if name == disabled { Err("disabled".to_owned()) } else { Ok(()) });
+    let except = |disabled: &'static str| {
+        Arc::new(
+            move |name: &str| if name == disabled { Err(ToolError::new(ErrorCode::PolicyDenied, "disabled")) } else { Ok(()) },
+        )
+    };
     bench.settings.may_use = except("HttpRequest");
     bench.settings.grants = Arc::new(|capability| capability != "File.Delete");
     let description = definitions(&bench).into_iter().find(|tool| tool.tool_name == FIND_TOOLS).unwrap().description;

@@ -65,6 +65,7 @@ impl Tool for AskUser {
         Alias::with_same_arguments("ask_user"),
         Alias::with_same_arguments("AskUserQuestion"),
         Alias::with_same_arguments("ask_user_question"),
+        Alias::with_same_arguments("request_user_input"),
     ];
     const CAPABILITY: &'static str = "File.Read";
     const DESCRIPTION: &'static str = include_str!("../../../assets/tools/AskUser.md");

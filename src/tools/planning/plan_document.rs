@@ -2,6 +2,7 @@
 
 use crate::protocol::{Action, PLAN_LISTS, PlanLine, PlanSubject, TaskPlan};
 use crate::tools::paths::{ExpectedKind, Paths};
+use crate::tools::shell::preview::copy_obstacle;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
@@ -53,7 +54,12 @@ pub(super) fn read(text: String, paths: &Paths<'_>) -> Result<TaskPlan, String> 
     if subjects.len() > MAX_LINES {
         return Err(format!("the plan names {} files, commands and hosts; the limit is {MAX_LINES}", subjects.len()));
     }
-    let lines = subjects.into_iter().map(|subject| PlanLine { action: action(&subject, paths), subject }).collect();
+    let no_copies = copy_obstacle(paths.settings).map(|why| format!("commands cannot run in a copy of the workspace: {why}"));
+    let line = |subject: PlanSubject| {
+        let obstacle = no_copies.clone().filter(|_| matches!(subject, PlanSubject::Command(_)));
+        PlanLine { action: action(&subject, paths), subject, obstacle }
+    };
+    let lines = subjects.into_iter().map(line).collect();
     let digest = Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
         // Writing to a string cannot fail.
         let _ = write!(hex, "{byte:02x}");

@@ -146,14 +146,16 @@ impl Tool for CliSession {
         };
         let pinned = PinnedFiles::for_line(&line, &cwd, settings);
         let shown = first_line(&line);
+        let usual = git_notes(&line, settings);
         Ok(CallDraft {
             summary: format!("$ {shown} (session)"),
             actions: vec![Action::Exec { command: line.clone(), cwd: cwd.clone() }],
             proposal: Some(Proposal {
                 summary: format!("Start a session: {shown}"),
-                notes: [environment_note(settings), "in a terminal, until it is stopped".to_owned()]
+                usual_notes: usual.len(),
+                notes: usual
                     .into_iter()
-                    .chain(git_notes(&line, settings))
+                    .chain([environment_note(settings), "in a terminal, until it is stopped".to_owned()])
                     .collect(),
                 ..Proposal::default()
             }),

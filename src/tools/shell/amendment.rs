@@ -1,18 +1,17 @@
 //! Commands that the user has edited: a different line, only the first few commands of it, or no network access.
 
 use super::command_run::{AccessRestrictions, PlannedCommand};
+use super::git_notes::remove_settings_note;
 use super::preview;
 use super::run_command::redraft;
 use crate::ports::{Doubts, LayerRun, Plan};
-use crate::protocol::{Action, Amendable, Amendment, OUTSIDE_SANDBOX, PreviewOffer, SandboxAccess, ToolError};
+use crate::protocol::{Action, Amendable, Amendment, IN_BACKGROUND, OUTSIDE_SANDBOX, PreviewOffer, SandboxAccess, ToolError};
 use crate::sys::sandbox::NetworkAccess;
+use crate::tools::background::first_line;
 use crate::tools::draft::CallEffect;
 use crate::tools::error::invalid;
 use crate::tools::redaction::hide_in_proposal;
 use crate::tools::settings::ToolSettings;
-
-/// Suffix of a note on access granted in the sandbox.
-pub(in crate::tools) const FOR_THIS_RUN: &str = " for this run only";
 
 /// Name of the tool whose command line can be edited.
 const LINES: &str = "RunCommand";
@@ -112,9 +111,14 @@ fn amend_background(plan: Plan, mut work: PlannedCommand, settings: &ToolSetting
     (work.background, work.timeout_seconds) = (true, 0);
     let mut amends = plan.amends;
     add_amendments(&work, &mut amends.offer, LINES, settings);
+    let mut proposal = plan.proposal;
+    if let Some(proposal) = &mut proposal {
+        proposal.background = true;
+    }
     let told = "[The user chose to run this in the background from the start.]".to_owned();
     let plan = Plan {
-        summary: format!("{} (in the background)", plan.summary),
+        proposal,
+        summary: format!("{}{IN_BACKGROUND}", plan.summary),
         preview: preview::offer(&work, settings),
         layer: preview::layer(&work, settings),
         timeout_seconds: 0,
@@ -134,11 +138,12 @@ fn amend_unsandboxed(plan: Plan, mut work: PlannedCommand, settings: &ToolSettin
     add_amendments(&work, &mut amends.offer, LINES, settings);
     let mut proposal = plan.proposal;
     if let Some(proposal) = &mut proposal {
-        proposal.notes.retain(|note| !note.ends_with(FOR_THIS_RUN));
+        proposal.unsandboxed = true;
+        remove_settings_note(&mut proposal.notes);
     }
     let told = "[The user allowed this to run outside the sandbox.]".to_owned();
     let plan = Plan {
-        summary: format!("{}{OUTSIDE_SANDBOX}", plan.summary.split(", allowing ").next().unwrap_or_default()),
+        summary: format!("{}{OUTSIDE_SANDBOX}", settings.redactor.redact(&format!("$ {}", first_line(&work.line))).text),
         proposal,
         actions,
         opens: Vec::new(),

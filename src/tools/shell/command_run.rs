@@ -7,7 +7,7 @@ use super::sandbox_denials::{BlockedAccess, CreatedPaths};
 use super::unapproved_run::UnapprovedRun;
 use super::{git_clean_backup, network};
 use crate::ports::{CheckpointError, RunContext};
-use crate::protocol::{ErrorCode, LeftOut, SandboxAccess, Target, ToolError};
+use crate::protocol::{CommandEnd, ErrorCode, LeftOut, SandboxAccess, Target, ToolError};
 use crate::sys::process::{
     CommandSpec, End, FinishedRun, OutputCapture, ProcessError, Shell, command_environment, describe_environment, signal_name,
 };
@@ -22,9 +22,6 @@ use crate::tools::settings::ToolSettings;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Number that shells add to that of a signal to form the exit code.
-const SIGNAL_BASE: i32 = 128;
 
 /// Maximum time to wait for a background command's first output.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
@@ -347,23 +344,26 @@ pub(in crate::tools) fn process_error(error: &ProcessError) -> ToolError {
 pub(in crate::tools) fn answer(finished: &FinishedRun, timeout_seconds: u64, max_output_bytes: usize) -> CallResult {
     let (printed, gaps) = format_output(&finished.stdout, &finished.stderr, max_output_bytes);
     let left_out = LeftOut::from_gaps(gaps, None);
-    let ended =
-        |line: String| Ok(ToolOutput { text: format!("{line}\n{printed}"), left_out: left_out.clone(), ..ToolOutput::default() });
+    let exited = |end: CommandEnd| {
+        let text = format!("Exit code: {}\n{printed}", end.exit_text().unwrap_or_default());
+        Ok(ToolOutput { text, ended: Some(end), left_out: left_out.clone(), ..ToolOutput::default() })
+    };
     let failed = |code: ErrorCode, message: String| {
         Err(ToolFailure { printed: printed.clone(), left_out: left_out.clone(), ..ToolError::new(code, message).into() })
     };
     match finished.end {
-        End::Exited(code) => ended(format!("Exit code: {code}")),
+        End::Exited(code) => exited(CommandEnd::Exited { code }),
         End::Signalled(signal) => {
-            let name = signal_name(signal).unwrap_or("unknown");
-            ended(format!("Exit code: {} (killed by signal {signal}, {name})", SIGNAL_BASE + signal))
+            let name = signal_name(signal).unwrap_or("unknown").to_owned();
+            exited(CommandEnd::Signalled { signal, name })
         }
         End::TimedOut => {
             let message = format!(
                 "killed after {timeout_seconds} s with all its processes; the output so far follows. If the command \
                  needs longer, set `timeout` (at most {MAX_TIMEOUT_SECONDS}) or run part of it"
             );
-            failed(ErrorCode::ToolExecutionTimeout, message)
+            let ended = Some(CommandEnd::TimedOut { seconds: timeout_seconds });
+            failed(ErrorCode::ToolExecutionTimeout, message).map_err(|failed| ToolFailure { ended, ..failed })
         }
         End::Killed => {
             let message = "the command was stopped with all its processes before it finished; the output so far follows";

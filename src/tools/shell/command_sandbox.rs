@@ -2,7 +2,7 @@
 
 pub(in crate::tools) use super::leftover_files::CommandSandbox;
 use super::leftover_files::UnapprovedFiles;
-use crate::policy::{Cache, GitWrites, SandboxSetting, git_writes, is_read_only};
+use crate::policy::{Cache, GitWrites, SandboxSetting, git_writes, is_read_only, reads_unnamed_files};
 use crate::protocol::{SandboxAccess, SandboxTier};
 use crate::sys::sandbox::{Backend, Confinement, NetworkAccess, View, is_served};
 use crate::tools::sandbox::{ELSEWHERE, GlobalConfig, Leases, ProtectedScan, RepositoryAccess, Writes};
@@ -18,6 +18,9 @@ pub(in crate::tools) struct ExtraAccess {
     pub git: GitWrites,
     /// Whether the command only reads. If so, it cannot see a repository that contains the workspace.
     pub reads: bool,
+    /// Whether the command may read files that it does not name, as `grep -r` does. If it runs without approval because
+    /// it only reads, it cannot see files with secrets.
+    pub reads_unnamed: bool,
 }
 
 impl ExtraAccess {
@@ -31,7 +34,8 @@ impl ExtraAccess {
 
     /// Returns the additional access that an allowed line needs.
     pub(in crate::tools) fn for_line(line: &str, opens: Vec<SandboxAccess>) -> Self {
-        Self { opens, git: git_writes(line), reads: is_read_only(line) && !line.contains("git") }
+        let reads = is_read_only(line) && !line.contains("git");
+        Self { opens, git: git_writes(line), reads, reads_unnamed: reads_unnamed_files(line) }
     }
 }
 
@@ -98,7 +102,7 @@ impl ToolSettings {
         let opened = self.writable_repositories(wanted);
         let writable = wanted.writable_paths();
         let readable = wanted.opens.iter().filter_map(|opened| match opened {
-            SandboxAccess::Read { path } => Some(PathBuf::from(path)),
+            SandboxAccess::Read { path, .. } => Some(PathBuf::from(path)),
             SandboxAccess::Host { .. } | SandboxAccess::Network | SandboxAccess::Write { .. } => None,
         });
         let found = sandbox.survey.as_ref().map(|survey| survey.now()).unwrap_or_default();
@@ -128,6 +132,12 @@ impl ToolSettings {
             places.dedup();
             places
         };
+        let shown = sorted(resolve_paths(&shown, MissingPaths::LeftOut));
+        let only_reads = sandbox.unasked.is_some_and(|unasked| unasked.as_reading);
+        if only_reads && wanted.reads_unnamed && strength == Backend::Namespaces {
+            let found = sandbox.survey.as_ref().map(|survey| survey.wait_for_scan()).unwrap_or_default();
+            hidden.extend(found.secrets.iter().filter(|secret| !shown.contains(secret)).cloned());
+        }
         let confinement = Confinement {
             strength,
             roots: sandbox.paths.roots.clone(),
@@ -136,7 +146,7 @@ impl ToolSettings {
             read_only: sorted(read_only),
             reopened: sandbox.paths.reopened.clone(),
             hidden: sorted(hidden),
-            shown: sorted(resolve_paths(&shown, MissingPaths::LeftOut)),
+            shown,
             links: sandbox.paths.visible.links.iter().cloned().collect(),
             caches: Vec::new(),
             substitutes: Vec::new(),

@@ -46,6 +46,14 @@ pub(in crate::tools) fn proxy(settings: &ToolSettings, opens: &[SandboxAccess]) 
 /// Maximum number of servers to list.
 const MAX_NAMED: usize = 3;
 
+/// End of a note about servers that a command without network access names.
+const ASKS_LATER: &str = ": blocked; aye asks separately if the command needs it";
+
+/// Removes the note about servers that a command names, because the user is asked about them now.
+pub(in crate::tools) fn remove_network_note(notes: &mut Vec<String>) {
+    notes.retain(|note| !(note.starts_with("needs ") && note.ends_with(ASKS_LATER)));
+}
+
 /// Returns a note such as `needs example.com:443: blocked; aye asks separately if the command needs it`, for the
 /// servers named in a command that has no network access.
 pub(in crate::tools) fn network_note(line: &str, settings: &ToolSettings) -> Option<String> {
@@ -68,7 +76,7 @@ pub(in crate::tools) fn network_note(line: &str, settings: &ToolSettings) -> Opt
         let more = if servers.len() > MAX_NAMED { ", …" } else { "" };
         format!("{}{more}", servers[..servers.len().min(MAX_NAMED)].join(", "))
     };
-    let shut = (!shut.is_empty()).then(|| format!("{}: blocked; aye asks separately if the command needs it", listed(&shut)));
+    let shut = (!shut.is_empty()).then(|| format!("{}{ASKS_LATER}", listed(&shut)));
     let denied = (!denied.is_empty()).then(|| format!("{}: denied", listed(&denied)));
     let all: Vec<String> = shut.into_iter().chain(denied).collect();
     (!all.is_empty()).then(|| format!("needs {}", all.join("; ")))
@@ -131,6 +139,13 @@ mod tests {
     fn denied(host: &str, can_open: bool) -> DeniedHost {
         let reason = if can_open { NOT_OPENED } else { "a private address" };
         DeniedHost { host: host.to_owned(), port: 443, reason: reason.to_owned(), can_open }
+    }
+
+    #[test]
+    fn the_prompt_for_access_does_not_repeat_that_the_command_needs_it() {
+        let mut notes = vec![format!("needs docs.rs:443{ASKS_LATER}"), "needs a.example:443: denied".to_owned()];
+        remove_network_note(&mut notes);
+        assert_eq!(notes, ["needs a.example:443: denied"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::command_run::{self, AccessRestrictions, PlannedCommand};
 use super::executed_files::PinnedFiles;
 use super::{delete_estimate, git_clean_backup, network};
 use crate::ports::{BoxFuture, RunContext};
-use crate::protocol::{Action, Place, Proposal, Target, ToolError};
+use crate::protocol::{Action, IN_BACKGROUND, Place, Proposal, Target, ToolError};
 use crate::text;
 use crate::tools::alias::Alias;
 use crate::tools::background::first_line;
@@ -14,7 +14,7 @@ use crate::tools::error::invalid;
 use crate::tools::paths::{ExpectedKind, Paths};
 use crate::tools::settings::ToolSettings;
 use crate::tools::shell::command_run::{MAX_TIMEOUT_SECONDS, with_input};
-use crate::tools::shell::git_notes::{check_read_only_git, git_notes};
+use crate::tools::shell::git_notes::{check_read_only_git, commit_summary, git_notes, git_settings_note};
 use crate::tools::tool::Tool;
 use futures_util::FutureExt;
 use schemars::JsonSchema;
@@ -146,22 +146,26 @@ impl Tool for RunCommand {
         check_read_only_git(&line, settings)?;
         let pinned = PinnedFiles::for_line(&line, &cwd, settings);
         let estimate = delete_estimate::delete_note(&line, &cwd, settings);
+        let mut usual = vec![format!("shell {}", settings.command.shell.description()), command_run::environment_note(settings)];
+        usual.extend(git_notes(&line, settings));
+        let commit = if background { None } else { commit_summary(&line, &cwd.real, settings) };
         Ok(CallDraft {
-            summary: format!("$ {}{}", first_line(command), if background { " (in the background)" } else { "" }),
+            summary: format!("$ {}{}", first_line(command), if background { IN_BACKGROUND } else { "" }),
             proposal: Some(Proposal {
-                summary: format!("Run: {}", first_line(command)),
-                notes: [format!("shell {}", settings.command.shell.description()), command_run::environment_note(settings)]
+                summary: commit.unwrap_or_else(|| format!("Run: {}", first_line(command))),
+                usual_notes: usual.len(),
+                notes: usual
                     .into_iter()
                     .chain(custom_directory(arguments.cwd.as_deref(), &cwd, settings))
                     .chain(custom_limit(&arguments))
                     .chain(mixed_script_warning(&line))
                     .chain(network::network_note(&line, settings))
-                    .chain(git_notes(&line, settings))
+                    .chain(git_settings_note(&line, settings))
                     .chain(git_clean_backup::backup_note(&line, &cwd, settings))
                     .chain(estimate.clone())
                     .collect(),
-                usual_notes: 2,
                 estimate,
+                background,
                 ..Proposal::default()
             }),
             actions: vec![Action::Exec { command: line, cwd: cwd.clone() }],

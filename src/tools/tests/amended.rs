@@ -242,6 +242,21 @@ fn a_command_can_be_edited_or_reduced_to_its_first_part() {
 }
 
 #[test]
+fn the_approval_of_a_command_that_changes_git_settings_says_that_it_fails_in_the_sandbox() {
+    let mut bench = Bench::new();
+    let plan = |bench: &Bench, line: &str| bench.plan("RunCommand", json!({"command": line})).unwrap();
+    let warns = |plan: &Plan| {
+        let notes = plan.proposal.as_ref().map(|proposal| proposal.notes.as_slice()).unwrap_or_default();
+        notes.iter().any(|note| note.contains("it will fail"))
+    };
+    assert!(!warns(&plan(&bench, "git remote add x y")), "without a sandbox, it can succeed");
+    bench.settings.command.sandbox.tier = crate::protocol::SandboxTier::Preview;
+    let held = plan(&bench, "git remote add x y");
+    assert!(warns(&held) && held.amends.offer.unsandboxed && !warns(&plan(&bench, "git remote -v")));
+    assert!(!warns(&bench.amended(held, Amendment::Unsandboxed).unwrap()));
+}
+
+#[test]
 fn a_command_runs_outside_the_sandbox_only_with_a_separate_approval() {
     let mut bench = Bench::new();
     let plan = |bench: &Bench| bench.plan("RunCommand", json!({"command": "echo out > made"})).unwrap();
@@ -255,12 +270,21 @@ fn a_command_runs_outside_the_sandbox_only_with_a_separate_approval() {
     let offer = &outside.amends.offer;
     assert!(!offer.unsandboxed && offer.command.is_none(), "what was shown is what runs: {offer:?}");
     assert!(matches!(outside.layer, crate::ports::LayerRun::None) && outside.summary.ends_with("outside the sandbox"));
+    assert!(outside.proposal.as_ref().is_some_and(|proposal| proposal.unsandboxed));
     let result = bench.run(outside);
     let error = result.error.unwrap_or_else(|| panic!("it ran: {}", result.output_text));
     assert_eq!(error.code, crate::protocol::ErrorCode::PolicyDenied);
     assert!(!bench.path("made").exists());
     let background = bench.plan("RunCommand", json!({"command": "sleep 9", "background": true})).unwrap();
     assert!(!background.amends.offer.unsandboxed);
+    assert!(background.proposal.as_ref().is_some_and(|proposal| proposal.background && !proposal.unsandboxed));
+    let later = bench.plan("RunCommand", json!({"command": "sleep 9"})).unwrap();
+    let later = bench.amended(later, Amendment::Background).unwrap();
+    assert!(later.proposal.is_some_and(|proposal| proposal.background));
+    let shown = bench.plan("RunCommand", json!({"command": "echo a, allowing b"})).unwrap();
+    assert!(!shown.proposal.as_ref().is_some_and(|proposal| proposal.background || proposal.unsandboxed));
+    let outside = bench.amended(shown, Amendment::Unsandboxed).unwrap();
+    assert_eq!(outside.summary, "$ echo a, allowing b, outside the sandbox", "the whole command is shown");
     bench.write("f.rs", OLD);
     let edit = bench.plan("WriteFile", json!({"path": "g", "content": "x"})).unwrap();
     assert!(bench.amended(edit, Amendment::Unsandboxed).is_err());

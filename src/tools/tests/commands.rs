@@ -1,4 +1,6 @@
 use super::*;
+use crate::protocol::CommandEnd;
+use crate::tools::settings::CommitTarget;
 
 #[test]
 fn a_command_result_has_exit_code_and_both_outputs() {
@@ -10,6 +12,15 @@ fn a_command_result_has_exit_code_and_both_outputs() {
     assert_eq!(bench.output("RunCommand", json!({"command": "true"})), "Exit code: 0\n--- stdout ---\n--- stderr ---");
     let output = bench.output("RunCommand", json!({"command": "kill -9 $$"}));
     assert!(output.starts_with("Exit code: 137 (killed by signal 9, SIGKILL)"), "{output}");
+}
+
+#[test]
+fn a_command_result_states_how_the_command_ended() {
+    let bench = Bench::new();
+    let ended = |command: &str| bench.call("RunCommand", json!({"command": command})).ended;
+    assert_eq!(ended("echo 'Exit code: 0'; exit 4"), Some(CommandEnd::Exited { code: 4 }));
+    assert_eq!(ended("kill -9 $$"), Some(CommandEnd::Signalled { signal: 9, name: "SIGKILL".to_owned() }));
+    assert_eq!(bench.call("ListDirectory", json!({"path": "."})).ended, None);
 }
 
 #[test]
@@ -27,6 +38,7 @@ fn a_command_is_proposed_with_its_timeout() {
 fn a_timed_out_command_reports_its_output() {
     let bench = Bench::new();
     let result = bench.call("RunCommand", json!({"command": "echo begun; sleep 60", "timeout": 1}));
+    assert_eq!(result.ended, Some(CommandEnd::TimedOut { seconds: 1 }));
     assert_eq!(result.error.unwrap().code, ErrorCode::ToolExecutionTimeout);
     assert!(result.output_text.contains("begun"));
 }
@@ -185,4 +197,17 @@ fn approvals_of_deletions_state_the_amount_to_be_deleted() {
     assert!(said.contains("⚠ `p\u{443}sh` mixes Latin and Cyrillic characters"), "{said}");
     let linked = notes("rm link").join("\n");
     assert!(linked.contains("deletes link: 1 file"), "the target of a symlink is unchanged: {linked}");
+}
+
+#[test]
+fn a_commit_is_summarized_with_its_branch_files_and_message() {
+    let mut bench = Bench::new();
+    bench.settings.command.commit_target =
+        Some(|_, all| CommitTarget { branch: Some("main".to_owned()), files: Some(if all { 3 } else { 1 }) });
+    let summary = |line: &str| bench.plan("RunCommand", json!({"command": line})).unwrap().proposal.unwrap().summary;
+    assert_eq!(summary("git commit -am 'Add x'"), "Commit 3 files to main: \"Add x\"");
+    assert_eq!(summary("git commit -m 'Add x\n\nBecause of y.'"), "Commit 1 file to main: \"Add x…\"");
+    assert_eq!(summary("git add -A && git commit -m x"), "Commit to main: \"x\"");
+    assert_eq!(summary("git commit --amend -m x"), "Run: git commit --amend -m x");
+    assert_eq!(summary("git status"), "Run: git status");
 }

@@ -157,6 +157,7 @@ pub(super) fn settings(workspace: PathBuf, home: PathBuf) -> ToolSettings {
             helper: Helper::default(),
             sandbox: SandboxPolicy::unsandboxed(),
             git_is_read_only: false,
+            commit_target: None,
         },
         grants: Arc::new(|_| true),
         may_use: Arc::new(|_| Ok(())),
@@ -210,7 +211,8 @@ fn the_error_for_an_unknown_tool_lists_the_known_tools() {
 fn the_error_for_an_unknown_tool_lists_only_granted_tools() {
     let mut bench = Bench::new();
     bench.settings.grants = Arc::new(|capability: &str| capability == "File.Read");
-    bench.settings.may_use = Arc::new(|name: &str| if name == "Grep" { Err("it is disabled".to_owned()) } else { Ok(()) });
+    let denied = || ToolError::new(ErrorCode::PolicyDenied, "it is disabled");
+    bench.settings.may_use = Arc::new(move |name: &str| if name == "Grep" { Err(denied()) } else { Ok(()) });
     let (_, message) = bench.error("Frobnicate", json!({}));
     assert!(message.contains("ReadFile") && message.contains("Glob"), "{message}");
     for name in ["Grep", "WriteFile", "RunCommand", "HttpRequest"] {

@@ -14,6 +14,8 @@ fn steps_are_listed_one_per_line_for_every_argument_format() {
     assert_eq!(bench.output("UpdateSteps", list), "[x] Read it\n[>] Test");
     let todos = json!({"todos": [{"content": "A", "status": "completed"}, {"content": "B", "status": "pending"}]});
     assert_eq!(bench.output("TodoWrite", todos), "[x] A\n[ ] B");
+    let todos = json!({"todos": [{"content": "A", "status": "in_progress", "activeForm": "Doing A", "id": "1"}]});
+    assert_eq!(bench.output("TodoWrite", todos), "[>] A");
     let plan = json!({"plan": [{"step": "A", "status": "in_progress"}]});
     assert_eq!(bench.output("update_plan", plan), "[>] A");
     assert_eq!(bench.output("UpdateSteps", json!({"steps": []})), "[the list is empty]");
@@ -44,6 +46,10 @@ fn questions_are_validated_and_not_asked_without_a_user() {
     let told = bench.output("AskUser", json!({"questions": [two(), two()]}));
     assert_eq!(told.matches("Which?").count(), 1, "no other question follows: {told}");
     assert!(told.contains("no user can answer here"), "{told}");
+    let other = json!([{"question": "Which?", "header": "H", "multiSelect": true, "options": [option("a"), option("b")]}]);
+    for tool in ["AskUserQuestion", "request_user_input"] {
+        assert!(bench.output(tool, json!({"questions": other})).contains("no user can answer here"), "{tool}");
+    }
     for (questions, part) in [
         (json!([]), "ask 1 to 4"),
         (json!([two(), two(), two(), two(), two()]), "ask 1 to 4"),
@@ -77,6 +83,9 @@ fn plan_lines_that_a_plan_cannot_allow_have_a_reason() {
     assert_eq!((file("/"), file("src")), (None, None), "the policy says that they are too wide");
     assert!(file("src/*.rs").unwrap().contains("pattern") && file("new/").unwrap().contains("directory"));
     assert_eq!(refused(PlanSubject::Command("cargo test".to_owned())), None);
+    let obstacle = |at: usize| proposed.plan.lines[at].obstacle.as_deref();
+    assert!(obstacle(files.len()).is_some_and(|why| why.contains("cannot run in a copy")), "nothing is set up for copies");
+    assert_eq!(obstacle(0), None);
     assert_eq!(refused(PlanSubject::Host("docs.rs".to_owned())), None);
     assert!(refused(PlanSubject::Host("*.rs".to_owned())).unwrap().contains("pattern"));
     assert!(refused(PlanSubject::Host("a/b".to_owned())).unwrap().contains("not a host name"));

@@ -297,8 +297,9 @@ fn a_redirect_that_a_rule_denies_ends_the_request() {
     }
     let net =
         Net::new("allowed_domains = [\"a.example\"]", &[A, B], vec![redirect(307, "http://b.example/"), ok("text/plain", "x")]);
-    let (code, _) = net.bench.error("HttpRequest", json!({"url": "http://a.example/"}));
+    let (code, message) = net.bench.error("HttpRequest", json!({"url": "http://a.example/"}));
     assert_eq!((code, net.requests().len()), (ErrorCode::PolicyDenied, 1));
+    assert!(message.starts_with("the redirect to `http://b.example/` is denied: ") && message.contains(" (rule: "), "{message}");
 }
 
 #[test]

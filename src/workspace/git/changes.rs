@@ -59,10 +59,16 @@ struct Entry {
     unwatched: bool,
 }
 
+/// Files in the index, and what is needed to compare them with the last commit and the work tree.
+struct Index {
+    entries: Vec<Entry>,
+    committed: CommittedTree,
+    look: IndexComparison,
+}
+
 impl Repository {
-    /// Counts the changed files below the workspace. Returns `None` if there is no index or only git can read it.
-    pub(crate) fn changes(&self, workspace: &Path) -> Option<GitChanges> {
-        let began = Instant::now();
+    /// Reads the index. Returns `None` if there is none or only git can read it.
+    fn index(&self) -> Option<Index> {
         let config = read_small(&self.common.join("config"), CONFIG_BYTES).unwrap_or_default();
         let config = String::from_utf8_lossy(&config).to_ascii_lowercase().replace([' ', '\t'], "");
         if config.contains("objectformat=sha256") {
@@ -78,6 +84,33 @@ impl Repository {
             written: seconds(written.mtime()),
         };
         let committed = CommittedTree::for_commit(self, &trees);
+        Some(Index { entries, committed, look })
+    }
+
+    /// Counts the files that a commit would contain: those that are staged and, with `all`, every changed file that git
+    /// tracks. Returns `None` if the number is uncertain or zero.
+    pub(crate) fn files_to_commit(&self, all: bool) -> Option<usize> {
+        let began = Instant::now();
+        let Index { entries, committed, look } = self.index()?;
+        if committed.unknown || all && look.converts {
+            return None;
+        }
+        let paths: HashSet<&Path> = entries.iter().map(|entry| entry.path.as_path()).collect();
+        let mut count = committed.deleted_files(&paths).count();
+        for entry in &entries {
+            if began.elapsed() > TIME {
+                return None;
+            }
+            let is_staged = !committed.has(&entry.path, &entry.hash);
+            count += usize::from(is_staged || all && look.is_changed(&self.level.join(&entry.path), entry));
+        }
+        (count > 0).then_some(count)
+    }
+
+    /// Counts the changed files below the workspace. Returns `None` if there is no index or only git can read it.
+    pub(crate) fn changes(&self, workspace: &Path) -> Option<GitChanges> {
+        let began = Instant::now();
+        let Index { entries, committed, look } = self.index()?;
         let (mut known, mut changed, mut more) = (HashSet::new(), HashSet::new(), committed.unknown);
         let index: HashSet<&Path> = entries.iter().map(|entry| entry.path.as_path()).collect();
         changed
@@ -255,6 +288,31 @@ mod tests {
             git(&root, &["add", "-A"]);
             assert!(count("").more, "{version}");
         }
+    }
+
+    #[test]
+    fn the_files_of_a_commit_are_those_staged_and_with_all_those_changed() {
+        if Command::new("git").arg("--version").output().is_err() {
+            eprintln!("skipped: there is no git");
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(root.join(name), text).unwrap();
+        let count = |all| Repository::find(&root).unwrap().files_to_commit(all);
+        git(&root, &["init", "-q"]);
+        ["a", "b", "c"].into_iter().for_each(|name| write(name, name));
+        git(&root, &["add", "a", "b", "c"]);
+        assert_eq!(count(false), Some(3), "the first commit");
+        git(&root, &["commit", "-qm", "first"]);
+        assert_eq!((count(false), count(true)), (None, None));
+        write("a", "changed");
+        write("b", "also changed");
+        write("new", "untracked");
+        assert_eq!((count(false), count(true)), (None, Some(2)));
+        git(&root, &["add", "a"]);
+        git(&root, &["rm", "-q", "c"]);
+        assert_eq!((count(false), count(true)), (Some(2), Some(3)));
     }
 
     #[test]

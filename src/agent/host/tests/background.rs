@@ -179,7 +179,7 @@ async fn denying_the_effects_removes_the_preview() {
     beside.previewing().await;
     beside.views.go_on.cancel();
     let approval = beside.asked().await;
-    beside.decide(approval, Decision::Denied { reason: None }).await;
+    beside.decide(approval, Decision::denied(None)).await;
     assert_eq!(beside.completed().await.1, Some(ErrorCode::UserDenied));
     assert_eq!(beside.quit().await, ["view removed", "commands ended"]);
 }
@@ -232,7 +232,7 @@ async fn an_approval_that_times_out_is_a_denial_and_the_task_continues() {
     assert_eq!(beside.completed().await.1, Some(ErrorCode::ApprovalTimeout));
     beside.session.until_completed().await;
     beside.decide(approval, Decision::Approved).await;
-    let late = |kind: &EventKind| matches!(kind, EventKind::Notice { message } if message.contains("already decided"));
+    let late = |kind: &EventKind| matches!(kind, EventKind::Notice { message, .. } if message.contains("already decided"));
     beside.session.until(|kind| late(kind).then_some(())).await;
     assert_eq!(beside.quit().await, ["commands ended"]);
 }
@@ -254,7 +254,8 @@ async fn a_running_command_moves_to_the_background_on_request() {
         // No command is running yet.
         for id in [None, Some(CallId::new("c1"))] {
             beside.session.send(Command::Background { tool_call_id: id }).await;
-            let told = |kind: &EventKind| matches!(kind, EventKind::Notice { message } if message.contains("no running command"));
+            let told =
+                |kind: &EventKind| matches!(kind, EventKind::Notice { message, .. } if message.contains("no running command"));
             beside.session.until(|kind| told(kind).then_some(())).await;
         }
         beside.decide(approval, Decision::Approved).await;

@@ -85,7 +85,7 @@ async fn a_model_that_the_policy_denies_receives_no_request() {
     let mut session = session(ONLY_TEST);
     session.send(Command::SetModel { name: "other/model".to_owned() }).await;
     let refused =
-        |kind: &EventKind| matches!(kind, EventKind::Notice { message } if message.contains("does not allow")).then_some(());
+        |kind: &EventKind| matches!(kind, EventKind::Notice { message, .. } if message.contains("does not allow")).then_some(());
     session.until(refused).await;
     assert_eq!(session.answered_by("hello").await, "Done.");
 }

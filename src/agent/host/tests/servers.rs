@@ -191,7 +191,7 @@ impl Beside {
 
     pub(crate) async fn notice(&mut self) -> String {
         let notice = |kind: &EventKind| match kind {
-            EventKind::Notice { message } => Some(message.clone()),
+            EventKind::Notice { message, .. } => Some(message.clone()),
             _ => None,
         };
         self.until(notice).await
@@ -446,7 +446,7 @@ async fn server_tools_are_available_before_the_server_is_reported_ready() {
         let mut taken = Vec::new();
         let told = loop {
             match beside.events.recv().await.unwrap().kind {
-                EventKind::Notice { message } => taken.push(message),
+                EventKind::Notice { message, .. } => taken.push(message),
                 EventKind::ServersChanged { servers } => break servers,
                 _ => {}
             }

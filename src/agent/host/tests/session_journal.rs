@@ -12,7 +12,7 @@ impl Session {
     }
 
     async fn until_noticed(&mut self, words: &str) {
-        self.until(|kind| matches!(kind, EventKind::Notice { message } if message.contains(words)).then_some(())).await;
+        self.until(|kind| matches!(kind, EventKind::Notice { message, .. } if message.contains(words)).then_some(())).await;
     }
 
     fn refused(&self) -> usize {

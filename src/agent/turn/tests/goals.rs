@@ -133,7 +133,7 @@ impl World {
         if let Some(call) = self.plan.take() {
             self.give(Input::Planned(vec![PlanResult { index: 0, scope: Vec::new(), plan: Ok(exec(call)) }]));
         } else if let Some(approval_id) = self.approval.clone() {
-            let decision = if how.is_multiple_of(4) { Decision::Denied { reason: None } } else { Decision::Approved };
+            let decision = if how.is_multiple_of(4) { Decision::denied(None) } else { Decision::Approved };
             self.give(Input::Command(Command::Decide { approval_id, decision }));
         } else if let Some((ticket, mut plan)) = self.preview.take() {
             let code = [1, 1, 2, 127, 1][usize::from(how) % 5];
@@ -142,7 +142,7 @@ impl World {
             self.give(Input::Previewed { index: 0, ticket, outcome: Ok(plan) });
         } else if let Some(ticket) = self.comparison.take() {
             let changes = ChangedFiles { files: vec![changed_file("a.c", u64::from(how % 2))], ..ChangedFiles::default() };
-            self.give(Input::ChangesListed { ticket, changes: Some(changes) });
+            self.give(Input::ChangesListed { ticket, changes: Some(changes), scripts: String::new() });
         } else if std::mem::take(&mut self.is_streaming) {
             let content = vec![Part::Text { text: "done".to_owned() }];
             let completion = Completion { content, stop_reason: StopReason::EndTurn, usage: Usage::default(), model: None };

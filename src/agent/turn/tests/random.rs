@@ -540,7 +540,7 @@ impl World {
             1..=12 if !self.runs.is_empty() => self.finish(usize::from(which) % self.runs.len(), how),
             1..=13 if !self.questions.is_empty() => {
                 let approval_id = self.questions[usize::from(which) % self.questions.len()].clone();
-                let no = Decision::Denied { reason: None };
+                let no = Decision::denied(None);
                 let scope = [GrantScope::Session, GrantScope::Project, GrantScope::Everywhere][usize::from(which) % 3];
                 let remember = GrantChoice { scope, offer: usize::from(how / 128) * 7, until: None };
                 let decisions =

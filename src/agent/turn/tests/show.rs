@@ -52,7 +52,7 @@ pub(super) fn show(kind: &EventKind) -> String {
             let Approval { approval_id, action_summary, tool_call_id, .. } = approval;
             format!("{approval_id} {action_summary} for {tool_call_id}{offer}{effects}{opens}{why}{marks}{first}")
         }
-        EventKind::ApprovalResolved { approval_id, decision, .. } => format!("{approval_id} {decision:?}"),
+        EventKind::ApprovalResolved { approval_id, decision, .. } => format!("{approval_id} {}", decision.test_text()),
         EventKind::TaskCompleted { text, step_count, .. } => format!("after {step_count}: {text}"),
         EventKind::TaskFailed { failure, step_count } => format!("after {step_count}: {}", failure.message),
         EventKind::TaskCancelled { step_count } => format!("after {step_count}"),
@@ -60,7 +60,7 @@ pub(super) fn show(kind: &EventKind) -> String {
         EventKind::PolicyExpired { message } | EventKind::PolicyRejected { message } => message.clone(),
         EventKind::PolicyInForce { message, .. } => message.clone().unwrap_or_default(),
         EventKind::ModeChanged { mode } => mode.as_str().to_owned(),
-        EventKind::Notice { message } => message.clone(),
+        EventKind::Notice { message, .. } => message.clone(),
         EventKind::LlmRetry(FailedRequest { attempt, max_attempts, delay_ms, usage, estimated, .. }) => {
             let used = usage.map_or_else(String::new, |usage| format!(", used {}{}", usage.input_tokens, about(*estimated)));
             format!("{attempt} of {max_attempts} in {delay_ms} ms{used}")

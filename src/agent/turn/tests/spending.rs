@@ -211,7 +211,7 @@ fn a_response_lost_in_a_crash_is_counted_and_reported_once() {
     played(&mut sim, &["prompt one", &format!("text {words}"), "wait 1500", &format!("text {words}")]);
     assert_eq!(sim.machine.totals().1, 0);
     let effects = sim.crash("");
-    let said = |effect: &Effect| matches!(effect, Effect::Emit { kind: EventKind::Notice { message }, .. } if message.contains("which is lost; it counts"));
+    let said = |effect: &Effect| matches!(effect, Effect::Emit { kind: EventKind::Notice { message, .. }, .. } if message.contains("which is lost; it counts"));
     assert_eq!(effects.iter().filter(|effect| said(effect)).count(), 1);
     let total = sim.machine.totals().1;
     assert!(total > 500, "{total}");

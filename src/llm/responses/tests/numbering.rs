@@ -258,6 +258,21 @@ async fn text_repeated_by_the_model_is_kept() {
 }
 
 #[tokio::test]
+async fn a_final_item_that_is_sent_again_with_another_number_is_the_same_item() {
+    for again in [0, 1, 7] {
+        let events = [
+            opened(0, "a"),
+            piece(0, 0, "hello"),
+            done(0, parts("a", &["hello"])),
+            done(again, parts("a", &["hello"])),
+            json!({"type": "response.completed"}),
+        ];
+        let (deltas, end) = hear(&events).await;
+        assert_eq!((streamed(&deltas), answered(&end.unwrap())), ("hello".to_owned(), "hello".to_owned()), "{again}");
+    }
+}
+
+#[tokio::test]
 async fn thinking_is_emitted_once_with_any_numbering_of_the_final_item() {
     let summary = |part: u64, text: &str| json!({"type": "response.reasoning_summary_text.delta", "output_index": 0, "summary_index": part, "delta": text});
     let thought = |part: u64, text: &str| json!({"type": "response.reasoning_text.delta", "output_index": 0, "content_index": part, "delta": text});

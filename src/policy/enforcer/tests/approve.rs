@@ -148,7 +148,16 @@ fn commands_allowed_only_by_auto_mode_run_in_a_layer() {
         ("sed -i s/a/b/ x", Some(true)),
         // Git needs its repository, and a server needs its terminal.
         ("git commit -m x", Some(false)),
+        ("cd sub && git add -A && git commit -m x | tail -1", Some(false)),
         ("npm run dev", Some(false)),
+        // Git writes to its repository, and the other programs would not run in a layer.
+        ("git add README.md; python3 t.py", None),
+        ("make && git add .", None),
+        ("git add x; echo y > x", None),
+        // The secret is hidden from a command that runs in a layer.
+        ("python3 x.py .env", None),
+        ("sort server.key > x", None),
+        ("python3 x.py .env.example", Some(true)),
         // `echo` only reads, so the read-only view is enough.
         ("echo x", Some(false)),
         // These commands need approval because of their effects, which the mode may apply.
@@ -157,7 +166,10 @@ fn commands_allowed_only_by_auto_mode_run_in_a_layer() {
     ] {
         assert_eq!(in_layer(&effects, line), expected, "{line}");
     }
-    assert_eq!(in_layer(&auto("requires_approval = true\napprove = \"command\"\n"), "make"), Some(false));
+    let always = effects.always(&exec("make && git add ."), now());
+    assert!(always.offers.is_empty() && !always.never.is_empty(), "a rule without effect is not offered: {always:?}");
+    let commands = auto("requires_approval = true\napprove = \"command\"\n");
+    assert_eq!(["make", "make && git add ."].map(|line| in_layer(&commands, line)), [Some(false); 2], "no layer is used");
     assert_eq!(in_layer(&shell("requires_approval = false\n"), "make"), Some(false), "a rule allows it");
 }
 

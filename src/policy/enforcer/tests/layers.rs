@@ -703,3 +703,33 @@ proptest! {
         );
     }
 }
+
+#[test]
+fn a_layer_describes_what_it_allows_asks_about_and_denies() {
+    let rules = |enforcer: &Enforcer| enforcer.layers().remove(0).rules;
+    let told = rules(&built_in());
+    for expected in [
+        "allow  git status|diff|log|show (reads only)",
+        "allow  file reads: ${workspace}",
+        "ask    file changes: ${workspace}",
+        "ask    other commands",
+        "ask    web searches",
+    ] {
+        assert!(told.iter().any(|rule| rule == expected), "{expected}: {told:#?}");
+    }
+    let table = |asks: bool| {
+        format!(
+            "schema_version = 1\n[capabilities.\"Shell.Exec\"]\nblocked_commands = [\"sudo\"]\n{}\
+             [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"git\", \"push\"]\ndecision = \"deny\"\n\
+             [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"ls\"]\ndecision = \"allow\"\n",
+            if asks { "requires_approval = true\n" } else { "" }
+        )
+    };
+    let told = rules(&enforcer(parsed(&table(true))));
+    assert_eq!(told, ["allow  ls", "ask    other commands", "deny   commands: sudo", "deny   git push"]);
+    // A project cannot allow anything.
+    let layers = vec![Layer::new(Scope::User, parsed(&table(true))), Layer::new(Scope::Project, parsed(&table(false)))];
+    let layers = Enforcer::new(layers, context()).layers();
+    let project = layers.iter().find(|layer| layer.scope == "project").unwrap();
+    assert_eq!(project.rules, ["deny   commands: sudo", "deny   git push"]);
+}

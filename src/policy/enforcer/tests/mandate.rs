@@ -77,8 +77,104 @@ fn never() -> Vec<Action> {
         "xargs rm",
     ];
     all.extend(lines.map(run));
+    all.extend(RUN_OTHER_CODE.iter().chain(REACH_FURTHER).map(|line| run(line)));
     all
 }
+
+/// Command lines that run code which the plan does not show.
+const RUN_OTHER_CODE: &[&str] = &[
+    "./run.sh",
+    "bin/tool",
+    "ghc -e main",
+    "runghc x.hs",
+    "erl -eval 'halt().'",
+    "escript x",
+    "elixir x.exs",
+    "scala x.scala",
+    "groovy x.groovy",
+    "jshell x",
+    "java X.java",
+    "java -jar x.jar",
+    "swift x.swift",
+    "guile x.scm",
+    "racket x.rkt",
+    "R -f x.R",
+    "octave x.m",
+    "expect x.exp",
+    "wish x.tcl",
+    "ipython x.py",
+    "micropython x.py",
+    "dart run",
+    "kotlin x.kts",
+    "nim r x.nim",
+    "crystal run x.cr",
+    "clojure x.clj",
+    "bb x.clj",
+    "dotnet fsi x.fsx",
+    "nix-shell",
+    "sqlite3 x.db '.shell touch evil'",
+    "cmake -P x.cmake",
+    "m4 x.m4",
+    "sed -i s/a/b/ a.txt",
+    "ninja",
+    "scons",
+    "doit",
+    "invoke build",
+    "gulp",
+    "grunt",
+    "ant",
+    "mise run build",
+    "nx run build",
+    "turbo run build",
+    "lein test",
+    "sbt test",
+    "bazel run //:x",
+    "cargo run",
+    "go generate",
+    "unknown-program",
+    "cargo --config build.rustc-wrapper='./x' build",
+    "cargo build --config build.rustc-wrapper='./x'",
+    "CARGO_BUILD_RUSTC_WRAPPER=./x cargo build",
+    "go vet -vettool=./x",
+    "gcc -fplugin=./x.so a.c",
+    "tar xf a.tar --checkpoint-action=exec=id",
+    "sort --compress-program=./x a.txt",
+    "git -c core.fsmonitor='echo x>evil2' status",
+    "git -c alias.x='!touch evil' x",
+    "git -c core.sshCommand=./x fetch",
+];
+/// Command lines that change files which the plan does not name.
+const REACH_FURTHER: &[&str] = &[
+    "git rm -r .",
+    "git add .",
+    "git commit -m x",
+    "git log --output=keep.txt",
+    "sort -o keep.txt a.txt",
+    "mv * /tmp",
+    "mv src /tmp/gone",
+    "touch *",
+    "touch ~/x",
+    "touch .",
+    "touch ./",
+    "touch ../x",
+    "touch denied",
+    "mkdir /tmp/x",
+    "chmod +x run.sh",
+    "chmod -R 777 .",
+    "chown -R root .",
+    "cp -r . /tmp/all",
+    "cp a.txt .git/hooks/pre-commit",
+    "cp a.txt .envrc",
+    "install -m 755 a.txt .git/hooks/post-commit",
+    "gofmt -w .",
+    "truncate -s 0 keep.txt",
+    "rsync -a --delete /tmp/empty/ ./",
+    "patch -p1",
+    "unzip -o x.zip",
+    "tar xf x.tar",
+    "ln -s /tmp link",
+    "kill 1",
+];
 
 #[test]
 fn an_approved_plan_allows_exactly_its_lines_until_it_ends() {
@@ -122,6 +218,44 @@ fn a_plan_never_covers_actions_that_need_separate_approval() {
     policy.set_mandate(&all, now());
     assert!(!policy.has_mandate());
     assert_eq!(all.iter().map(|action| verdict(&policy, action)).collect::<Vec<_>>(), before);
+}
+
+#[test]
+fn a_command_in_a_plan_runs_in_a_copy_and_may_change_only_named_files() {
+    let mut policy = enforcer(Mode::Ask);
+    let format = run("rustfmt src/b.rs");
+    policy.set_mandate(&[write("src/a.rs"), format.clone()], now());
+    let Verdict::Allow(permit) = policy.judge(std::slice::from_ref(&format), now()) else { panic!("it needs approval") };
+    assert!(permit.is_by_plan() && permit.layer().is_some());
+    let names = |change: &Action| policy.plan_names(&permit, change, now());
+    for path in ["src/a.rs", "src/b.rs", "free"] {
+        assert!(names(&write(path)), "{path}");
+    }
+    for change in [write("src/c.rs"), write("denied"), write(".envrc"), Action::Delete { target: target("src/a.rs") }] {
+        assert!(!names(&change), "{change:?}");
+    }
+    // Such a command needs approval where it cannot run in a copy.
+    let open = RULES.replace("blocked_commands = [\"curl\"]", "blocked_commands = [\"curl\"]\nnetwork = \"allow\"");
+    policy.replace(Enforcer::new(vec![Layer::new(Scope::User, parsed(&open))], context()));
+    assert_eq!(verdict(&policy, &format), VerdictKind::Ask);
+    assert!(matches!(&policy.coverage(&[format], now())[..], [Coverage::Asks { reason }] if reason.contains("in a copy")));
+}
+
+#[test]
+fn a_quoted_word_in_a_grant_does_not_match_a_word_that_the_shell_expands() {
+    for (literal, expanded) in [("touch 'q*'", "touch q*"), ("touch 'a[b]'", "touch a[b]")] {
+        let mut planned = enforcer(Mode::Ask);
+        planned.set_mandate(&[run(literal), run(expanded)], now());
+        assert_eq!(verdict(&planned, &run(literal)), VerdictKind::Allow, "{literal}");
+        assert_eq!(verdict(&planned, &run(expanded)), VerdictKind::Ask, "{expanded}");
+        let mut kept = enforcer(Mode::Ask);
+        let always = kept.always(&[run(literal)], now());
+        kept.keep(&always.offers[0].rules, Some(PathBuf::from(ROOT))).expect("a rule");
+        assert_eq!(verdict(&kept, &run(literal)), VerdictKind::Allow, "{literal}");
+        assert_eq!(verdict(&kept, &run(expanded)), VerdictKind::Ask, "{expanded}");
+        let always = kept.always(&[run(expanded)], now());
+        assert!(always.offers.is_empty(), "no rule matches {expanded}: {always:?}");
+    }
 }
 
 #[test]

@@ -25,6 +25,56 @@ fn in_mode(mode: Mode, mut enforcer: Enforcer) -> Enforcer {
 }
 
 #[test]
+fn auto_mode_asks_about_commands_that_download_code_or_lose_commits() {
+    let auto = in_mode(Mode::Auto, built_in());
+    for line in [
+        "npx x",
+        "npx -y cowsay",
+        "uvx x",
+        "pipx run x",
+        "bunx x",
+        "pnpm dlx x",
+        "npm create vite",
+        "go run x@latest",
+        "deno run https://example.com/x.ts",
+        "nix run nixpkgs#x",
+        "python -m pip install x",
+        "git update-ref -d HEAD",
+        "git checkout -B main",
+        "git switch -C main",
+        "git branch -M main",
+        "git read-tree --reset -u HEAD",
+        "svn revert -R .",
+        "hg purge",
+        "jj abandon",
+        "git svn dcommit",
+        "visudo",
+        "sysctl -w x=1",
+        "setenforce 0",
+        "ufw disable",
+        "loginctl terminate-user x",
+        "gpg --delete-key x",
+    ] {
+        assert_eq!(verdict(&auto, line), VerdictKind::Ask, "{line}");
+    }
+    for line in [
+        "npx --no-install x",
+        "go run .",
+        "deno run x.ts",
+        "python -m pip list",
+        "git checkout -b x",
+        "git switch main",
+        "git branch x",
+        "hg status",
+        "sysctl -a",
+        "ufw status",
+        "gpg --list-keys",
+    ] {
+        assert_eq!(verdict(&auto, line), VerdictKind::Allow, "{line}");
+    }
+}
+
+#[test]
 fn plan_mode_denies_writes_by_tools_and_commands() {
     let plan = in_mode(Mode::Plan, open());
     for action in [Action::Write { target: target("a") }, Action::Delete { target: target("a") }] {
@@ -106,6 +156,26 @@ fn plan_mode_denies_every_risky_command_of_the_corpus() {
         let harmless = told.risk <= Risk::Medium && !told.critical;
         assert!(told.verdict == VerdictKind::Deny || harmless, "{command}: {told:?}");
     }
+}
+
+#[test]
+fn commands_that_show_files_with_secrets_need_approval_in_every_mode_and_despite_an_allow_rule() {
+    let rule = "requires_approval = true\n[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"cat\"]\ndecision = \"allow\"\n";
+    for mode in [Mode::Plan, Mode::Ask, Mode::AutoEdit, Mode::Auto] {
+        let enforcer = in_mode(mode, shell(rule));
+        let told = enforcer.explain(&exec("cat a.rs server.key"), now());
+        assert_eq!((told.verdict, told.risk), (VerdictKind::Ask, Risk::Medium), "{mode:?}");
+        assert!(told.reason.contains("shows the model `server.key`"), "{}", told.reason);
+        assert_eq!(verdict(&enforcer, "cat a.rs"), VerdictKind::Allow, "{mode:?}");
+    }
+    assert_eq!(verdict(&shell("requires_approval = false"), "cat server.key"), VerdictKind::Allow);
+}
+
+#[test]
+fn a_deleted_stash_is_not_said_to_be_restorable() {
+    let reason = |line: &str| built_in().explain(&exec(line), now()).reason;
+    assert!(reason("git stash drop").contains("cannot restore"), "{}", reason("git stash drop"));
+    assert!(reason("git clean -fd").contains("can restore workspace files"), "{}", reason("git clean -fd"));
 }
 
 #[test]

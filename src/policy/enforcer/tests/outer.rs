@@ -98,3 +98,15 @@ fn replacing_a_policy_also_replaces_its_outer_policy() {
     within.replace(under(4, 3).within(under(4, 0)));
     assert!(matches!(within.judge(&write, NOW), Verdict::Deny(_)), "the outer mode is plan mode");
 }
+
+#[test]
+fn the_plan_of_the_parent_session_does_not_apply_to_its_agents() {
+    let test = [Action::Exec { command: "cargo test".to_owned(), cwd: target(ROOT) }];
+    let mut outer = under(3, 1);
+    outer.set_mandate(&test, NOW);
+    assert!(matches!(outer.judge(&test, NOW), Verdict::Allow(_)));
+    for own in [under(3, 3), under(4, 1)] {
+        assert!(matches!(own.judge(&test, NOW), Verdict::Allow(_)));
+        assert!(matches!(own.within(outer.clone()).judge(&test, NOW), Verdict::Ask(_)));
+    }
+}

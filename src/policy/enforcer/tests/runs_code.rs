@@ -58,6 +58,8 @@ const OPENED: &[&str] = &[
     "sub/.cargo/config",
     "rust-toolchain.toml",
     ".npmrc",
+    "pnpm-workspace.yaml",
+    "app/global.json",
     ".yarnrc",
     ".yarnrc.yml",
     ".yarn/plugins/x.cjs",

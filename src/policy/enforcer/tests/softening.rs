@@ -126,6 +126,57 @@ fn blocked_programs_in_arguments_of_other_programs_need_approval_in_every_mode()
 }
 
 #[test]
+fn programs_hidden_by_quotes_expansions_or_copies_need_approval_before_they_run() {
+    for mode in [Mode::Ask, Mode::Auto] {
+        let mut enforcer = enforcer(parsed(&cases("reading.toml")));
+        enforcer.set_mode(mode);
+        for line in [
+            r"sed 's/x/sud$*o id/e' f",
+            r"sed -n '1e s\udo id' f",
+            "gdb -ex 'shell sudo id' -batch",
+            r"gdb -ex 'shell s\udo id' -batch",
+            r#"awk 'BEGIN{system("su\do id")}'"#,
+            "awk 'BEGIN{x = \"su\" \"do\"; system(x)}'",
+            r"perl -e '`su\do id`'",
+            "make -f - <<< 'x:;su\"\"do id'",
+            "make --eval 'x:;${Z:-sudo}'",
+            "cp /usr/bin/sudo z; ./z id",
+            "ln -s /usr/bin/sudo z; ./z id",
+            "mv /usr/bin/sudo z",
+            "install -m 755 /usr/bin/sudo z",
+            "cat /usr/bin/sudo > z; chmod +x z; ./z",
+            "cat /usr/bin/sudo | tee z",
+            "cat < /usr/bin/sudo > z",
+            "cp $(which sudo) z",
+            "vi -c ':!s$*udo'",
+            "sqlite3 x '.shell ${Z-sudo}'",
+            "tar --checkpoint-action=exec='${Z:-sudo}' -cf o f",
+            "apt-get -o APT::Update::Pre-Invoke::='su\"\"do id' update",
+            "python3 -c 'import os; os.system(\"${Z:-sudo}\")'",
+            "git -c core.pager='s\"\"udo x' log",
+        ] {
+            let told = enforcer.explain(&exec(line), now());
+            assert_eq!((told.verdict, told.approve), (VerdictKind::Ask, Some(ApproveWhen::Before)), "{mode:?} {line}");
+        }
+        assert_eq!(verdict(&enforcer, "script -qc'sudo id' /dev/null"), VerdictKind::Deny);
+    }
+    let mut enforcer = enforcer(parsed(&cases("reading.toml")));
+    enforcer.set_mode(Mode::Auto);
+    let harmless = [
+        "awk '{print $1}' f | sort | uniq -c",
+        "sed -i 's/$/x/; $d' f",
+        "perl -pe 's/a$/b/' f",
+        "python3 - <<'END'\nimport re\nprint(re.sub(r'x$', '', 'x'))\nEND",
+        "timeout 5 awk '/a|b/ {print $2}' f",
+        "cp a b",
+        "cat f | tee out",
+        "cargo test 'x$'",
+        "git commit -m 'cost $5 and `x`'",
+    ];
+    all(&enforcer, VerdictKind::Allow, &harmless);
+}
+
+#[test]
 fn too_many_possible_values_do_not_hide_a_program_name() {
     let mut enforcer = reference();
     enforcer.set_mode(Mode::Auto);

@@ -25,6 +25,7 @@ const MAX_ENTRIES: usize = 500_000;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DirectOutput {
+    #[serde(with = "crate::protocol::path_text::list")]
     directories: Vec<PathBuf>,
     layers: Vec<LayeredDirectory>,
     began: Time,

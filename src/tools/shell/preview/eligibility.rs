@@ -9,6 +9,8 @@ use crate::tools::sandbox::Writes;
 use crate::tools::settings::ToolSettings;
 use crate::tools::shell::command_run::PlannedCommand;
 
+const UNTRUSTED: &str = "this project is not trusted";
+
 /// Returns whether a planned line can be previewed, with the reason if it cannot.
 pub(in crate::tools) fn offer(work: &PlannedCommand, settings: &ToolSettings) -> PreviewOffer {
     match obstacle(work, settings) {
@@ -33,6 +35,19 @@ fn layer_obstacle(work: &PlannedCommand, settings: &ToolSettings) -> Option<Stri
     if work.narrow.read_only || sandbox.writes_in_workspace() == Writes::Nothing {
         return Some("commands can only read the workspace, so there is nothing to preview".to_owned());
     }
+    if let Some(reason) = system_obstacle(settings) {
+        return Some(reason);
+    }
+    if git_writes(&work.line) != GitWrites::Nothing {
+        return Some("git commands that write cannot be previewed: previews do not include `.git`".to_owned());
+    }
+    let stays = attendance(&work.line) == Some(Attendance::Endless);
+    stays.then(|| "the command keeps running in the background, but a preview ends with its command".to_owned())
+}
+
+/// Returns the reason why no command can run in a layer on this system or under this policy.
+fn system_obstacle(settings: &ToolSettings) -> Option<String> {
+    let sandbox = &settings.command.sandbox;
     if sandbox.tier < SandboxTier::Preview {
         let why = sandbox.previews.as_ref().err().cloned();
         return Some(
@@ -42,14 +57,14 @@ fn layer_obstacle(work: &PlannedCommand, settings: &ToolSettings) -> Option<Stri
     if let Err(why) = &sandbox.previews {
         return Some(why.clone());
     }
-    if sandbox.network == NetworkAccess::Open {
-        return Some("the policy gives the command network access, which previews do not support".to_owned());
-    }
-    if git_writes(&work.line) != GitWrites::Nothing {
-        return Some("git commands that write cannot be previewed: previews do not include `.git`".to_owned());
-    }
-    let stays = attendance(&work.line) == Some(Attendance::Endless);
-    stays.then(|| "the command keeps running in the background, but a preview ends with its command".to_owned())
+    let is_open = sandbox.network == NetworkAccess::Open;
+    is_open.then(|| "the policy gives the command network access, which previews do not support".to_owned())
+}
+
+/// Returns the reason why no command can run in a layer before its approval in this project.
+pub(in crate::tools) fn copy_obstacle(settings: &ToolSettings) -> Option<String> {
+    let is_trusted = settings.command.sandbox.trust == RepositoryTrust::Trusted;
+    system_obstacle(settings).or_else(|| (!is_trusted).then(|| UNTRUSTED.to_owned()))
 }
 
 /// Returns whether a planned line can run in a layer and have its effects approved afterwards. Performs blocking I/O.
@@ -63,7 +78,7 @@ pub(in crate::tools) fn layer(work: &PlannedCommand, settings: &ToolSettings) ->
         return impossible(reason);
     }
     if settings.command.sandbox.trust != RepositoryTrust::Trusted {
-        return impossible("this project is not trusted".to_owned());
+        return impossible(UNTRUSTED.to_owned());
     }
     LayerRun::Possible
 }

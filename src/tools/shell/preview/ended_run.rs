@@ -111,6 +111,7 @@ pub(super) fn to_tool_result(output: CallResult, id: CallId, tool_name: &str) ->
         Ok(told) => ToolResult {
             denied: told.denied,
             artifact_uris: uris(&told.artifacts),
+            ended: told.ended,
             left_out: told.left_out,
             ..ToolResult::success(id, tool_name, told.text)
         },
@@ -118,6 +119,7 @@ pub(super) fn to_tool_result(output: CallResult, id: CallId, tool_name: &str) ->
             output_text: failed.printed,
             denied: failed.denied,
             artifact_uris: uris(&failed.artifacts),
+            ended: failed.ended,
             left_out: failed.left_out,
             ..ToolResult::from_error(id, tool_name, failed.error)
         },

@@ -75,9 +75,19 @@ pub(super) fn hidden_secrets_named(
     }
     let in_workspace = |place: &&std::path::PathBuf| confinement.roots.iter().any(|root| place.starts_with(root));
     let secrets = confinement.hidden.iter().filter(in_workspace);
-    let named =
-        secrets.filter(|place| place.file_name().and_then(|name| name.to_str()).is_some_and(|name| printed.contains(name)));
-    named.take(3).map(|place| SandboxAccess::Read { path: place.display().to_string() }).collect()
+    let named = secrets.filter_map(|place| {
+        let name = place.file_name()?.to_str().filter(|name| printed.contains(name))?;
+        let removes = printed.lines().any(|line| line.contains(name) && says_in_use(line));
+        Some(SandboxAccess::Read { path: place.display().to_string(), removes })
+    });
+    named.take(3).collect()
+}
+
+/// Returns whether an error message says that a path is in use, which is how the kernel refuses to delete or rename a
+/// hidden path.
+fn says_in_use(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    ["resource busy", "ebusy", "errno 16]", "os error 16)"].iter().any(|text| line.contains(text))
 }
 
 /// Formats a note such as `build output in target/: 12 files, 3.0 MB`.
@@ -105,6 +115,10 @@ impl OtherChanges {
         ignored: &mut IgnoreRules<'_>,
         settings: &ToolSettings,
     ) {
+        // There is nothing to decide about if the content, the mode and the owner are unchanged.
+        if change.is_touched_file() {
+            return;
+        }
         if change.is_only_touched() {
             self.beyond_edits = true;
         }
@@ -136,6 +150,7 @@ impl OtherChanges {
         LayerEnd {
             stopped: false,
             error: None,
+            ended: None,
             actions: (!self.is_too_much).then_some(self.actions),
             beyond_edits: self.beyond_edits,
             beyond_rewind: self.beyond_rewind,

@@ -24,7 +24,7 @@ mod written_bytes;
 
 pub(in crate::tools) use changed_files::PreviewFile;
 pub(in crate::tools) use commit::{CommittedRun, commit};
-pub(in crate::tools) use eligibility::{layer, offer};
+pub(in crate::tools) use eligibility::{copy_obstacle, layer, offer};
 pub(in crate::tools) use hook_layer::HookLayer;
 pub(crate) use recover::{RecoveryResult, finish_commits};
 pub(in crate::tools) use recover::{ResumedSession, recover};

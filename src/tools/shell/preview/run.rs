@@ -145,7 +145,7 @@ pub(in crate::tools) async fn run(
             settings,
             plan_notes: Vec::new(),
         };
-        let end = end.map(|end| kept.with_error(end));
+        let end = end.map(|end| kept.with_outcome(end));
         kept.outlive_session(&effects, end.as_ref());
         Ok(PreviewRunResult { kept, effects, proposal, parts, end })
     })
@@ -167,9 +167,10 @@ fn read_changes(
 }
 
 impl PreviewedCommand {
-    /// If the command did not end on its own, adds its error to the assessment of the run.
-    fn with_error(&self, end: LayerEnd) -> LayerEnd {
-        LayerEnd { error: self.result.error.clone().filter(|_| self.run_end.stopped), ..end }
+    /// Adds how the command ended to the assessment of the run, and its error if it did not end on its own.
+    fn with_outcome(&self, end: LayerEnd) -> LayerEnd {
+        let error = self.result.error.clone().filter(|_| self.run_end.stopped);
+        LayerEnd { error, ended: self.result.ended.clone(), ..end }
     }
 
     /// Stores the end of the run in the layer, so that another process can show its effects again.
@@ -236,7 +237,7 @@ impl PreviewedCommand {
             self.run_end.clone().effects(&mut changes, &self.settings);
         let unlisted = effects.unlisted_reason();
         let mut kept = Self { changes, unlisted, listed, build, ..self };
-        let end = end.map(|end| kept.with_error(end));
+        let end = end.map(|end| kept.with_outcome(end));
         kept.outlive_session(&effects, end.as_ref());
         Ok(PreviewRunResult { kept, effects, proposal, parts, end })
     }

@@ -73,8 +73,11 @@ impl BlockedAccess {
             }
         }
         shows.retain(|shown| !opens.iter().any(|opened| shown.starts_with(opened)));
-        outside
-            .extend(shows.into_iter().filter_map(|path| path.to_str().map(|path| SandboxAccess::Read { path: path.to_owned() })));
+        outside.extend(
+            shows
+                .into_iter()
+                .filter_map(|path| path.to_str().map(|path| SandboxAccess::Read { path: path.to_owned(), removes: false })),
+        );
         outside.extend(
             opens.into_iter().filter_map(|path| path.to_str().map(|path| SandboxAccess::Write { path: path.to_owned() })),
         );

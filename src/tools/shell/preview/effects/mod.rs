@@ -12,7 +12,9 @@ pub(super) use refusals::refusals;
 use super::layer_end::OtherChanges;
 use super::written_bytes::written_bytes;
 use crate::policy::CodeReader;
-use crate::protocol::{CountedEffects, CreatedFiles, EffectKind, EffectPart, FileDiffs, FileEffect, RefusedEffect, RunsCode};
+use crate::protocol::{
+    CountedEffects, CreatedFiles, EffectKind, EffectPart, FileDiffs, FileEffect, ONLY_TOUCHED, RefusedEffect, RunsCode,
+};
 use crate::sys::overlay::{Change, Changes, Node, NodeKind};
 use crate::tools::diff::cuts::HunkLines;
 use crate::tools::executable_files::readers;
@@ -283,10 +285,9 @@ fn collect_changed<'a>(changes: &'a Changes, settings: &ToolSettings, shown: &mu
             }
             (kind, _) => kind,
         };
-        if change.is_only_touched() {
-            notes.push("only the modification time changes".to_owned());
-        }
-        if let Some(reader) = reader {
+        if change.is_touched_file() {
+            notes.push(ONLY_TOUCHED.to_owned());
+        } else if let Some(reader) = reader {
             shown.runs_code.push(code_mark(name(&change.path), reader));
             notes.push(reader.note());
         }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::policy::ProtectionRules;
 use crate::ports::{LayerEnd, LayerRun, ProgressSender, RunContext};
-use crate::protocol::EffectsStage;
+use crate::protocol::{CommandEnd, EffectsStage};
 use crate::sys::process::EnvironmentSelection;
 use crate::tools::sandbox::ProtectedScan;
 use std::sync::Mutex;
@@ -91,8 +91,13 @@ fn workspace_secrets_are_hidden_and_denied_accesses_are_reported() {
     let shown = effects(&plan);
     assert!(!shown.output.contains("s3cret-value") && shown.output.contains("shared"), "{}", shown.output);
     let plan = ran(&bench, "test -s .env || { echo '.env: no settings' >&2; exit 1; }");
-    let read = SandboxAccess::Read { path: bench.path(".env").display().to_string() };
-    assert!(effects(&plan).denied.contains(&read), "{:?}", effects(&plan));
+    let read = |removes| SandboxAccess::Read { path: bench.path(".env").display().to_string(), removes };
+    assert!(effects(&plan).denied.contains(&read(false)), "{:?}", effects(&plan));
+    for line in ["rm .env", "mv .env other"] {
+        let plan = ran(&bench, line);
+        assert_eq!(effects(&plan).denied, [read(true)], "{line}: {:?}", effects(&plan));
+        assert!(read(true).to_string().starts_with("deleting or renaming"));
+    }
     assert!(!effects(&plan).output.contains("s3cret"));
 }
 
@@ -243,7 +248,13 @@ fn effects_that_file_tools_could_cause_are_reported_as_file_actions() {
     }
     assert_eq!(of("echo x > .envrc.local"), (vec!["File.Write"], false, true), "it runs when the folder is opened");
     assert!(of("mv a.txt c.txt").1);
-    assert!(of("touch a.txt").1 || of("touch a.txt").0.is_empty());
+    assert_eq!(of("touch a.txt"), (Vec::new(), false, false));
+    assert_eq!(of("touch a.txt; echo x >> b.txt"), (vec!["File.Write"], false, false));
+    let no_content = |line: &str| effects(&ran(&bench, line)).changes_no_content();
+    assert!(no_content("touch a.txt ignored.txt"), "nothing but the modification times changes");
+    for line in ["touch a.txt; echo x >> b.txt", "touch new.txt", "chmod +x a.txt", "touch a.txt; rm b.txt"] {
+        assert!(!no_content(line), "{line}");
+    }
 }
 
 #[test]
@@ -251,6 +262,7 @@ fn stopped_runs_are_reported() {
     let Some(bench) = project("target/\n") else { return };
     let plan = ran_for(&bench, json!({"command": "echo x > a.txt; exec sleep 60", "timeout": 1}));
     assert!(end(&plan).stopped && effects(&plan).ended.contains("killed"), "{:?}", effects(&plan));
+    assert_eq!(end(&plan).ended, Some(CommandEnd::TimedOut { seconds: 1 }));
     let plan = ran(&bench, "kill -SEGV $$");
     assert!(!end(&plan).stopped, "a crash is an end of its own: {:?}", effects(&plan).ended);
 }
