@@ -35,7 +35,7 @@ mod tool;
 mod update;
 mod usage;
 
-use crate::host::console::{fail, print_json, print_text};
+use crate::host::console::{fail, print_json, print_text, warn};
 pub use crate::host::version::{Commit, parse_commit};
 
 use crate::agent::Approver;
@@ -43,9 +43,9 @@ use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::nesting::Nesting;
-use crate::host::options::{Answers, Common};
+use crate::host::options::{Answers, Common, SessionChoice};
 use crate::host::profile;
-use args::{CliAction, ParseExit};
+use args::{CliAction, ExecPrompt, ParseExit};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -71,6 +71,9 @@ pub fn main(commit: Option<Commit>) -> ExitCode {
             return Exit::Usage.into();
         }
     };
+    if let Some(notice) = invocation.notice {
+        warn(notice);
+    }
     let common = match invocation.action {
         // For this command, `--policy` is the name of a preset.
         CliAction::Setup { .. } => Ok(invocation.common),
@@ -92,6 +95,9 @@ fn run_action(common: &Common, action: CliAction) -> Result<Exit, CliError> {
             interactive::run(common, if is_literal { request } else { request.expand_command(common)? })
         }
         CliAction::Exec { prompt, takes_input, session, format, options } => {
+            if let (ExecPrompt::Text(text), SessionChoice::New) = (&prompt, &session) {
+                profile::refuse_name_as_prompt(common, text)?;
+            }
             let request = exec::ExecRequest { prompt, takes_input, session, format, options, approver: Approver::Nobody };
             exec::run(common, request)
         }

@@ -9,13 +9,14 @@ use crate::host::mcp_servers::{FIRST_WAIT, McpServers, SessionServers, specs};
 use crate::host::offered_tools;
 use crate::host::options::{Answers, Common};
 use crate::host::project::ProjectConfig;
-use crate::host::tool_runner::{CallVerdict, Starts, ToolEnvironment, ToolRunner, denied_error};
+use crate::host::tool_runner::{CallVerdict, Starts, ToolEnvironment, ToolRunner};
 use crate::host::{session, startup};
 use crate::mcp::Spec;
 use crate::policy::{PreviewPermit, Verdict};
 use crate::ports::{Plan, RunContext, ToolRouter};
 use crate::protocol::{
-    CallArguments, CallId, Effects, ErrorCode, FileDiff, PreviewOffer, Proposal, ToolCall, ToolError, ToolResult, ToolStatus,
+    CallArguments, CallId, Effects, ErrorCode, FileDiff, NO_USER, PreviewOffer, Proposal, ToolCall, ToolError, ToolResult,
+    ToolStatus,
 };
 use crate::tools;
 use serde::Serialize;
@@ -152,7 +153,7 @@ pub(crate) fn plan(app: &AppContext, common: &Common, name: &str, arguments: &st
         // A preview changes nothing, so it needs no approval.
         Verdict::Ask(question) => question.preview(),
         Verdict::Deny(denial) => {
-            return Ok(report(&ToolResult::from_error(call.tool_call_id, name, denied_error(&denial)), true));
+            return Ok(report(&ToolResult::from_error(call.tool_call_id, name, denial.to_error("")), true));
         }
     };
     print_json(&table.run_until_interrupted(preview_plan(bench, plan, permit))?);
@@ -205,7 +206,11 @@ async fn preview_plan(bench: &ToolRunner, plan: Plan, permit: PreviewPermit) -> 
 
 async fn run_call(bench: &ToolRunner, call: ToolCall, answers: Answers) -> ToolResult {
     let (id, name) = (call.tool_call_id.clone(), call.tool_name.clone());
-    let (plan, permit, by) = match bench.judge(call).await {
+    let judged = match bench.judge(call.clone()).await {
+        Ok(judged) if answers != Answers::Yes => bench.run_in_layer(&call, judged, RunContext::detached()).await,
+        judged => judged,
+    };
+    let (plan, permit, by) = match judged {
         Ok(CallVerdict::Allowed(plan, permit)) => (plan, permit, None),
         Ok(CallVerdict::Asks(plan, question)) if answers == Answers::Yes => {
             match bench.run_preview(plan, &question, RunContext::detached()).await {
@@ -214,7 +219,7 @@ async fn run_call(bench: &ToolRunner, call: ToolCall, answers: Answers) -> ToolR
             }
         }
         Ok(CallVerdict::Asks(plan, question)) => {
-            bench.keep(&plan, "deny", "no user can approve this call", &question.reason).await;
+            bench.keep(&plan, "deny", NO_USER, &question.reason).await;
             let message = format!("approval required ({}; rule: {}); pass --yes to approve", question.reason, question.rule);
             return ToolResult::from_error(id, name, ToolError::new(ErrorCode::NoApprover, message));
         }

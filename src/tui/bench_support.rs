@@ -70,6 +70,7 @@ impl BenchScreen {
             proposal: None,
             redactions: Vec::new(),
             artifact_uris: Vec::new(),
+            ended: None,
         });
     }
 

@@ -172,13 +172,13 @@ mod tests {
         let keep: SaveFn = Arc::new(|_| Ok("~/kept.txt".to_owned()));
         let clipboard = Clipboard { keep, ..Clipboard::default() };
         let words = copy_with_program(&clip, false, &clipboard);
-        assert!(words.contains("10000 lines") && words.contains("~/kept.txt") && words.contains("74 KB"), "{words}");
+        assert!(words.contains("10,000 lines") && words.contains("~/kept.txt") && words.contains("74 KB"), "{words}");
         // A short text can be left uncopied for another reason.
         let words = copy_with_program(&Clip::from_text("a".to_owned()), false, &clipboard);
         assert!(words.contains("~/kept.txt") && words.contains("line mode") && !words.contains("KB"), "{words}");
         let offer: Offer = Arc::new(|_| Some(Ok("wl-copy".to_owned())));
         let words = copy_with_program(&clip, false, &Clipboard { offer, ..clipboard });
-        assert!(words.starts_with("copied 10000 lines · wl-copy ("), "{words}");
+        assert!(words.starts_with("copied 10,000 lines · wl-copy ("), "{words}");
     }
 
     #[test]

@@ -23,6 +23,8 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// Maximum number of draft rows that are visible.
 pub(crate) const ROWS: u16 = 10;
+/// Characters that may follow a chip without a space.
+const CLOSING: &str = ",.;:!?)]}>'\"";
 
 #[derive(Debug)]
 pub(crate) struct Composer {
@@ -228,6 +230,18 @@ impl Composer {
         true
     }
 
+    /// Inserts a space if the key would add a word directly behind a chip.
+    fn separate_from_chip(&mut self, key: KeyEvent) {
+        let is_command = key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        let KeyCode::Char(letter) = key.code else { return };
+        if is_command || letter.is_whitespace() || CLOSING.contains(letter) || self.area.selection_range().is_some() {
+            return;
+        }
+        if self.pastes.chip_length(&self.before_cursor(), true).is_some() {
+            self.area.insert_char(' ');
+        }
+    }
+
     /// Returns the draft as displayed, up to the cursor.
     fn text_before_cursor(&self) -> String {
         let (row, _) = cursor(&self.area);
@@ -319,6 +333,7 @@ impl Composer {
         let deletes = |code| key.code == code && key.modifiers.is_empty();
         let is_of_chip =
             (deletes(KeyCode::Backspace) && self.delete_chip(true)) || (deletes(KeyCode::Delete) && self.delete_chip(false));
+        self.separate_from_chip(key);
         let changed = is_of_chip || self.edit(|composer| composer.area.input(key));
         if changed {
             self.history.adopt_shown();

@@ -1,5 +1,6 @@
 //! Number formatting for the screen: tokens, dollars and durations.
 
+pub(crate) use crate::protocol::format_dollars as dollars;
 use crate::protocol::{BudgetUnit, Usage, group_digits};
 
 /// Formats a token count in short form: `940`, `12.1k`, `200k`, `1.2M`.
@@ -10,12 +11,6 @@ pub(crate) fn tokens(count: u64) -> String {
         1_000..1_000_000 => format!("{}k", count / 1000),
         _ => format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000),
     }
-}
-
-/// Formats an amount in dollars, such as `$0.42`. Amounts below one cent get more digits, so they are not shown as
-/// zero.
-pub(crate) fn dollars(amount: f64) -> String {
-    if amount > 0.0 && amount < 0.01 { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }
 
 /// Formats an amount in dollars, marking it if it is an estimate: `~$0.42`.
@@ -47,13 +42,8 @@ fn round_to_integer(amount: f64) -> u64 {
     amount.max(0.0).round() as u64
 }
 
-/// Returns a count followed by its noun in the singular or plural.
+/// Returns a count with thousands separators, followed by its noun in the singular or plural: `10,000 lines`.
 pub(crate) fn format_count(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}
-
-/// Returns a count with thousands separators, followed by its noun, such as `10,000 lines`.
-pub(crate) fn format_large_count(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", group_digits(count as u64), if count == 1 { "" } else { "s" })
 }
 
@@ -73,5 +63,6 @@ mod tests {
         assert_eq!((seconds(17), seconds(65)), ("17 s".to_owned(), "1:05 min".to_owned()));
         assert_eq!(amount(BudgetUnit::Steps, 200.0), "200 steps");
         assert_eq!(amount(BudgetUnit::Tokens, f64::NAN), "0 tokens");
+        assert_eq!([1, 12_345].map(|count| format_count(count, "line")), ["1 line", "12,345 lines"]);
     }
 }

@@ -91,6 +91,8 @@ pub(crate) struct Picker {
     pub title: String,
     /// Text shown after the title, such as `loading models`.
     pub aside: String,
+    /// Text shown in place of the rows if there are none.
+    pub empty_text: &'static str,
     columns: &'static [Column],
     rows: Vec<Row>,
     notices: Vec<String>,
@@ -114,6 +116,7 @@ impl Picker {
         Self {
             title: title.to_owned(),
             aside: String::new(),
+            empty_text: "no entries",
             columns,
             rows: Vec::new(),
             notices: Vec::new(),
@@ -142,6 +145,11 @@ impl Picker {
     /// Returns the list with its own filtering disabled, because the caller filters the rows.
     pub(crate) fn with_external_filter(self) -> Self {
         Self { filtering: Filtering::Elsewhere, ..self }
+    }
+
+    /// Returns the list with a text that says that its rows have been requested.
+    pub(crate) fn with_rows_requested(self) -> Self {
+        Self { empty_text: "loading", ..self }
     }
 
     /// Returns the filter text exactly as typed.
@@ -364,11 +372,13 @@ impl Picker {
             if is_at {
                 buffer.set_stringn(area.x, y, glyphs.user, GUTTER.into(), theme.symbol(Token::Accent));
             }
-            buffer.set_line(inner.x, y, &layout.row(row, is_at, width, theme), inner.width);
+            // A reason that several rows share is shown only in the details.
+            let is_shared = row.lacks.is_some() && found.iter().filter(|other| other.lacks == row.lacks).count() > 1;
+            buffer.set_line(inner.x, y, &layout.row(row, (is_at, is_shared), width, theme), inner.width);
         }
         let shown = (y, found.iter().skip(top).take(room.into()).map(|row| row.key.clone()).collect());
         if found.is_empty() {
-            let words = if self.rows.is_empty() && self.filter.is_empty() { "nothing to choose from yet" } else { "no matches" };
+            let words = if self.rows.is_empty() && self.filter.is_empty() { self.empty_text } else { "no matches" };
             buffer.set_stringn(inner.x, y, words, width, theme.style(Token::Muted));
         }
         if has_more && y < area.bottom() {
@@ -538,7 +548,8 @@ impl ColumnWidths {
         Line::styled(self.line(columns.iter().map(|column| column.head)), theme.style(Token::Faint))
     }
 
-    fn row(&self, row: &Row, is_at: bool, width: usize, theme: &Theme) -> Line<'static> {
+    /// Returns a row of the list. `is_shared` says whether other rows have the same reason for being unavailable.
+    fn row(&self, row: &Row, (is_at, is_shared): (bool, bool), width: usize, theme: &Theme) -> Line<'static> {
         let token = match (&row.lacks, is_at) {
             (Some(_), _) => Token::Faint,
             (None, true) => Token::Heading,
@@ -550,7 +561,8 @@ impl ColumnWidths {
         let room = width.saturating_sub(text::width(&cells) + 2);
         let whole = behind.join(", ");
         // The details show the reason in full, so it is omitted here if it does not fit.
-        let behind = if text::width(&whole) > room && !row.mark.is_empty() { row.mark.to_owned() } else { whole };
+        let is_long = is_shared || text::width(&whole) > room;
+        let behind = if is_long && !row.mark.is_empty() { row.mark.to_owned() } else { whole };
         let mut spans = vec![Span::styled(cells, theme.style(token))];
         if !behind.is_empty() && room >= 6 {
             let token = if row.lacks.is_some() { Token::Faint } else { Token::Ok };

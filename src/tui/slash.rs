@@ -123,12 +123,16 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["advisor"], "use an agent with another model: docs/SUBAGENTS.md shows how"),
     (&["apps", "connectors"], "use /mcp; `aye mcp add` adds a server"),
     (&["archive", "delete"], "use `aye sessions archive ID` or `aye sessions delete ID`"),
-    (&["auto-mode-setup", "autoreview", "fewer-permission-prompts"], "`a` in an approval saves a rule; /policy shows the rules"),
+    (
+        &["auto-mode-setup", "autoreview", "fewer-permission-prompts", "less-permission-prompts"],
+        "`a` in an approval saves a rule; /policy shows the rules",
+    ),
     (&["autocompact"], "use `[context] compact_at_percent` in config.toml, or /compact now"),
     (&["autofix-pr", "background", "batch", "bg", "subtask"], "use /task PROMPT to run a task in a copy of the workspace"),
     (&["btw", "side"], "use /fork to ask without changing this conversation"),
     (&["cd", "cwd"], "run `aye -C DIR` to work in another directory"),
     (&["chat", "save"], "sessions are saved: /resume lists them, /rename names this one"),
+    (&["claude-api"], "ask for it in a prompt; docs/MODELS.md describes the providers of aye"),
     (&["clean"], "use /ps to list background commands, and /stop ID to stop one"),
     (&["collab"], "use /mode or /plan"),
     (&["color", "scroll-speed", "tui"], "use /theme; docs/SCREEN.md describes the screen and its settings"),
@@ -144,6 +148,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["insights", "team-onboarding"], "use /stats for tools, `aye usage` for tokens and cost"),
     (&["install-github-app", "install-slack-app", "setup-github", "web-setup"], "docs/SCRIPTS.md shows how to run aye in CI"),
     (&["loop", "proactive"], "use /goal TEXT --until COMMAND to work until a command passes"),
+    (&["heapdump"], "aye has no such report; `aye doctor` checks the installation"),
     (&["hooks"], "run `aye hooks list` to list the hooks; docs/HOOKS.md explains them"),
     (&["ide"], "use `aye acp` in an editor that supports the Agent Client Protocol"),
     (&["logout", "signout"], "use `aye auth logout PROVIDER` to delete a key"),
@@ -153,7 +158,10 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         &["desktop", "mobile", "ios", "android", "app", "chrome", "remote-env"],
         "aye runs in the terminal and in editors: `aye acp`",
     ),
-    (&["passes", "usage-credits", "rate-limits"], "aye has no plan: /cost shows tokens and cost, /budget limits them"),
+    (
+        &["passes", "usage-credits", "rate-limits", "extra-usage"],
+        "aye has no plan: /cost shows tokens and cost, /budget limits them",
+    ),
     (&["plugin", "plugins", "extensions", "reload-plugins"], "run `aye plugin list` in a shell to list the plugins"),
     (&["powerup", "tutorial"], "run `aye demo` in a shell, or read docs/TOUR.md"),
     (&["privacy", "privacy-settings", "telemetry"], "aye sends no telemetry unless `services.telemetry.url` is set"),
@@ -170,7 +178,11 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["setup-bedrock", "setup-vertex"], "set `[providers]` in config.toml: docs/MODELS.md shows the clouds"),
     (&["share", "rc", "remote-control", "teleport", "unshare"], "aye runs on this machine only; /export writes a file"),
     (&["skills", "skill"], "type a skill's name as a command; `aye skills list` lists them"),
+    (&["shortcuts"], "use /help, which lists keys and commands"),
     (&["statusline", "footer", "title"], "set the items of the status row in `[status]` in config.toml"),
+    (&["mcps"], "use /mcp, which lists the MCP servers and their state"),
+    (&["timeline"], "use /tree to show forks and rewinds, /rewind to undo to an earlier prompt"),
+    (&["variants"], "use /effort to set the reasoning effort, /model for another model"),
     (&["terminal-setup"], "not needed: aye detects what the terminal supports"),
     (&["tools", "allowed-tools"], "use `aye tool list` to list the tools, /policy for what may run"),
     (&["ultraplan"], "use /plan GOAL"),
@@ -264,7 +276,7 @@ fn arguments(command: &str, efforts: &[Effort]) -> Vec<String> {
 /// Returns whether the first word of the draft is the complete name of a command.
 pub(crate) fn is_command(draft: &str, own: &[CustomCommand]) -> bool {
     let word = typed_command(draft).and_then(|typed| typed.split_whitespace().next()).unwrap_or_default();
-    is_built_in(word) || own.iter().any(|command| command.name == word)
+    is_built_in(word) || own.iter().any(|command| command.is_named(word))
 }
 
 /// Returns whether a name is that of a built-in command or one of its aliases.
@@ -325,7 +337,7 @@ pub(crate) fn unknown_command(own: &[CustomCommand], word: &str, typed: &str) ->
 
 #[cfg(test)]
 mod tests {
-    use super::{ALIASES, CustomCommand, ELSEWHERE, candidates, is_built_in};
+    use super::{ALIASES, CustomCommand, ELSEWHERE, candidates, is_built_in, unknown_command};
 
     #[test]
     fn commands_of_other_agents_are_unique_and_not_commands_or_aliases_of_aye() {
@@ -334,6 +346,23 @@ mod tests {
             assert!(!seen.contains(name) && !is_built_in(name), "{name}");
             assert!(ALIASES.iter().all(|(alias, _)| alias != name), "{name}");
             seen.push(name);
+        }
+    }
+
+    #[test]
+    fn commands_of_other_agents_are_explained() {
+        for (word, part) in [
+            ("shortcuts", "/help"),
+            ("extra-usage", "/cost"),
+            ("less-permission-prompts", "/policy"),
+            ("mcps", "/mcp"),
+            ("variants", "/effort"),
+            ("timeline", "/tree"),
+            ("claude-api", "docs/MODELS.md"),
+            ("heapdump", "`aye doctor`"),
+        ] {
+            let message = unknown_command(&[], word, word);
+            assert!(message.starts_with(&format!("unknown command `/{word}`: ")) && message.contains(part), "{message}");
         }
     }
 

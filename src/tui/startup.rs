@@ -9,6 +9,8 @@ pub(crate) struct Startup {
     pub wants_picker: bool,
     /// Whether the user has requested the setup and its data has not arrived yet.
     pub wants_setup: bool,
+    /// Whether the setup has just reloaded the policy, which needs no note.
+    pub reloads_policy: bool,
     /// Whether the session is still reporting work that was interrupted when the previous process exited.
     pub recovering: bool,
     /// Text of the note in the transcript about the missing API key, until a key is added.

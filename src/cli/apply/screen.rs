@@ -103,7 +103,7 @@ async fn relay(
                 // The session has no model that could respond to a prompt.
                 Some(SessionCommand::Turn(Command::Prompt { .. })) => {
                     if let Some((workspace_id, session_id)) = ids.clone() {
-                        let kind = EventKind::Notice { message: "this screen only reviews changes".to_owned() };
+                        let kind = EventKind::notice("this screen only reviews changes");
                         let timestamp = jiff::Timestamp::now();
                         let _ = to_screen.send(Event { workspace_id, session_id, task_id: None, step_id: None, timestamp, kind });
                     }

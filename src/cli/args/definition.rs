@@ -130,8 +130,8 @@ pub(super) struct SessionArgs {
     pub latest: bool,
     /// Resume a session; without ID, choose from a list
     ///
-    /// ID may be shortened to its first 6 or more digits. Without a terminal and without ID, the latest session is
-    /// resumed.
+    /// ID may be shortened to its first 6 or more digits; `latest` is the latest session of this project. Without a
+    /// terminal and without ID, the latest session is resumed.
     #[arg(
         short = 'r',
         long,
@@ -178,10 +178,13 @@ pub(super) struct ResumeArgs {
 
 /// Internal value of `--resume` without an ID. An explicitly empty `--resume=` is an error.
 const PICK: &str = "?";
+/// Value of `--resume` and `--fork` for the latest session.
+pub(super) const LATEST: &str = "latest";
 
 #[derive(Debug, Clone)]
 pub(super) enum Resume {
     Pick,
+    Latest,
     Id(String),
 }
 
@@ -616,6 +619,11 @@ fn model(given: &str) -> Result<String, Problem> {
         Some((provider, name)) if !provider.is_empty() && !name.is_empty() => Ok(given.to_owned()),
         _ if given.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte)) && !given.is_empty() => {
             let catalogue = Catalogue::default();
+            match catalogue.newest_of_family(given).as_slice() {
+                [] => {}
+                [newest] => return Ok(newest.clone()),
+                several => return Err(problem.hint(format!("use one of `{}`", several.join("`, `")))),
+            }
             Err(match catalogue.similar_name(given) {
                 Some(name) => problem.hint(format!("did you mean `{name}`?")),
                 None if catalogue.has_name_with(given) => {
@@ -639,9 +647,13 @@ fn assignment(given: &str) -> Result<(String, String), Problem> {
 }
 
 fn resume(given: &str) -> Result<Resume, Problem> {
-    if given == PICK { Ok(Resume::Pick) } else { session_id(given).map(Resume::Id) }
+    match given {
+        PICK => Ok(Resume::Pick),
+        LATEST => Ok(Resume::Latest),
+        _ => session_id(given).map(Resume::Id),
+    }
 }
 
 fn fork(given: &str) -> Result<Fork, Problem> {
-    if given == PICK { Ok(Fork::Latest) } else { session_id(given).map(Fork::Id) }
+    if [PICK, LATEST].contains(&given) { Ok(Fork::Latest) } else { session_id(given).map(Fork::Id) }
 }

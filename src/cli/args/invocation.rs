@@ -1,8 +1,8 @@
 //! Validated command line, consisting of an action and its options.
 
 use super::definition::{
-    Cli, CommonArgs, ConfigSub, Fork, FormatArg, ModelsSub, ModelsUpdate, OutputArgs, Resume, ResumeArgs, ReviewArgs, RunArgs,
-    SessionArgs, Sub, ToolSub, UpdateArgs,
+    Cli, CommonArgs, ConfigSub, Fork, FormatArg, LATEST, ModelsSub, ModelsUpdate, OutputArgs, Resume, ResumeArgs, ReviewArgs,
+    RunArgs, SessionArgs, Sub, ToolSub, UpdateArgs,
 };
 use super::{single_word, with_options_after_subcommand};
 use crate::cli::agents::args::AgentsAction;
@@ -31,6 +31,8 @@ use std::path::PathBuf;
 pub(crate) struct CliInvocation {
     pub common: Common,
     pub action: CliAction,
+    /// Text to print before the action runs.
+    pub notice: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -213,7 +215,11 @@ impl Cli {
                 subcommand.check(written)?
             }
         };
-        Ok(CliInvocation { common, action })
+        // The model that a family, such as `sonnet`, stands for does not occur in the line.
+        let is_given = |name: &&String| words.iter().any(|word| word.to_string_lossy().contains(name.as_str()));
+        let newest = common.model.as_ref().filter(|name| !is_given(name));
+        let notice = newest.map(|name| format!("using the model `{name}`, the newest of this family in the catalogue"));
+        Ok(CliInvocation { common, action, notice })
     }
 }
 
@@ -336,6 +342,7 @@ impl SessionArgs {
         match (&self.resume, self.latest) {
             (Some(Resume::Id(id)), _) => SessionChoice::Id(id.clone()),
             (Some(Resume::Pick), _) => SessionChoice::Pick,
+            (Some(Resume::Latest), _) => SessionChoice::Latest,
             (None, true) => SessionChoice::Latest,
             (None, false) => SessionChoice::New,
         }
@@ -358,6 +365,7 @@ impl ResumeArgs {
                 let problem = Problem::new(format!("`--last` and the ID `{id}` both name a session"));
                 return Err(problem.hint("remove one of them"));
             }
+            (Some(id), false) if id == LATEST => (SessionChoice::Latest, self.prompt),
             (Some(id), false) => {
                 let known = session_id(&id).map_err(|problem| problem.with_location(format!("invalid session ID `{id}`")))?;
                 (SessionChoice::Id(known), self.prompt)

@@ -1,19 +1,9 @@
 //! Options of other agents. If aye has an equivalent option, it is used; otherwise an error explains the alternative.
 
+use super::meaning::Meaning;
+use super::other_subcommands;
+use Meaning::{ByValue, Instead, Omitted, Same, Values, WithValue};
 use std::ffi::{OsStr, OsString};
-
-/// Treatment of another agent's option.
-enum Meaning {
-    /// aye has an option with this name that accepts the same values.
-    Same(&'static str),
-    /// aye has separate options for these values. Each pair consists of a value and the words that replace the option
-    /// and the value.
-    Values(&'static [(&'static str, &'static [&'static str])], &'static str),
-    /// aye does not need such an option or offers an alternative, which this text describes.
-    Instead(&'static str),
-}
-
-use Meaning::{Instead, Same, Values};
 
 const MODES: &str = "use `--mode plan`, `ask`, `auto-edit` or `auto`";
 const NO_BYPASS: &str = "no option skips the policy; `--mode auto` asks only about high-risk actions";
@@ -22,18 +12,28 @@ const SANDBOX: &str = "the policy sets the sandbox; `--mode plan` is read-only, 
 const INSTRUCTIONS: &str = "put instructions in AGENTS.md; `/init` creates the file";
 const STRUCTURED: &str =
     "use `--output-format json` for one object at the end, `stream-json` for messages, `events` for every event";
+const ATTACH: &str = "name the file in the prompt as `@FILE` to attach it";
+const WITH_PROMPT: &str = "use `aye PROMPT`: it starts a session with that prompt";
+const RESUME: &str = "use `-r ID` to resume a session; `aye sessions list` lists the IDs";
+const LOGS: &str = "use `--verbose` for details of what aye does; `aye config path` prints the directory with the logs";
 const SUBAGENTS: &str = "put agents in `.aye/agents` or `.claude/agents`; `aye agents list` lists them";
 
 /// Options that aye does not have, by their names in other agents.
 const OPTIONS: &[(&[&str], Meaning)] = &[
-    (&["--cd", "--cwd", "--workdir", "--working-dir", "--dir", "--project-dir"], Same("--directory")),
-    (&["--max-turns", "--max-session-turns", "--max-iterations"], Same("--max-steps")),
-    (&["--session", "--session-id", "--conversation"], Same("--resume")),
+    (&["--cd", "--cwd", "--workdir", "--working-dir", "--dir", "--project-dir"], WithValue("--directory")),
+    (&["--max-turns", "--max-session-turns", "--max-iterations"], WithValue("--max-steps")),
+    (&["--session", "--conversation"], WithValue("--resume")),
+    (
+        &["--session-id"],
+        Instead("aye chooses the ID of a new session, which `aye exec --json` prints; `--resume ID` continues a session"),
+    ),
     (&["--fork-session"], Same("--fork")),
     (&["--prompt", "--non-interactive", "--headless"], Same("--print")),
     (&["--screen-reader", "--ax-screen-reader", "--no-tui"], Same("--plain")),
-    (&["--debug", "--log"], Same("--verbose")),
-    (&["--reasoning-effort", "--thinking", "--variant"], Same("--effort")),
+    (&["--log"], Same("--verbose")),
+    (&["--debug", "--debug-file", "--log-level", "--print-logs"], Instead(LOGS)),
+    (&["--reasoning-effort", "--variant"], WithValue("--effort")),
+    (&["--thinking"], Instead("`--effort LEVEL` sets how long the model reasons")),
     (&["--yes-trust", "--trust-workspace", "--skip-trust"], Same("--trust")),
     (
         &["--permission-mode"],
@@ -79,8 +79,9 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
         Instead("use `--mode auto`, which asks only about high-risk actions"),
     ),
     (&["--ask-for-approval", "-a", "--approval-policy"], Instead(MODES)),
-    (&["--sandbox", "-s", "--no-sandbox"], Instead(SANDBOX)),
-    (&["--allowedTools", "--tools", "--available-tools"], Same("--allowed-tools")),
+    (&["--sandbox", "--no-sandbox"], Instead(SANDBOX)),
+    (&["-s"], ByValue(&[(is_session, RESUME)], SANDBOX)),
+    (&["--allowedTools", "--tools", "--available-tools"], WithValue("--allowed-tools")),
     (&["--allow-tool"], Instead(TOOLS)),
     (
         &["--disallowedTools", "--disallowed-tools", "--deny-tool", "--exclude-tools"],
@@ -106,8 +107,9 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
         Instead("use `--set KEY=VALUE` to override a setting; `aye config keys` lists the keys"),
     ),
     (&["--include-directories"], Instead("use `--add-dir DIR`, once for each directory")),
-    (&["--image", "-i", "--file", "-f", "--attach"], Instead("name the file in the prompt as `@FILE` to attach it")),
-    (&["--prompt-interactive", "--interactive"], Instead("use `aye PROMPT`: it starts a session with that prompt")),
+    (&["--image", "--file", "-f", "--attach"], Instead(ATTACH)),
+    (&["-i"], ByValue(&[(is_text, WITH_PROMPT)], ATTACH)),
+    (&["--prompt-interactive", "--interactive"], Instead(WITH_PROMPT)),
     (&["--search", "--web-search"], Instead("web search needs no option; `search.provider` in config.toml chooses the service")),
     (
         &["--oss", "--local-provider", "--base-url", "--api-base"],
@@ -154,7 +156,6 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["--dangerously-bypass-hook-trust"], Instead("`aye hooks list` lists the hooks; `--trust` trusts those of the project")),
     (&["-d"], Instead("use `--verbose` for details of what aye does, `-C DIR` for another directory")),
     (&["--betas"], Instead("set `headers` of a provider in config.toml; docs/MODELS.md shows how")),
-    (&["--debug-file"], Instead("use `--verbose`; `aye config path` prints the directory with the logs")),
     (&["--strict-config"], Instead("not needed: aye reports unknown keys in config.toml; `aye doctor` lists them")),
     (&["--include-partial-messages", "--stream"], Instead("use `--output-format events`, which has partial messages")),
     (&["--input-format", "--replay-user-messages"], Instead("use `aye serve --stdio` to send messages from another program")),
@@ -171,6 +172,14 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
         Instead("aye runs on this machine only; `aye sessions export ID` writes a session to a file"),
     ),
     (&["--init"], Instead("start `aye` and run `/init` to write an AGENTS.md")),
+    (
+        &["--init-only", "--maintenance"],
+        Instead("a hook for `SessionStart` runs at the start of every session; docs/HOOKS.md explains hooks"),
+    ),
+    (&["--disable-slash-commands"], Instead("put a prompt that begins with `/` after `--` to send it unchanged")),
+    (&["--telemetry"], Instead("aye sends no telemetry unless `services.telemetry.url` is set in config.toml")),
+    (&["--proxy"], Instead("set the environment variable HTTPS_PROXY; docs/MODELS.md describes proxies")),
+    (&["--port", "--hostname", "--host"], Instead("use `aye serve --socket PATH`: aye listens on no network port")),
     (&["--quiet", "-q"], Instead("use `aye exec`: stdout contains only the response")),
     (&["--version-check", "--update"], Instead("use `aye update --check`")),
 ];
@@ -193,19 +202,31 @@ pub(super) fn find_override(words: &[OsString]) -> Option<&str> {
     pair[1].to_str()
 }
 
+/// Returns the word that follows `-p` if it could be the name of a profile. In Codex, this option chooses a profile,
+/// whereas in aye it prints the response.
+pub(super) fn find_profile(words: &[OsString]) -> Option<&str> {
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let pair = words[..end].windows(2).find(|pair| pair[0] == "-p")?;
+    let is_name =
+        |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    pair[1].to_str().filter(is_name).filter(|name| !name.starts_with('-'))
+}
+
 fn is_setting(word: &str) -> bool {
     let is_key = |key: &str| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
     word.split_once('=').is_some_and(|(key, value)| is_key(key) && !value.contains(char::is_whitespace))
 }
 
-/// Translates an option that aye does not have. `words` is the command line as typed, and `option` has the form
-/// `--name` or `-n`.
+/// Translates an option that aye does not have, or a word that is a subcommand in another agent. `words` is the command
+/// line as typed, and `option` has the form `--name`, `-n` or `word`.
 pub(super) fn translate(words: &[OsString], option: &str) -> Option<Translation> {
-    let (_, meaning) = OPTIONS.iter().find(|(names, _)| names.contains(&option))?;
+    let in_general = || OPTIONS.iter().find(|(names, _)| names.contains(&option)).map(|(_, meaning)| meaning);
+    let meaning = other_subcommands::find(words, option).or_else(in_general)?;
     let Some((at, value)) = find(words, option) else {
         // The option is part of a group of short options.
-        return if let Instead(hint) = meaning { Some(Translation::Hint(hint)) } else { None };
+        return if let Instead(hint) | ByValue(_, hint) = meaning { Some(Translation::Hint(hint)) } else { None };
     };
+    let next = words.get(at + 1).and_then(|word| word.to_str());
     let with = |replacement: &[&str], taken: usize| {
         let mut line = words[..at].to_vec();
         line.extend(replacement.iter().map(OsString::from));
@@ -214,15 +235,38 @@ pub(super) fn translate(words: &[OsString], option: &str) -> Option<Translation>
     };
     Some(match (meaning, value) {
         (Instead(hint), _) => Translation::Hint(hint),
-        (Same(name), Some(value)) => with(&[&format!("{name}={value}")], 1),
+        (Omitted, _) => with(&[], 1),
+        // The prompt is a separate argument in aye.
+        (Same("--print"), Some(value)) => with(&["--print", value], 1),
+        (Same(name) | WithValue(name), Some(value)) => with(&[&format!("{name}={value}")], 1),
         (Same(name), None) => with(&[name], 1),
+        (WithValue(name), None) => match next.filter(|next| !next.starts_with('-')) {
+            // Otherwise, an option whose value is optional would leave the value as the prompt.
+            Some(next) => with(&[&format!("{name}={next}")], 2),
+            None => with(&[name], 1),
+        },
+        (ByValue(cases, other), given) => {
+            let given = given.or(next).unwrap_or_default();
+            let case = cases.iter().find(|(accepts, _)| accepts(given));
+            Translation::Hint(case.map_or(*other, |(_, hint)| *hint))
+        }
         (Values(values, hint), given) => {
             let taken = if given.is_some() { 1 } else { 2 };
-            let given = given.or_else(|| words.get(at + 1)?.to_str());
+            let given = given.or(next);
             let known = values.iter().find(|(value, _)| given == Some(value));
             known.map_or(Translation::Hint(hint), |(_, replacement)| with(replacement, taken))
         }
     })
+}
+
+/// Returns whether a value is the ID of an opencode session.
+fn is_session(value: &str) -> bool {
+    value.starts_with("ses_")
+}
+
+/// Returns whether a value is text of several words, not a file name.
+fn is_text(value: &str) -> bool {
+    value.contains(char::is_whitespace)
 }
 
 /// Returns the position of an option before any `--`, and the option's value if both are in one word.
@@ -253,13 +297,24 @@ mod tests {
     #[test]
     fn options_of_other_agents_are_translated_to_equivalent_options() {
         for (given, option, expected) in [
-            ("aye --cd /tmp hi", "--cd", "aye --directory /tmp hi"),
+            ("aye --cd /tmp hi", "--cd", "aye --directory=/tmp hi"),
             ("aye --cd=/tmp hi", "--cd", "aye --directory=/tmp hi"),
-            ("aye exec --max-turns 3 hi", "--max-turns", "aye exec --max-steps 3 hi"),
+            ("aye exec --max-turns 3 hi", "--max-turns", "aye exec --max-steps=3 hi"),
             ("aye --permission-mode plan hi", "--permission-mode", "aye --mode plan hi"),
             ("aye --permission-mode=acceptEdits hi", "--permission-mode", "aye --mode auto-edit hi"),
             ("aye --approval-mode auto_edit", "--approval-mode", "aye --mode auto-edit"),
             ("aye --prompt hi", "--prompt", "aye --print hi"),
+            ("aye --prompt=hi", "--prompt", "aye --print hi"),
+            ("aye --session auth hi", "--session", "aye --resume=auth hi"),
+            ("aye --session -p hi", "--session", "aye --resume -p hi"),
+            ("aye run --variant high hi", "--variant", "aye run --effort=high hi"),
+            ("aye -p --allowedTools Read hi", "--allowedTools", "aye -p --allowed-tools=Read hi"),
+            ("aye review --uncommitted --json", "--uncommitted", "aye review --json"),
+            ("aye mcp add --transport http docs URL", "--transport", "aye mcp add --type http docs URL"),
+            ("aye mcp add -t stdio docs -- npx", "-t", "aye mcp add docs -- npx"),
+            ("aye mcp add docs -s user -- npx", "-s", "aye mcp add docs -- npx"),
+            ("aye mcp add docs -e A=b -- npx", "-e", "aye mcp add docs --env=A=b -- npx"),
+            ("aye auth ls", "ls", "aye auth status"),
         ] {
             assert_eq!(translate(&line(given), option), Some(Translation::Line(line(expected))), "{given}");
         }
@@ -274,10 +329,21 @@ mod tests {
             ("aye -a never", "-a", "`--mode plan`"),
             ("aye --disallowedTools Bash", "--disallowedTools", "tools.disabled"),
             ("aye --allow-tool Read", "--allow-tool", "policy"),
+            ("aye -s read-only", "-s", "sandbox"),
+            ("aye -s ses_123", "-s", "`-r ID`"),
+            ("aye -i shot.png", "-i", "`@FILE`"),
+            ("aye --session-id 0-1 hi", "--session-id", "`--resume ID`"),
+            ("aye --thinking hi", "--thinking", "`--effort LEVEL`"),
+            ("aye --debug api,mcp hi", "--debug", "`--verbose`"),
+            ("aye mcp add -s project docs", "-s", "`.mcp.json`"),
+            ("aye serve --port 80", "--port", "`aye serve --socket PATH`"),
+            ("aye config get model", "get", "`aye config show`"),
         ] {
             let Some(Translation::Hint(hint)) = translate(&line(given), option) else { panic!("{given}") };
             assert!(hint.contains(part), "{given}: {hint}");
         }
+        let text = ["aye", "-i", "explain this"].map(OsString::from);
+        assert_eq!(translate(&text, "-i"), Some(Translation::Hint(WITH_PROMPT)));
         assert_eq!(translate(&line("aye --frobnicate"), "--frobnicate"), None);
         assert_eq!(translate(&line("aye -- --cd x"), "--cd"), None, "a word of the prompt");
     }
@@ -304,9 +370,9 @@ mod tests {
                 seen.push(name);
             }
             let counterparts = match meaning {
-                Same(name) => vec![*name],
+                Same(name) | WithValue(name) => vec![*name],
                 Values(values, _) => values.iter().map(|(_, words)| words[0]).collect(),
-                Instead(_) => Vec::new(),
+                Instead(_) | ByValue(..) | Omitted => Vec::new(),
             };
             for name in counterparts {
                 assert!(own.iter().any(|own| own == name), "{names:?}: {name}");

@@ -9,16 +9,16 @@ use strsim::osa_distance;
 
 /// Commands of other agents and their equivalents in aye.
 const ELSEWHERE: &[(&[&str], &str)] = &[
-    (&["login", "log-in", "signin", "sign-in", "setup-token"], "`aye auth login` saves an API key"),
+    (&["login", "log-in", "signin", "sign-in", "setup-token", "console"], "`aye auth login` saves an API key"),
     (&["logout", "log-out", "signout", "sign-out"], "`aye auth logout` removes an API key"),
     (&["whoami"], "`aye auth status` shows the saved API keys"),
     (&["status", "info", "about", "debug", "diagnostics"], "`aye doctor` checks this system, `aye auth status` the API keys"),
     (&["continue"], "`aye -c` continues the latest session, `aye resume` opens a list of sessions"),
     (&["fork", "branch"], "`aye --fork` continues in a copy of the latest session"),
-    (&["session", "threads", "history", "projects", "ls", "list"], "`aye sessions list` lists the sessions"),
+    (&["session", "threads", "history", "project", "projects", "ls", "list", "db"], "`aye sessions list` lists the sessions"),
     (&["export"], "`aye sessions export ID` writes a session to a file"),
     (&["archive"], "`aye sessions archive ID` archives a session"),
-    (&["delete", "prune"], "`aye sessions delete ID` deletes a session, `aye sessions prune` deletes old ones"),
+    (&["delete", "prune", "rm"], "`aye sessions delete ID` deletes a session, `aye sessions prune` deletes old ones"),
     (&["stats", "cost", "tokens"], "`aye usage` shows tokens and cost"),
     (&["upgrade", "self-update", "install"], "`aye update` shows the commands that update aye"),
     (&["uninstall"], "uninstall aye the way you installed it; docs/INSTALL.md lists the commands"),
@@ -31,7 +31,15 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["undo", "redo", "restore", "checkpoint"], "`aye rewind` undoes and redoes changes"),
     (&["diff"], "start `aye` and run `/diff` to show the changes; `aye review` reviews them"),
     (&["mcp-server"], "`aye mcp serve` runs aye as an MCP server"),
-    (&["app-server", "server", "daemon", "attach", "web"], "`aye serve --stdio` serves a session to another program"),
+    (
+        &["app-server", "server", "daemon", "attach", "web", "exec-server", "proto", "gateway", "generate"],
+        "`aye serve --stdio` serves a session to another program",
+    ),
+    (&["app", "remote-control"], "aye runs in the terminal and, with `aye acp`, in editors; `aye serve` is for programs"),
+    (&["stop", "kill", "respawn"], "`aye tasks` lists the running tasks, `aye task stop ID` stops one"),
+    (&["providers"], "`aye models` lists the models of each provider, `aye auth status` the API keys"),
+    (&["ultrareview"], "`aye review` looks for defects in changes"),
+    (&["auto-mode"], "`--mode auto` asks only about high-risk actions; `aye policy show` shows what is allowed"),
     (&["completion"], "`aye completions SHELL` generates shell completions"),
     (&["sandbox", "permissions", "rules", "trust"], "`aye policy show` shows what is allowed"),
     (
@@ -165,6 +173,21 @@ mod tests {
             ("fork", "it is a slash command of aye\nhint: `aye --fork`"),
             ("logout", "it is a command of another agent"),
             ("sandbox", "it is a command of another agent"),
+            ("remote-control", "`aye acp`"),
+            ("ultrareview", "`aye review`"),
+            ("providers", "`aye auth status`"),
+            ("gateway", "`aye serve --stdio`"),
+            ("app", "`aye acp`"),
+            ("kill", "`aye task stop ID`"),
+            ("stop", "`aye task stop ID`"),
+            ("rm", "`aye sessions delete ID`"),
+            ("auto-mode", "`--mode auto`"),
+            ("exec-server", "`aye serve --stdio`"),
+            ("proto", "`aye serve --stdio`"),
+            ("db", "`aye sessions list`"),
+            ("generate", "`aye serve --stdio`"),
+            ("project", "`aye sessions list`"),
+            ("console", "`aye auth login`"),
         ] {
             let message = refuse(word, "aye").unwrap_or_else(|| panic!("{word}")).text();
             assert!(message.contains(hint), "{word}: {message}");

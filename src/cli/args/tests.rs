@@ -78,7 +78,14 @@ fn arguments_are_parsed_into_actions() {
         ("--resume 7F3A01bc go~on", interactive(Some("go on"), id("7f3a01bc"))),
         ("--resume=00112233445566778899aabbccddeeff", interactive(None, id("00112233445566778899aabbccddeeff"))),
         ("--resume go~on", interactive(Some("go on"), Pick)),
-        ("--resume 7f3a", interactive(Some("7f3a"), Pick)),
+        ("-r latest", interactive(None, Latest)),
+        ("-p -r latest", run(GoOn, Latest, Text)),
+        ("-pr latest more", run(say("more"), Latest, Text)),
+        ("--resume latest go~on", interactive(Some("go on"), Latest)),
+        ("--fork latest", interactive(None, SessionChoice::Fork(None))),
+        ("resume latest", interactive(None, Latest)),
+        ("-r -- latest", literally("latest", Pick)),
+        ("-r /fix", interactive(Some("/fix"), Pick)),
         ("--resume -- 7f3a01", literally("7f3a01", Pick)),
         ("-r", interactive(None, Pick)),
         ("-r 7f3a01 go~on", interactive(Some("go on"), id("7f3a01"))),
@@ -267,11 +274,43 @@ fn allowed_tools_are_separated_by_commas_or_spaces_and_repeatable() {
 }
 
 #[test]
+fn the_name_of_a_family_is_its_newest_model_and_a_notice_says_which() {
+    for family in ["sonnet", "opus", "haiku"] {
+        let invocation = invocation(&format!("-m {family} -p hi"));
+        let name = invocation.common.model.unwrap();
+        assert!(name.starts_with(&format!("anthropic/claude-{family}-")), "{name}");
+        assert!(invocation.notice.unwrap().contains(&name), "{name}");
+    }
+    assert_eq!(invocation("-m anthropic/claude-sonnet-5 -p hi").notice, None);
+    assert_eq!(invocation("--model=a/b hi").notice, None);
+}
+
+#[test]
+fn lines_of_other_agents_with_the_same_meaning_are_accepted() {
+    for (line, same) in [
+        ("auth list", "auth status"),
+        ("auth ls", "auth status"),
+        ("config list", "config show"),
+        ("mcp ls", "mcp list"),
+        ("mcp rm docs", "mcp remove docs"),
+        ("plugin uninstall x", "plugin remove x"),
+        ("review --uncommitted", "review"),
+        ("mcp add --transport http docs https://example.org", "mcp add --type http docs https://example.org"),
+        ("mcp add -s user -t stdio -e A=b docs -- npx -y docs", "mcp add --env A=b docs -- npx -y docs"),
+        ("-p --allowedTools Read fix", "-p --allowed-tools Read fix"),
+        ("--session latest fix~it", "-c fix~it"),
+    ] {
+        assert_eq!(invocation(line), invocation(same), "{line}");
+    }
+}
+
+#[test]
 fn invalid_arguments_are_rejected_with_a_hint() {
     for (line, said) in [
         ("--frobnicate", "unexpected argument"),
         ("fix the parser", "unexpected argument `the`\nhint: put a prompt of several words in quotes"),
         ("fix demo", "quotes"),
+        ("run the tests", "`aye exec PROMPT` runs one task\nhint: put a prompt of several words in quotes"),
         ("login", "`aye auth login`"),
         ("-p resume", "cannot be combined"),
         ("-p review", "put `--` before a prompt"),
@@ -309,7 +348,35 @@ fn invalid_arguments_are_rejected_with_a_hint() {
         ("--resume=", "--resume"),
         ("--resume=nonsense", "at least 6 hex digits"),
         ("--mode yolo", "auto-edit"),
-        ("-m sonnet", "hint: run `aye models sonnet`"),
+        ("-m claude", "hint: run `aye models claude`"),
+        ("--add-dir . ..", "unexpected argument `..`: `--add-dir` takes one directory"),
+        ("-p --allowedTools Read Edit", "unexpected argument `Edit`: `--allowed-tools` takes one list"),
+        ("-p --tools Read Edit fix~it", "hint: repeat the option: --allowed-tools Edit"),
+        ("-p -r 5", "no session `5`"),
+        ("-r 7f3a", "no session `7f3a`"),
+        ("-r auth-refactor Finish~this~PR", "no session `auth-refactor`"),
+        ("exec --resume auth-refactor", "no session `auth-refactor`"),
+        ("--session-id 550e8400-e29b-41d4-a716-446655440000 hi~there", "aye chooses the ID of a new session"),
+        ("exec -p work hi~there", "hint: use `--profile work`"),
+        ("--debug api,mcp fix~it", "hint: use `--verbose`"),
+        ("run --variant high hi~there", "`run` is not an aye command\nhint: `aye` starts a session"),
+        ("run --command x", "`run` is not an aye command"),
+        ("login --device-auth", "hint: `aye auth login`"),
+        ("stats --days 30", "hint: `aye usage`"),
+        ("mcp add --scope project docs https://example.org", "hint: aye saves servers in your config.toml"),
+        ("mcp remove github docs", "unexpected argument `docs`"),
+        ("mcp get docs", "`get`: the command belongs to another agent\nhint: use `aye mcp test NAME`"),
+        ("mcp add-json docs {}", "`aye mcp add NAME URL`"),
+        ("mcp enable docs", "set `enabled` of the server"),
+        ("config get model", "hint: use `aye config show`"),
+        ("config set model x", "hint: edit config.toml"),
+        ("plugin install x", "hint: use `aye plugin add SOURCE`"),
+        ("plugin marketplace add x", "hint: use `aye plugin add SOURCE`"),
+        ("skills install x", "`.aye/skills`"),
+        ("models --refresh", "hint: use `aye models update`"),
+        ("serve --port 80", "hint: use `aye serve --socket PATH`"),
+        ("-s ses_123 hi", "hint: use `-r ID`"),
+        ("-i explain~this", "hint: use `aye PROMPT`"),
         ("-m claude-sonet-5", "hint: did you mean `anthropic/claude-sonnet-5`?"),
         ("-m claude-haiku-4-5", "hint: did you mean `anthropic/claude-haiku-4-5`?"),
         ("-m frobnicator", "hint: run `aye models` to list the models"),

@@ -113,7 +113,8 @@ fn possible_values(error: &clap::Error, line: &[OsString]) -> Vec<String> {
 pub(super) fn misspelt_command(line: &[OsString]) -> Option<String> {
     let root = Cli::command();
     let names = root.get_subcommands().filter(|sub| !sub.is_hide_set()).map(clap::Command::get_name);
-    single_word::near(line.get(1)?.to_str()?, names).map(str::to_owned)
+    let given = line.get(1)?.to_str()?;
+    single_word::near(given, names).filter(|name| *name != given).map(str::to_owned)
 }
 
 /// Returns a hint that shows the command's usage if arguments are missing, or an empty string otherwise.
@@ -126,9 +127,32 @@ fn help_hint(line: &[OsString]) -> String {
 }
 
 /// Returns the command within a command line, such as `aye policy explain`.
-fn named_command(line: &[OsString]) -> String {
+pub(super) fn named_command(line: &[OsString]) -> String {
     let root = Cli::command();
     command_path(&root, line).iter().map(|command| command.get_name()).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the first word of a line that is neither an option nor the value of one.
+pub(super) fn first_operand(line: &[OsString]) -> Option<&str> {
+    let root = Cli::command();
+    let takes_value = |option: &str| {
+        let named = |arg: &&clap::Arg| {
+            let long = arg.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long));
+            long || arg.get_short().is_some_and(|short| option == format!("-{short}"))
+        };
+        let arg = root.get_arguments().find(named);
+        arg.is_some_and(|arg| arg.get_action().takes_values() && !arg.is_require_equals_set())
+    };
+    let mut words = line.iter().skip(1).map_while(|word| word.to_str()).take_while(|word| *word != "--");
+    while let Some(word) = words.next() {
+        if !word.starts_with('-') {
+            return Some(word);
+        }
+        if takes_value(word) {
+            words.next();
+        }
+    }
+    None
 }
 
 /// Returns the definition of the command in a line.

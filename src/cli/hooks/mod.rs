@@ -46,6 +46,11 @@ struct ListedHook<'a> {
     name: String,
     event: &'static str,
     matcher: String,
+    /// Further condition on a call (`if`).
+    #[serde(rename = "if", skip_serializing_if = "Option::is_none")]
+    condition: Option<&'a str>,
+    #[serde(skip)]
+    selection: String,
     origin: HookOrigin,
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<&'a str>,
@@ -68,7 +73,7 @@ fn list(set: &HookSet, json: bool) -> Exit {
         let time = hook.timeout_seconds.map(|seconds| format!(", at most {seconds} s")).unwrap_or_default();
         let place = if hook.sandboxed { "" } else { ", outside the sandbox" };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{} [{}]{time}{place}", clean_line(&hook.name), clean_line(&hook.matcher));
+        let _ = writeln!(text, "{} {}{time}{place}", clean_line(&hook.name), clean_line(&hook.selection));
         if let Some(command) = hook.command {
             let _ = writeln!(text, "    {}", clean_line(command));
         }
@@ -99,6 +104,8 @@ fn listed<'a>(hook: &'a Hook, set: &HookSet) -> ListedHook<'a> {
         name: hook.name(),
         event: hook.event.as_str(),
         matcher: hook.matcher.text(),
+        condition: hook.condition.as_ref().map(|condition| condition.text.as_str()),
+        selection: hook.selection(),
         origin: hook.origin,
         command,
         timeout_seconds,

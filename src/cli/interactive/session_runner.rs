@@ -114,7 +114,7 @@ impl SessionRunner {
             Ok(prepared) => prepared,
             Err(error) => return history::unreadable(past, CliError::from(error).to_string(), &events, commands).await,
         };
-        let notices = prepared.take_notices().into_iter().map(|message| EventKind::Notice { message });
+        let notices = prepared.take_notices().into_iter().map(EventKind::notice);
         for kind in sum.into_iter().chain(notices).chain(draft.map(|text| EventKind::DraftRestored { text })) {
             past.emit(kind, &events);
         }
@@ -136,7 +136,7 @@ impl SessionRunner {
 /// If update checks are enabled, notifies the user when the list of models has changed.
 async fn report_catalogue_update(app: AppContext, past: SessionHistory, events: mpsc::UnboundedSender<Event>) {
     if let Some(message) = catalogue_update::daily_look(&app).await {
-        past.emit(EventKind::Notice { message }, &events);
+        past.emit(EventKind::notice(message), &events);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::host::tool_runner::{CallVerdict, ToolRunner};
 use crate::policy::redact::Redactor;
 use crate::policy::{Permit, Question};
 use crate::ports::{Artifacts, CallOrder, Plan, ProgressSender, RunContext, ToolRouter};
-use crate::protocol::{Action, CallArguments, CallId, ErrorCode, ToolCall, ToolError, ToolResult, VerdictKind};
+use crate::protocol::{Action, CallArguments, CallId, ErrorCode, NO_USER, ToolCall, ToolError, ToolResult, VerdictKind};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorData, JsonObject, Tool};
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
@@ -191,6 +191,13 @@ impl CallService {
             judged = self.judge_in_order(&made.call, arrival) => judged,
             () = kill.cancelled() => return Ok(CallProgress::Ends(stopped_end(&made.call))),
         };
+        let judged = match judged {
+            Ok(judged) => {
+                let (output, _unwatched) = mpsc::channel(1);
+                self.bench.run_in_layer(&made.call, judged, run_context(output, kill)).await
+            }
+            Err(refused) => Err(refused),
+        };
         let (plan, question) = match judged {
             Ok(CallVerdict::Allowed(plan, permit)) => return Ok(CallProgress::Runs { plan, permit, by: None }),
             Ok(CallVerdict::Asks(plan, question)) => (plan, question),
@@ -208,7 +215,11 @@ impl CallService {
             Ok(plan) => plan,
             Err(error) => return Ok(refuses(&made.call, error)),
         };
-        let form = form(&plan, &question)?;
+        let Some(form) = form(&plan, &question)? else {
+            drop_in_background(plan);
+            let message = "the command changes too many files to list them in an approval; split it up";
+            return Ok(refuses(&made.call, ToolError::new(ErrorCode::NoApprover, message)));
+        };
         if means == ElicitationSupport::Request {
             let answer = tokio::select! {
                 answer = elicitation::ask(context, form, self.patience) => answer,
@@ -246,7 +257,7 @@ impl CallService {
     }
 
     async fn deny_without_approver(&self, call: &ToolCall, plan: Plan, question: &Question) -> CallProgress {
-        self.bench.keep(&plan, "deny", "no user can approve this call", &question.reason).await;
+        self.bench.keep(&plan, "deny", NO_USER, &question.reason).await;
         let asks = match self.asks {
             ApprovalMode::Nobody => {
                 "this server does not ask for approval (start it with `--ask client` to ask the client's user)"
@@ -258,6 +269,7 @@ impl CallService {
             |action: &&Action| self.bench.policy.explain(std::slice::from_ref(*action), now).verdict == VerdictKind::Ask;
         let rule = plan.actions.iter().find(asks_for).and_then(allow_hint).map_or_else(String::new, |words| format!(". {words}"));
         let message = format!("approval required ({}; rule: {}), and {asks}{rule}", question.reason, question.rule);
+        drop_in_background(plan);
         refuses(call, ToolError::new(ErrorCode::NoApprover, message))
     }
 

@@ -3,8 +3,8 @@
 
 use crate::policy::Question;
 use crate::ports::Plan;
-use crate::protocol::truncate;
-use crate::text::reveal;
+use crate::protocol::{CreatedFiles, EffectKind, Effects, FileEffect, RefusedEffect, format_count, truncate};
+use crate::text::{reveal, reveal_name};
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, InputRequest, InputRequests,
     InputRequiredResult, JsonObject, ProtocolVersion,
@@ -20,6 +20,8 @@ use tokio::time::Instant;
 /// Maximum size, in bytes, of the diff shown in an approval prompt.
 const DIFF_BYTES: usize = 8 << 10;
 const LINE_BYTES: usize = 2 << 10;
+/// Maximum number of changed paths listed in an approval prompt.
+const MAX_LISTED: usize = 500;
 /// Maximum number of pending approvals for calls that the client must repeat, limited because each one stores a plan.
 const MAX_WAITING: usize = 16;
 /// Name of the only field in the form.
@@ -77,14 +79,22 @@ impl ClientAnswer {
 }
 
 /// Returns the form, with everything the user needs for the decision. Long values are shortened, and control characters
-/// are made visible.
-pub(crate) fn form(plan: &Plan, question: &Question) -> Result<ElicitRequestParams, ErrorData> {
+/// are made visible. Returns `None` if a command changes too many files to list them all.
+pub(crate) fn form(plan: &Plan, question: &Question) -> Result<Option<ElicitRequestParams>, ErrorData> {
+    let effects = plan.effects.as_deref();
+    if effects.is_some_and(|effects| effects.listed_paths().count() > MAX_LISTED || effects.unlisted_reason().is_some()) {
+        return Ok(None);
+    }
     let proposal = plan.proposal.as_ref();
     let mut message = format!("aye: {}\n", truncate(&plan.summary, LINE_BYTES));
     let _ =
         writeln!(message, "{} · {} risk · {} (rule: {})", question.title, question.risk.as_str(), question.reason, question.rule);
     for note in proposal.into_iter().flat_map(|proposal| &proposal.notes) {
         let _ = writeln!(message, "- {}", truncate(note, LINE_BYTES));
+    }
+    for effect in effects.into_iter().flat_map(effect_lines) {
+        // A line break in the name of a file must not begin another item.
+        let _ = writeln!(message, "- {}", truncate(&reveal_name(&effect), LINE_BYTES));
     }
     if let Some(diff) = proposal.map(|proposal| &proposal.diff).filter(|diff| !diff.is_empty()) {
         let _ = write!(message, "\n{}", truncate(&diff.to_string(), DIFF_BYTES));
@@ -95,11 +105,31 @@ pub(crate) fn form(plan: &Plan, question: &Question) -> Result<ElicitRequestPara
         "required": [FIELD],
     });
     let requested_schema = serde_json::from_value(schema).map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-    Ok(ElicitRequestParams::FormElicitationParams {
+    Ok(Some(ElicitRequestParams::FormElicitationParams {
         meta: None,
         message: reveal(&message).trim_end().to_owned(),
         requested_schema,
-    })
+    }))
+}
+
+/// Describes each change that approval would apply, and each change that is never applied.
+fn effect_lines(effects: &Effects) -> impl Iterator<Item = String> {
+    let file = |file: &FileEffect| {
+        let effect = match &file.kind {
+            EffectKind::Renamed { from, .. } => format!("renamed {from} to {}", file.path),
+            EffectKind::Linked { to } => format!("linked {} to {to}", file.path),
+            EffectKind::ModeChanged { from, to } if from != to => {
+                format!("changed the mode of {} from {from:o} to {to:o}", file.path)
+            }
+            kind => format!("{} {}", kind.verb(), file.path),
+        };
+        if file.notes.is_empty() { effect } else { format!("{effect} ({})", file.notes.join("; ")) }
+    };
+    let group =
+        |group: &CreatedFiles| format!("created {} in {}", format_count(group.files.len() as u64, "file", "files"), group.folder);
+    let refused = |refused: &RefusedEffect| format!("not applied: {} ({})", refused.path, refused.reason);
+    let applied = effects.files.iter().map(file).chain(effects.groups.iter().map(group));
+    applied.chain(effects.refused.iter().map(refused))
 }
 
 /// Prompts the user during the call. Returns `No` if the client does not support prompts, or if the user does not
@@ -197,5 +227,17 @@ mod tests {
             assert_eq!(ClientAnswer::from_responses(&answers), meant, "{answer}");
         }
         assert_eq!(ClientAnswer::from_responses(&rmcp::model::InputResponses::new()), ClientAnswer::No);
+    }
+
+    #[test]
+    fn each_effect_is_described_with_its_notes() {
+        let mode = |path: &str, from, notes: &[&str]| FileEffect {
+            path: path.to_owned(),
+            kind: EffectKind::ModeChanged { from, to: 0o644 },
+            notes: notes.iter().map(|note| (*note).to_owned()).collect(),
+        };
+        let files = vec![mode("x", 0o755, &["set-uid bit dropped"]), mode("y", 0o644, &[])];
+        let lines: Vec<String> = effect_lines(&Effects { files, ..Effects::default() }).collect();
+        assert_eq!(lines, ["changed the mode of x from 755 to 644 (set-uid bit dropped)", "touched y"]);
     }
 }

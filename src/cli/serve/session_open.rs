@@ -138,7 +138,7 @@ fn notice(opened: &OpenedSession, message: String) -> Event {
         task_id: None,
         step_id: None,
         timestamp: jiff::Timestamp::now(),
-        kind: EventKind::Notice { message },
+        kind: EventKind::notice(message),
     }
 }
 

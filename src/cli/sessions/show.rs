@@ -6,7 +6,7 @@ use crate::host::context::AppContext;
 use crate::host::error::CliError;
 use crate::host::exit::Exit;
 use crate::host::startup::open_store;
-use crate::protocol::{CallId, Event, EventKind, exit_code_in};
+use crate::protocol::{CallId, CommandEnd, Event, EventKind};
 use crate::text::clean;
 use crate::transfer::format::one_line;
 use crate::workspace::identity::workspace_id;
@@ -48,10 +48,11 @@ fn as_text(event: Event, calls: &mut HashMap<CallId, String>) -> String {
             calls.insert(tool_call_id, format!("$ {line}"));
             String::new()
         }
-        EventKind::ToolCompleted { tool_call_id, tool_name, error, output_text, .. } => {
+        EventKind::ToolCompleted { tool_call_id, tool_name, error, output_text, ended, .. } => {
             let summary = calls.remove(&tool_call_id).unwrap_or(tool_name);
             // Only the output of a command starts with its exit code.
-            let exit_code = exit_code_in(&output_text).filter(|code| summary.starts_with("$ ") && *code != "0");
+            let exit_code = CommandEnd::exit_text_of(ended.as_ref(), &output_text);
+            let exit_code = exit_code.filter(|code| summary.starts_with("$ ") && code != "0");
             let end = match (error, exit_code) {
                 (Some(error), _) => error.to_string(),
                 (None, Some(code)) => format!("exit {code}"),
@@ -110,6 +111,7 @@ mod tests {
                 proposal: None,
                 redactions: Vec::new(),
                 artifact_uris: Vec::new(),
+                ended: None,
             };
             let mut calls = HashMap::new();
             as_text(event(requested), &mut calls);

@@ -219,12 +219,15 @@ impl TaskWatch {
                     check.call = Some(tool_call_id.clone());
                 }
             }
-            EventKind::ToolCompleted { tool_call_id, output_text, .. } => {
+            EventKind::ToolCompleted { tool_call_id, output_text, ended, .. } => {
                 self.running.remove(tool_call_id);
                 self.pending.remove(tool_call_id.as_str());
                 let check = self.check.as_ref().filter(|check| check.call.as_ref() == Some(tool_call_id));
                 if let Some(check) = check {
-                    let exit_code = exit_code_in(output_text).and_then(|code| code.parse().ok());
+                    let exit_code = match ended {
+                        Some(ended) => ended.exit_code(),
+                        None => exit_code_in(output_text).and_then(|code| code.parse().ok()),
+                    };
                     self.result.check = Some(CheckResult { command: check.line.clone(), exit_code });
                 }
             }

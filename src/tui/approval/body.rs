@@ -5,7 +5,7 @@ use super::diff_layout::LARGE_LINES;
 use super::effect_list::NotePlace;
 use super::note::{CHANGED, Note, Verb, hanging, hanging_indent};
 use super::title::{DialogTitle, HeadSuffix};
-use crate::protocol::{Approval, DiscardedEffect, Effects, FileDiffs, Risk};
+use crate::protocol::{Approval, DiscardedEffect, Effects, FileDiffs, Risk, group_digits};
 use crate::text;
 use crate::tui::diff::{Diff, Shape};
 use crate::tui::format::format_count;
@@ -17,6 +17,8 @@ use std::ops::Range;
 
 /// Width in cells reserved next to the title for the dialog's position (`1 of 3`) and the spaces around it.
 const PLACE_CELLS: usize = 11;
+/// Width in cells reserved for the countdown, such as `denied in 30 min`, and the spaces around it.
+const TIME_CELLS: usize = 19;
 
 pub(crate) enum Body {
     /// Diff with notes above and below it. `name` and `above` precede the diff; `name` is drawn only if the head has no
@@ -52,12 +54,13 @@ pub(crate) enum ChangeSize {
 /// Returns the number of cells in the head that the title cannot use, because they show the dialog's position and, if
 /// it is not low, the risk.
 fn head_suffix(approval: &Approval) -> HeadSuffix {
+    let time = if approval.timeout_ms.is_some() { TIME_CELLS } else { 0 };
     let risk = match (approval.critical, approval.risk_level) {
         (true, _) => "critical",
-        (false, Risk::Low) => return HeadSuffix { wide: PLACE_CELLS, narrow: 0 },
+        (false, Risk::Low) => return HeadSuffix { wide: PLACE_CELLS + time, narrow: time },
         (false, risk) => risk.as_str(),
     };
-    HeadSuffix { wide: PLACE_CELLS + risk.len() + " risk".len() + 3, narrow: risk.len() + 2 }
+    HeadSuffix { wide: PLACE_CELLS + risk.len() + " risk".len() + 3 + time, narrow: risk.len() + 2 + time }
 }
 
 /// Heading of aye's own part of a plan's prompt. Its token cannot occur in the text of a plan.
@@ -123,7 +126,7 @@ impl Body {
     pub(super) fn for_tool(approval: &Approval) -> Self {
         let proposal = &approval.proposal;
         let summary = text::reveal_rows(&proposal.summary);
-        let summary = Some(summary).filter(|summary| *summary != text::reveal_name(&approval.action_summary));
+        let summary = Some(summary).filter(|summary| *summary != super::title::summary(approval));
         let paths = proposal.paths.iter().map(|path| format!("  {}", text::reveal_name(&path.to_string_lossy())));
         let lines = summary.iter().flat_map(|summary| summary.split('\n').map(str::to_owned)).chain(paths);
         let mut above: Vec<Note> = lines.map(|line| Note::new(line, Token::Text)).collect();
@@ -133,7 +136,7 @@ impl Body {
 
     /// Builds a body of paragraphs that begins with the summary of the call, if the head has no space for it.
     fn named_notes(approval: &Approval, above: Vec<Note>) -> Self {
-        let name = DialogTitle { words: text::reveal_name(&approval.action_summary), beside: head_suffix(approval) };
+        let name = DialogTitle { words: super::title::summary(approval), beside: head_suffix(approval) };
         let (diff, facts, extent) = (Diff::new(&[], None), String::new(), ChangeSize::Readable);
         Self::Edit { name, diff, above, below: Vec::new(), extent, verb: ALLOW, facts }
     }
@@ -147,11 +150,7 @@ impl Body {
         let extent = if lines > LARGE_LINES { ChangeSize::Large } else { ChangeSize::Readable };
         let above = rows_above_effects(approval, effects, &diff, &[]);
         let below = super::effects::notes_below(approval, effects, &[]);
-        let name = if super::effect_list::is_in_title(effects) {
-            DialogTitle { words: effects_title(approval, effects), beside: head_suffix(approval) }
-        } else {
-            DialogTitle { words: String::new(), beside: HeadSuffix::default() }
-        };
+        let name = DialogTitle { words: String::new(), beside: head_suffix(approval) };
         let (verb, facts) = (super::effects::verb(effects), super::effects::facts(effects));
         Self::Edit { name, diff, above, below, extent, verb, facts }
     }
@@ -177,20 +176,20 @@ impl Body {
     }
 
     fn edit(name: DialogTitle, diff: Diff, notes: Vec<Note>) -> Self {
-        let counts = format!("+{} −{}", diff.added(), diff.removed());
-        let words = name.words.strip_suffix(&counts).map_or_else(|| name.words.clone(), |words| words.trim_end().to_owned());
-        let name = DialogTitle { words, ..name };
+        let name = DialogTitle { words: without_changes(&name.words, &diff).to_owned(), ..name };
         let (mut above, lines) = (notes, diff.lines());
         if lines <= LARGE_LINES {
-            let facts = format_count(diff.hunks(), "hunk");
+            // A file that is created or deleted as a whole has no other hunks.
+            let is_whole = diff.hunks() == 1 && (diff.added() == 0 || diff.removed() == 0);
+            let facts = if is_whole { String::new() } else { format_count(diff.hunks(), "hunk") };
             return Self::Edit { name, diff, above, below: Vec::new(), extent: ChangeSize::Readable, verb: APPLY, facts };
         }
         let files = diff.files();
-        let all = format!("{lines} lines in {}, too long to review here", format_count(files.len(), "file"));
+        let all = format!("{} in {}, too long to review here", format_count(lines, "line"), format_count(files.len(), "file"));
         above.push(Note::new(all, Token::Warn));
         above.extend(files.iter().map(|(path, added, removed)| {
             let name = path.map_or_else(|| "a file".into(), |path| text::reveal_name(&path.to_string_lossy()));
-            Note::new(format!("  {name}  +{added} −{removed}"), Token::Warn)
+            Note::new(format!("  {name}  {}", format_changes(*added, *removed)), Token::Warn)
         }));
         let facts = format_count(diff.hunks(), "hunk");
         Self::Edit { name, diff, above, below: Vec::new(), extent: ChangeSize::Large, verb: APPLY, facts }
@@ -206,6 +205,12 @@ impl Body {
 
     pub(crate) fn diff(name: String, diff: &FileDiffs) -> Self {
         Self::edit(DialogTitle { words: name, beside: HeadSuffix::default() }, Diff::new(diff, None), Vec::new())
+    }
+
+    /// Builds a body that consists of paragraphs followed by a diff.
+    pub(crate) fn diff_below(notes: Vec<Note>, diff: &FileDiffs) -> Self {
+        let name = DialogTitle { words: String::new(), beside: HeadSuffix::default() };
+        Self::edit(name, Diff::new(diff, None), notes)
     }
 
     /// Builds a body that consists of paragraphs without a diff. All of them must be shown before approval.
@@ -242,12 +247,18 @@ impl Body {
         }
     }
 
-    /// Returns the counts of added and removed lines as text, such as `+6 −5`, or `None` if the body has no diff.
+    /// Returns the counts of added and removed lines as text, such as `+6 −5` or, if no line is added, `−5`. Returns
+    /// `None` if the body has no diff.
     pub(crate) fn line_counts(&self) -> Option<String> {
         match self {
-            Self::Edit { diff, .. } => Some(format!("+{} −{}", diff.added(), diff.removed())),
+            Self::Edit { diff, .. } => Some(format_changes(diff.added(), diff.removed())),
             Self::Command { .. } | Self::Words { .. } => None,
         }
+    }
+
+    /// Returns a title without the line counts at its end, which the head shows at the right.
+    pub(super) fn without_line_counts<'a>(&self, title: &'a str) -> &'a str {
+        self.changes().map_or(title, |diff| without_changes(title, diff))
     }
 
     /// Returns the diff, or `None` if the body has no diff.
@@ -262,6 +273,24 @@ impl Body {
     pub(crate) fn set_diff(&mut self, new: Diff) {
         if let Self::Edit { diff, .. } = self {
             *diff = new;
+        }
+    }
+
+    /// Sets the title. The body shows it if the head has no room for it.
+    pub(super) fn set_title(&mut self, title: &str) {
+        match self {
+            Self::Edit { name, .. } => title.clone_into(&mut name.words),
+            Self::Command { command, .. } => title.clone_into(&mut command.title.words),
+            Self::Words { .. } => {}
+        }
+    }
+
+    /// Returns the title as several rows for the head, or no rows if it takes one row.
+    pub(super) fn head_rows(&self, width: u16) -> Vec<String> {
+        match self {
+            Self::Edit { name, .. } => name.head_rows(width),
+            Self::Command { command, .. } => command.title.head_rows(width),
+            Self::Words { .. } => Vec::new(),
         }
     }
 
@@ -351,35 +380,60 @@ impl Body {
     }
 }
 
-/// Returns the title that the head shows for a previewed command's effects.
-fn effects_title(approval: &Approval, effects: &Effects) -> String {
-    let title = super::title::with_agent(approval, super::title::of_effects(effects));
-    if approval.amendable.edited { format!("{title}, edited by you") } else { title }
+/// Formats the numbers of added and removed lines. A number that is zero is omitted, unless both are.
+fn format_changes(added: usize, removed: usize) -> String {
+    let [more, less] = [added, removed].map(|count| group_digits(count as u64));
+    match (added, removed) {
+        (1.., 0) => format!("+{more}"),
+        (0, 1..) => format!("−{less}"),
+        _ => format!("+{more} −{less}"),
+    }
 }
 
-/// Returns the paragraphs of a Markdown document. Headings are highlighted, and keep their `#` characters.
+/// Returns a title without the numbers of added and removed lines at its end.
+fn without_changes<'a>(title: &'a str, diff: &Diff) -> &'a str {
+    let (added, removed) = (diff.added(), diff.removed());
+    let mut endings = vec![format!(" +{added} −{removed}")];
+    match (added, removed) {
+        (_, 0) => endings.push(format!(" +{added}")),
+        (0, _) => endings.push(format!(" −{removed}")),
+        _ => {}
+    }
+    endings.iter().find_map(|ending| title.strip_suffix(ending.as_str())).unwrap_or(title).trim_end()
+}
+
+/// Returns the paragraphs of a Markdown document. Headings are highlighted, without their `#` characters.
 fn document_notes(text: &str) -> impl Iterator<Item = Note> {
     let mut is_code = false;
     text.split('\n').map(move |line| {
         is_code ^= line.trim_start().starts_with("```");
         let heading = line.trim_start_matches('#');
         let is_heading = !is_code && heading.len() < line.len() && heading.starts_with(' ');
-        Note::new(line.to_owned(), if is_heading { Token::Heading } else { Token::Text })
+        if is_heading {
+            Note::new(heading.trim_start().to_owned(), Token::Heading)
+        } else {
+            Note::new(line.to_owned(), Token::Text)
+        }
     })
 }
 
-/// Returns the proposal's notes, preceded by a warning if the proposal was updated after a change on disk.
+/// Returns the proposal's own notes, preceded by a warning if the proposal was updated after a change on disk.
 fn proposal_notes(approval: &Approval) -> Vec<Note> {
-    let renewed = approval.amendable.renewed.then(|| CHANGED.to_owned());
-    let notes = renewed.into_iter().chain(approval.proposal.notes.iter().map(|note| text::reveal_rows(note)));
-    notes.map(|note| Note::new(note, Token::Warn)).collect()
+    let renewed = approval.amendable.renewed.then(|| Note::new(CHANGED.to_owned(), Token::Warn));
+    // The notes of a call to a server are its arguments.
+    let token = if super::title::is_server_call(approval) { Token::Text } else { Token::Warn };
+    // The title says the same about a new file.
+    let is_told = |note: &&String| *note == "creates the file" && approval.action_summary.starts_with("Create ");
+    let own = approval.proposal.own_notes().iter().filter(|note| !is_told(note));
+    let own = own.map(|note| Note::new(text::reveal_rows(note), token));
+    renewed.into_iter().chain(own).collect()
 }
 
 /// Returns the rows that the prompt for a command's effects shows above the diff.
 fn rows_above_effects(approval: &Approval, effects: &Effects, diff: &Diff, discarded: &[DiscardedEffect]) -> Vec<Note> {
     let mut above = super::effects::notes_above(approval, effects, discarded);
     if diff.lines() > LARGE_LINES {
-        above.push(Note::new(format!("{}-line diff, too long to review here", diff.lines()), Token::Warn));
+        above.push(Note::new(format!("{}-line diff, too long to review here", group_digits(diff.lines() as u64)), Token::Warn));
     }
     above
 }

@@ -12,6 +12,8 @@ use std::borrow::Cow;
 
 /// Maximum number of reasons shown to explain why no rule can be saved.
 const NEVER: usize = 3;
+/// Key of the choice that denies with a reason. It is the last one and is drawn only where it takes no row of its own.
+pub(super) const WHY: char = 'N';
 /// Label of the choice that opens the details page.
 const EXPLAIN: &str = "explain: which rules apply, and where they are defined";
 
@@ -182,11 +184,12 @@ pub(super) fn choices_for_effects(approval: &Approval, verb: &Verb, confirm: Con
         None => approve,
     };
     let deny = if effects.is_empty() {
-        "discard; the model sees a denial and none of the output"
+        "withhold the output; the model sees a denial"
     } else {
         "discard the changes; the model sees a denial"
     };
-    let discard = choice('n', Confirm::Letter, ChoiceAction::Deny, deny.to_owned(), "discard");
+    let short = if effects.is_empty() { "no" } else { "discard" };
+    let discard = choice('n', Confirm::Letter, ChoiceAction::Deny, deny.to_owned(), short);
     let explain = if !effects.groups.is_empty() {
         "full output, new files by folder, and rules that apply"
     } else if has_output(&effects.output) {
@@ -223,9 +226,9 @@ fn with_common_choices(approval: &Approval, confirm: Confirm, mut choices: Vec<C
     let mut outside = unsandboxed_choice(approval);
     choices.extend(outside.take_if(|_| !approval.opens.is_empty()));
     choices.push(choice('?', Confirm::Immediate, ChoiceAction::Look, explain.to_owned(), "more"));
+    choices.push(choice(WHY, Confirm::Letter, ChoiceAction::DenyWithWords, "deny and say why".to_owned(), "why"));
     let mut rest = partial_choices(approval, confirm);
     rest.extend(outside);
-    rest.push(choice('N', Confirm::Letter, ChoiceAction::DenyWithWords, "deny and say why".to_owned(), "why"));
     // `x` is the former key of `?`.
     rest.push(Choice { listed: false, ..choice('x', Confirm::Immediate, ChoiceAction::Look, String::new(), "explain") });
     rest.extend(keys(approval));
@@ -272,7 +275,7 @@ pub(super) fn choices_if_outdated(confirm: Confirm) -> Vec<Choice> {
     let deny = "deny: nothing is written; the model sees a denial";
     vec![
         choice('y', confirm, ChoiceAction::ShowNew, "show the updated diff".to_owned(), "updated diff"),
-        choice('n', confirm, ChoiceAction::Deny, deny.to_owned(), "deny"),
+        choice('n', confirm, ChoiceAction::Deny, deny.to_owned(), "no"),
         choice('N', confirm, ChoiceAction::DenyWithWords, "deny and say why".to_owned(), "why"),
     ]
 }

@@ -162,7 +162,7 @@ impl CommandBody {
 }
 
 /// Returns whether a part need not be listed, because it has low risk, is not critical and is not denied.
-fn is_harmless(part: &CommandPart) -> bool {
+pub(crate) fn is_harmless(part: &CommandPart) -> bool {
     part.risk == Risk::Low && !part.critical && part.verdict != VerdictKind::Deny
 }
 

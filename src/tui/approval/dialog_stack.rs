@@ -4,11 +4,11 @@ use super::countdown::{self, begin_wait};
 use super::inbox::Inbox;
 use super::parts::open_rule;
 use super::rule_choice::RuleChoice;
-use super::{ChoiceAction, Dialog};
+use super::{ChoiceAction, Dialog, Pager};
 use crate::protocol::{ApprovalId, CallId, RuleInfo};
 use crate::tui::composer::TextField;
 use crate::tui::onboarding::Onboarding;
-use crate::tui::typeahead_guard::{ChoiceKey, Echo, Fence, Guard, GuardInput, GuardTiming};
+use crate::tui::typeahead_guard::{ChoiceKey, Echo, Fence, Guard, GuardInput, GuardTiming, Opener};
 
 #[derive(Default)]
 pub(crate) struct DialogStack {
@@ -192,11 +192,43 @@ impl DialogStack {
 
     /// Opens the rule dialog in front of the current prompt. Returns `false` if no rule is available for its call.
     pub(crate) fn open_always(&mut self, last_text: Option<u64>) -> bool {
-        let opened = self.list.get_mut(self.current).is_some_and(Dialog::open_always);
+        let Some(panel) = self.list.get_mut(self.current) else { return false };
+        // The key that opens the rule dialog is still typed text if more text follows.
+        let typed = panel.visible_mut().guard.take_draft_text();
+        let opened = panel.open_always();
+        self.orphaned.push_str(&typed);
         if opened {
             self.rearm(last_text);
         }
         opened
+    }
+
+    /// Records the letter with which the user opened the visible dialog, if a letter did.
+    pub(crate) fn set_opener(&mut self, opener: Option<Opener>) {
+        if let (Some(panel), Some(opener)) = (self.open_mut(), opener) {
+            panel.guard.set_opener(opener);
+        }
+    }
+
+    /// Closes the page in front of the current dialog if the letter is the key of one of the dialog's own choices.
+    /// Returns whether the letter is used up, because it was the key that opens the page. Otherwise, the dialog receives
+    /// the letter. A choice that approves something is only highlighted, because the page may have hidden what it
+    /// approves.
+    pub(crate) fn leave_page(&mut self, letter: char, now: u64) -> bool {
+        let Some(panel) = self.list.get(self.current).filter(|_| self.is_open() && self.inbox.is_none()) else { return false };
+        let Some(page) = panel.front.as_deref().filter(|page| page.kind.is::<Pager>()) else { return false };
+        let is_own = page.choices.iter().any(|choice| choice.key.letter == letter);
+        let behind = panel.choices.iter().find(|choice| choice.enabled && choice.key.letter == letter);
+        let Some(act) = behind.map(|choice| choice.act).filter(|_| !is_own && !page.guard.is_close(now)) else { return false };
+        let opener = page.guard.opener_of_next(letter, now, None);
+        self.close_always(None);
+        if !act.needs_all_seen() || act == ChoiceAction::Always {
+            self.set_opener(opener);
+            if let Some(panel) = self.open_mut() {
+                panel.guard.step(GuardInput::Shown, now);
+            }
+        }
+        act == ChoiceAction::Look
     }
 
     /// Opens the current dialog's pager or, if it is already open, turns to the next page.

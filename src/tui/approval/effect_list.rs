@@ -3,7 +3,9 @@
 
 use super::diff_layout::LARGE_LINES;
 use super::note::Note;
-use crate::protocol::{Approval, CountedEffects, CreatedFiles, DiscardedEffect, EffectKind, Effects, FileEffect, size};
+use crate::protocol::{
+    Approval, CountedEffects, CreatedFiles, DiscardedEffect, EffectKind, Effects, FileEffect, group_digits, size,
+};
 use crate::text;
 use crate::tui::format::format_count;
 use crate::tui::theme::Token;
@@ -130,7 +132,10 @@ impl<'a> EffectList<'a> {
             (count(|kind| matches!(kind, EffectKind::Changed { .. })), "changed"),
             (count(created) + grouped, "created"),
         ];
-        let counts = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        let counts = counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{} {what}", group_digits(count as u64)));
         let folders = counted.iter().map(|counted| format!("{}/", text::reveal_name(counted.path.trim_end_matches('/'))));
         let words: Vec<String> = counts.chain(folders).collect();
         let token = if refused.is_empty() { Token::Text } else { Token::Warn };
@@ -226,7 +231,7 @@ fn group(group: &CreatedFiles, is_discarded: bool) -> Note {
 
 fn ignored_note(counted: &CountedEffects) -> Note {
     let CountedEffects { path, created, changed, deleted, bytes, direct } = counted;
-    let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
+    let count = |count: u64, what: &str| (count > 0).then(|| format!("{} {what}", group_digits(count)));
     let counts = [count(*created, "created"), count(*changed, "changed"), count(*deleted, "deleted")];
     let counts: Vec<String> = counts.into_iter().flatten().collect();
     let path = text::reveal_name(path.trim_end_matches('/'));

@@ -3,7 +3,7 @@
 use super::Dialog;
 use super::effect_list::{EffectList, NotePlace};
 use super::note::{Note, Verb};
-use crate::protocol::{Approval, DiscardedEffect, Effects};
+use crate::protocol::{Approval, DiscardedEffect, Effects, group_digits};
 use crate::text;
 use crate::tui::format::format_count;
 use crate::tui::theme::Token;
@@ -25,14 +25,26 @@ pub(crate) fn note_place(approval: &Approval, path: &str, discarded: &[Discarded
 /// Returns the leading rows: the command line, then the conflict or failure, if any.
 fn lead(approval: &Approval, effects: &Effects) -> Vec<Note> {
     let command = approval.command.as_ref();
-    let line = |line: &str| Note::on_one_row(format!("$ {}", text::reveal_name(line)), Token::Code);
+    let line = |line: &str| Note::on_one_row(format!("$ {}", first_line(line)), Token::Code);
     let mut notes: Vec<Note> = command.map(|command| line(&command.line)).into_iter().collect();
     if let Some(conflict) = &effects.conflict {
-        notes.push(Note::new(text::reveal_rows(conflict), Token::Warn));
+        // The head says that nothing was written, and the choices say what to do.
+        let conflict = conflict.split("; nothing was written").next().unwrap_or_default();
+        let directory = command.map(|command| format!("`{}/", command.cwd)).unwrap_or_default();
+        let conflict = if directory.is_empty() { conflict.to_owned() } else { conflict.replace(&directory, "`") };
+        notes.push(Note::new(text::reveal_rows(&conflict), Token::Warn));
     } else if effects.ended != SUCCESS {
         notes.push(Note::new(text::reveal_line(&effects.ended), Token::Warn));
     }
     notes
+}
+
+/// Returns the first line of a command, and an ellipsis if there are more. `?` shows all of them.
+pub(super) fn first_line(line: &str) -> String {
+    match line.trim_end().split_once('\n') {
+        Some((first, _)) => format!("{} …", text::reveal_name(first)),
+        None => text::reveal_name(line),
+    }
 }
 
 /// Returns the rows above the list of changes: the command, and warnings.
@@ -41,7 +53,7 @@ fn notes_before_list(approval: &Approval, effects: &Effects) -> Vec<Note> {
     if effects.more_files > 0 {
         let more = effects.more_files;
         notes.push(Note::new(
-            format!("{more} more paths are not listed, so the changes cannot be applied; split up the command"),
+            format!("{} more paths are not listed, so the changes cannot be applied; split up the command", group_digits(more)),
             Token::Danger,
         ));
     }
@@ -102,7 +114,7 @@ pub(crate) fn lines_below(panel: &Dialog) -> Vec<String> {
 /// Returns the verb on the approval choice for these effects.
 pub(crate) fn verb(effects: &Effects) -> Verb {
     if effects.is_empty() {
-        Verb { long: "continue with its output", short: "continue" }
+        Verb { long: "give its output to the model", short: "use output" }
     } else {
         Verb { long: "apply these changes", short: "apply" }
     }
@@ -136,7 +148,7 @@ fn output_notes(output: &str) -> Vec<Note> {
     }
     let left = rows.len() - 2 * EXCERPT;
     notes.extend(rows[..EXCERPT].iter().map(row));
-    notes.push(Note::new(format!("  … {left} more lines · ? show all"), Token::Faint));
+    notes.push(Note::new(format!("  … {} more lines · ? show all", group_digits(left as u64)), Token::Faint));
     notes.extend(rows[rows.len() - EXCERPT..].iter().map(row));
     notes
 }

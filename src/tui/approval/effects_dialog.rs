@@ -9,7 +9,7 @@ use super::hunks::{HunkSelection, Hunks};
 use super::note::Verb;
 use super::prompt::CallPrompt;
 use super::{DialogAnswer, title};
-use crate::protocol::{Approval, Decision};
+use crate::protocol::{Approval, Decision, Effects, Risk};
 use crate::tui::typeahead_guard::Confirm;
 
 pub(crate) struct EffectsDialog {
@@ -61,6 +61,16 @@ impl CallDialog for EffectsDialog {
 
     fn title(&self) -> String {
         self.prompt.approval.effects.as_deref().map(title::of_effects).unwrap_or_default()
+    }
+
+    /// Approving a run that changed nothing only gives its output to the model, whatever the command could have done.
+    fn risk(&self) -> (Risk, bool) {
+        let approval = &self.prompt.approval;
+        let does_nothing = |effects: &Effects| effects.is_empty() && effects.refused.is_empty() && effects.conflict.is_none();
+        match approval.effects.as_deref() {
+            Some(effects) if does_nothing(effects) => (Risk::Low, false),
+            Some(_) | None => (approval.risk_level, approval.critical),
+        }
     }
 
     fn body(&self) -> Body {

@@ -1,7 +1,7 @@
 //! Screen regions of the choices in the last frame, used for mouse input.
 
 use super::Dialog;
-use super::rows::{Choices, PanelRows, choice_height, pack_choices, packed_gap, packed_width, split_choices};
+use super::rows::{Choices, PanelRows, choice_height, is_more_short, pack_choices, packed_gap, packed_width, split_choices};
 use crate::tui::metrics::GUTTER;
 use ratatui::layout::{Position, Rect};
 
@@ -18,10 +18,11 @@ pub(crate) fn spots(panel: &Dialog, rows: PanelRows, area: Rect) -> Vec<(Rect, u
         spots.push((Rect { y, height, ..area }, at));
         y += height;
     }
+    let is_short = is_more_short(panel, others.clone(), area.width);
     for row in pack_choices(panel, others, area.width) {
         let mut x = area.x + GUTTER;
         for at in row {
-            let wide = packed_width(panel, at, area.width);
+            let wide = packed_width(panel, at, area.width, is_short);
             spots.push((Rect { x, y, width: wide as u16, height: 1 }, at));
             x += (wide + packed_gap(area.width).len()) as u16;
         }

@@ -48,6 +48,7 @@ mod view;
 pub(crate) use amend_field::{AmendField, AmendTarget};
 pub(crate) use body::Body;
 pub(crate) use choices::{Choice, ChoiceAction, GoalChoice, YesNo, choice};
+pub(crate) use command::is_harmless;
 pub(crate) use dialog_kind::DialogKind;
 pub(crate) use dialog_stack::DialogStack;
 pub(crate) use disk_state::{is_awaited, is_change_visible};
@@ -72,6 +73,7 @@ pub(crate) use session_dialogs::{DeletionDialog, ModeDialog, deletion_dialog, mo
 pub(crate) use staleness::approval_dialog;
 #[cfg(test)]
 pub(crate) use summary::name;
+pub(crate) use title::sort_by_risk;
 pub(crate) use view::{DrawContext, draw, height, hints};
 
 use super::composer::TextField;
@@ -79,8 +81,8 @@ use super::elicitation;
 use super::interface::{LockAnswer, LockQuestion, TrustAnswer, TrustQuestion};
 use super::typeahead_guard::{ChoiceKey, Confirm, Guard, GuardInput, GuardResult};
 use crate::protocol::{
-    Approval, ApprovalId, CallId, Decision, Goal, GrantScope, Mode, Resolution, RewindScope, RewindTarget, Risk, RuleInfo,
-    SessionId, TaskId, VerdictKind,
+    Approval, ApprovalId, CALLS_SERVER_TOOL, CallId, Decision, Goal, GrantScope, Mode, Resolution, RewindScope, RewindTarget,
+    Risk, RuleInfo, SessionId, TaskId, VerdictKind,
 };
 use crate::text;
 use call_dialog::CallDialog as _;
@@ -337,8 +339,11 @@ impl Dialog {
     fn shows_reason(&self) -> bool {
         let Some(approval) = self.asked_approval() else { return true };
         let is_told = approval.effects.is_some() || approval.plan.is_some() || !approval.opens.is_empty();
-        let is_named = approval.risk_level == Risk::Low || title::titled_part(approval).is_some();
-        !is_told && (!(approval.is_uncovered && is_named) || approval.description.is_some())
+        // The title of a deletion says what the policy could say.
+        let is_deletion = approval.tool_name == "Delete" && !approval.critical;
+        let is_named = approval.risk_level == Risk::Low || is_deletion || title::titled_part(approval).is_some();
+        let is_usual = approval.is_uncovered && is_named || approval.reason == CALLS_SERVER_TOOL;
+        !is_told && (!is_usual || approval.description.is_some())
     }
 
     /// Returns whether the dialog is an approval prompt. Approval prompts are drawn as cards.
@@ -409,6 +414,8 @@ impl Dialog {
             _ if self.guard.is_strict() => Confirm::LetterThenEnter,
             (true, 1.., _) => Confirm::Immediate,
             (true, 0, 1..) => Confirm::LetterThenEnter,
+            // The rule dialog only shows what could be saved.
+            (true, 0, 0) if choice.act == ChoiceAction::Always && choice.enabled => Confirm::Immediate,
             (true, 0, 0) | (false, _, _) => choice.key.confirm,
         }
     }

@@ -5,7 +5,7 @@ use crate::tui::theme::Token;
 use std::ops::Range;
 
 /// Warning shown in the body of an updated proposal, and in the head of an outdated one if there is room.
-pub(crate) const CHANGED: &str = "⚠ changed on disk since the model read it";
+pub(crate) const CHANGED: &str = "⚠ changed on disk since it was proposed";
 
 /// Shorter form of [`CHANGED`] for a narrow head.
 pub(crate) const CHANGED_SHORT: &str = "⚠ changed on disk";

@@ -190,12 +190,27 @@ impl Onboarding {
         if self.model == ModelChoice::Own && has_key {
             lines.push(format!("The key will be saved in {}.", text::reveal_line(&self.found.keys_go_to)));
         }
+        lines.extend(self.other_models());
         if self.found.models.is_empty() {
             lines.push(
                 "No API key was found in the environment, and no model server on this machine. `aye demo` shows a complete \
                  session without either."
                     .to_owned(),
             );
+        }
+        lines
+    }
+
+    /// Returns the other models that were found, one per line, and the providers for which no API key was found.
+    fn other_models(&self) -> Vec<String> {
+        let models = self.found.models.iter().enumerate().filter(|(at, _)| self.model != ModelChoice::Found(*at));
+        let describe = |found: &FoundModel| format!("{} · {}", text::reveal_line(&found.model), text::reveal_line(&found.by));
+        let mut lines: Vec<String> = models.map(|(_, found)| format!("Also found: {}", describe(found))).collect();
+        let has_key = |provider: &str| self.found.models.iter().any(|found| found.model.split('/').next() == Some(provider));
+        let providers = self.found.providers.iter().filter(|provider| !has_key(&provider.by));
+        let names: Vec<String> = providers.map(|provider| text::reveal_line(&provider.by)).collect();
+        if !names.is_empty() && !self.found.models.is_empty() {
+            lines.push(format!("No key found for {}. `k` adds one.", names.join(", ")));
         }
         lines
     }

@@ -1,5 +1,6 @@
 //! Pages that open in front of a dialog, for example to show matching rules or project files. They require no decision.
 
+use super::choices::WHY;
 use super::dialog_kind::DialogKind;
 use super::effects::has_output;
 use super::{Body, Choice, ChoiceAction, Dialog, DialogAnswer, choice};
@@ -77,7 +78,7 @@ impl Pager {
             }
             text.push('\n');
         }
-        let about = "the strictest verdict wins: deny, then ask, then allow".to_owned();
+        let about = String::new();
         let (title, text) = ("Details and rules".to_owned(), text.trim_end().to_owned());
         let rules = DialogPage { title, about, text, diff: None, file: None };
         let printed = approval.effects.iter().filter(|effects| has_output(&effects.output)).map(|effects| DialogPage {
@@ -179,7 +180,10 @@ impl Pager {
     }
 
     fn choices(&self) -> Vec<Choice> {
-        let mut choices = vec![choice('b', Confirm::Letter, ChoiceAction::Back, "back to the approval".to_owned(), "back")];
+        let back = choice('b', Confirm::Letter, ChoiceAction::Back, "back to the approval".to_owned(), "back");
+        // The key that opens the pages closes them, too.
+        let toggle = choice('?', Confirm::Immediate, ChoiceAction::Back, String::new(), "back");
+        let mut choices = vec![back, Choice { listed: false, is_shown: false, ..toggle }];
         if let Some(next) = self.pages.get((self.at + 1) % self.pages.len()).filter(|_| self.pages.len() > 1) {
             choices.insert(0, choice('o', Confirm::Letter, ChoiceAction::Look, format!("open {}", next.title), "next"));
         }
@@ -233,6 +237,8 @@ fn constants(approval: &Approval) -> Vec<String> {
             format!("{head:<12} {rest}")
         }));
         lines.push(format!("sandbox      {}", text::reveal_line(&command.sandbox)));
+    } else {
+        lines.extend(approval.proposal.shared_notes().iter().map(|note| text::reveal_rows(note)));
     }
     if let PreviewOffer::Impossible { reason } = &approval.preview {
         lines.push(format!("preview      unavailable: {}", text::reveal_line(reason)));
@@ -245,7 +251,9 @@ fn constants(approval: &Approval) -> Vec<String> {
 
 /// Returns the available keys that the dialog does not show, such as `N  deny and say why`.
 fn other_keys(choices: &[Choice]) -> Vec<String> {
-    let other = choices.iter().filter(|choice| !choice.is_shown && choice.enabled && choice.act != ChoiceAction::Look);
+    // Whether the dialog shows this choice depends on its width.
+    let is_hidden = |choice: &&Choice| !choice.is_shown || choice.key.letter == WHY;
+    let other = choices.iter().filter(is_hidden).filter(|choice| choice.enabled && choice.act != ChoiceAction::Look);
     let words = |choice: &Choice| if choice.words.is_empty() { choice.short.to_string() } else { choice.words.clone() };
     other.map(|choice| format!("key {}        {}", choice.key.letter, words(choice))).collect()
 }

@@ -79,15 +79,19 @@ pub(crate) fn bar_text(
 }
 
 /// Returns the bar's text for several dialogs: `3 waiting for you   1 $ touch one.txt  low   2 $ touch two.txt  low`.
+/// Omits the open dialog, whose title is already visible.
 fn several(panels: &DialogStack, room: usize) -> String {
     let head = inbox::waiting(panels.len());
     let room = room.saturating_sub(text::width(&head));
-    let shown = (room / (ITEM + 3)).clamp(1, panels.len());
+    let (is_open, current) = (panels.open().is_some(), panels.position_number());
+    let named: Vec<_> = panels.iter().enumerate().filter(|(at, _)| !is_open || at + 1 != current).collect();
+    let shown = (room / (ITEM + 3)).clamp(1, named.len().max(1));
     let mut left = room;
     let mut words = head;
-    // The open dialog is always among the shown ones.
-    let from = (panels.position_number()).saturating_sub(shown).min(panels.len() - shown);
-    for (nth, (at, panel)) in panels.iter().enumerate().skip(from).take(shown).enumerate() {
+    // The current dialog is always among the shown ones. If it is open, the one after it is the first.
+    let from = if is_open { current - 1 } else { current.saturating_sub(shown) };
+    let from = from.min(named.len().saturating_sub(shown));
+    for (nth, (at, panel)) in named.into_iter().skip(from).take(shown).enumerate() {
         let each = (left / (shown - nth)).saturating_sub(3);
         let risk = panel.risk.map_or("", |risk| if panel.critical { "CRITICAL" } else { risk.as_str() });
         let risk = if risk.is_empty() { String::new() } else { format!("  {risk}") };

@@ -39,7 +39,7 @@ impl CallPrompt {
             }
             ChoiceAction::Offline => amended(Amendment::Offline),
             ChoiceAction::Unsandboxed => amended(Amendment::Unsandboxed),
-            ChoiceAction::Deny | ChoiceAction::DenyWithWords => self.decide(Decision::Denied { reason }),
+            ChoiceAction::Deny | ChoiceAction::DenyWithWords => self.decide(Decision::denied(reason)),
             _ => None,
         }
     }

@@ -1,5 +1,6 @@
 //! Allocation of a panel's rows to body, reason and choices.
 
+use super::choices::WHY;
 use super::disk_state::is_change_visible;
 use super::note::{CHANGED, CHANGED_SHORT};
 use super::{Choice, ChoiceAction, Confirm, Dialog, Height};
@@ -49,6 +50,8 @@ pub(crate) struct PanelRows {
     pub choices: Choices,
     /// Number of rows for the choices, or for the line field and the prepared reasons that replace them.
     pub answers: u16,
+    /// Number of rows that show the title, and the risk beside its first row.
+    pub title: u16,
     /// Number of rows that show the reason.
     pub reason: u16,
     /// Number of rows that show the hunk tabs.
@@ -117,6 +120,7 @@ impl PanelRows {
             body: 0,
             choices,
             answers,
+            title: panel.body.head_rows(body_width(width)).len().max(1) as u16,
             reason,
             hunks: u16::from(hunks),
             draft: u16::from(has_draft),
@@ -129,7 +133,7 @@ impl PanelRows {
 
     /// Returns the number of rows above the body.
     pub(crate) fn head(self) -> u16 {
-        1 + self.hunks + self.reason + self.top_rule
+        self.title + self.hunks + self.reason + self.top_rule
     }
 
     /// Returns whether a horizontal line is drawn above the body.
@@ -164,17 +168,36 @@ pub(crate) fn has_prepared_reasons(panel: &Dialog) -> bool {
 /// Returns the height of a choice in rows, ignoring any text that temporarily replaces its label.
 pub(crate) fn choice_height(panel: &Dialog, at: usize, width: u16) -> u16 {
     let choice = &panel.choices[at];
-    let tail = if choice.enabled && choice.key.confirm == Confirm::LetterThenEnter { THEN_ENTER } else { "" };
+    let two = choice.enabled && choice.key.confirm == Confirm::LetterThenEnter && !panel.kind.lists_scopes();
+    let tail = if two { THEN_ENTER } else { "" };
     let room = usize::from(width.saturating_sub(CHOICE_LEAD)).max(1);
     text::wrap(&format!("{}{tail}", choice.words), room).len().clamp(1, CHOICE_ROWS) as u16
 }
 
-/// Distributes choices with short labels over rows, fitting as many as possible into each row.
+/// Distributes choices with short labels over rows, fitting as many as possible into each row. The choice that denies
+/// with a reason is left out if it would take a row of its own.
 pub(crate) fn pack_choices(panel: &Dialog, choices: Range<usize>, width: u16) -> Vec<Range<usize>> {
+    let is_more_short = is_more_short(panel, choices.clone(), width);
+    let rows = pack(panel, choices, width, is_more_short);
+    match rows.split_last() {
+        Some((last, rest)) if !rest.is_empty() && last.len() == 1 && panel.choices[last.start].key.letter == WHY => rest.to_vec(),
+        Some(_) | None => rows,
+    }
+}
+
+/// Returns whether `?` loses its label, because it would otherwise take a row of its own.
+pub(crate) fn is_more_short(panel: &Dialog, choices: Range<usize>, width: u16) -> bool {
+    let is_more = |choice: &Choice| choice.act == ChoiceAction::Look;
+    let Some(at) = choices.clone().find(|at| is_more(&panel.choices[*at])) else { return false };
+    let up_to_more = choices.start..at + 1;
+    pack(panel, up_to_more.clone(), width, false).len() > pack(panel, up_to_more, width, true).len()
+}
+
+fn pack(panel: &Dialog, choices: Range<usize>, width: u16, is_more_short: bool) -> Vec<Range<usize>> {
     let mut rows: Vec<Range<usize>> = Vec::new();
     let mut used = 0;
     for at in choices {
-        let wide = packed_width(panel, at, width);
+        let wide = packed_width(panel, at, width, is_more_short);
         match rows.last_mut() {
             Some(row) if used + packed_gap(width).len() + wide <= usize::from(width) => {
                 row.end = at + 1;
@@ -197,7 +220,10 @@ fn packed_height(panel: &Dialog, choices: Range<usize>, width: u16) -> u16 {
 }
 
 /// Returns the width, in cells, of a choice with its short label, including its key and suffix.
-pub(crate) fn packed_width(panel: &Dialog, at: usize, width: u16) -> usize {
+pub(crate) fn packed_width(panel: &Dialog, at: usize, width: u16, is_more_short: bool) -> usize {
+    if is_more_short && panel.choices[at].act == ChoiceAction::Look {
+        return 1;
+    }
     let words =
         screens_left_prefix(panel, at).map_or_else(|| text::width(&panel.choices[at].short), |lead| lead.len() + MORE_CELLS);
     words + packed_lead(width) + packed_suffix(panel, at, width).len()
@@ -217,7 +243,7 @@ pub(crate) fn packed_label(panel: &Dialog, at: usize) -> Cow<'_, str> {
 /// Only the first choice that scrolls to unseen rows shows it. If its key is a digit, the prefix is a word that
 /// separates the key from the number.
 fn screens_left_prefix(panel: &Dialog, at: usize) -> Option<&'static str> {
-    let says_it = |choice: &Choice| choice.act.shows_the_rest() && panel.screens_left(choice.act) > 0;
+    let says_it = |choice: &Choice| choice.enabled && choice.act.shows_the_rest() && panel.screens_left(choice.act) > 0;
     let lead = if panel.choices[at].key.letter.is_ascii_digit() { "see " } else { "" };
     (panel.choices.iter().position(says_it) == Some(at)).then_some(lead)
 }

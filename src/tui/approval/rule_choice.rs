@@ -2,13 +2,14 @@
 //! confirms a scope.
 
 use super::dialog_kind::{DialogKind, HintState};
-use super::{Body, Choice, ChoiceAction, Dialog, DialogAnswer, choice};
+use super::{Body, Choice, ChoiceAction, Dialog, DialogAnswer, Note, choice};
 use crate::protocol::{
     ApprovalId, Decision, DiffHunk, DiffLine, DiffSide, FileDiffs, GrantChoice, GrantOption, GrantOptions, GrantRule, GrantScope,
     RuleInfo, RulePlace,
 };
 use crate::text;
 use crate::tui::format::format_count;
+use crate::tui::theme::Token;
 use crate::tui::typeahead_guard::Confirm;
 use std::borrow::Cow;
 
@@ -55,7 +56,7 @@ impl RuleChoice {
     pub(crate) fn panel(self) -> Dialog {
         let (choices, body) = (self.choices(), self.body());
         let reason = "Nothing is saved until you press enter.".to_owned();
-        // Users must be able to read where the rule will be saved, so the dialog takes the whole screen.
+        // Users must be able to read what will be allowed, so the dialog takes the whole screen.
         Dialog::new(Box::new(self), "Always allow this".to_owned(), reason, choices, body).in_full_height()
     }
 
@@ -256,10 +257,7 @@ impl RuleChoice {
         if let Some(why) = &place.refused {
             return off(why);
         }
-        let mut whole = format!("{words} · {}:{}", text::reveal_line(&place.file), place.line);
-        if let Some(note) = &place.note {
-            whole = format!("{whole} · {}", text::reveal_line(note));
-        }
+        let mut whole = words.to_owned();
         if offer.asks_still.contains(&scope) {
             whole.push_str(" · still asks, because this system has no sandbox");
         }
@@ -280,7 +278,7 @@ impl RuleChoice {
             if let Some(row) = self.end_row() {
                 diff.hunks_mut().for_each(|hunk| add_end(hunk, &row));
             }
-            return Body::diff("changes to the files".to_owned(), &diff);
+            return Body::diff_below(place_notes(offer), &diff);
         }
         if let (RuleView::Reach, Some((reached, of, lines))) = (self.body, &self.reach) {
             let rules = self.always.offers.get(*reached).map(|offer| join_rules(&offer.rules)).unwrap_or_default();
@@ -375,6 +373,17 @@ fn add_end(hunk: &mut DiffHunk, row: &str) {
         hunk.lines.insert(at + 1, DiffLine { side: DiffSide::Added, text: row.to_owned(), has_newline: true });
         hunk.new_count += 1;
     }
+}
+
+/// Returns the files in which the rule can be saved, one paragraph for each.
+fn place_notes(offer: &GrantOption) -> Vec<Note> {
+    let places = offer.places.iter().filter(|place| place.refused.is_none());
+    let describe = |place: &RulePlace| {
+        let scope = if place.scope == GrantScope::Project { "in this project" } else { "everywhere" };
+        let note = place.note.as_ref().map(|note| format!(" · {}", text::reveal_line(note))).unwrap_or_default();
+        format!("{scope}: {}:{}{note}", text::reveal_line(&place.file), place.line)
+    };
+    places.map(|place| Note::new(describe(place), Token::Text)).collect()
 }
 
 /// Describes, on one line, the calls that the rules would allow.

@@ -15,6 +15,8 @@ pub(crate) enum Height {
 #[derive(Debug, Default)]
 pub(crate) struct ScrollState {
     pub height: Height,
+    /// Whether the user has scrolled. On a low screen, the dialog then gets more rows.
+    pub has_scrolled: bool,
     /// Index of the first visible body row.
     pub top: usize,
     /// Number of rows, counted from the top of the body, that have been shown at the panel width `width`.
@@ -32,6 +34,7 @@ impl Dialog {
         if self.body.is_cut(self.view.width) && !self.view.saw_all {
             return self.turn_wrap(self.view.width + GUTTER);
         }
+        self.view.has_scrolled = true;
         self.view.top = self.view.seen;
         self.select_visible_hunk();
     }
@@ -46,6 +49,7 @@ impl Dialog {
 
     pub(crate) fn scroll_by(&mut self, rows: isize) {
         let last = self.body.rows(self.view.width).saturating_sub(self.view.shown);
+        self.view.has_scrolled |= last > 0;
         self.view.top = self.view.top.saturating_add_signed(rows).min(last);
         self.select_visible_hunk();
     }

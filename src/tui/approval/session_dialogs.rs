@@ -64,7 +64,8 @@ impl DialogKind for DeletionDialog {
 pub(crate) fn trust_dialog(trust: TrustQuestion) -> Dialog {
     let title = format!("Trust the project {}?", text::reveal_line(&trust.place));
     let reason = match &trust.changes {
-        Some(_) => "the project has changed since you trusted it",
+        // The text begins with the changes.
+        Some(_) => "",
         None if !trust.has_items() => "aye would run commands in a sandboxed copy of it without asking",
         None => "nothing from this project has been run or applied yet",
     };

@@ -1,7 +1,7 @@
 use super::*;
-use crate::protocol::GrantOptions;
+use crate::protocol::{Effects, FileDiffs, GrantOptions, Proposal};
 use crate::tui::glyphs::UNICODE;
-use crate::tui::tests::fixtures::{command_approval, edit_approval, plan_approval};
+use crate::tui::tests::fixtures::{command_approval, edit_approval, effects_approval, plan_approval};
 use crate::tui::theme::{ColourDepth, Theme, Token};
 
 fn shown(panel: &Dialog, width: u16) -> String {
@@ -89,7 +89,7 @@ fn approvals_of_manifest_tools_show_the_tool_name() {
     let mut approval = command_approval("a");
     approval.tool_name = "tickets".to_owned();
     assert_eq!(Dialog::approval(approval).title, "Run the tool tickets");
-    assert_eq!(Dialog::approval(command_approval("a")).title, "Run downloaded code from `example.com`");
+    assert_eq!(Dialog::approval(command_approval("a")).title, "Run downloaded code from example.com");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn command_facts_are_not_wrapped_if_each_fits_on_a_row() {
 #[test]
 fn risky_parts_are_highlighted_and_the_worst_effect_comes_first() {
     let panel = Dialog::approval(command_approval("a"));
-    assert_eq!(panel.title, "Run downloaded code from `example.com`");
+    assert_eq!(panel.title, "Run downloaded code from example.com");
     let drawn = shown(&panel, 100);
     let place = |words: &str| drawn.find(words).unwrap_or_else(|| panic!("{words}\n{drawn}"));
     assert!(place("also downloads from `example.com` · high risk") < place("also deletes `target/tmp` · medium risk"), "{drawn}");
@@ -137,6 +137,37 @@ fn usual_command_facts_take_no_row() {
 }
 
 #[test]
+fn the_prompt_for_a_server_tool_shows_its_arguments_once_and_its_server_only_on_demand() {
+    let plain = edit_approval("a");
+    let notes = ["MCP server fs, npx -y @example/fs", "fingerprint 5f2c", "title: Bug in f5\nbody:\n  overflow\n  in f5"];
+    let proposal = Proposal {
+        summary: "Call create_issue on fs".to_owned(),
+        notes: notes.map(str::to_owned).to_vec(),
+        usual_notes: 2,
+        ..Proposal::default()
+    };
+    let approval = Approval {
+        tool_name: "Mcp.fs/create_issue".to_owned(),
+        action_summary: "fs/create_issue title=\"Bug in f5\" body=\"overflow\\nin f5\"".to_owned(),
+        risk_level: Risk::Medium,
+        rule: "user:8".to_owned(),
+        reason: crate::protocol::CALLS_SERVER_TOOL.to_owned(),
+        is_uncovered: false,
+        proposal,
+        ..plain
+    };
+    let mut panel = Dialog::approval(approval.clone());
+    assert_eq!(panel.title, "Call create_issue on fs");
+    assert_eq!(shown(&panel, 76), "title: Bug in f5\nbody:\n  overflow\n  in f5");
+    assert!(rows::reason_lines(&panel, 76).is_empty(), "the rule is behind `?`");
+    assert!(panel.open_reading());
+    let more = shown(panel.visible(), 76);
+    assert!(more.contains("npx -y @example/fs") && more.contains("5f2c") && more.contains("user:8"), "{more}");
+    let told = Approval { reason: "writes to production".to_owned(), ..approval };
+    assert_eq!(rows::reason_lines(&Dialog::approval(told), 76), ["ask: user:8, writes to production"]);
+}
+
+#[test]
 fn a_long_value_continues_below_its_beginning() {
     let body = Body::from_text(
         "result       exit 0; ran in a copy without network access\nplain words that are long enough to wrap".to_owned(),
@@ -158,9 +189,52 @@ fn the_text_of_a_plan_is_unchanged_and_cannot_imitate_the_effect_of_its_approval
     }
     let panel = Dialog::approval(approval);
     let Body::Edit { above, .. } = &panel.body else { panic!("a plan is shown as paragraphs") };
-    assert_eq!(above.iter().take(lines.len()).map(|note| note.text.as_str()).collect::<Vec<_>>(), lines);
+    let drawn = lines.map(|line| line.trim_start_matches("## "));
+    assert_eq!(above.iter().take(lines.len()).map(|note| note.text.as_str()).collect::<Vec<_>>(), drawn);
     let of = |token: Token| above.iter().filter(|note| note.token == token).map(|note| note.text.as_str()).collect::<Vec<_>>();
     assert_eq!(of(Token::Accent), ["Effect of approving this plan"]);
     let own = ["Allowed until the task ends, without another approval:", "Already allowed:", "Still needs approval:"];
-    assert_eq!(of(Token::Heading), [&["## Already allowed:"][..], &own].concat());
+    assert_eq!(of(Token::Heading), [&["Already allowed:"][..], &own].concat());
+}
+
+#[test]
+fn a_run_that_changed_nothing_only_asks_about_its_output() {
+    let mut approval = effects_approval("a");
+    (approval.risk_level, approval.proposal.diff) = (Risk::High, FileDiffs::default());
+    if let Some(effects) = &mut approval.effects {
+        **effects = Effects { output: "3 passed\n".to_owned(), ended: "exit 0".to_owned(), ..Effects::default() };
+    }
+    let panel = Dialog::approval(approval);
+    assert_eq!((panel.title.as_str(), panel.risk), ("The command changed no files", Some(Risk::Low)));
+    let labels: Vec<_> = panel.choices.iter().take(2).map(|choice| (choice.short.as_ref(), choice.key.confirm)).collect();
+    assert_eq!(labels, [("use output", Confirm::Letter), ("no", Confirm::Letter)]);
+}
+
+#[test]
+fn a_conflict_names_the_changed_file_once_and_relative_to_the_workspace() {
+    let mut approval = effects_approval("a");
+    let cwd = approval.command.as_ref().unwrap().cwd.clone();
+    let conflict = format!("`{cwd}/src/main.rs` changed since the command ran in its preview; nothing was written. Check it");
+    approval.effects.as_mut().unwrap().conflict = Some(conflict);
+    let panel = Dialog::approval(approval);
+    let drawn = shown(&panel, 100);
+    assert!(drawn.contains("`src/main.rs` changed since the command ran in its preview"), "{drawn}");
+    assert!(!drawn.contains("nothing was written") && !panel.title.contains("changed"), "{} {drawn}", panel.title);
+}
+
+#[test]
+fn the_head_of_a_new_or_deleted_file_states_each_fact_once() {
+    let with = |summary: &str, tool: &str, diff: &str, note: &str| {
+        let mut approval = Approval { action_summary: summary.to_owned(), tool_name: tool.to_owned(), ..edit_approval("a") };
+        approval.risk_level = if tool == "Delete" { Risk::High } else { Risk::Low };
+        approval.proposal.diff = FileDiffs::read(diff);
+        approval.proposal.notes = vec![note.to_owned()];
+        Dialog::approval(approval)
+    };
+    let created = with("Create a.rs", "WriteFile", "--- /dev/null\n+++ b/a.rs\n@@ -0,0 +1,2 @@\n+x\n+y\n", "creates the file");
+    assert_eq!((created.title.as_str(), created.facts.as_str()), ("Create a.rs", "+2"));
+    assert!(!shown(&created, 80).contains("creates the file"));
+    let deleted = with("Delete a.rs −2", "Delete", "--- a/a.rs\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-x\n-y\n", "");
+    assert_eq!((deleted.title.as_str(), deleted.facts.as_str()), ("Delete a.rs", "−2"));
+    assert!(rows::reason_lines(&deleted, 80).is_empty());
 }

@@ -1,7 +1,7 @@
 //! Title of an approval prompt: the call's most severe effect as a sentence, or the call's name.
 
 use super::rows::TIGHT;
-use crate::protocol::{Approval, CommandPart, Containment, EffectKind, Effects, OUTSIDE_SANDBOX};
+use crate::protocol::{Approval, CommandPart, Containment, EffectKind, Effects, group_digits};
 use crate::text;
 use crate::tui::format::format_count;
 use crate::tui::metrics::GUTTER;
@@ -22,15 +22,41 @@ pub(crate) struct HeadSuffix {
     pub narrow: usize,
 }
 
+/// Maximum number of rows of a title in the head. The body shows a longer one.
+const HEAD_ROWS: usize = 3;
+/// Minimum width, in cells, of the part of a title in the first row of the head.
+const MIN_FIRST: usize = 8;
+
 impl DialogTitle {
-    /// Returns the title as rows for the body. Returns no rows if the title fits into the head.
+    /// Returns the title as rows for the body. Returns no rows if the head shows all of it.
     pub(crate) fn rows(&self, width: u16) -> Vec<String> {
-        let beside = if width + GUTTER < TIGHT { self.beside.narrow } else { self.beside.wide };
-        if text::width(&self.words) + beside <= width.into() {
-            Vec::new()
-        } else {
-            text::wrap_exact(&self.words, usize::from(width).max(1)).into_iter().map(|part| self.words[part].to_owned()).collect()
+        if self.fits(width) || !self.head_rows(width).is_empty() {
+            return Vec::new();
         }
+        text::wrap_exact(&self.words, usize::from(width).max(1)).into_iter().map(|part| self.words[part].to_owned()).collect()
+    }
+
+    /// Returns the title as several rows for the head, of which the first is beside the risk. Returns no rows if the
+    /// title fits into one row, or is too long for the head.
+    pub(crate) fn head_rows(&self, width: u16) -> Vec<String> {
+        if self.fits(width) {
+            return Vec::new();
+        }
+        let room = usize::from(width).saturating_sub(self.beside(width)).max(MIN_FIRST);
+        let first = text::wrap_exact(&self.words, room).into_iter().next().map_or(0, |part| part.end);
+        let (first, rest) = self.words.split_at(first);
+        let rest = rest.trim_start_matches(' ');
+        let parts = text::wrap_exact(rest, usize::from(width).max(1)).into_iter().map(|part| rest[part].to_owned());
+        let rows: Vec<String> = [first.to_owned()].into_iter().chain(parts).collect();
+        if rows.len() > HEAD_ROWS { Vec::new() } else { rows }
+    }
+
+    fn beside(&self, width: u16) -> usize {
+        if width + GUTTER < TIGHT { self.beside.narrow } else { self.beside.wide }
+    }
+
+    fn fits(&self, width: u16) -> bool {
+        text::width(&self.words) + self.beside(width) <= width.into()
     }
 }
 
@@ -54,7 +80,7 @@ pub(crate) fn sort_by_risk(parts: &[CommandPart]) -> Vec<usize> {
 
 /// Returns whether the user chose to run the command outside the sandbox.
 pub(crate) fn is_unsandboxed(approval: &Approval) -> bool {
-    approval.amendable.edited && approval.action_summary.ends_with(OUTSIDE_SANDBOX)
+    approval.proposal.unsandboxed
 }
 
 /// Prefixes an approval prompt's title with the name of the agent that makes the call, if there is one.
@@ -68,7 +94,7 @@ pub(crate) fn with_agent(approval: &Approval, title: String) -> String {
 /// Returns the title for a previewed command, which states the changes that the command would make.
 pub(crate) fn of_effects(effects: &Effects) -> String {
     if effects.conflict.is_some() {
-        return "Files changed since the command ran: run it again?".to_owned();
+        return "Run the command again?".to_owned();
     }
     let paths = usize::try_from(effects.paths()).unwrap_or(usize::MAX);
     let deletes = |kind: &EffectKind| matches!(kind, EffectKind::Deleted { .. } | EffectKind::DirectoryDeleted { .. });
@@ -88,13 +114,21 @@ pub(crate) fn of_effects(effects: &Effects) -> String {
         (0, _) => "The command changed no files".to_owned(),
         (_, 0) => format!("The command would change {count}"),
         (_, deleted) if deleted == paths => format!("The command would delete {count}"),
-        (_, deleted) => format!("The command would change {count}, {deleted} of them deleted"),
+        (_, deleted) => format!("The command would change {count}, {} of them deleted", group_digits(deleted as u64)),
     }
 }
 
-/// Returns the summary of a call that is not a command, on one line and without control characters.
+/// Returns whether the call uses a tool of an MCP server or of the back end.
+pub(crate) fn is_server_call(approval: &Approval) -> bool {
+    approval.tool_name.starts_with("Mcp.")
+}
+
+/// Returns the summary of a call that is not a command, on one line and without control characters. The summary of a
+/// call to a server omits the arguments, because the prompt shows them below.
 pub(crate) fn summary(approval: &Approval) -> String {
-    let summary = &approval.action_summary;
+    let proposed = &approval.proposal.summary;
+    let is_proposed = is_server_call(approval) && !proposed.is_empty();
+    let summary = if is_proposed { proposed } else { &approval.action_summary };
     if summary.is_empty() { text::reveal_line(&approval.title) } else { text::reveal_name(summary) }
 }
 
@@ -111,7 +145,8 @@ pub(crate) fn of_command(approval: &Approval) -> String {
         && let Some(effect) = part.effect.as_deref()
     {
         let is_held = approval.command.as_ref().is_some_and(|command| !command.is_unheld() && !command.has_own_sandbox);
-        let effect = to_imperative(&text::reveal_line(effect));
+        // The command below shows the names as they are typed.
+        let effect = to_imperative(&text::reveal_line(effect)).replace('`', "");
         return match part.containment.filter(|_| is_held) {
             Some(Containment::Blocked) => format!("{effect} — the sandbox would block this"),
             Some(Containment::OnlyWorkspace) => format!("{effect} — the sandbox would limit this to the workspace"),
@@ -121,11 +156,18 @@ pub(crate) fn of_command(approval: &Approval) -> String {
     match tool {
         "CliSession" => "Start a session".to_owned(),
         "CliWrite" => "Type into a session".to_owned(),
-        "RunCommand" if approval.action_summary.ends_with(" (in the background)") => "Run a command in the background".to_owned(),
-        "RunCommand" => "Run a command".to_owned(),
+        "RunCommand" if approval.proposal.background => "Run a command in the background".to_owned(),
+        "RunCommand" => own_sentence(approval).unwrap_or_else(|| "Run a command".to_owned()),
         // Custom tools and tools of a policy have their own names.
         own => format!("Run the tool {}", text::reveal_line(own)),
     }
+}
+
+/// Returns the sentence with which aye summarizes the command, such as `Commit 3 files to main: "message"`. Any other
+/// command has a summary that quotes its line.
+fn own_sentence(approval: &Approval) -> Option<String> {
+    let summary = approval.proposal.summary.as_str();
+    (!summary.is_empty() && !summary.starts_with("Run: ")).then(|| text::reveal_name(summary))
 }
 
 /// Maximum length, in characters, at which the blocked access is named in the title.
@@ -178,6 +220,26 @@ fn base(verb: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::{IN_BACKGROUND, OUTSIDE_SANDBOX, Proposal};
+    use crate::tui::tests::fixtures::command_approval;
+
+    #[test]
+    fn a_command_cannot_set_its_own_title() {
+        for suffix in [IN_BACKGROUND, OUTSIDE_SANDBOX] {
+            let mut approval = command_approval("a");
+            approval.parts.clear();
+            approval.amendable.edited = true;
+            approval.action_summary = format!("$ frobnicate x #{suffix}");
+            assert_eq!(of_command(&approval), "Run a command", "{suffix}");
+            assert!(!is_unsandboxed(&approval), "{suffix}");
+        }
+        let of_proposal = |proposal| of_command(&Approval { parts: Vec::new(), proposal, ..command_approval("a") });
+        assert_eq!(of_proposal(Proposal { background: true, ..Proposal::default() }), "Run a command in the background");
+        assert_eq!(of_proposal(Proposal { unsandboxed: true, ..Proposal::default() }), "Run once outside the sandbox");
+        let of_summary = |summary: &str| of_proposal(Proposal { summary: summary.to_owned(), ..Proposal::default() });
+        assert_eq!(of_summary("Commit 3 files to main: \"Add x\""), "Commit 3 files to main: \"Add x\"");
+        assert_eq!(of_summary("Run: Commit 3 files"), "Run a command");
+    }
 
     #[test]
     fn titles_state_the_effect_in_the_imperative() {

@@ -9,11 +9,11 @@ use super::hit_regions::spots;
 use super::note::{CHANGED_SHORT, CHANGED_SHORTEST};
 use super::rows::{
     CHOICE_LEAD, Choices, PLUS_ENTER, PanelRows, THEN_ENTER, TIGHT, body_width, choice_height, has_prepared_reasons,
-    pack_choices, packed_gap, packed_label, packed_lead, packed_suffix, reason_lines, split_choices,
+    is_more_short, pack_choices, packed_gap, packed_label, packed_lead, packed_suffix, reason_lines, split_choices,
 };
 use super::summary::risk_token;
 use super::{ChoiceAction, Dialog, FEWER_WORDS, Height, REASONS};
-use crate::protocol::Risk;
+use crate::protocol::{Risk, group_digits};
 use crate::text;
 use crate::tui::diff::BETWEEN_SIGN;
 use crate::tui::format::format_count;
@@ -77,19 +77,25 @@ pub(crate) fn draw(panel: &mut Dialog, area: Rect, buffer: &mut Buffer, frame: D
 }
 
 fn draw_head(panel: &Dialog, rows: PanelRows, area: Rect, buffer: &mut Buffer, frame: DrawContext<'_>) {
-    buffer.set_line(area.x, area.y, &head_line(panel, rows, area.width, frame), area.width);
+    let title = panel.body.head_rows(body_width(area.width));
+    let first = title.first().unwrap_or(&panel.title);
+    buffer.set_line(area.x, area.y, &head_line(panel, first, rows, area.width, frame), area.width);
+    for (y, part) in (area.y + 1..).zip(title.iter().skip(1)) {
+        let line = Line::styled(part.replace('−', frame.glyphs.minus), frame.theme.style(Token::Heading));
+        buffer.set_line(area.x + GUTTER, y, &line, area.width - GUTTER);
+    }
     if rows.rules {
         let token = match (is_change_visible(panel), panel.critical) {
             (true, _) => Token::Warn,
             (false, true) => Token::Danger,
             (false, false) => Token::Muted,
         };
-        for (y, reason) in (area.y + 1..).zip(reason_lines(panel, area.width)) {
+        for (y, reason) in (area.y + rows.title..).zip(reason_lines(panel, area.width)) {
             buffer.set_line(area.x + GUTTER, y, &Line::styled(reason, frame.theme.style(token)), area.width - GUTTER);
         }
     }
     if rows.hunks > 0 {
-        draw_hunks(panel, Rect { y: area.y + 1 + rows.reason, ..area }, buffer, frame);
+        draw_hunks(panel, Rect { y: area.y + rows.title + rows.reason, ..area }, buffer, frame);
     }
     if rows.has_top_rule() {
         draw_rule(Rect { y: area.y + rows.head() - 1, ..area }, buffer, frame);
@@ -139,7 +145,7 @@ fn draw_body(panel: &mut Dialog, rows: PanelRows, area: Rect, buffer: &mut Buffe
         // A sample diff removes no lines.
         let is_change = !panel.kind.shows_sample();
         let removed = if is_change { panel.body.count_removed(inner, panel.view.top + shown..total) } else { 0 };
-        let removed = if removed > 0 { format!(", {removed} removed") } else { String::new() };
+        let removed = if removed > 0 { format!(", {} removed", group_digits(removed as u64)) } else { String::new() };
         let words = format!("{} {} below{removed} {} pgdn", glyphs.down, format_count(left, "line"), glyphs.dot);
         let line = Line::styled(words, theme.style(Token::Warn));
         buffer.set_line(area.x, top + shown as u16, &line, area.width);
@@ -251,16 +257,18 @@ fn draw_choices(panel: &Dialog, rows: PanelRows, area: Rect, buffer: &mut Buffer
         cursor = draw_choice(panel, at, Rect { y, height, ..area }, buffer, frame).or(cursor);
         y += height;
     }
+    let is_short = is_more_short(panel, others.clone(), area.width);
     for (at, row) in pack_choices(panel, others, area.width).into_iter().enumerate() {
-        buffer.set_line(area.x, y + at as u16, &packed_line(panel, area.width, row, look, frame), area.width);
+        buffer.set_line(area.x, y + at as u16, &packed_line(panel, area.width, row, is_short, frame), area.width);
     }
     cursor
 }
 
-fn head_line(panel: &Dialog, rows: PanelRows, width: u16, frame: DrawContext<'_>) -> Line<'static> {
+/// Returns the first row of the head: the title or, if it takes several rows, its first part, and the facts beside it.
+fn head_line(panel: &Dialog, title: &str, rows: PanelRows, width: u16, frame: DrawContext<'_>) -> Line<'static> {
     let DrawContext { theme, glyphs, place: (place, count), .. } = frame;
     let separator = format!(" {} ", glyphs.dot);
-    let title = panel.title.replace('−', glyphs.minus);
+    let title = title.replace('−', glyphs.minus);
     let facts = panel.facts.replace('−', glyphs.minus).replace('·', glyphs.dot);
     let count = if count > 1 { format!("{place} of {count}") } else { String::new() };
     let room = usize::from(width.saturating_sub(GUTTER));
@@ -284,7 +292,7 @@ fn head_line(panel: &Dialog, rows: PanelRows, width: u16, frame: DrawContext<'_>
     right.retain(|(words, _)| !words.is_empty());
     let wide = |right: &[(String, Token)]| right.iter().map(|(words, _)| text::width(words) + 3).sum::<usize>();
     // The title is more important than the line counts. The risk is always shown.
-    if wide(&right) + text::width(&title) > room && !panel.facts.is_empty() && !is_change_visible(panel) {
+    if wide(&right) + text::width(&panel.title) > room && !panel.facts.is_empty() && !is_change_visible(panel) {
         right.remove(0);
     }
     // The staleness warning is shortened before the risk or the beginning of the title.
@@ -316,7 +324,7 @@ fn head_line(panel: &Dialog, rows: PanelRows, width: u16, frame: DrawContext<'_>
 /// Returns the label that a choice has until all rows have been shown, or `None` if its normal label applies.
 fn unseen_label(panel: &Dialog, at: usize) -> Option<String> {
     let choice = &panel.choices[at];
-    if !choice.act.shows_the_rest() || panel.unseen() == 0 {
+    if !choice.enabled || !choice.act.shows_the_rest() || panel.unseen() == 0 {
         return None;
     }
     match (panel.unseen_for(choice.act), panel.screens_left(choice.act)) {
@@ -374,7 +382,8 @@ fn draw_choice(panel: &Dialog, at: usize, area: Rect, buffer: &mut Buffer, frame
             &["   enter confirm, any other key cancel", "   enter confirm"]
         }
         (_, typeahead_guard::ChoiceState::Waiting(..)) if is_held => &[glyphs.cursor],
-        (Confirm::LetterThenEnter, _) if !hidden => &[THEN_ENTER],
+        // The head of a rule dialog says that enter saves.
+        (Confirm::LetterThenEnter, _) if !hidden && !panel.kind.lists_scopes() => &[THEN_ENTER],
         (Confirm::LetterThenEnter | Confirm::Letter | Confirm::Immediate, _) => &[""],
     };
     let room = usize::from(area.width.saturating_sub(CHOICE_LEAD)).max(1);
@@ -410,14 +419,9 @@ fn fit_label(words: &str, tails: &[&str], room: usize, rows: usize) -> String {
 }
 
 /// Returns the row that shows several choices with their short labels.
-fn packed_line(
-    panel: &Dialog,
-    width: u16,
-    choices: Range<usize>,
-    look: typeahead_guard::ChoiceState,
-    frame: DrawContext<'_>,
-) -> Line<'static> {
+fn packed_line(panel: &Dialog, width: u16, choices: Range<usize>, is_more_short: bool, frame: DrawContext<'_>) -> Line<'static> {
     let DrawContext { theme, glyphs, .. } = frame;
+    let look = panel.guard.choice_state(frame.now);
     let lead = if look == typeahead_guard::ChoiceState::Arming && frame.is_focused { glyphs.arming } else { "" };
     let mut spans = vec![Span::styled(format!("{lead:<2}"), theme.style(Token::Faint))];
     for at in choices.clone() {
@@ -434,6 +438,9 @@ fn packed_line(
         }
         let key = if token == Token::Text { Token::Accent } else { token };
         spans.push(Span::styled(choice.key.letter.to_string(), theme.style(key)));
+        if is_more_short && choice.act == ChoiceAction::Look {
+            continue;
+        }
         // Without colours, keys are underlined. The spaces after them must not be.
         spans.push(Span::raw(" ".repeat(packed_lead(width).saturating_sub(1))));
         spans.push(Span::styled(format!("{words}{then}"), theme.style(token)));
@@ -458,11 +465,15 @@ pub(crate) fn hints(panel: &Dialog, look: typeahead_guard::ChoiceState, count: u
             AmendTarget::Command => vec!["enter submit", "esc cancel", "ctrl+j new line"],
         };
     }
-    let in_front = panel.kind.is_in_front();
+    let esc = match (panel.kind.is_in_front(), panel.is_card()) {
+        (true, _) => "esc back",
+        (false, true) => "esc decide later",
+        (false, false) => "esc close",
+    };
     if is_arming {
-        return vec!["just opened: keys only highlight", if in_front { "esc back" } else { "esc close" }];
+        return vec!["just opened: keys only highlight", esc];
     }
-    let mut hints = vec![if in_front { "esc back" } else { "esc close" }];
+    let mut hints = vec![esc];
     if scrolls {
         hints.insert(0, "pgup pgdn scroll");
     }

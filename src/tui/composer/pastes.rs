@@ -2,7 +2,7 @@
 
 use super::paste_marks::{MAX_TEXT_BYTES, PasteMarks, is_long, without_overlaps};
 use crate::text;
-use crate::tui::format::format_large_count;
+use crate::tui::format::format_count;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io;
@@ -44,7 +44,7 @@ pub(super) struct WholeChange<'t> {
 
 /// Returns the label for a paste, such as `[pasted 10,000 lines]`.
 pub(crate) fn label(pasted: &str) -> String {
-    format!("[pasted {}]", format_large_count(pasted.lines().count(), "line"))
+    format!("[pasted {}]", format_count(pasted.lines().count(), "line"))
 }
 
 /// Returns whether text at the start of a draft may be a command, which must never be hidden in a chip.

@@ -72,14 +72,20 @@ pub(crate) fn mark(lines: &[String], (from, to): (Place, Place), top: usize, are
     }
 }
 
-/// Draws a single line, scrolled horizontally to make the cursor visible. Returns the position of the cursor.
+/// Minimum width, in cells, at which a scrolled line begins with `…`.
+const MIN_SCROLLED: usize = 4;
+
+/// Draws a single line, scrolled horizontally to make the cursor visible. A scrolled line begins with `…`. Returns the
+/// position of the cursor.
 pub(crate) fn draw_line(line: &str, cursor: usize, area: Rect, buffer: &mut Buffer, style: Style) -> Position {
     let end = line.char_indices().nth(cursor).map_or(line.len(), |(at, _)| at);
-    let starts = line[..end].grapheme_indices(true).map(|(at, _)| at).chain([end]);
-    let fits = |start: &usize| text::width(&line[*start..end]) < usize::from(area.width.max(1));
-    let start = starts.into_iter().find(fits).unwrap_or(end);
-    buffer.set_stringn(area.x, area.y, &line[start..], area.width.into(), style);
-    cursor_position(area, text::width(&line[start..end]), 0)
+    let width = usize::from(area.width.max(1));
+    let lead = if text::width(&line[..end]) < width || width < MIN_SCROLLED { "" } else { "…" };
+    let column = |start: usize| text::width(lead) + text::width(&line[start..end]);
+    let mut starts = line[..end].grapheme_indices(true).map(|(at, _)| at).chain([end]);
+    let start = starts.find(|start| column(*start) < width).unwrap_or(end);
+    buffer.set_stringn(area.x, area.y, format!("{lead}{}", &line[start..]), area.width.into(), style);
+    cursor_position(area, column(start), 0)
 }
 
 fn cursor_position(area: Rect, column: usize, row: usize) -> Position {
@@ -139,7 +145,7 @@ mod tests {
     #[test]
     fn a_long_field_scrolls_to_the_cursor() {
         let area = Rect::new(0, 0, 6, 1);
-        for (cursor, shown, x) in [(0, "abcdef", 0), (3, "abcdef", 3), (9, "efghi", 5), (11, "ghi❤\u{fe0f}", 5)] {
+        for (cursor, shown, x) in [(0, "abcdef", 0), (3, "abcdef", 3), (9, "…fghi", 5), (11, "…hi❤\u{fe0f}", 5)] {
             let mut buffer = Buffer::empty(area);
             let position = draw_line("abcdefghi❤\u{fe0f}", cursor, area, &mut buffer, Style::new());
             assert_eq!((rows(&buffer)[0].as_str(), position.x), (shown, x), "{cursor}");

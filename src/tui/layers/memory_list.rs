@@ -25,7 +25,8 @@ pub(crate) struct MemoryList {
 
 impl MemoryList {
     pub(crate) fn new(proposals: &[MemoryProposal]) -> Self {
-        let mut list = Self { picker: Picker::new("Memory proposals", COLUMNS).with_last_truncated(), read: None };
+        let picker = Picker::new("Memory proposals", COLUMNS).with_last_truncated().with_rows_requested();
+        let mut list = Self { picker, read: None };
         list.set_rows(proposal_rows(proposals));
         list
     }

@@ -1,12 +1,14 @@
 //! List of models, with their limits and prices and, for unavailable models, the reasons why they cannot be used.
 
-use super::{LayerContext, LayerRequest, Reaction, ScreenLayer};
-use crate::protocol::{Effort, ListedModel, ModelFacts, SecretString};
+use super::{Canvas, LayerContext, LayerRequest, Reaction, ScreenLayer};
+use crate::protocol::{Effort, ListedModel, ModelFacts, Price, SecretString};
 use crate::text;
 use crate::tui::format::{dollars, tokens};
 use crate::tui::onboarding::provider_of_key;
 use crate::tui::picker::{Column, Picker, PickerResult, Row};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
 
 const COLUMNS: &[Column] = &[
     Column { head: "model", is_number: false, rank: 0 },
@@ -29,6 +31,8 @@ pub(crate) struct ModelPicker {
     before: Option<Effort>,
     /// API key that the user is entering, if any.
     key: Option<TypedKey>,
+    /// Whether the screen had room for a preview in the last frame. Otherwise, the details are a single line.
+    has_preview: bool,
 }
 
 /// API key as entered so far. It is never displayed and not stored anywhere else.
@@ -40,6 +44,8 @@ struct TypedKey {
 
 /// Maximum length of an API key, in bytes. Anything longer is probably a file that was pasted by mistake.
 const KEY_BYTES: usize = 8 << 10;
+/// Minimum screen width, in cells, for showing details beside the list. The columns of the list need more than half of it.
+const PREVIEW_WIDTH: u16 = 160;
 
 impl ModelPicker {
     /// Creates the list. Two lists of models are expected to arrive: the known ones, and those that the providers
@@ -54,6 +60,7 @@ impl ModelPicker {
             effort,
             before: effort,
             key: None,
+            has_preview: false,
         };
         picker.refresh();
         picker
@@ -165,7 +172,7 @@ impl ModelPicker {
     }
 
     fn refresh(&mut self) {
-        let rows = self.listed.iter().map(|model| row(model, model.facts.name == self.current)).collect();
+        let rows = self.listed.iter().map(|model| row(model, model.facts.name == self.current, self.has_preview)).collect();
         self.picker.set_rows(rows);
         self.update_hint();
     }
@@ -253,6 +260,15 @@ impl ScreenLayer for ModelPicker {
         Reaction::Done
     }
 
+    fn draw(&mut self, area: Rect, buffer: &mut Buffer, canvas: &Canvas<'_>) -> Option<Position> {
+        let has_preview = area.width >= PREVIEW_WIDTH;
+        if has_preview != self.has_preview {
+            self.has_preview = has_preview;
+            self.refresh();
+        }
+        Some(self.picker.draw(area, buffer, canvas.theme, canvas.glyphs))
+    }
+
     fn hints(&self, _around: LayerContext) -> Vec<&'static str> {
         if self.key.is_some() {
             return vec!["enter save key", "esc back"];
@@ -261,16 +277,10 @@ impl ScreenLayer for ModelPicker {
     }
 }
 
-fn row(model: &ListedModel, is_current: bool) -> Row {
-    let ListedModel { facts, lacks, source, .. } = model;
+fn row(model: &ListedModel, is_current: bool, has_preview: bool) -> Row {
+    let ListedModel { facts, lacks, .. } = model;
     let (provider, name) = facts.name.split_once('/').unwrap_or(("", facts.name.as_str()));
-    let price = |of: fn(&crate::protocol::Price) -> f64| facts.price.map_or_else(|| "?".to_owned(), |price| dollars(of(&price)));
-    let output = facts.max_output_tokens.map(|most| format!(", max output {}", tokens(most))).unwrap_or_default();
-    let images = if facts.images { ", accepts images" } else { "" };
-    let efforts = match facts.supported_efforts() {
-        [] => String::new(),
-        efforts => format!(", effort {}", efforts.iter().map(|effort| effort.as_str()).collect::<Vec<_>>().join(" ")),
-    };
+    let price = |of: fn(&Price) -> f64| facts.price.map_or_else(|| "?".to_owned(), |price| dollars(of(&price)));
     Row {
         key: facts.name.clone(),
         cells: vec![
@@ -286,8 +296,54 @@ fn row(model: &ListedModel, is_current: bool) -> Row {
             (false, None) => "",
         },
         lacks: lacks.as_deref().map(line),
-        detail: format!("{}: {}{output}{images}{efforts}", line(&facts.name), line(source)),
+        detail: if has_preview { preview(model) } else { summary(model) },
     }
+}
+
+/// Returns a model's details on one line, without those that the list shows.
+fn summary(model: &ListedModel) -> String {
+    let facts = &model.facts;
+    let output = facts.max_output_tokens.map(|most| format!(", max output {}", tokens(most))).unwrap_or_default();
+    let images = if facts.images { ", accepts images" } else { "" };
+    let efforts = efforts(facts).map(|efforts| format!(", {efforts}")).unwrap_or_default();
+    format!("{}: {}{output}{images}{efforts}", line(&facts.name), line(&model.source))
+}
+
+/// Returns a model's details, several lines long.
+fn preview(model: &ListedModel) -> String {
+    let facts = &model.facts;
+    let mut lines = vec![format!("{}: {}", line(&facts.name), line(&model.source)), String::new()];
+    let output = facts.max_output_tokens.map(|most| format!(", at most {} of output", tokens(most))).unwrap_or_default();
+    lines.push(format!("context window {} tokens{output}", tokens(facts.context_window)));
+    lines.push(match (facts.price, &facts.price_elsewhere) {
+        (Some(price), _) => {
+            let assumed = if facts.price_is_assumed { ", as you assumed" } else { "" };
+            format!("{} in, {} out per million tokens{assumed}", dollars(price.input), dollars(price.output))
+        }
+        (None, Some(other)) => {
+            let Price { input, output, .. } = other.price;
+            format!("price unknown; {} in, {} out as {}", dollars(input), dollars(output), line(&other.model))
+        }
+        (None, None) => "price unknown".to_owned(),
+    });
+    lines.extend(
+        facts
+            .price
+            .filter(|price| price.cache_read > 0.0)
+            .map(|price| format!("{} per million tokens read from the cache", dollars(price.cache_read))),
+    );
+    lines.push(efforts(facts).unwrap_or_else(|| "no reasoning effort".to_owned()));
+    lines.extend(facts.tools.map(|tools| if tools { "calls tools" } else { "cannot call tools" }.to_owned()));
+    lines.push(if facts.images { "accepts images" } else { "text only" }.to_owned());
+    lines.extend(model.verified.as_deref().map(|date| format!("checked on {}", line(date))));
+    lines.join("\n")
+}
+
+/// Returns the reasoning efforts that a model supports, if there are any: `effort low medium high`.
+fn efforts(facts: &ModelFacts) -> Option<String> {
+    let efforts = facts.supported_efforts();
+    let names = efforts.iter().map(|effort| effort.as_str()).collect::<Vec<_>>().join(" ");
+    (!efforts.is_empty()).then(|| format!("effort {names}"))
 }
 
 /// Returns the text on one line, with control and bidirectional characters made visible.

@@ -16,6 +16,7 @@ const COSTS: &[Column] = &[
 ];
 const LAYERS: &[Column] = &[
     Column { head: "layer", is_number: false, rank: 0 },
+    Column { head: "rules", is_number: true, rank: 1 },
     Column { head: "bundle", is_number: false, rank: 2 },
     Column { head: "valid until", is_number: false, rank: 1 },
 ];

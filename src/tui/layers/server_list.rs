@@ -121,7 +121,7 @@ fn advice(status: &ServerStatus) -> String {
         ServerState::Asleep => "starts with the first call to one of its tools".to_owned(),
         ServerState::Starting => "loading its tool list".to_owned(),
         ServerState::Ready if status.tools == 0 && status.offered > 0 => {
-            "the model gets none of its tools, because the policy lists none of them (`allowed_tools` of Mcp.Invoke)".to_owned()
+            format!("the policy lists none of its tools, so the model gets none; run `aye mcp allow {name}`")
         }
         ServerState::Ready => "connected".to_owned(),
         ServerState::NeedsLogin => {

@@ -23,7 +23,7 @@ pub(crate) struct TaskList(Picker);
 
 impl TaskList {
     pub(crate) fn new(tasks: &[ListedTask]) -> Self {
-        let mut list = Self(Picker::new("Tasks", COLUMNS).with_last_truncated());
+        let mut list = Self(Picker::new("Tasks", COLUMNS).with_last_truncated().with_rows_requested());
         list.set_rows(task_rows(tasks));
         list
     }

@@ -403,7 +403,9 @@ impl<W: Write> LineApp<W> {
             ("/help", words) => return self.help(words),
             ("/keys" | "/keymap" | "/keybindings", words) => return self.keys(words),
             ("/setup" | "/auth" | "/login", "") => return self.setup(effects),
-            ("/mcp", "") if !self.model.servers.statuses.is_empty() => return self.servers(),
+            ("/mcp", words) if !self.model.servers.statuses.is_empty() && update::asks_for_list(&self.model, words) => {
+                return self.servers();
+            }
             _ => {}
         }
         // The command runs without the draft, which is restored afterwards.

@@ -309,7 +309,7 @@ fn decided<W: Write>(decision: &Decision, what: &str, paper: &mut LineWriter<W>)
         Decision::ApprovedByService => paper.write_text(&format!("Approved by the approval service: {what}")),
         Decision::ApprovedAlways { .. } => paper.write_text(&format!("Approved, and a rule was saved: {what}")),
         Decision::Amended { .. } => paper.write_text(&format!("Approved with your edits: {what}")),
-        Decision::Denied { .. } => paper.write_text(&format!("Denied: {what}")),
+        Decision::Denied(_) => paper.write_text(&format!("Denied: {what}")),
         Decision::Previewed | Decision::Renewed => Ok(()),
     }
 }

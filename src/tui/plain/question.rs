@@ -1,11 +1,13 @@
 //! Printing of dialogs as lines of text, and parsing of the user's answers.
 
-use crate::protocol::{Approval, GrantScope, Resolution, RewindScope};
+use crate::protocol::{Approval, GrantScope, Resolution, RewindScope, Risk};
 use crate::text;
 use crate::tui::approval::{
-    Body, CHANGED, Choice, ChoiceAction, Dialog, GoalChoice, Pager, YesNo, is_change_visible, lines_below,
+    Body, CHANGED, Choice, ChoiceAction, Dialog, GoalChoice, Pager, YesNo, is_change_visible, is_harmless, lines_below,
+    sort_by_risk,
 };
 use crate::tui::elicitation::FormAction;
+use crate::tui::format::format_count;
 use crate::tui::interface::{LockAnswer, TrustAnswer};
 
 /// Word that leaves a dialog unanswered for the moment.
@@ -183,8 +185,22 @@ fn slug(short: &str) -> String {
     words.collect::<Vec<_>>().join("-").to_lowercase()
 }
 
-/// Parses a line as an answer. Only complete words are accepted, so a single letter, a digit or an empty line is not an
-/// answer.
+/// Returns the action that `y`, `yes`, `n` or `no` stands for. Approvals of high or critical risk, and all others if the
+/// guard is strict, take only the word of a choice.
+fn short_answer(panel: &Dialog, said: &str) -> Option<ChoiceAction> {
+    let is_small = matches!(panel.risk, Some(Risk::Low | Risk::Medium)) && !panel.critical;
+    if !panel.is_card() || !is_small || panel.guard.is_strict() {
+        return None;
+    }
+    match said {
+        "y" | "yes" => Some(ChoiceAction::Approve),
+        "n" | "no" => Some(ChoiceAction::Deny),
+        _ => None,
+    }
+}
+
+/// Parses a line as an answer. Only complete words and, for approvals of low or medium risk, `y` and `n` are accepted,
+/// so any other letter, a digit or an empty line is not an answer.
 pub(crate) fn reply(panel: &Dialog, line: &str) -> TypedAnswer {
     let line = line.trim();
     let said = line.to_lowercase();
@@ -194,7 +210,11 @@ pub(crate) fn reply(panel: &Dialog, line: &str) -> TypedAnswer {
     if said == BACK && covers_question(panel) {
         return TypedAnswer::Back;
     }
+    let short = short_answer(panel, &said);
     for (at, choice) in panel.choices.iter().enumerate().filter(|(_, choice)| choice.listed) {
+        if short == Some(choice.act) && choice.enabled {
+            return TypedAnswer::Choice(at, None);
+        }
         let word = choice_word(choice);
         let because = choice.act == ChoiceAction::DenyWithWords;
         if because && let Some(rest) = said.strip_prefix(&word).filter(|rest| rest.is_empty() || rest.starts_with([' ', ':'])) {
@@ -212,10 +232,10 @@ pub(crate) fn reply(panel: &Dialog, line: &str) -> TypedAnswer {
     TypedAnswer::Other
 }
 
-/// Describes a command: the command line, its notes, its sandbox, and the verdict and rule for each of its parts.
+/// Describes a command: its risky parts, the command line, its notes and its sandbox.
 fn command(approval: &Approval) -> Vec<String> {
-    let mut lines = Vec::new();
-    let Some(command) = &approval.command else { return lines };
+    let Some(command) = &approval.command else { return Vec::new() };
+    let mut lines = parts(approval);
     for line in text::reveal(&command.line).split('\n') {
         lines.push(format!("command: {line}"));
     }
@@ -227,14 +247,25 @@ fn command(approval: &Approval) -> Vec<String> {
         let opens: Vec<String> = approval.opens.iter().map(|opened| text::reveal_line(&opened.to_string())).collect();
         lines.push(format!("The sandbox blocked {}. If you answer allow: {next}", opens.join(", ")));
     }
-    let count = approval.parts.len();
-    for (at, part) in approval.parts.iter().enumerate() {
+    lines
+}
+
+/// Describes the risky parts of a command, riskiest first, with the verdict and rule of each. Harmless parts are only
+/// counted.
+fn parts(approval: &Approval) -> Vec<String> {
+    let (mut lines, count) = (Vec::new(), approval.parts.len());
+    for at in sort_by_risk(&approval.parts).into_iter().filter(|at| !is_harmless(&approval.parts[*at])) {
+        let part = &approval.parts[at];
         let risk = part.risk_name();
         let name = text::reveal_line(&part.text);
         let (rule, why) = (text::reveal_line(&part.rule), text::reveal_line(&part.reason));
         lines.push(format!("part {} of {count}: {name}", at + 1));
         lines.extend(part.input_from.map(|from| format!("  reads the output of part {}", from + 1)));
         lines.push(format!("  {} by {rule}: {why}; risk {risk}", part.verdict.as_str()));
+    }
+    let harmless = approval.parts.iter().filter(|part| is_harmless(part)).count();
+    if harmless > 0 && count > 1 {
+        lines.push(format_count(harmless, "harmless part"));
     }
     lines
 }

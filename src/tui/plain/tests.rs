@@ -146,7 +146,7 @@ fn a_renewed_approval_is_printed_and_takes_one_answer() {
     renewed.amendable.renewed = true;
     session.tell(EventKind::ApprovalRequested(renewed));
     let said = session.read();
-    let changed = said.find("changed on disk since the model read it").expect("why it is asked again");
+    let changed = said.find("changed on disk since it was proposed").expect("why it is asked again");
     let asked = said.find("Approval 1 of 1: Edit src/main.rs").expect("the question");
     assert!(changed < asked && said.contains("added line 10:") && !said.contains("updated-diff"), "{said}");
     session.fence("");
@@ -166,7 +166,7 @@ fn a_file_changed_during_an_approval_is_reported_and_updated_diff_renews_it() {
     };
     session.tell(told(true));
     let said = session.read();
-    assert!(said.contains("changed on disk since the model read it") && !said.contains("added line"), "{said}");
+    assert!(said.contains("changed on disk since it was proposed") && !said.contains("added line"), "{said}");
     session.fence("");
     assert!(session.read().contains("Answer (updated-diff, deny, deny because, later): "));
     assert!(!approved(&session.types("allow")));
@@ -184,14 +184,14 @@ fn a_file_changed_during_an_approval_is_reported_and_updated_diff_renews_it() {
 }
 
 #[test]
-fn command_approvals_print_the_command_and_its_parts_with_rule_and_risk() {
+fn command_approvals_print_the_risky_parts_first_and_count_the_harmless_ones() {
     let mut session = Session::new();
     session.tell(started("test it"));
     session.read();
     session.tell(EventKind::ApprovalRequested(command_approval("a")));
     let said = session.read();
     for words in [
-        "Run downloaded code from `example.com`\ncritical risk\n",
+        "Run downloaded code from example.com\ncritical risk\n",
         "command: cargo test --workspace 2>&1 | tail -20 && rm -rf target/tmp &&",
         "part 3 of 5: rm -rf target/tmp\n  ask by built-in: deletes `target/tmp`; risk medium\n",
         "part 5 of 5: sh\n  reads the output of part 4\n  ask by built-in: runs downloaded code from `example.com`; risk critical\n",
@@ -199,6 +199,9 @@ fn command_approvals_print_the_command_and_its_parts_with_rule_and_risk() {
     ] {
         assert!(said.contains(words), "{words}\n---\n{said}");
     }
+    let place = |words: &str| said.find(words).unwrap_or_else(|| panic!("{words}\n---\n{said}"));
+    let order = ["part 5 of 5", "part 4 of 5", "part 3 of 5", "2 harmless parts", "command: "].map(place);
+    assert!(order.is_sorted() && !said.contains("part 1 of 5"), "{said}");
 }
 
 #[test]
@@ -241,7 +244,7 @@ fn progress_shows_the_last_line_of_a_command_that_still_runs() {
 
 #[test]
 fn only_a_whole_word_typed_after_the_approval_appears_decides() {
-    for line in ["", " ", "y", "a", "1", "yes", "allow it", "allowed", "Allow please", "n", "alles", "ok", "allow;", "y\u{8}"] {
+    for line in ["", " ", "a", "1", "d", "yes please", "allow it", "allowed", "Allow please", "alles", "ok", "allow;", "y\u{8}"] {
         let mut session = Session::new();
         session.tell(started("change it"));
         session.tell(EventKind::ApprovalRequested(edit_approval("a")));
@@ -258,6 +261,30 @@ fn only_a_whole_word_typed_after_the_approval_appears_decides() {
     assert!(!decides(&sent) && sent.contains(&Command::Prompt { text: "allow".to_owned() }), "it waits as a message: {sent:?}");
     session.fence("");
     assert!(approved(&session.types("ALLOW ")));
+}
+
+#[test]
+fn y_and_n_decide_approvals_of_low_and_medium_risk_only() {
+    let sent = |approval, line: &str| {
+        let mut session = Session::new();
+        session.tell(started("change it"));
+        session.tell(EventKind::ApprovalRequested(approval));
+        session.fence("");
+        session.types(line)
+    };
+    let with_risk = |risk_level, critical| Approval { risk_level, critical, ..edit_approval("a") };
+    for line in ["y", "yes", "Y"] {
+        assert!(approved(&sent(with_risk(Risk::Low, false), line)), "{line}");
+        assert!(approved(&sent(with_risk(Risk::Medium, false), line)), "{line}");
+    }
+    for line in ["n", "no", "No"] {
+        let sent = sent(with_risk(Risk::Medium, false), line);
+        assert!(decides(&sent) && !approved(&sent), "{line}: {sent:?}");
+    }
+    for line in ["y", "yes", "n", "no"] {
+        assert!(!decides(&sent(with_risk(Risk::High, false), line)), "{line}");
+        assert!(!decides(&sent(with_risk(Risk::Low, true), line)), "{line}");
+    }
 }
 
 #[test]
@@ -322,14 +349,15 @@ fn a_denial_accepts_a_reason_and_a_rule_needs_a_second_answer() {
     assert!(!decides(&session.types("deny because")));
     let sent = session.types("deny because it is the wrong File");
     let reason = Some("it is the wrong File".to_owned());
-    let no = Command::Decide { approval_id: ApprovalId::new("a"), decision: Decision::Denied { reason } };
+    let no = Command::Decide { approval_id: ApprovalId::new("a"), decision: Decision::denied(reason) };
     assert_eq!(sent, [no]);
     session.tell(EventKind::ApprovalRequested(edit_approval("b")));
     session.fence("");
     session.read();
     assert!(!decides(&session.types("always")));
     let said = session.read();
-    assert!(said.contains("Always allow this") && said.contains("project: in this project, ~/.config/aye/projects"), "{said}");
+    assert!(said.contains("Always allow this") && said.contains("project: in this project\n"), "{said}");
+    assert!(!said.contains("policy.toml"), "the files are behind `diff`: {said}");
     assert!(!decides(&session.types("session")), "the choice of a rule is another question");
     session.fence("");
     let sent = session.types("session");
@@ -589,6 +617,8 @@ fn mcp_servers_are_listed_and_reconnected() {
         written.contains("docs (MCP server) · ready") && written.contains("connection: npx -y @example/docs-server"),
         "{written}"
     );
+    session.types("/mcp list");
+    assert!(session.read().contains("docs (MCP server) · ready"));
     let sent = session.types_for_host("/mcp reconnect docs");
     assert!(sent.iter().any(|command| matches!(command, HostCommand::ReconnectServer { name } if name == "docs")), "{sent:?}");
 }
@@ -605,6 +635,6 @@ fn a_denial_with_a_reason_is_accepted_while_the_details_are_shown() {
     session.fence("");
     assert!(!decides(&session.types("allow")), "the approval may have changed since it was printed");
     let sent = session.types("deny because it is wrong");
-    let denied = Decision::Denied { reason: Some("it is wrong".to_owned()) };
+    let denied = Decision::denied(Some("it is wrong".to_owned()));
     assert!(sent.contains(&Command::Decide { approval_id: ApprovalId::new("a"), decision: denied }), "{sent:?}");
 }

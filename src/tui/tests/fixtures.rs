@@ -254,6 +254,7 @@ pub(crate) fn completed(id: &str, status: ToolStatus, output: &str, error: Optio
         proposal: None,
         redactions: Vec::new(),
         artifact_uris: Vec::new(),
+        ended: None,
     }
 }
 

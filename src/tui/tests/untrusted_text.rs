@@ -155,7 +155,7 @@ fn places(text: &str, only: impl Fn(&str) -> bool) -> Vec<(&'static str, bool, U
         ),
         ("tool_name", false, Box::new(|| with(vec![started("go"), requested("a", text, "")]))),
         ("summary", false, Box::new(|| with(vec![started("go"), requested("a", "Tool", &one_line)]))),
-        ("error", false, Box::new(|| with(vec![started("go"), EventKind::Notice { message: own(text) }]))),
+        ("error", false, Box::new(|| with(vec![started("go"), EventKind::notice(own(text))]))),
         ("retry", false, Box::new(|| with(vec![started("go"), retry(FailureKind::Overloaded, 3000, text, None, None)]))),
         ("clipboard_paste", false, Box::new(pasted)),
         ("status", false, Box::new(titled)),

@@ -6,8 +6,7 @@ use super::text_rows::{more, wrapped};
 use super::{Fold, RenderContext};
 use crate::protocol::tool::redaction_summary;
 use crate::protocol::{
-    APPLIED_UNASKED, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, Effects, OUTSIDE_SANDBOX, Proposal, Redaction,
-    text_after_changes,
+    APPLIED_UNASKED, APPROVED_BY_YOU, APPROVED_UNSANDBOXED, CallId, CommandEnd, Effects, Proposal, Redaction, text_after_changes,
 };
 use crate::text;
 use crate::tui::diff::Diff;
@@ -18,6 +17,7 @@ use crate::tui::theme::{Theme, Token};
 use ratatui::text::{Line, Span};
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::path::Path;
 use std::rc::Rc;
 
 /// Number of lines shown from the start of a long output. [`TAIL`] lines are shown from its end.
@@ -25,6 +25,8 @@ const HEAD: usize = 3;
 const TAIL: usize = 5;
 /// Number of changed rows shown from each end of an edit's diff.
 const EDIT_ENDS: usize = 2;
+/// Maximum number of files that a command's card names.
+const FILES: usize = 3;
 /// Minimum duration of a call, in milliseconds, for which its time is shown.
 const NOTABLE_MS: u64 = 100;
 
@@ -69,6 +71,8 @@ pub(crate) struct Card {
     summary: String,
     /// Command line as proposed by the model, if the user edited it.
     meant: Option<String>,
+    /// Whether the user chose to run the command outside the sandbox, which its summary then says.
+    pub is_unsandboxed: bool,
     pub state: CardState,
     rule: String,
     /// Description of the sandbox in which the call runs, or an empty string if it is unknown or irrelevant.
@@ -83,7 +87,9 @@ pub(crate) struct Card {
     pub progress: Option<String>,
     /// Whether the call's approval prompt is shown below the card, so the card need not repeat its title.
     pub has_question_below: bool,
-    /// Exit code parsed from a command's output, such as `3`.
+    /// How the command ended, if the result says so.
+    pub ended: Option<CommandEnd>,
+    /// Exit code, such as `3`. For results of older versions, it is parsed from the output.
     exit: Option<String>,
     output: Output,
     live: Live,
@@ -118,6 +124,7 @@ impl Card {
             id,
             summary: text::clean_line(summary),
             meant: None,
+            is_unsandboxed: false,
             state: CardState::Requested,
             rule: String::new(),
             held: String::new(),
@@ -126,6 +133,7 @@ impl Card {
             is_layer: false,
             progress: None,
             has_question_below: false,
+            ended: None,
             exit: None,
             output: Output::default(),
             live: Live::default(),
@@ -145,7 +153,7 @@ impl Card {
 
     /// Returns a label that says the user ran or edited the command, or an empty string if neither is the case.
     fn actor_label(&self) -> String {
-        let says_it = self.summary.ends_with(OUTSIDE_SANDBOX);
+        let says_it = self.is_unsandboxed || self.rule == APPROVED_UNSANDBOXED;
         let edited = self.meant.as_ref().filter(|_| !says_it).map(|_| "edited by you");
         self.by_person.or(edited).map(|whose| format!("  {whose}")).unwrap_or_default()
     }
@@ -181,7 +189,7 @@ impl Card {
         self.live = Live::default();
         let (output, exit) = Output::clean(output, self.is_command());
         self.output = output;
-        self.exit = exit;
+        self.exit = self.ended.as_ref().map_or(exit, CommandEnd::exit_text);
         if let Some(proposal) = proposal {
             // The title of a command is already its command line.
             if !proposal.summary.is_empty() && !self.is_command() {
@@ -346,11 +354,10 @@ impl Card {
                     Some(_) | None => (amount, Token::Muted),
                 }
             }
-            // Only a text such as `killed after 300 s` is shown here. The rest of the message is shown below.
-            CardState::Failed { message, .. } if message.starts_with("killed after ") => {
-                (message.split(" with ").next().unwrap_or_default().to_owned(), Token::Danger)
-            }
-            CardState::Failed { .. } => ("failed".to_owned(), Token::Danger),
+            CardState::Failed { .. } => match &self.ended {
+                Some(CommandEnd::TimedOut { seconds }) => (format!("killed after {seconds} s"), Token::Danger),
+                Some(CommandEnd::Exited { .. } | CommandEnd::Signalled { .. }) | None => ("failed".to_owned(), Token::Danger),
+            },
             CardState::Denied { .. } => ("denied".to_owned(), Token::Warn),
             CardState::Stopped { .. } => ("stopped".to_owned(), Token::Warn),
             CardState::Unknown => ("interrupted: outcome unknown".to_owned(), Token::Warn),
@@ -430,6 +437,7 @@ impl Card {
             }
         }
         if !is_open {
+            rows.extend(self.changed_files(width, look));
             return rows;
         }
         if self.diff.is_none() || self.is_command() {
@@ -455,6 +463,23 @@ impl Card {
         let applied = self.applied.as_ref().filter(|(_, is_build)| is_open || !is_build).map(|(words, _)| words);
         let row = |words: &String| Row::from_line(Line::styled(text::truncate(words, width.into()).into_owned(), style));
         applied.into_iter().chain(&self.note).map(row).collect()
+    }
+
+    /// Returns a row that names the first files that a command changed. Returns `None` if it changed none, or if another
+    /// row lists them.
+    fn changed_files(&self, width: u16, look: RenderContext<'_>) -> Option<Row> {
+        let is_listed = look.is_own || !self.is_command() || self.applied.is_some();
+        let diff = self.diff.as_ref().filter(|_| !is_listed && matches!(self.state, CardState::Done { .. }))?;
+        let files = diff.files();
+        let describe = |(path, added, removed): &(Option<&Path>, usize, usize)| {
+            let name = path.map_or_else(|| "a file".to_owned(), |path| text::reveal_name(&path.to_string_lossy()));
+            format!("{name} +{added} {}{removed}", look.glyphs.minus)
+        };
+        let more = Some(files.len().saturating_sub(FILES)).filter(|more| *more > 0).map(|more| format!("{more} more"));
+        let words: Vec<String> = files.iter().take(FILES).map(describe).chain(more).collect();
+        let words = words.join(&format!(" {} ", look.glyphs.dot));
+        let style = look.theme.style(Token::Muted);
+        Some(Row::from_line(Line::styled(text::truncate(&words, width.into()).into_owned(), style)))
     }
 
     /// Returns the exit code, the rule that allowed the call, and the sandbox. Returns `None` if no rule is known, or
@@ -506,7 +531,7 @@ impl Card {
         if self.is_open(look.fold, look.is_own) {
             return vec![DiffPart::Rows(0..diff.height(width))];
         }
-        if look.is_own || self.is_command() || !matches!(self.state, CardState::Done { .. }) {
+        if look.is_own || !matches!(self.state, CardState::Done { .. }) {
             return Vec::new();
         }
         let changed = diff.changed_rows(width);

@@ -337,7 +337,8 @@ impl TranscriptEntry {
             TranscriptEntryKind::Reasoning { .. } => (look.glyphs.state.note, Token::Faint),
             TranscriptEntryKind::Card(card) => card.symbol(look.glyphs),
             TranscriptEntryKind::Summary { .. } => (look.glyphs.state.note, Token::Muted),
-            TranscriptEntryKind::Recovery(_) => (look.glyphs.state.waits, Token::Warn),
+            TranscriptEntryKind::Recovery(recovery) if recovery.waits() => (look.glyphs.state.waits, Token::Warn),
+            TranscriptEntryKind::Recovery(_) => (look.glyphs.state.note, Token::Muted),
             TranscriptEntryKind::Note { tone, .. } | TranscriptEntryKind::Problem { tone, .. } => {
                 (if *tone == NoteTone::Failure { look.glyphs.state.failed } else { look.glyphs.state.note }, tone.token())
             }

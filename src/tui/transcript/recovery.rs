@@ -69,11 +69,26 @@ pub(crate) struct Recovery {
     pub calls: Vec<(CallId, String, RecoveryState)>,
     pub prompts: Vec<String>,
     pub draft: Option<String>,
+    /// Whether the task has continued with a model request.
+    pub has_continued: bool,
 }
 
 impl Recovery {
     pub(crate) fn is_empty(&self) -> bool {
         self.answer.is_none() && self.calls.is_empty() && self.prompts.is_empty() && self.draft.is_none()
+    }
+
+    /// Returns whether one of the calls waits for the user.
+    pub(crate) fn waits(&self) -> bool {
+        self.calls.iter().any(|(.., fate)| matches!(fate, RecoveryState::Unknown | RecoveryState::Asked))
+    }
+
+    fn head(&self) -> &'static str {
+        match (self.answer.is_none() && self.calls.is_empty(), self.has_continued) {
+            (true, _) => "Restored",
+            (false, true) => "Unfinished when aye exited; no command is rerun, and the task continues",
+            (false, false) => "Unfinished when aye exited; nothing is restarted",
+        }
     }
 
     /// Updates the state of a call if the entry lists it.
@@ -112,11 +127,13 @@ impl Recovery {
         lines
     }
 
-    /// Returns up to `most` lines about the calls. If some calls are omitted, the last line says how many.
+    /// Returns up to `most` lines about the calls. If some calls are omitted, the last line says how many. The card of a
+    /// call without an effect says so itself.
     fn call_lines(&self, most: usize) -> Vec<String> {
         let line = |(_, summary, fate): &(CallId, String, RecoveryState)| format!("{summary}: {}", fate.description());
-        let count = self.calls.len();
-        let mut calls: Vec<&(CallId, String, RecoveryState)> = self.calls.iter().collect();
+        let listed = self.calls.iter().filter(|(.., fate)| *fate != RecoveryState::NotDone);
+        let mut calls: Vec<&(CallId, String, RecoveryState)> = listed.collect();
+        let count = calls.len();
         if count > most {
             calls.sort_by_key(|(_, _, fate)| fate.rank());
         }
@@ -132,11 +149,11 @@ impl Recovery {
 }
 
 pub(crate) fn rows(recovery: &Recovery, width: u16, look: RenderContext<'_>) -> Vec<Row> {
-    let nothing_ran = recovery.answer.is_none() && recovery.calls.is_empty();
-    let head = if nothing_ran { "Restored:" } else { "Unfinished when aye exited; nothing is restarted:" };
+    let lines = recovery.lines();
+    let head = if lines.is_empty() { recovery.head().to_owned() } else { format!("{}:", recovery.head()) };
     let lead = Span::styled(format!("{} ", look.glyphs.dot), look.theme.style(Token::Faint));
     let room = width.saturating_sub(2).max(1);
-    let mut rows = vec![truncated_row(head, width, look, Token::Warn)];
-    rows.extend(recovery.lines().iter().map(|words| truncated_row(words, room, look, Token::Text).with_prefix(lead.clone())));
+    let mut rows = vec![truncated_row(&head, width, look, if recovery.waits() { Token::Warn } else { Token::Text })];
+    rows.extend(lines.iter().map(|words| truncated_row(words, room, look, Token::Text).with_prefix(lead.clone())));
     rows
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::protocol::{FileDiffs, Proposal};
+use crate::protocol::{CommandEnd, FileDiffs, Proposal};
 use crate::tui::glyphs::UNICODE;
 use crate::tui::tests::fixtures::{DIFF, call};
 use crate::tui::theme::ColourDepth;
@@ -69,6 +69,21 @@ fn a_command_with_applied_effects_still_shows_its_exit_code_and_output() {
 }
 
 #[test]
+fn a_command_whose_effects_were_kept_shows_the_changed_files_and_its_first_and_last_changes() {
+    let summary = "Run: cargo test".to_owned();
+    let proposal = Proposal { summary: summary.clone(), diff: FileDiffs::read(DIFF), ..Proposal::default() };
+    let output = "Exit code: 0\n--- stdout ---\n--- stderr ---";
+    let shown = rows(&mut card(CardState::Done { latency_ms: 1 }, output, Some(proposal)), Fold::Quiet);
+    assert_eq!((shown[1].as_str(), shown.len()), ("  │ src/main.rs +6 −5", 7), "{shown:?}");
+    assert!(shown[2].contains("−fn greet(name: &str)") && shown[4].contains("⋯") && shown[6].contains('+'), "{shown:?}");
+    let file = |name: &str| format!("--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-x\n+y\n");
+    let diff = FileDiffs::read(&["a", "b", "c", "d", "e"].map(file).concat());
+    let proposal = Proposal { summary, diff, ..Proposal::default() };
+    let shown = rows(&mut card(CardState::Done { latency_ms: 1 }, output, Some(proposal)), Fold::Quiet);
+    assert_eq!(shown[1], "  │ a +1 −1 · b +1 −1 · c +1 −1 · 2 more");
+}
+
+#[test]
 fn a_command_edited_by_the_user_is_labelled_and_shows_its_exit_code() {
     let mut edited = Card::new(call("1"), "$ a");
     edited.set_edited(Some("$ b"));
@@ -85,6 +100,21 @@ fn a_command_edited_by_the_user_is_labelled_and_shows_its_exit_code() {
     let rows = rows(&mut transcript, Fold::Quiet);
     assert!(rows[0].starts_with("✗ $ c  edited by you  exit 3 · no"), "what it printed, and not what was changed: {rows:?}");
     assert!(rows.contains(&"  │ no".to_owned()), "{rows:?}");
+}
+
+#[test]
+fn an_edited_command_cannot_hide_its_label() {
+    let label = |line: &str, is_unsandboxed: bool| {
+        let mut edited = Card::new(call("1"), "$ a");
+        edited.set_edited(Some(line));
+        edited.is_unsandboxed = is_unsandboxed;
+        edited.on_started("approved by you", 1000);
+        let mut transcript = Transcript::default();
+        transcript.push(TranscriptEntryKind::Card(edited));
+        rows(&mut transcript, Fold::Quiet)[0].contains("edited by you")
+    };
+    assert!(label("$ b, outside the sandbox", false), "this text is part of the command");
+    assert!(!label("$ b, outside the sandbox", true), "the summary already says what the user changed");
 }
 
 #[test]
@@ -153,9 +183,17 @@ fn failed_cards_start_unfolded_and_can_be_folded() {
 
 #[test]
 fn a_timed_out_command_is_labelled_and_shows_no_empty_sections() {
-    let message = "killed after 2 s with all its processes".to_owned();
-    let mut transcript = card(CardState::Failed { latency_ms: 2000, message }, "--- stdout ---\n1\n--- stderr ---", None);
-    let shown = rows(&mut transcript, Fold::Quiet);
+    let ended_card = |ended: Option<CommandEnd>| {
+        let mut card = Card::new(call("1"), "$ cargo test");
+        card.ended = ended;
+        let message = "killed after 2 s with all its processes".to_owned();
+        card.on_ended(CardState::Failed { latency_ms: 2000, message }, "--- stdout ---\n1\n--- stderr ---", None);
+        let mut transcript = Transcript::default();
+        transcript.push(TranscriptEntryKind::Card(card));
+        rows(&mut transcript, Fold::Quiet)
+    };
+    assert!(ended_card(None)[0].contains("✗ $ cargo test  failed"), "the message alone is not a fact");
+    let shown = ended_card(Some(CommandEnd::TimedOut { seconds: 2 }));
     assert!(shown[0].contains("✗ $ cargo test  killed after 2 s"), "{shown:?}");
     assert!(shown.iter().any(|row| row.ends_with("│ 1")) && !shown.iter().any(|row| row.contains("---")), "{shown:?}");
 }

@@ -28,6 +28,7 @@
 //! | filling | a scroll key, focus, size, resume | marked |
 //! | any | an arrow or a click, armed | marked |
 //! | none, with a preset choice | Enter, 700 ms after the first frame, 350 ms after text or another Enter | *decided* |
+//! | none, opened with a letter | Enter, 80 ms or more after that letter, or a letter of a choice | as if it were alone |
 //! | any | Backspace or another key that types no text | none |
 //!
 //! Choices that need Enter (those with high or critical risk, and everything that is saved) are decided by an Enter
@@ -214,6 +215,8 @@ pub(crate) struct Guard {
     echo: Option<Echo>,
     /// Time at which the user last sent the draft. The user may go on to type more text.
     sent: Option<u64>,
+    /// Key with which the user opened this dialog from another one.
+    opener: Option<Opener>,
 }
 
 /// Letter of the last answer, and when it was pressed. Another press soon afterwards is attributed to the same answer.
@@ -221,6 +224,18 @@ pub(crate) struct Guard {
 pub(crate) struct Echo {
     pub letter: char,
     pub at: u64,
+}
+
+/// Letter with which the user opened a dialog from another one. Another key that follows it is meant for the dialog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Opener {
+    pub letter: char,
+    /// Time at which the letter was pressed.
+    pub at: u64,
+    /// Time from which keys take effect in the dialog behind.
+    pub armed: u64,
+    /// Time from which Enter may confirm the preset choice, because the user can have read what it confirms.
+    pub readable: u64,
 }
 
 impl Echo {
@@ -261,6 +276,7 @@ impl Guard {
             train: 0,
             echo: None,
             sent: None,
+            opener: None,
         }
     }
 
@@ -306,6 +322,25 @@ impl Guard {
         Self { sent, ..self }
     }
 
+    /// Records the letter with which the user opened this dialog. Has no effect if the guard is strict.
+    pub(crate) fn set_opener(&mut self, opener: Opener) {
+        self.opener = Some(opener).filter(|_| !self.pace.strict);
+    }
+
+    /// Returns the opener of a dialog that this letter opens. `replaced_at` is the time at which the dialog takes the
+    /// place of this one, so that the user has to read it first, or `None` if it does not. Returns `None` if this dialog
+    /// is not on the screen yet.
+    pub(crate) fn opener_of_next(&self, letter: char, at: u64, replaced_at: Option<u64>) -> Option<Opener> {
+        let armed = self.armed_at()?;
+        let readable = replaced_at.map_or(armed, |now| armed.max(now)) + REACTION_MS;
+        Some(Opener { letter, at, armed, readable })
+    }
+
+    /// Returns whether the last text key was the one that opened this dialog.
+    fn is_just_opened(&self) -> bool {
+        self.opener.is_some_and(|opener| self.last_text == Some(opener.at))
+    }
+
     /// Sets the choice that Enter alone confirms. Has no effect if the guard is strict.
     pub(crate) fn set_preset(&mut self, choice: Option<usize>) {
         self.preset = choice.filter(|choice| *choice < self.keys.len() && !self.pace.strict);
@@ -340,11 +375,13 @@ impl Guard {
 
     /// Returns the time from which choices take effect, or `None` if the prompt is not on the screen yet.
     fn armed_at(&self) -> Option<u64> {
-        let base = match (self.shown, self.answered) {
-            (None, _) => return None,
-            (Some(_), Some(answered)) => answered,
-            (Some(shown), None) if self.pace.strict => shown + UNANSWERED_MS,
-            (Some(shown), None) => shown + self.pace.arming_ms,
+        let base = match (self.shown, self.answered, self.opener) {
+            (None, ..) => return None,
+            // The user asked for this dialog, so nothing has to prove that it is on the screen.
+            (Some(shown), _, Some(opener)) => shown.max(opener.armed),
+            (Some(_), Some(answered), None) => answered,
+            (Some(shown), None, None) if self.pace.strict => shown + UNANSWERED_MS,
+            (Some(shown), None, None) => shown + self.pace.arming_ms,
         };
         // A key pressed soon after a message may be the start of another message.
         let base = self.sent.map_or(base, |at| base.max(at + IDLE_MS));
@@ -361,7 +398,7 @@ impl Guard {
     }
 
     /// Returns whether the user has typed text within the last [`ALONE_MS`].
-    fn is_close(&self, now: u64) -> bool {
+    pub(crate) fn is_close(&self, now: u64) -> bool {
         self.last_text.is_some_and(|at| now.saturating_sub(at) < ALONE_MS)
     }
 
@@ -416,7 +453,9 @@ impl Guard {
             PendingChoice::Marked { .. } if self.pace.strict => None,
             PendingChoice::Marked { choice, at } => Some(at + self.highlight_lifetime(choice) + 1),
         };
-        held.into_iter().chain(self.armed_at().filter(|at| *at > now)).min()
+        // Letters that only changed the view are text only if more text follows at once.
+        let typed = self.last_text.filter(|_| self.acted && !self.typed.is_empty()).map(|at| at + ALONE_MS);
+        held.into_iter().chain(self.armed_at().into_iter().chain(typed).filter(|at| *at > now)).min()
     }
 
     /// Returns the time, in milliseconds, for which a choice stays highlighted.
@@ -522,10 +561,16 @@ impl Guard {
     }
 
     fn on_char(&mut self, letter: char, now: u64, is_repeat: bool) -> GuardResult {
+        let is_for_opened = self.is_just_opened() && self.choice(letter).is_some();
         let since = self.last_text.replace(now).map(|at| now.saturating_sub(at));
-        self.preset = None;
         let is_same = self.typed.ends_with(letter);
-        if is_repeat && (is_same || self.typed.is_empty()) || is_same && since.is_some_and(|since| since < MACHINE_MS) {
+        let is_held = is_repeat && (is_same || self.typed.is_empty()) || is_same && since.is_some_and(|since| since < MACHINE_MS);
+        if !is_held && is_same && self.opens_again(letter, now) {
+            self.remember(letter);
+            return GuardResult::Nothing;
+        }
+        self.preset = None;
+        if is_held {
             self.hold_press(letter, is_repeat);
             return GuardResult::Nothing;
         }
@@ -537,9 +582,23 @@ impl Guard {
         (self.only_marks, self.acted) = (false, false);
         self.remember(letter);
         match (follows, is_same) {
+            // The typed letters are kept: if more text follows, all of them go to the draft.
+            (true, false) if is_for_opened && since.is_none_or(|since| since >= MACHINE_MS) => self.begin(letter, now),
             (true, false) => GuardResult::Draft(self.take_draft_text()),
             (true, true) => self.on_repeated_letter(letter, since.unwrap_or(ALONE_MS), now),
             (false, _) => self.begin(letter, now),
+        }
+    }
+
+    /// Returns whether the letter is a second press of the key that opened this dialog, which changes nothing.
+    fn opens_again(&mut self, letter: char, now: u64) -> bool {
+        let is_choice = self.choice(letter).is_some();
+        match &mut self.opener {
+            Some(opener) if !is_choice && opener.letter == letter && now.saturating_sub(opener.at) < ECHO_MS => {
+                opener.at = now;
+                true
+            }
+            Some(_) | None => false,
         }
     }
 
@@ -645,11 +704,14 @@ impl Guard {
     }
 
     /// Confirms the preset choice, unless the user typed text or pressed Enter just before, because the key that opened
-    /// the prompt may still be held down.
+    /// the prompt may still be held down. If a letter opened it, Enter is another key.
     fn enter_preset(&mut self, now: u64) -> GuardResult {
         let before = self.last_enter.replace(now);
-        let is_alone = before.is_none_or(|at| now.saturating_sub(at) >= ALONE_MS) && !self.is_close(now);
-        let is_readable = self.is_armed(now) && self.shown.is_some_and(|shown| now >= shown + PRESET_MS);
+        let opener = self.opener.filter(|_| self.is_just_opened());
+        let is_close = opener.map_or(self.is_close(now), |opener| now < opener.at + ENTER_MS.start());
+        let is_alone = before.is_none_or(|at| now.saturating_sub(at) >= ALONE_MS) && !is_close;
+        let readable = opener.map(|opener| opener.readable).or(self.shown.map(|shown| shown + PRESET_MS));
+        let is_readable = self.is_armed(now) && readable.is_some_and(|at| now >= at);
         match self.preset.filter(|_| is_readable && is_alone) {
             Some(choice) => {
                 self.take_back();

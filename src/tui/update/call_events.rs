@@ -74,6 +74,7 @@ fn on_completed(model: &mut UiModel, kind: EventKind, now: u64) {
         proposal,
         redactions,
         artifact_uris,
+        ended,
         ..
     } = kind
     else {
@@ -94,6 +95,7 @@ fn on_completed(model: &mut UiModel, kind: EventKind, now: u64) {
         }
     };
     if let Some(card) = model.transcript.card_mut(&tool_call_id) {
+        card.ended = ended;
         card.on_ended(state, &output_text, proposal.as_ref());
         card.add_redactions(&redactions);
         card.keeps_whole = !artifact_uris.is_empty();
@@ -116,6 +118,7 @@ pub(crate) fn on_approval_requested(model: &mut UiModel, approval: &Approval) {
         && card.is_command()
     {
         card.set_edited(Some(approval.action_summary.as_str()).filter(|_| approval.amendable.edited));
+        card.is_unsandboxed = approval.proposal.unsandboxed;
     }
 }
 

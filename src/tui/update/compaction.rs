@@ -1,8 +1,9 @@
 //! Context window usage, and compaction.
 
 use super::draft::take_draft;
+use super::notes::note_event;
 use super::readiness::is_ready;
-use crate::protocol::{Command, Compaction, CompactionTrigger, ContextUse, NOT_COMPACTED};
+use crate::protocol::{Command, Compaction, CompactionTrigger, ContextUse, EventKind, NoticeKind};
 use crate::text;
 use crate::tui::format::{format_count, tokens};
 use crate::tui::model::{Activity, UiEffect, UiModel};
@@ -135,18 +136,16 @@ pub(crate) fn on_done(model: &mut UiModel, compaction: &Compaction, now: u64) {
 pub(crate) fn on_undone(model: &mut UiModel, count: u64, now: u64) {
     on_end(model, now);
     model.info.tally.context_tokens = count;
-    note(model, &format!("summary removed, messages restored: {} tokens", tokens(count)), NoteTone::Plain);
+    note_event(model, &EventKind::CompactionUndone { tokens: count }, "");
 }
 
 pub(crate) fn on_truncated(model: &mut UiModel, removed: u64) {
-    let are = if removed == 1 { "is" } else { "are" };
-    let words = format!("the oldest {} {are} no longer sent to the model; /compact makes a summary instead", messages(removed));
-    note(model, &words, NoteTone::Warning);
+    note_event(model, &EventKind::ContextTruncated { removed }, "; /compact makes a summary instead");
 }
 
 /// Ends the compaction if the notice reports that it failed.
-pub(crate) fn on_notice(model: &mut UiModel, words: &str, now: u64) {
-    if words.starts_with(NOT_COMPACTED) {
+pub(crate) fn on_notice(model: &mut UiModel, kind: Option<NoticeKind>, now: u64) {
+    if kind == Some(NoticeKind::NotCompacted) {
         on_end(model, now);
     }
 }

@@ -125,7 +125,7 @@ fn opens_rule(model: &mut UiModel, now: u64) -> bool {
     }
     // The typed keys have selected parts, so they are not the start of text.
     panel.guard.step(GuardInput::Other, now);
-    model.dialogs.open_rule(Some(now))
+    model.dialogs.open_rule(model.keys.last_text)
 }
 
 /// Passes an input to the open dialog's guard and carries out the result.
@@ -133,11 +133,22 @@ pub(crate) fn stimulus(model: &mut UiModel, stimulus: GuardInput, now: u64, effe
     if model.dialogs.inbox().is_some() {
         return inbox::stimulus(model, stimulus, now, effects);
     }
+    if let GuardInput::Letter(letter) = stimulus
+        && model.dialogs.leave_page(letter, now)
+    {
+        return;
+    }
+    // A timer decides on the letter that was typed last.
+    let pressed = match stimulus {
+        GuardInput::Letter(_) => Some(now),
+        GuardInput::Time => model.keys.last_text,
+        _ => None,
+    };
     let Some(panel) = model.dialogs.open_mut() else { return };
     match panel.step(stimulus, now) {
         GuardResult::Nothing => {}
         GuardResult::Draft(text) => to_draft(model, &text, now),
-        GuardResult::Decided(choice) => on_choice(model, choice, now, effects),
+        GuardResult::Decided(choice) => on_choice(model, choice, pressed, now, effects),
         GuardResult::NoChoice(letter) => {
             let words = format!("{} is not a choice here: {}", key_name(letter), panel.valid_keys());
             let fits = text::width(&words) + usize::from(GUTTER) <= usize::from(model.screen.size.width);
@@ -222,7 +233,8 @@ pub(crate) fn on_paste(model: &mut UiModel, text: &str, now: u64) {
     paste_to_draft(model, &held, text, now);
 }
 
-fn on_choice(model: &mut UiModel, choice: usize, now: u64, effects: &mut Vec<UiEffect>) {
+/// Carries out a choice. `pressed` is the time of the letter that decided on it, or `None` if another key did.
+fn on_choice(model: &mut UiModel, choice: usize, pressed: Option<u64>, now: u64, effects: &mut Vec<UiEffect>) {
     let Some(panel) = model.dialogs.open_mut() else { return };
     let Some(taken) = panel.choices.get(choice) else { return };
     if !taken.enabled {
@@ -231,18 +243,16 @@ fn on_choice(model: &mut UiModel, choice: usize, now: u64, effects: &mut Vec<UiE
     }
     let (act, letter) = (taken.act, taken.key.letter);
     if panel.only_shows(act) {
-        return panel.show_unseen();
+        panel.show_unseen();
+        if act == ChoiceAction::Always {
+            model.show_toast(format!("read to the end first, then press `{letter}` again"), now);
+        }
+        return;
     }
     match act {
         ChoiceAction::DenyWithWords => return panel.words = Some(TextField::new()),
-        ChoiceAction::Always => {
-            model.dialogs.open_always(Some(now));
-            return ask_reach(model, effects);
-        }
-        ChoiceAction::Look => return model.dialogs.open_pager(Some(now)),
-        ChoiceAction::Back => {
-            model.dialogs.close_always(Some(now));
-            return;
+        ChoiceAction::Always | ChoiceAction::Look | ChoiceAction::Back => {
+            return turn_page(model, act, letter, pressed, effects);
         }
         ChoiceAction::OpenFile => {
             let file = panel.kind.find::<Pager>().and_then(Pager::file).map(str::to_owned);
@@ -251,7 +261,9 @@ fn on_choice(model: &mut UiModel, choice: usize, now: u64, effects: &mut Vec<UiE
         ChoiceAction::ShowNew => return show_new(model, now, effects),
         ChoiceAction::Write => return model.dialogs.write_rule(),
         ChoiceAction::Widen | ChoiceAction::End | ChoiceAction::Diff | ChoiceAction::Reach => {
-            model.dialogs.turn_always(act, Some(now));
+            let opener = pressed.and_then(|at| panel.guard.opener_of_next(letter, at, Some(now)));
+            model.dialogs.turn_always(act, pressed.or(model.keys.last_text));
+            model.dialogs.set_opener(opener);
             return ask_reach(model, effects);
         }
         ChoiceAction::Setup(pick) => return onboarding::on_picked(model, pick, now, effects),
@@ -282,6 +294,33 @@ fn on_choice(model: &mut UiModel, choice: usize, now: u64, effects: &mut Vec<UiE
         model.dialogs.record_answer(letter, at);
     }
     answer(model, act, None, now, effects);
+}
+
+/// Opens the rule dialog or the pager, or closes it. The keys that follow are meant for what is then on the screen. `?`
+/// begins no text, so the letter after it is not part of one.
+fn turn_page(model: &mut UiModel, act: ChoiceAction, letter: char, pressed: Option<u64>, effects: &mut Vec<UiEffect>) {
+    let last_text = if letter == '?' { None } else { pressed.or(model.keys.last_text) };
+    let Some(panel) = model.dialogs.open_mut() else { return };
+    let opener = pressed.and_then(|at| panel.guard.opener_of_next(letter, at, None));
+    if letter == '?' {
+        panel.guard.take_draft_text();
+    }
+    match act {
+        ChoiceAction::Always => {
+            if model.dialogs.open_always(last_text) {
+                model.dialogs.set_opener(opener);
+            }
+            ask_reach(model, effects);
+        }
+        ChoiceAction::Look => {
+            model.dialogs.open_pager(last_text);
+            model.dialogs.set_opener(opener.filter(|_| letter == '?'));
+        }
+        _ => {
+            model.dialogs.close_always(last_text);
+            model.dialogs.set_opener(opener.filter(|_| letter == '?'));
+        }
+    }
 }
 
 /// Shows the updated proposal of an outdated prompt, requesting it first if necessary.

@@ -1,12 +1,12 @@
 //! Effects of session events on the UI model.
 
 use super::draft::on_draft_changed;
-use super::notes::{note, note_problem};
+use super::notes::{note, note_event, note_problem};
 use super::{
     agents, amend, artifacts, call_events, changes, commands, compaction, goal, models, overview, policy, response_events,
     rewind, save_errors, servers, spending, task_events,
 };
-use crate::protocol::{Artifact, Budget, COMPACTION_IS, Event, EventKind, RULE_SAVED, RULE_UNTIL_QUIT};
+use crate::protocol::{Artifact, Budget, Event, EventKind, NoticeKind};
 use crate::text;
 use crate::tui::layers::{TextViewer, Topic};
 use crate::tui::model::UiModel;
@@ -147,19 +147,21 @@ fn on_session_changed(model: &mut UiModel, kind: EventKind, now: u64) {
             model.options.shorten(layers.iter_mut().filter_map(|layer| layer.file.as_mut()));
             model.info.policy = PolicyInfo { layers, broken: None, ..model.info.policy };
             model.info.header.policy = name;
-            if let Some(message) = message {
+            let is_quiet = std::mem::take(&mut model.startup.reloads_policy);
+            if let Some(message) = message.filter(|_| !is_quiet) {
                 note(model, &message, NoteTone::Plain);
             }
             policy::report_expiry(model, now);
         }
         EventKind::PolicyRejected { message } => {
+            model.startup.reloads_policy = false;
             note(model, &message, NoteTone::Warning);
             model.info.policy.broken = Some(message);
         }
         EventKind::PolicyExpired { message } => note_problem(model, &message.into(), NoteTone::Failure),
         EventKind::ModeChanged { mode } => {
             model.info.header.mode = mode;
-            note(model, &format!("mode {}", mode.as_str()), NoteTone::Plain);
+            note_event(model, &EventKind::ModeChanged { mode }, "");
         }
         EventKind::SandboxInForce { words, missing, .. } => {
             model.info.header.sandbox = words;
@@ -171,23 +173,21 @@ fn on_session_changed(model: &mut UiModel, kind: EventKind, now: u64) {
             save_errors::on_changed(model, saved);
             note(model, &message, if saved { NoteTone::Plain } else { NoteTone::Warning });
         }
-        EventKind::Notice { message } => {
-            compaction::on_notice(model, &message, now);
+        EventKind::Notice { message, kind } => {
+            compaction::on_notice(model, kind, now);
             rewind::on_notice(model);
-            note(model, &with_commands(message), NoteTone::Plain);
+            note(model, &with_commands(message, kind), NoteTone::Plain);
         }
         _ => {}
     }
 }
 
 /// Appends the command that undoes or stops the reported action to a notice about a saved rule or a compaction.
-fn with_commands(message: String) -> String {
-    if message.starts_with(RULE_SAVED) || message.starts_with(RULE_UNTIL_QUIT) {
-        format!("{message} — /policy undo removes it")
-    } else if message.starts_with(COMPACTION_IS) {
-        format!("{message} (esc to stop)")
-    } else {
-        message
+fn with_commands(message: String, kind: Option<NoticeKind>) -> String {
+    match kind {
+        Some(NoticeKind::RuleSaved | NoticeKind::RuleUntilQuit) => format!("{message} — /policy undo removes it"),
+        Some(NoticeKind::CompactionRunning) => format!("{message} (esc to stop)"),
+        Some(NoticeKind::NotCompacted) | None => message,
     }
 }
 

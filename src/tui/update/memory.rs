@@ -10,6 +10,7 @@ use crate::tui::model::{Editable, EditorText, UiEffect, UiModel};
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
 const USAGE: &str = "usage: /memory, /memory add TEXT, /memory apply ID, /memory edit ID TEXT, /memory drop ID";
+const NO_PROPOSALS: &str = "no proposals; /memory add TEXT adds one";
 const OFF: &str = "aye collects no proposals here: `[memory] enabled` is false, or the session is not saved";
 
 /// Handles `/memory` in all its forms.
@@ -78,11 +79,14 @@ pub(crate) fn request_after(model: &UiModel, kind: &EventKind, effects: &mut Vec
 }
 
 /// Stores the proposals and reports the notice or error in `done`, which is the outcome of the request that led to the
-/// update.
+/// update. Closes the list if there are none.
 pub(crate) fn set(model: &mut UiModel, proposals: Vec<MemoryProposal>, done: (Option<String>, Option<Problem>), now: u64) {
     let is_list_open = model.layers.is_open::<MemoryList>();
     let announcement = model.memory.set(proposals, is_list_open);
     model.layers.set_rows(ShownList::Proposals, || proposal_rows(model.memory.all()));
+    if model.memory.all().is_empty() && model.layers.close::<MemoryList>().is_some() {
+        model.show_toast(NO_PROPOSALS, now);
+    }
     let (notice, failed) = done;
     match (notice, failed) {
         (Some(notice), _) if is_list_open => model.show_toast(text::clean_line(&notice), now),

@@ -79,6 +79,7 @@ pub(crate) use dialog::{answer, show_new};
 pub(crate) use elicitation::{fill_line, is_filling, on_picked as pick_asking};
 pub(crate) use keys::on_enter as submit;
 pub(crate) use rewind::{close_dialog as leave_rewind, plan as plan_rewind};
+pub(crate) use servers::asks_for_list;
 pub(crate) use tree::open_branch as go_to_branch;
 
 use self::draft::{on_draft_changed, save_draft};
@@ -241,7 +242,12 @@ fn on_input(model: &mut UiModel, input: UiInput, now: u64, effects: &mut Vec<UiE
             if model.browse.is_none() {
                 model.transcript.marks.selection = None;
             }
+            let quit_pending = model.keys.quit_pending;
             on_key(model, key, now, effects);
+            // Only two presses in a row quit.
+            if model.keys.quit_pending == quit_pending {
+                model.keys.quit_pending = None;
+            }
             // Any key shows that the user is active.
             model.keys.last_key = Some(now);
             if is_text(&key).is_some() {
@@ -250,6 +256,7 @@ fn on_input(model: &mut UiModel, input: UiInput, now: u64, effects: &mut Vec<UiE
         }
         UiInput::Paste(pasted) => {
             model.screen.dirty = true;
+            model.keys.quit_pending = None;
             let asks = model.dialogs.is_open();
             let pasted = text::clean(&pasted);
             let target = focus::target(model);

@@ -1,6 +1,6 @@
 //! Notes in the transcript, and output that the user requested.
 
-use crate::protocol::Problem;
+use crate::protocol::{EventKind, EventText, EventTone, Problem};
 use crate::text;
 use crate::tui::model::UiModel;
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
@@ -8,6 +8,17 @@ use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 /// Adds a note to the transcript, removing control characters from its text.
 pub(crate) fn note(model: &mut UiModel, words: &str, tone: NoteTone) {
     model.transcript.push(TranscriptEntryKind::Note { text: text::clean(words).trim_end().to_owned(), tone });
+}
+
+/// Adds a note with the sentence about an event, followed by `hint`.
+pub(crate) fn note_event(model: &mut UiModel, kind: &EventKind, hint: &str) {
+    if let Some(EventText { tone, sentence, .. }) = EventText::new(kind) {
+        let tone = match tone {
+            EventTone::Info => NoteTone::Plain,
+            EventTone::Warning => NoteTone::Warning,
+        };
+        note(model, &format!("{sentence}{hint}"), tone);
+    }
 }
 
 /// Adds an error to the transcript, removing control characters from its text.

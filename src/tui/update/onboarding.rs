@@ -121,8 +121,11 @@ fn end(model: &mut UiModel, mode: Option<Mode>, lines: &[String], now: u64, effe
     if model.options.sets_up {
         effects.push(UiEffect::Exit(ExitReason::Quit));
     } else if let Some(mode) = mode {
+        model.startup.reloads_policy = true;
         effects.push(UiEffect::Send(Command::ReloadPolicy));
-        effects.push(UiEffect::Send(Command::SetMode { mode }));
+        if mode != model.info.header.mode {
+            effects.push(UiEffect::Send(Command::SetMode { mode }));
+        }
     }
 }
 

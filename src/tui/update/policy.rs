@@ -131,16 +131,18 @@ pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
 }
 
 fn row(number: usize, layer: &PolicyLayer) -> Row {
-    let PolicyLayer { scope, bundle_version, expires_at, max_input_tokens, file } = layer;
+    let PolicyLayer { scope, bundle_version, expires_at, max_input_tokens, file, rules } = layer;
     let end = expires_at.map(|end| end.strftime("%Y-%m-%d %H:%M UTC").to_string());
     let mut detail: Vec<String> = vec![file.as_deref().map_or_else(|| "part of aye".to_owned(), text::reveal_line)];
     detail.extend(bundle_version.as_deref().map(|version| format!("bundle {}", text::reveal_line(version))));
     detail.extend(end.as_ref().map(|end| format!("until {end}")));
     detail.extend(max_input_tokens.map(|most| format!("at most {most} tokens in a request")));
+    detail.extend(rules.iter().map(|rule| text::reveal_line(rule)));
     Row {
         key: number.to_string(),
         cells: vec![
             text::reveal_line(scope),
+            rules.len().to_string(),
             bundle_version.as_deref().map(text::reveal_line).unwrap_or_default(),
             end.unwrap_or_default(),
         ],

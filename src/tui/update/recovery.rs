@@ -61,10 +61,14 @@ pub(crate) fn update_report(model: &mut UiModel, kind: &EventKind) {
                 recovery.draft = Some(draft).filter(|draft| !draft.is_empty());
             }
         }
-        // From now on, the report does not change.
-        EventKind::TaskStarted { .. } | EventKind::StepStarted { .. } | EventKind::LlmRequestStarted { .. } => {
+        EventKind::LlmRequestStarted { .. } => {
+            if let Some(recovery) = model.transcript.recovery_mut() {
+                recovery.has_continued = true;
+            }
             model.startup.recovering = false;
         }
+        // From now on, the report does not change.
+        EventKind::TaskStarted { .. } => model.startup.recovering = false,
         _ => {}
     }
 }

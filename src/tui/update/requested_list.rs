@@ -25,8 +25,10 @@ pub(crate) fn notices(list: &RequestedList) -> Vec<String> {
     }
 }
 
+/// Returns the row of a language server, with the first words of its state. The preview explains the state.
 fn server_row(status: &LanguageServerStatus) -> Row {
-    let cells = [&status.language, &status.server, &status.state].map(|cell| text::reveal_line(cell));
+    let state = status.state.split([';', ':']).next().unwrap_or_default();
+    let cells = [status.language.as_str(), status.server.as_str(), state].map(text::reveal_line);
     let detail = format!("{}\n{}", cells[1], text::reveal(&status.state));
     Row { key: status.language.clone(), cells: cells.to_vec(), mark: "", lacks: None, detail }
 }

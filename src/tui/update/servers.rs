@@ -23,13 +23,34 @@ pub(crate) fn on_changed(model: &mut UiModel, servers: Vec<ServerStatus>) {
     model.layers.set_rows(ShownList::Servers, || server_rows(&model.servers.statuses));
 }
 
+/// Arguments of `/mcp` in other agents, each with what to use in aye instead. The words may be followed by a name.
+const MCP_ELSEWHERE: &[(&[&str], &str)] = &[
+    (&["auth", "login", "authenticate"], "run `aye mcp login NAME` in a shell to sign in to a server"),
+    (&["logout"], "run `aye mcp logout NAME` in a shell to delete a server's tokens"),
+    (&["add", "remove"], "run `aye mcp add` or `aye mcp remove NAME` in a shell"),
+    (&["enable", "disable"], "set `enabled` of the server in config.toml"),
+    (&["refresh", "reload", "restart"], "use /mcp reconnect NAME"),
+    (&["get"], "use /mcp NAME, which shows the details of a server"),
+];
+
+/// Returns whether the words after `/mcp` ask for the list of servers, as in other agents.
+pub(crate) fn asks_for_list(model: &UiModel, words: &str) -> bool {
+    ["", "list", "ls", "status", "desc", "schema", "show"].contains(&words) && model.servers.find_by_name(words).is_none()
+}
+
+/// Returns what to use instead of `/mcp WORD` of another agent.
+fn find_elsewhere(words: &str) -> Option<&'static str> {
+    let word = words.split_whitespace().next()?;
+    MCP_ELSEWHERE.iter().find(|(names, _)| names.contains(&word)).map(|(_, here)| *here)
+}
+
 /// Handles `/mcp`, `/mcp NAME` and `/mcp reconnect NAME`.
 pub(crate) fn mcp(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if model.servers.statuses.is_empty() {
         take_draft(model, now, effects);
         return model.show_toast("no MCP servers; add one with `aye mcp add` or in [mcp.servers] in config.toml", now);
     }
-    if words.is_empty() {
+    if asks_for_list(model, words) {
         take_draft(model, now, effects);
         return open(model, None);
     }
@@ -38,6 +59,9 @@ pub(crate) fn mcp(model: &mut UiModel, words: &str, now: u64, effects: &mut Vec<
         None => (words, false),
     };
     let Some(status) = model.servers.find_by_name(name).cloned() else {
+        if let Some(here) = find_elsewhere(words) {
+            return model.show_toast(here, now);
+        }
         let names: Vec<&str> = model.servers.statuses.iter().map(|status| status.name.as_str()).collect();
         let words = format!("unknown MCP server `{}`; available: {}", text::reveal(name), names.join(", "));
         return model.show_toast(text::clean(&words).into_owned(), now);

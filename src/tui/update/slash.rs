@@ -12,6 +12,10 @@ use crate::tui::layers::Topic;
 use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::slash::{resolve_alias, unknown_command};
 
+const NO_REQUESTS: &str = "no requests in this session yet; `aye usage` shows those of other sessions";
+const NO_COMMANDS: &str = "nothing is running in the background; ctrl+b moves a running command there";
+const NO_MESSAGES: &str = "no messages are queued; enter queues one while a task is running";
+
 /// Runs a slash command exactly as typed. An unknown command stays in the draft.
 pub(crate) fn run(model: &mut UiModel, typed: &str, now: u64, effects: &mut Vec<UiEffect>) {
     let (word, argument) = typed.trim().split_once(char::is_whitespace).unwrap_or((typed.trim(), ""));
@@ -112,13 +116,13 @@ fn toggle_vim(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
 fn show_overview(model: &mut UiModel, topic: Topic, now: u64, effects: &mut Vec<UiEffect>) {
     take_draft(model, now, effects);
     match topic {
-        Topic::Cost if model.info.tally.usage == Usage::default() => model.show_toast("no requests in this session yet", now),
+        Topic::Cost if model.info.tally.usage == Usage::default() => model.show_toast(NO_REQUESTS, now),
         Topic::Tools if model.info.tool_uses.list().is_empty() => model.show_toast("no tool calls in this session yet", now),
-        Topic::Background if model.info.commands.is_empty() => model.show_toast("nothing is running in the background", now),
+        Topic::Background if model.info.commands.is_empty() => model.show_toast(NO_COMMANDS, now),
         Topic::Steps if model.task.planned_steps.is_empty() => {
             model.show_toast("the model has planned no steps for this task", now);
         }
-        Topic::Queue if model.task.waiting.is_empty() => model.show_toast("no messages are queued", now),
+        Topic::Queue if model.task.waiting.is_empty() => model.show_toast(NO_MESSAGES, now),
         topic => overview::open(model, topic),
     }
 }

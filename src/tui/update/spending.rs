@@ -47,7 +47,7 @@ pub(crate) fn rows(model: &UiModel) -> Vec<Row> {
 }
 
 fn budget_row(budget: &Budget) -> Row {
-    let name = format!("{} budget", scope_name(budget.scope));
+    let name = format!("{} budget", budget.scope.as_str());
     let none = String::new;
     let figures = format!("{} of {}", used_text(budget), amount(budget.unit, budget.limit));
     let unit = budget.unit;
@@ -57,13 +57,6 @@ fn budget_row(budget: &Budget) -> Row {
         mark: "",
         lacks: None,
         detail: budget_line(budget),
-    }
-}
-
-fn scope_name(scope: BudgetScope) -> &'static str {
-    match scope {
-        BudgetScope::Session => "session",
-        BudgetScope::Task => "task",
     }
 }
 
@@ -189,12 +182,7 @@ pub(crate) fn on_approaching(model: &mut UiModel, budget: Budget) {
 
 /// Formats a budget, such as `session: $4.10 of $5.00 used, 82 %, set by policy.toml:12, at most $50.00`.
 pub(crate) fn budget_line(budget: &Budget) -> String {
-    let Budget { scope, unit, limit, used, set_by, most } = budget;
-    let scope = scope_name(*scope);
-    let percent = if *limit > 0.0 { used / limit * 100.0 } else { 100.0 };
-    let used = used_text(budget);
-    let most = most.map(|most| format!(", at most {}", amount(*unit, most))).unwrap_or_default();
-    format!("{scope}: {used} of {} used, {percent:.0} %, set by {}{most}", amount(*unit, *limit), text::clean_line(set_by))
+    format!("{}, {}", budget.usage_text(), text::clean_line(&budget.origin_text()))
 }
 
 /// Parses a budget limit, whose words may be in any order: `task 1.50`, `2M tokens`, `steps 200`.

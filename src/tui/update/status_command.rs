@@ -122,7 +122,12 @@ fn context_fact(model: &UiModel) -> Fact {
 
 fn used_fact(model: &UiModel) -> Fact {
     let tally = &model.info.tally;
-    let cost = tally.cost_usd.map_or_else(|| "price unknown".to_owned(), |cost| format_estimate(cost, tally.is_estimated));
+    let has_price = model.info.facts.as_ref().is_some_and(|facts| facts.price.is_some());
+    let cost = match tally.cost_usd {
+        Some(cost) => format_estimate(cost, tally.is_estimated),
+        None if has_price => "$0.00".to_owned(),
+        None => "price unknown".to_owned(),
+    };
     let value = format!("{} in, {} out, {cost}", tokens(tally.usage.input_tokens), tokens(tally.usage.output_tokens));
     let more = format!("{} of the input came from the cache", tokens(tally.usage.cache_read_tokens));
     Fact { name: "used".to_owned(), value, more }

@@ -1,7 +1,7 @@
 //! Effects of events that concern tasks and their steps.
 
 use super::activity::set_activity;
-use super::notes::note;
+use super::notes::{note, note_event};
 use super::quit::refresh_quit_hint;
 use super::{compaction, failures, planned_steps, queue, save_errors, streaming};
 use crate::protocol::{EventKind, SessionStatus, Usage};
@@ -35,9 +35,7 @@ pub(crate) fn apply(model: &mut UiModel, kind: EventKind, now: u64) {
             compaction::on_end(model, now);
             set_activity(model, Activity::Thinking, now);
         }
-        EventKind::StepLimitApproaching { step_count, max_steps } => {
-            note(model, &format!("step {step_count} of at most {max_steps}"), NoteTone::Warning);
-        }
+        EventKind::StepLimitApproaching { .. } => note_event(model, &kind, ""),
         EventKind::PlannedStepsChanged { steps } => planned_steps::changed(model, steps),
         EventKind::TaskCompleted { cost_usd, text, .. } => {
             on_ended(model, now);

@@ -8,6 +8,8 @@ use crate::tui::layers::{ShownList, TaskList, short_task_id, task_rows};
 use crate::tui::model::{UiEffect, UiModel};
 use crate::tui::transcript::{NoteTone, TranscriptEntryKind};
 
+const NO_TASKS: &str = "no tasks yet; /task PROMPT starts one";
+
 /// Handles `/task PROMPT`, which starts a task in a copy of the workspace.
 pub(crate) fn start(model: &mut UiModel, prompt: &str, now: u64, effects: &mut Vec<UiEffect>) {
     if prompt.is_empty() {
@@ -24,17 +26,20 @@ pub(crate) fn open(model: &mut UiModel, now: u64, effects: &mut Vec<UiEffect>) {
     effects.push(UiEffect::Ask(Query::LookUp(HostRequest::Tasks)));
     if model.screen.in_lines {
         let lines = model.tasks.lines();
-        let text = if lines.is_empty() { "no tasks yet; /task PROMPT starts one".to_owned() } else { lines.join("\n") };
+        let text = if lines.is_empty() { NO_TASKS.to_owned() } else { lines.join("\n") };
         return show_requested(model, TranscriptEntryKind::Note { text, tone: NoteTone::Plain });
     }
     let list = TaskList::new(model.tasks.all());
     model.layers.open(list);
 }
 
-/// Stores the tasks and reports those that are no longer running.
-pub(crate) fn set(model: &mut UiModel, tasks: Vec<ListedTask>) {
+/// Stores the tasks and reports those that are no longer running. Closes the list if there are none.
+pub(crate) fn set(model: &mut UiModel, tasks: Vec<ListedTask>, now: u64) {
     for notice in model.tasks.set(tasks) {
         note(model, &notice, NoteTone::Plain);
+    }
+    if model.tasks.all().is_empty() && model.layers.close::<TaskList>().is_some() {
+        return model.show_toast(NO_TASKS, now);
     }
     model.layers.set_rows(ShownList::Tasks, || task_rows(model.tasks.all()));
 }

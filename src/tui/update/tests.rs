@@ -120,7 +120,7 @@ fn draw(model: &mut UiModel, at: u64) -> String {
 fn words(effect: &UiEffect) -> Option<String> {
     match effect {
         UiEffect::Send(Command::Prompt { text }) => Some(format!("prompt {text:?}")),
-        UiEffect::Send(Command::Decide { approval_id, decision }) => Some(format!("{approval_id} {decision:?}")),
+        UiEffect::Send(Command::Decide { approval_id, decision }) => Some(format!("{approval_id} {}", decision.test_text())),
         UiEffect::Send(Command::Resolve { tool_call_id, resolution }) => Some(format!("{tool_call_id} {resolution:?}")),
         UiEffect::Send(Command::SaveDraft { text }) => (!text.is_empty()).then(|| format!("draft {text:?}")),
         // Queries that accompany typing are ignored.
@@ -480,6 +480,22 @@ fn ctrl_d_must_be_pressed_twice_while_work_is_running_or_pending() {
     waits(&mut model);
     play(&mut model, 1000, "<ctrl+c>");
     assert!(draw(&mut model, 1100).contains("2 messages queued: ctrl+c again to quit"), "the other key says it too");
+}
+
+#[test]
+fn a_key_between_two_quit_keys_ends_the_confirmation() {
+    for between in ["x<backspace>", "<pgup>", "x<ctrl+c>"] {
+        let mut model = model(100, 24);
+        play(&mut model, 1000, "<ctrl+c>");
+        play(&mut model, 1400, between);
+        assert_eq!(play(&mut model, 1800, "<ctrl+c>"), Vec::<String>::new(), "{between}");
+        assert_eq!(play(&mut model, 2200, "<ctrl+c>"), ["quit", "exit Quit"], "{between}");
+    }
+    let mut model = model(100, 24);
+    play(&mut model, 1000, "<ctrl+c>");
+    update(&mut model, Msg::Input(UiInput::Paste("z".to_owned())), 1400);
+    play(&mut model, 1800, "<backspace>");
+    assert_eq!(play(&mut model, 2200, "<ctrl+c>"), Vec::<String>::new());
 }
 
 #[test]

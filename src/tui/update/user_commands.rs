@@ -58,5 +58,5 @@ pub(crate) fn run(model: &mut UiModel, name: &str, arguments: &str, now: u64, ef
 }
 
 fn find(model: &UiModel, name: &str) -> Option<CustomCommand> {
-    CustomCommand::built_in(name).or_else(|| model.menu.own.iter().find(|command| command.name == name).cloned())
+    CustomCommand::built_in(name).or_else(|| model.menu.own.iter().find(|command| command.is_named(name)).cloned())
 }

@@ -45,7 +45,8 @@ pub(crate) fn draw(model: &mut UiModel, buffer: &mut Buffer, now: u64) -> DrawSt
     }
     let asked = model.dialogs.call_in_question().cloned();
     model.transcript.set_question_below(asked.as_ref());
-    let [rest, hints] = split_bottom(area, 1);
+    let fills_screen = fills_screen(model);
+    let [rest, hints] = split_bottom(area, u16::from(!fills_screen));
     let [rest, bottom] = split_bottom(rest, 1);
     let helps = model.layers.covers_questions();
     let lower = if helps { 0 } else { lower_height(model, rest) };
@@ -74,7 +75,9 @@ pub(crate) fn draw(model: &mut UiModel, buffer: &mut Buffer, now: u64) -> DrawSt
         strip::cursor(&rows, strip).or(browsed).or(Some(drafted))
     };
     status::draw_status(model, bottom, buffer, now);
-    status::draw_hints(model, hints, buffer, now);
+    if !fills_screen {
+        status::draw_hints(model, hints, buffer, now);
+    }
     if model.options.terminal.ascii {
         make_plain(buffer);
     }
@@ -126,6 +129,14 @@ fn has_no_composer(model: &UiModel) -> bool {
     model.has_layer() && !model.dialogs.is_open()
 }
 
+/// Returns whether the open dialog takes all rows except the status row, because the user pages through it on a low
+/// screen.
+fn fills_screen(model: &UiModel) -> bool {
+    let is_low = model.screen.size.height < LOW && !model.layers.covers_questions() && model.dialogs.inbox().is_none();
+    // A notice needs a row above the dialog.
+    is_low && model.toast.is_none() && model.dialogs.open().is_some_and(|panel| panel.view.has_scrolled)
+}
+
 /// Returns the height, in rows, of the composer or of the dialog or list that replaces it.
 fn lower_height(model: &UiModel, rest: Rect) -> u16 {
     if model.dialogs.inbox().is_some() {
@@ -137,6 +148,7 @@ fn lower_height(model: &UiModel, rest: Rect) -> u16 {
             let limit = match panel.view.height {
                 // On a low screen, one row remains for the activity. The head of the dialog repeats the title of the
                 // card.
+                Height::Part if fills_screen(model) => rest.height,
                 Height::Part if model.screen.size.height < LOW => rest.height.saturating_sub(1),
                 // On a medium screen, the content of the call takes precedence over the conversation. On a high screen,
                 // at least two rows of the conversation remain visible.

@@ -214,6 +214,12 @@ impl SessionList {
         let open = self.sessions.iter().filter(|session| session.state == ListedState::Interrupted).count();
         let open = if open > 0 { format!(" {dot} {open} interrupted") } else { String::new() };
         let looks = if self.looks_on && !self.picker.filter().is_empty() { format!(" {dot} searching") } else { String::new() };
+        self.picker.empty_text = match (self.looks_on, self.archived, self.all) {
+            (true, ..) => "loading",
+            (false, true, _) => "no archived sessions",
+            (false, false, true) => "no other sessions yet; a session is saved with its first message",
+            (false, false, false) => "no other sessions in this project yet; tab shows all projects",
+        };
         self.picker.aside = format!("{which} {dot} by {}{open}{looks}", self.order.label());
         self.picker.asked = self.renaming.as_ref().map(|(_, title)| ("new title: ".to_owned(), title.clone()));
     }

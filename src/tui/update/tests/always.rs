@@ -19,8 +19,7 @@ fn choosing() -> (UiModel, Vec<String>) {
     let mut approval = Approval { always: kept, risk_level: Risk::Medium, critical: false, ..command_approval("a") };
     approval.parts.clear();
     let mut model = asked(vec![approval]);
-    play(&mut model, 6000, "a");
-    let sent = wait(&mut model, 6350);
+    let sent = play(&mut model, 6000, "a");
     draw(&mut model, 7000);
     (model, sent)
 }
@@ -75,10 +74,34 @@ fn a_rule_written_by_the_user_is_checked_by_the_policy_before_saving() {
 }
 
 #[test]
+fn the_files_of_a_rule_are_shown_with_the_changes_to_them() {
+    let (mut model, _) = choosing();
+    let screen = draw(&mut model, 7700);
+    assert!(screen.contains("in this project") && !screen.contains("policy.toml"), "{screen}");
+    assert!(!screen.contains("then enter"), "the head says that enter saves\n{screen}");
+    play(&mut model, 8000, "d");
+    wait(&mut model, 8350);
+    let screen = draw(&mut model, 9000);
+    assert!(screen.contains("greeter-3f9a1b2c3d4e5f60/policy.toml:14"), "{screen}");
+}
+
+#[test]
 fn escape_leaves_the_rule_field_without_a_request() {
     let (mut model, _) = choosing();
     play(&mut model, 8000, "e");
     wait(&mut model, 8350);
     assert_eq!(play(&mut model, 8500, "x<esc>"), Vec::<String>::new());
     assert!(draw(&mut model, 9300).contains("until you quit"));
+}
+
+#[test]
+fn only_a_notice_about_a_rule_offers_to_remove_the_rule() {
+    let shown = |kind| {
+        let mut model = model(100, 24);
+        tell(&mut model, EventKind::Notice { message: "always allowed in this project: ls".to_owned(), kind }, 100);
+        draw(&mut model, 200)
+    };
+    assert!(shown(Some(NoticeKind::RuleSaved)).contains("/policy undo removes it"));
+    assert!(shown(Some(NoticeKind::RuleUntilQuit)).contains("/policy undo removes it"));
+    assert!(!shown(None).contains("/policy undo"), "the words alone do not say what the notice is about");
 }

@@ -414,3 +414,106 @@ fn an_unavailable_choice_shows_its_reason_instead_of_doing_nothing() {
     assert!(screen.contains("no rule can be saved: the command publishes commits to `origin`"), "{screen}");
     assert!(model.dialogs.is_open(), "the approval is still open");
 }
+
+#[test]
+fn always_and_enter_save_the_rule_at_any_pace() {
+    for line_ms in [Some(0), Some(40), None] {
+        for wait in (80..1500).step_by(60) {
+            let mut desk = Desk::roomy(GuardTiming::default(), line_ms);
+            desk.asks(1000, edit_approval("a"));
+            letter(&mut desk, 5000, 'a');
+            enter(&mut desk, 5000 + wait);
+            desk.run(8000);
+            let session = "a ApprovedAlways { remember: GrantChoice { scope: Session, offer: 0, until: None } }";
+            assert_eq!(desk.sent, [session], "{line_ms:?}, {wait}");
+        }
+    }
+    // The letter may be pressed twice. A paste and a held key save nothing.
+    for (keys, is_saved) in [
+        (&[(0, Some('a')), (150, Some('a')), (300, None)][..], true),
+        (&[(0, Some('a')), (5, None)][..], false),
+        (&[(0, Some('a')), (30, Some('a')), (60, Some('a')), (90, None)][..], false),
+    ] {
+        let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
+        desk.asks(1000, edit_approval("a"));
+        desk.types(5000, keys);
+        desk.run(8000);
+        assert_eq!(desk.sent.len(), usize::from(is_saved), "{keys:?}");
+    }
+}
+
+#[test]
+fn a_rule_that_outlives_the_session_is_not_saved_before_it_can_be_read() {
+    let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
+    desk.asks(1000, edit_approval("a"));
+    desk.types(5000, &[(0, Some('a')), (60, Some('2')), (150, None)]);
+    desk.run(5200);
+    assert_eq!(desk.sent, [""; 0]);
+    enter(&mut desk, 5600);
+    desk.run(8000);
+    let project = "a ApprovedAlways { remember: GrantChoice { scope: Project, offer: 0, until: None } }";
+    assert_eq!(desk.sent, [project], "the choice stays highlighted");
+}
+
+#[test]
+fn a_key_right_after_always_is_for_the_rule_unless_text_follows() {
+    let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
+    desk.asks(1000, edit_approval("a"));
+    desk.types(5000, &[(0, Some('a')), (100, Some('e'))]);
+    desk.run(5500);
+    assert!(desk.model.dialogs.open().unwrap().words.is_some(), "the rule can be edited");
+    assert_eq!(desk.model.composer.text(), "");
+    let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
+    desk.asks(1000, edit_approval("a"));
+    desk.types(5000, &[(0, Some('a')), (100, Some('d')), (200, Some('d'))]);
+    desk.run(5210);
+    desk.types(5000, &[(300, Some('s'))]);
+    desk.run(9000);
+    assert_eq!((desk.sent.len(), desk.model.composer.text().as_str()), (0, "adds"));
+}
+
+#[test]
+fn the_details_page_takes_the_keys_of_its_approval() {
+    let mut model = asked(vec![edit_approval("a")]);
+    play(&mut model, 6000, "?");
+    assert!(draw(&mut model, 6050).contains("Details and rules"));
+    play(&mut model, 6100, "?");
+    assert!(!draw(&mut model, 6150).contains("Details and rules"), "the same key closes the page");
+    for (letter, sent) in [("y", ""), ("n", "a Denied { reason: None }")] {
+        let mut model = asked(vec![edit_approval("a")]);
+        play(&mut model, 6000, "?");
+        assert_eq!(play(&mut model, 6300, letter), [""; 0]);
+        assert_eq!(wait(&mut model, 6650).join(""), sent, "{letter}");
+        assert_eq!(model.composer.text(), "");
+        if letter == "y" {
+            assert_eq!(play(&mut model, 6800, "<enter>"), ["a Approved"]);
+        }
+    }
+    let mut model = asked(vec![edit_approval("a")]);
+    play(&mut model, 6000, "?");
+    play(&mut model, 6300, "N");
+    wait(&mut model, 6650);
+    assert!(model.dialogs.open().unwrap().words.is_some(), "the reason can be typed");
+}
+
+#[test]
+fn always_says_that_the_approval_must_be_read_first() {
+    let mut model = model(80, 24);
+    tell(&mut model, EventKind::ApprovalRequested(long_edit(60)), 5000);
+    draw(&mut model, 5000);
+    play(&mut model, 6000, "a");
+    let screen = draw(&mut model, 6100);
+    assert!(screen.contains("read to the end first, then press `a` again"), "{screen}");
+}
+
+#[test]
+fn the_key_of_a_rule_whose_approval_ends_does_not_go_to_the_draft() {
+    let mut desk = Desk::roomy(GuardTiming::default(), Some(5));
+    desk.asks(1000, edit_approval("a"));
+    letter(&mut desk, 5000, 'a');
+    desk.run(6000);
+    tell(&mut desk.model, EventKind::ApprovalTimeout { approval_id: ApprovalId::new("a"), tool_call_id: call("call-a") }, 6000);
+    desk.run(7000);
+    assert!(desk.model.dialogs.is_empty());
+    assert_eq!(desk.model.composer.text(), "");
+}

@@ -48,6 +48,7 @@ fn session(width: u16, height: u16) -> UiModel {
             proposal,
             redactions,
             artifact_uris,
+            ended: None,
         },
         50,
     );

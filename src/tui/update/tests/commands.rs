@@ -177,6 +177,7 @@ fn stats_list_each_tool_with_its_calls_and_times() {
         proposal: None,
         redactions: Vec::new(),
         artifact_uris: Vec::new(),
+        ended: None,
     };
     for (name, status, latency_ms) in
         [("Grep", ToolStatus::Succeeded, 7), ("RunCommand", ToolStatus::Denied, 0), ("Grep", ToolStatus::Failed, 1_950)]

@@ -21,7 +21,7 @@ fn compaction_progress_is_shown_and_the_summary_can_be_unfolded() {
     let request = EventKind::LlmRequestStarted { model: "m".to_owned(), estimated_input_tokens: 10 };
     tell(&mut model, crate::tui::tests::fixtures::retry(FailureKind::Network, 300, "", None, None), 1050);
     tell(&mut model, request, 1100);
-    tell(&mut model, EventKind::Notice { message: "a server ended".to_owned() }, 1200);
+    tell(&mut model, EventKind::notice("not compacted: this text alone ends nothing"), 1200);
     let screen = draw(&mut model, 3100);
     assert!(screen.contains("Context 80 %. Compacting 61 messages into a summary · 2 s"), "{screen}");
     model.screen.size = Size::new(40, 12);
@@ -41,7 +41,7 @@ fn compaction_progress_is_shown_and_the_summary_can_be_unfolded() {
     let screen = draw(&mut model, 5500);
     assert!(screen.contains("│ The parser is in src/parse.rs") && !screen.contains('\u{1b}'), "{screen}");
     tell(&mut model, EventKind::CompactionUndone { tokens: 160_000 }, 6000);
-    assert!(draw(&mut model, 6100).contains("messages restored: 160k tokens"));
+    assert!(draw(&mut model, 6100).contains("messages restored: 160,000 tokens"));
     tell(&mut model, EventKind::ContextCompacted(Compaction { model: Some("a/small".to_owned()), ..compaction() }), 7000);
     assert!(draw(&mut model, 7100).contains("Compacted 61 messages into a summary by a/small"));
 }
@@ -64,7 +64,7 @@ fn a_task_continues_after_compaction() {
 #[test]
 fn failed_or_paused_compaction_ends_the_progress_display() {
     let ends = [
-        EventKind::Notice { message: "not compacted: stopped by you; the conversation is unchanged".to_owned() },
+        EventKind::Notice { message: "stopped by you".to_owned(), kind: Some(NoticeKind::NotCompacted) },
         EventKind::StateChanged { session_status: SessionStatus::Paused, task: None },
     ];
     for end in ends {
@@ -84,7 +84,7 @@ fn failed_or_paused_compaction_ends_the_progress_display() {
 fn omitted_messages_are_reported() {
     let mut model = model(100, 24);
     tell(&mut model, EventKind::ContextTruncated { removed: 1 }, 100);
-    assert!(draw(&mut model, 200).contains("the oldest 1 message is no longer sent to the model"));
+    assert!(draw(&mut model, 200).contains("the oldest message is no longer sent to the model"));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn notices_during_a_streamed_response_do_not_split_the_response() {
     let mut model = model(100, 24);
     tell(&mut model, started("x"), 0);
     tell(&mut model, EventKind::TextChunk { text: "```\nfn one() {}\n".to_owned() }, 100);
-    tell(&mut model, EventKind::Notice { message: "effort high".to_owned() }, 200);
+    tell(&mut model, EventKind::notice("effort high"), 200);
     tell(&mut model, EventKind::TextChunk { text: "fn two() {}\n```\n".to_owned() }, 400);
     let screen = draw(&mut model, 500);
     let row = |words: &str| screen.lines().position(|line| line.contains(words)).unwrap();

@@ -72,3 +72,12 @@ fn commands_name_a_proposal_by_the_first_digits_of_its_id() {
     assert_eq!(play(&mut off, 1000, "/memory<enter>"), [""; 0]);
     assert!(draw(&mut off, 1100).contains("collects no proposals"));
 }
+
+#[test]
+fn an_empty_list_of_proposals_closes_and_says_how_to_add_one() {
+    let mut model = with_memory(100);
+    play(&mut model, 1000, "/memory<enter>");
+    told(&mut model, Vec::new(), 2000);
+    assert!(model.layers.top().is_none());
+    assert!(draw(&mut model, 2100).contains("no proposals; /memory add TEXT adds one"));
+}

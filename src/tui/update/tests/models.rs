@@ -84,6 +84,42 @@ fn a_key_entered_for_a_model_without_an_api_key_is_not_shown() {
 }
 
 #[test]
+fn the_reason_that_models_of_a_provider_share_is_shown_once() {
+    let mut model = model(200, 30);
+    play(&mut model, 1000, "/model<enter>");
+    let mut models = listed();
+    let facts = ModelFacts::for_test("openai/gpt-6-mini", 400_000, None);
+    models.push(ListedModel { facts, ..models[0].clone() });
+    tell(&mut model, EventKind::ModelsListed { models, notices: Vec::new() }, 2000);
+    draw(&mut model, 2000);
+    play(&mut model, 3000, "gpt");
+    let screen = draw(&mut model, 3100);
+    assert_eq!(screen.matches("set OPENAI_API_KEY").count(), 1, "{screen}");
+    assert_eq!(screen.matches("no key").count(), 2, "{screen}");
+}
+
+#[test]
+fn a_wide_screen_previews_the_highlighted_model() {
+    let mut model = model(160, 30);
+    play(&mut model, 1000, "/model<enter>");
+    let mut models = listed();
+    (models[2].facts.images, models[2].facts.tools) = (true, Some(true));
+    tell(&mut model, EventKind::ModelsListed { models, notices: Vec::new() }, 2000);
+    draw(&mut model, 2000);
+    play(&mut model, 3000, "opus");
+    let screen = draw(&mut model, 3100);
+    for expected in [
+        "context window 200k tokens, at most 64k of output",
+        "$15.00 in, $75.00 out per million tokens",
+        "effort ",
+        "calls tools",
+        "accepts images",
+    ] {
+        assert!(screen.contains(expected), "{expected}: {screen}");
+    }
+}
+
+#[test]
 fn an_api_key_pasted_into_the_model_list_is_recognized_and_never_shown() {
     let paste = |model: &mut UiModel, words: &str, now| update(model, Msg::Input(UiInput::Paste(words.to_owned())), now);
     let mut model = opened();

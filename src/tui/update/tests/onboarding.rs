@@ -149,6 +149,36 @@ fn the_approval_level_is_changed_in_its_row_and_applies_to_the_session() {
 }
 
 #[test]
+fn the_model_row_of_the_card_lists_what_else_was_found_and_which_keys_are_missing() {
+    let mut model = asked();
+    let screen = draw(&mut model, 4000);
+    assert!(screen.contains("▸ model      anthropic/claude-sonnet-5 · ANTHROPIC_API_KEY"), "{screen}");
+    assert!(screen.contains("Also found: local/qwen3:8b · Ollama at"), "{screen}");
+    assert!(screen.contains("No key found for openai. `k` adds one."), "{screen}");
+    update(&mut model, press(KeyCode::Right, KeyModifiers::NONE), 5000);
+    let screen = draw(&mut model, 5100);
+    assert!(screen.contains("Also found: anthropic/claude-sonnet-5") && !screen.contains("Also found: local"), "{screen}");
+}
+
+#[test]
+fn saving_the_card_reports_neither_an_unchanged_mode_nor_the_reloaded_policy() {
+    let mut model = asked();
+    let mode = Some(model.info.header.mode);
+    let effects = told(&mut model, SetupEvent::Ended { mode, lines: vec!["wrote config.toml".to_owned()] }, 6000);
+    assert!(effects.iter().any(|effect| matches!(effect, UiEffect::Send(Command::ReloadPolicy))));
+    assert!(!effects.iter().any(|effect| matches!(effect, UiEffect::Send(Command::SetMode { .. }))), "{effects:?}");
+    let reloaded = |model: &mut UiModel, at| {
+        let message = Some("policy reloaded: built-in".to_owned());
+        let (layers, name) = (Vec::new(), "built-in".to_owned());
+        tell(model, EventKind::PolicyInForce { layers, name, tools: Vec::new(), message }, at);
+        draw(model, at + 10)
+    };
+    let screen = reloaded(&mut model, 7000);
+    assert!(screen.contains("wrote config.toml") && !screen.contains("policy reloaded"), "{screen}");
+    assert!(reloaded(&mut model, 8000).contains("policy reloaded"), "later changes are reported");
+}
+
+#[test]
 fn sentences_typed_as_setup_dialogs_appear_choose_nothing_and_lose_no_text() {
     let words = ["1", "k", "yes", "sure", "the 3 tests", "use it", "2 4", "s", "u", "ok", "left", "effects"];
     let mut seed = 7_u64;

@@ -92,7 +92,7 @@ fn the_price_dialog_closes_with_its_pause() {
         assert!(model.dialogs.is_empty(), "{kind:?}");
     }
     let mut model = asked(None);
-    tell(&mut model, EventKind::Notice { message: "a server ended".to_owned() }, 6000);
+    tell(&mut model, EventKind::notice("a server ended"), 6000);
     tell(&mut model, paused(), 6100);
     assert_eq!(model.dialogs.len(), 1, "it is asked once");
 }

@@ -56,6 +56,23 @@ fn unfinished_work_is_reported_in_at_most_five_rows_that_are_kept_up_to_date() {
 }
 
 #[test]
+fn a_call_without_effect_is_told_once_and_the_report_says_that_the_task_continues() {
+    let mut model = resumed(vec![started("do it"), requested("1", "RunCommand", "$ make-it"), runs("1")]);
+    let error = ToolError::new(ErrorCode::Cancelled, "aye exited while the command ran in a copy; nothing was applied");
+    tell(&mut model, completed("1", ToolStatus::Failed, "", Some(error)), 1200);
+    let screen = draw(&mut model, 1300);
+    assert!(screen.contains("Unfinished when aye exited; nothing is restarted"), "{screen}");
+    tell(&mut model, EventKind::StepStarted { step_count: 2 }, 1400);
+    tell(&mut model, EventKind::LlmRequestStarted { model: "m".to_owned(), estimated_input_tokens: 10 }, 1400);
+    let screen = draw(&mut model, 1500);
+    assert!(screen.contains("no command is rerun, and the task continues"), "{screen}");
+    for words in ["$ make-it", "nothing was applied", "Unfinished when aye exited"] {
+        assert_eq!(screen.matches(words).count(), 1, "{words}\n{screen}");
+    }
+    assert!(!screen.contains('▲'), "nothing waits for the user\n{screen}");
+}
+
+#[test]
 fn a_response_cut_off_is_reported_with_its_word_count() {
     let discarded = EventKind::AnswerDiscarded { reason: "aye exited here".to_owned() };
     let mut model = resumed(vec![started("do it"), text("I will look at"), discarded]);

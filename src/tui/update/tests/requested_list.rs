@@ -1,5 +1,5 @@
 use super::*;
-use crate::protocol::{LanguageServerStatus, ListedGrant, ListedRun, RequestedList};
+use crate::protocol::{LanguageServerStatus, ListedGrant, ListedRun, PolicyLayer, RequestedList};
 
 fn runs() -> RequestedList {
     let run = |command: &str, outcome: &str, reason: &str| ListedRun {
@@ -63,6 +63,8 @@ fn language_servers_are_a_list() {
         tell(&mut model, EventKind::ListShown(RequestedList::LanguageServers { servers }), 100);
         let screen = draw(&mut model, 200);
         assert!(screen.contains("Language servers") && screen.contains("ready") && screen.contains("rust"), "{screen}");
+        let row = screen.lines().find(|line| line.contains("rust-analyzer") || line.contains("rust ")).unwrap();
+        assert!(!row.contains("not found"), "the reason is in the details: {row}");
         play(&mut model, 300, "<esc>");
         assert!(model.layers.top().is_none());
     }
@@ -73,4 +75,25 @@ fn empty_requested_lists_open_nothing() {
     let mut model = model(80, 24);
     tell(&mut model, EventKind::ListShown(RequestedList::Grants { grants: Vec::new() }), 100);
     assert!(draw(&mut model, 200).contains("no rule is saved for this project") && model.layers.top().is_none());
+}
+
+#[test]
+fn the_policy_list_counts_the_rules_of_a_layer_and_previews_them() {
+    let mut model = model(120, 36);
+    let layer = PolicyLayer {
+        scope: "user".to_owned(),
+        bundle_version: None,
+        expires_at: None,
+        max_input_tokens: None,
+        file: Some("/c/policy.toml".to_owned()),
+        rules: vec!["allow  git status|diff".to_owned(), "deny   commands: sudo".to_owned()],
+    };
+    let layers = vec![layer];
+    tell(&mut model, EventKind::PolicyInForce { layers, name: "user".to_owned(), tools: Vec::new(), message: None }, 100);
+    play(&mut model, 200, "/policy<enter>");
+    let screen = draw(&mut model, 1000);
+    for expected in ["/c/policy.toml", "allow git status|diff", "deny commands: sudo"] {
+        assert!(screen.contains(expected), "{expected}: {screen}");
+    }
+    assert!(screen.lines().any(|line| line.contains("❯ user") && line.contains('2')), "{screen}");
 }

@@ -249,7 +249,7 @@ fn pending_approvals_of_an_undone_task_are_closed() {
 fn a_rejected_rewind_closes_the_list_so_that_the_notice_is_visible() {
     let mut model = after_two_tasks(100, 30);
     play(&mut model, 8000, "/rewind<enter>");
-    tell(&mut model, EventKind::Notice { message: "nothing can be undone here".to_owned() }, 9000);
+    tell(&mut model, EventKind::notice("nothing can be undone here"), 9000);
     assert!(!model.layers.is_open::<RewindList>());
     assert!(draw(&mut model, 9100).contains("nothing can be undone here"));
     play(&mut model, 10_000, "/rewind<enter>");

@@ -190,6 +190,16 @@ fn no_key_damages_the_chip_of_a_paste() {
 }
 
 #[test]
+fn a_word_typed_behind_a_chip_is_separated_from_it_by_one_space() {
+    for (typed, expected) in [("what", " what"), (" what", " what"), (", what", ", what")] {
+        let (mut model, long) = with_paste();
+        play(&mut model, 3000, typed);
+        assert_eq!(model.composer.shown_text(), format!("Why? [pasted 20 lines]{expected}"));
+        assert_eq!(model.composer.text(), format!("Why? {long}{expected}"));
+    }
+}
+
+#[test]
 fn backspace_deletes_a_selection_and_not_the_chip_next_to_it() {
     let (mut model, long) = with_paste();
     play(&mut model, 3000, " ab");

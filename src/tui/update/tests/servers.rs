@@ -72,6 +72,23 @@ fn the_server_list_shows_details_and_reconnects() {
 }
 
 #[test]
+fn arguments_of_mcp_in_other_agents_are_accepted_or_explained() {
+    for (script, words) in [
+        ("/mcp list<enter>", "MCP servers"),
+        ("/mcp desc<enter>", "MCP servers"),
+        ("/mcp auth github<enter>", "run `aye mcp login NAME` in a shell"),
+        ("/mcp disable docs<enter>", "set `enabled` of the server in config.toml"),
+        ("/mcp refresh<enter>", "use /mcp reconnect NAME"),
+    ] {
+        let mut model = with_servers();
+        play(&mut model, 1000, script);
+        let screen = draw(&mut model, 2000);
+        assert!(screen.contains(words), "{script}: {screen}");
+        assert_eq!(model.layers.is_open::<ServerList>(), words == "MCP servers", "{script}");
+    }
+}
+
+#[test]
 fn without_servers_the_command_to_add_one_is_shown() {
     let mut model = model(100, 30);
     play(&mut model, 1000, "/mcp<enter>");

@@ -50,6 +50,20 @@ fn an_unknown_price_is_marked_and_free_models_show_no_cost() {
 }
 
 #[test]
+fn the_status_overview_shows_a_known_price_before_the_first_request() {
+    let shown = |price: Option<Price>| {
+        let mut model = model(120, 36);
+        let facts = ModelFacts::for_test("acme/one", 200_000, price);
+        tell(&mut model, EventKind::ModelChanged { facts, effort: None, message: String::new() }, 0);
+        tell(&mut model, EventKind::LookedUp(HostResponse::Places { rows: Vec::new() }), 100);
+        draw(&mut model, 200)
+    };
+    let price = Price { input: 3.0, output: 15.0, cache_read: 0.0, cache_write: 0.0 };
+    assert!(shown(Some(price)).contains("0 in, 0 out, $0.00"));
+    assert!(shown(None).contains("0 in, 0 out, price unknown"));
+}
+
+#[test]
 fn a_budget_can_be_set_and_is_shown_with_its_source() {
     check("/budget<enter>", &["showbudget"], "");
     let limit =

@@ -65,3 +65,14 @@ fn a_task_that_stops_working_is_reported_once() {
     let screen = draw(&mut model, 500);
     assert_eq!(screen.matches("task 11111111 needs you (fix the failing test); see /tasks").count(), 1, "{screen}");
 }
+
+#[test]
+fn an_empty_task_list_closes_and_says_how_to_start_a_task() {
+    let mut model = model(100, 30);
+    play(&mut model, 1000, "/tasks<enter>");
+    assert!(draw(&mut model, 2000).contains("loading"));
+    let told = HostResponse::Tasks { tasks: Vec::new() };
+    update(&mut model, Msg::Event(Box::new(event(EventKind::LookedUp(told)))), 2100);
+    assert!(!model.layers.is_open::<TaskList>());
+    assert!(draw(&mut model, 2200).contains("no tasks yet; /task PROMPT starts one"));
+}

@@ -36,7 +36,7 @@ fn the_worktree_state_is_requested_after_steps_with_changes_and_never_periodical
     for at in [2000, 60_000, 3_600_000] {
         assert!(update(&mut model, Msg::Time, at).is_empty());
     }
-    let notice = || vec![EventKind::Notice { message: "exported to /w/aye-7f3a01.md, 2 KB".to_owned() }];
+    let notice = || vec![EventKind::notice("exported to /w/aye-7f3a01.md, 2 KB")];
     assert_eq!(asked(&mut model, notice()), 0);
     play(&mut model, 5000, "/export md<enter>");
     assert_eq!(asked(&mut model, [notice(), notice()].concat()), 1, "the file that was exported is new");

@@ -37,8 +37,12 @@ fn the_status_row_drops_the_model_provider_before_changing_values() {
 #[test]
 fn the_status_row_warns_about_policy_expiry() {
     let layer = |seconds: i64| PolicyLayer {
+        scope: "user".to_owned(),
+        bundle_version: None,
         expires_at: jiff::Timestamp::from_second(seconds).ok(),
-        ..PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, max_input_tokens: None, file: None }
+        max_input_tokens: None,
+        file: None,
+        rules: Vec::new(),
     };
     for (end, words) in [(3 * 3600, None), (1800, Some("policy ends 00:30 UTC")), (-1, Some("policy expired"))] {
         let mut model = model(60, 20);
@@ -73,8 +77,14 @@ fn mandatory_status_items_fit_at_every_width() {
         model.screen.theme = crate::tui::theme::Theme::choose(None, crate::tui::theme::ColourDepth::True);
         model.info.header.mode = Mode::AutoEdit;
         model.info.header.sandbox = "sandbox off".to_owned();
-        let layer =
-            PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, max_input_tokens: None, file: None };
+        let layer = PolicyLayer {
+            scope: "user".to_owned(),
+            bundle_version: None,
+            expires_at: None,
+            max_input_tokens: None,
+            file: None,
+            rules: Vec::new(),
+        };
         let layers = vec![PolicyLayer { expires_at: jiff::Timestamp::from_second(400).ok(), ..layer }];
         tell(&mut model, EventKind::PolicyInForce { layers, name: "user".to_owned(), tools: Vec::new(), message: None }, 100);
         let (row, colours) = status_row(&mut model);
@@ -88,8 +98,14 @@ fn mandatory_status_items_fit_at_every_width() {
 #[test]
 fn policy_expiry_warnings_wake_the_screen_at_each_stage() {
     let mut model = model(120, 20);
-    let layer =
-        PolicyLayer { scope: "user".to_owned(), bundle_version: None, expires_at: None, max_input_tokens: None, file: None };
+    let layer = PolicyLayer {
+        scope: "user".to_owned(),
+        bundle_version: None,
+        expires_at: None,
+        max_input_tokens: None,
+        file: None,
+        rules: Vec::new(),
+    };
     let layers = vec![PolicyLayer { expires_at: jiff::Timestamp::from_second(3 * 3600).ok(), ..layer }];
     tell(&mut model, EventKind::PolicyInForce { layers, name: "user".to_owned(), tools: Vec::new(), message: None }, 100);
     let mut at = 200;
@@ -155,6 +171,7 @@ fn policy_expiry_is_reported_while_idle_and_at_the_smallest_width() {
         expires_at: jiff::Timestamp::from_second(1800).ok(),
         max_input_tokens: None,
         file: Some("/c/policy.toml".to_owned()),
+        rules: Vec::new(),
     };
     tell(
         &mut model,
@@ -198,6 +215,7 @@ fn the_context_window_is_capped_by_the_policy() {
         expires_at: None,
         max_input_tokens: most,
         file: None,
+        rules: Vec::new(),
     };
     let layers = vec![layer(None), layer(Some(50_000)), layer(Some(90_000))];
     tell(&mut model, EventKind::PolicyInForce { layers, name: "user".to_owned(), tools: Vec::new(), message: None }, 100);
