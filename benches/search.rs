@@ -289,6 +289,7 @@ fn settings(root: &Path, home: &Path, enforcer: &Enforcer) -> ToolSettings {
             helper: Helper::default(),
             sandbox: SandboxPolicy::unsandboxed(),
             git_is_read_only: false,
+            commit_target: None,
         },
         text: TextTools::default(),
         grants: Arc::new(|_| true),

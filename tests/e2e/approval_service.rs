@@ -144,7 +144,7 @@ fn an_edit_approved_by_the_service_is_applied_and_attributed_to_it() {
     let digest = digest.as_ref().iter().fold("sha256:".to_owned(), |text, byte| text + &format!("{byte:02x}"));
     assert_eq!(question["data"]["digest"], digest);
     let record = calls.iter().map(verified).find(|call| call["type"] == "approval.decided").unwrap();
-    assert_eq!([&record["data"]["decision"], &record["data"]["decidedBy"]], ["approved_by_service", "service"]);
+    assert_eq!([&record["data"]["decision"], &record["data"]["decidedBy"]], ["approved", "service"]);
     assert_eq!(record["data"]["request"]["toolName"], "EditFile");
     let log = project.aye(&["policy", "log"]).exits(0).stdout;
     assert!(log.contains("approved by the approval service"), "{log}");
@@ -159,7 +159,7 @@ fn a_denial_by_the_service_is_sent_to_the_model_with_its_reason() {
     });
     let server = script();
     let project = project(&server, &service.url(), "ask = true");
-    project.aye(&["exec", "edit"]).exits(0);
+    project.aye(&["exec", "edit"]).exits(3);
     assert_eq!(project.read("a.rs"), EDIT);
     let results = server.request(1).tool_results();
     assert!(
@@ -218,7 +218,7 @@ fn only_signed_answers_to_the_same_request_are_accepted() {
         let service = Service::new(move |call| if is_question(call) { mind(call) } else { Response::status(200) });
         let server = script();
         let project = project(&server, &service.url(), "ask = true");
-        project.aye(&["exec", "edit"]);
+        project.aye(&["exec", "edit"]).exits(3);
         assert_eq!(project.read("a.rs"), EDIT, "{name}");
         let results = server.request(1).tool_results();
         assert!(results[0].1.contains("no answer within"), "{name}: {results:?}");

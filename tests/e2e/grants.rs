@@ -22,6 +22,16 @@ fn always(terminal: &mut Terminal, title: &str) -> String {
     screen
 }
 
+/// Shows the files in which the rule can be saved, and then the rule again. Returns the screen with the files.
+fn files(terminal: &mut Terminal) -> String {
+    terminal.send("d");
+    let screen = terminal.wait_that("the files are shown", |screen| screen.contains("policy.toml:") && !screen.contains('◔'));
+    Terminal::react();
+    terminal.send("d");
+    terminal.wait_until_gone("policy.toml:");
+    screen
+}
+
 /// Returns the saved rules.
 fn grants(project: &Project) -> Vec<Value> {
     let listed = project.aye(&["policy", "grants", "list", "--json"]).exits(0);
@@ -35,7 +45,8 @@ fn a_project_rule_is_saved_and_applies_until_it_is_revoked() {
     let mut terminal = project.open(&[]);
     terminal.prompt("make it");
     let screen = always(&mut terminal, "y  yes");
-    assert!(screen.contains("exactly `touch made`") && screen.contains("policy.toml:"), "{screen}");
+    assert!(screen.contains("exactly `touch made`"), "{screen}");
+    files(&mut terminal);
     assert!(grants(&project).is_empty(), "nothing is saved before enter");
     terminal.decide('2');
     terminal.wait_for("Finished the work.");
@@ -78,7 +89,8 @@ fn a_rule_for_all_projects_keeps_the_built_in_policy_in_force() {
     let project = Project::with(&server);
     let mut terminal = project.open(&[]);
     terminal.prompt("write it");
-    let screen = always(&mut terminal, "Create src/a.txt");
+    always(&mut terminal, "Create src/a.txt");
+    let screen = files(&mut terminal);
     let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat.contains("creates the file"), "{screen}");
     terminal.decide('3');

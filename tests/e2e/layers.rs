@@ -3,6 +3,7 @@
 
 use crate::support::{Answer, Project, Rpc, Server, TIMEOUT, Terminal, processes_running, texts, wait_until};
 use serde_json::{Value, json};
+use std::os::unix::ffi::OsStrExt;
 
 const POLICY: &str = r#"
 schema_version = 1
@@ -68,6 +69,122 @@ fn without_an_approver_a_run_without_effects_succeeds() {
     assert_eq!((&completed["status"], &completed["error"]["code"]), (&json!("denied"), &json!("NO_APPROVER")));
     assert!(told.contains("discarded") && !told.contains("said"), "{told}");
     assert!(!project.exists("made.txt"));
+}
+
+/// Calls RunCommand once, outside a session.
+fn call_once(project: &Project, line: &str, mode: &str) -> Value {
+    let arguments = json!({"command": line}).to_string();
+    project.aye(&["--trust", "--mode", mode, "tool", "call", "RunCommand", "--args", &arguments, "--json"]).json()
+}
+
+#[test]
+fn a_tool_call_outside_a_session_is_approved_by_its_effects() {
+    let server = script("true");
+    let Some(project) = project(&server) else { return };
+    let project = project.file("a.txt", "12345").file(".env", "SECRET=quiet\n").file("x.sh", "cat a.txt\n");
+    for mode in ["ask", "auto"] {
+        let told = call_once(&project, "grep -r SECRET .; sh x.sh", mode);
+        let output = told["outputText"].as_str().unwrap();
+        assert_eq!(told["status"], "succeeded", "{mode}: {told}");
+        assert!(output.contains("12345") && !output.contains("quiet"), "{mode}: {told}");
+    }
+    let denied = call_once(&project, "echo new > made.txt; echo said", "ask");
+    assert_eq!((&denied["status"], &denied["error"]["code"]), (&json!("denied"), &json!("NO_APPROVER")), "{denied}");
+    assert!(denied["error"]["message"].as_str().unwrap().contains("created made.txt"), "{denied}");
+    assert!(!denied.to_string().contains("said") && !project.exists("made.txt"), "{denied}");
+    let applied = call_once(&project, "grep -r SECRET .; echo new > made.txt", "auto");
+    assert_eq!((&applied["status"], project.read("made.txt").as_str()), (&json!("succeeded"), "new\n"), "{applied}");
+    assert!(!applied.to_string().contains("quiet"), "the command ran in a layer: {applied}");
+    let link = call_once(&project, "ln -s /etc/passwd link", "auto");
+    assert_eq!((&link["error"]["code"], project.exists("link")), (&json!("NO_APPROVER"), false), "{link}");
+    assert_eq!(layers_left(&project), 0);
+}
+
+#[test]
+fn an_mcp_client_approves_the_effects_of_a_command() {
+    let server = script("true");
+    let Some(project) = project(&server) else { return };
+    let mut client = Rpc::start_with(&project, &["mcp", "serve", "--trust", "--ask", "client"]);
+    let hello = json!({
+        "protocolVersion": "2025-06-18",
+        "capabilities": {"elicitation": {}},
+        "clientInfo": {"name": "test", "version": "1"},
+    });
+    client.call("initialize", hello);
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let run = |line: &str| json!({"name": "RunCommand", "arguments": {"command": line}});
+    let told = client.call("tools/call", run("sh -c 'echo said'"));
+    assert!(told["isError"] != true && told.to_string().contains("said"), "no effects, no approval: {told}");
+    for (answer, is_applied) in [("no", false), ("yes", true)] {
+        let id = client.ask("tools/call", run("echo new > made.txt"));
+        let asked = client.until(|message| message["method"] == "elicitation/create");
+        let words = asked["params"]["message"].as_str().unwrap();
+        assert!(words.contains("created made.txt") && words.contains("+new"), "{words}");
+        assert!(!project.exists("made.txt"), "nothing is applied before the answer");
+        let result = json!({"action": "accept", "content": {"allow": answer}});
+        client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}));
+        assert_eq!(client.answer(id)["result"]["isError"] != true, is_applied);
+        assert_eq!(project.exists("made.txt"), is_applied);
+    }
+}
+
+/// Returns the path in the project of the file `caf\xe9.txt`, whose name is not valid UTF-8.
+fn odd_path(project: &Project) -> std::path::PathBuf {
+    project.path("x").with_file_name(std::ffi::OsStr::from_bytes(b"caf\xe9.txt"))
+}
+
+#[test]
+fn file_names_that_are_not_valid_utf_8_do_not_stop_a_session() {
+    let arrange = |project: Project| project.bytes("make.sh", b"echo x > caf\xe9.txt\n");
+    let auto = ["exec", "--trust", "--mode", "auto", "--json", "do it"];
+    let Some((project, completed, _)) = exec(&auto, "sh make.sh", 0, arrange) else { return };
+    assert_eq!((&completed["status"], odd_path(&project).exists()), (&json!("succeeded"), true), "{completed}");
+    let Some((project, completed, _)) = without_approver("sh make.sh", 3, arrange) else { return };
+    assert_eq!((&completed["error"]["code"], odd_path(&project).exists()), (&json!("NO_APPROVER"), false), "{completed}");
+    let arrange = |project: Project| {
+        std::fs::write(odd_path(&project), "x").unwrap();
+        project
+    };
+    let Some((project, completed, _)) = exec(&auto, "rm -f caf*", 0, arrange) else { return };
+    assert_eq!((&completed["status"], odd_path(&project).exists()), (&json!("succeeded"), false), "{completed}");
+}
+
+#[test]
+fn secrets_in_paths_that_are_not_valid_utf_8_are_hidden_and_do_not_prevent_a_layer() {
+    let arrange = |project: Project| {
+        let directory = odd_path(&project).with_extension("d");
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::write(directory.join(".env"), "SECRET=quiet\n").unwrap();
+        project.file("x.sh", "echo said\n")
+    };
+    let Some((_, completed, told)) = without_approver("grep -r SECRET .; sh x.sh", 0, arrange) else { return };
+    assert_eq!(completed["status"], "succeeded", "{completed}");
+    assert!(told.contains("said") && !told.contains("quiet"), "{told}");
+}
+
+#[test]
+fn recursive_readers_that_a_rule_allows_see_no_files_with_secrets() {
+    let rules = "[[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"grep\"]\ndecision = \"allow\"\n\
+                 [[capabilities.\"Shell.Exec\".rules]]\ncommand = [\"cat\"]\ndecision = \"allow\"\n";
+    let arrange = |project: Project| {
+        project.policy(&format!("{POLICY}{rules}")).file("server.key", "SECRET=quiet\n").file("plain.txt", "SECRET=loud\n")
+    };
+    let Some((_, completed, told)) = without_approver("grep -rs SECRET .", 0, arrange) else { return };
+    assert_eq!(completed["status"], "succeeded", "{completed}");
+    assert!(told.contains("loud") && !told.contains("quiet"), "{told}");
+    let Some((_, completed, told)) = without_approver("cat server.key", 3, arrange) else { return };
+    assert_eq!(completed["error"]["code"], "NO_APPROVER", "{completed}");
+    assert!(told.contains("shows the model `server.key`") && !told.contains("quiet"), "{told}");
+}
+
+#[test]
+fn a_changed_modification_time_needs_no_approval() {
+    let arrange = |project: Project| project.file("a.txt", "12345");
+    let Some((project, completed, _)) = without_approver("touch -d '2001-02-03' a.txt", 0, arrange) else { return };
+    assert_eq!(completed["status"], "succeeded", "{completed}");
+    let modified = std::fs::metadata(project.path("a.txt")).unwrap().modified().unwrap();
+    let since = modified.duration_since(std::time::UNIX_EPOCH).unwrap();
+    assert_eq!(since.as_secs() / (366 * 24 * 3600), 31, "the time is applied");
 }
 
 #[test]

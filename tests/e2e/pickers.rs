@@ -106,6 +106,23 @@ fn the_old_session_can_be_resumed_after_starting_a_new_one() {
 }
 
 #[test]
+fn the_current_session_is_not_listed_while_it_has_only_a_draft() {
+    let server = Server::new([Answer::text("First.")]);
+    let project = Project::with(&server);
+    project.aye(&["exec", "the first thing"]).exits(0);
+    let mut terminal = project.open_sized(&[], 120, 30);
+    terminal.wait_for(texts::COMMANDS_HINT);
+    terminal.type_text("/resume", 2);
+    assert!(wait_until(TIMEOUT, || sessions(&project).len() == 2), "the draft is saved");
+    terminal.enter();
+    let screen = terminal.wait_for("the first thing");
+    assert!(!screen.contains("(no prompt)"), "{screen}");
+    terminal.send("\x1b");
+    terminal.wait_until_gone("Resume ·");
+    assert!(terminal.quit().success());
+}
+
+#[test]
 fn a_fork_has_the_whole_conversation_and_continues_separately() {
     let server = Server::new([Answer::text("One."), Answer::text("Two."), Answer::text("Three.")]);
     let project = Project::with(&server);

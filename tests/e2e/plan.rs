@@ -140,7 +140,7 @@ fn without_a_user_a_question_is_not_a_denial_and_the_task_continues() {
 }
 
 #[test]
-fn an_approved_plan_allows_its_files_and_commands_and_nothing_else() {
+fn an_approved_plan_allows_its_files_and_nothing_else() {
     let server = Server::new([
         plan("c1", &["greeting.txt", "/", ".git/hooks/pre-commit", "src/*"]),
         write("c2", "greeting.txt").and_call("c3", "RunCommand", json!({"command": "touch made"})),
@@ -158,10 +158,14 @@ fn an_approved_plan_allows_its_files_and_commands_and_nothing_else() {
     }
     assert!(screen.contains("write /: ") && screen.contains("the entry is a pattern"), "{screen}");
     assert!(!project.exists("greeting.txt") && !project.exists("made"));
+    assert!(screen.contains("commands cannot run in a copy"), "the user has not been asked to trust the project\n{screen}");
     terminal.decide('y');
+    terminal.review("touch made");
+    assert!(wait_until(TIMEOUT, || project.exists("greeting.txt")), "the plan allows the file");
+    assert!(!project.exists("made"), "the plan does not allow the command");
+    terminal.decide('n');
     let screen = terminal.review("other.txt");
     assert!(screen.contains("not in the plan"), "{screen}");
-    assert!(project.exists("greeting.txt") && project.exists("made"), "the plan allows both");
     assert!(!project.exists("other.txt"));
     terminal.decide('n');
     terminal.wait_for("Finished the work.");

@@ -55,6 +55,17 @@ fn an_unknown_profile_error_lists_the_others_and_a_missing_policy_names_its_file
 }
 
 #[test]
+fn the_name_of_a_profile_is_not_sent_as_a_prompt() {
+    let server = Server::with_responder(|_| Answer::text("Done."));
+    let project = Project::with(&server).config(CONFIG);
+    project.aye(&["-p", "fast"]).exits(2).says(&["it is the name of a profile", "hint: use `--profile fast`"]);
+    assert_eq!(server.requests().len(), 0);
+    project.aye(&["-p", "--", "fast"]).exits(0);
+    project.aye(&["-p", "--profile", "fast", "poor"]).exits(0);
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
 fn profile_settings_are_shown_with_their_origin() {
     let project = Project::empty().config(CONFIG);
     let shown = project.aye(&["config", "show", "--profile", "fast"]).exits(0).stdout;

@@ -66,7 +66,7 @@ fn the_example_receiver_approves_edits_and_prints_decisions_records_and_spans() 
     project.aye(&["sync"]).exits(0);
     for line in [
         "question: approved",
-        "approval.decided: approved_by_service by service",
+        "approval.decided: approved by service",
         "logRecords: aye.call.finished",
         "spans: execute_tool WriteFile",
         "metrics: gen_ai.client.token.usage",

@@ -112,6 +112,47 @@ fn a_session_continues_over_google_cloud_storage() {
 }
 
 #[test]
+fn secrets_that_the_model_writes_are_not_uploaded_and_the_session_still_continues() {
+    let secret = format!("ghp_{}", "A1b2C3d4".repeat(4) + "E5f6");
+    let store = ObjectServer::start();
+    let server = Server::new([
+        Answer::text("I will print it.").and_call("call_1", "RunCommand", json!({"command": format!("echo {secret}")})),
+        Answer::text(&format!("It is {secret}.")),
+        Answer::text("It went on."),
+        Answer::text("And on."),
+    ]);
+    let (first, second) = (machine(&server, &store.config()), machine(&server, &store.config()));
+    first.aye(&["exec", "print it"]).exits(0);
+    let id = id_of(&first);
+    first.aye(&["sessions", "push", &id]).exits(0);
+    let uploaded = |store: &ObjectServer| {
+        let contents = store.names().into_iter().filter_map(|name| store.read(&name));
+        contents.map(|content| String::from_utf8_lossy(&content).into_owned()).collect::<String>()
+    };
+    assert!(uploaded(&store).contains("[redacted:") && !uploaded(&store).contains(&secret), "{}", uploaded(&store));
+    second.aye(&["sessions", "pull", &id]).exits(0);
+    second.aye(&["exec", "--resume", &id, "go on"]).exits(0);
+    second.aye(&["sessions", "push", &id]).exits(0);
+    first.aye(&["sessions", "pull", &id]).exits(0);
+    first.aye(&["exec", "--resume", &id, "go on again"]).exits(0);
+    first.aye(&["sessions", "push", &id]).exits(0);
+    assert!(!uploaded(&store).contains(&secret), "{}", uploaded(&store));
+}
+
+#[test]
+fn a_session_that_has_not_changed_is_compared_without_reading_its_history() {
+    let (store, server) = (ObjectServer::start(), script());
+    let project = machine(&server, &store.config());
+    project.aye(&["exec", "count"]).exits(0);
+    let id = id_of(&project);
+    project.aye(&["sessions", "push", &id]).exits(0);
+    let before = store.log().len();
+    assert!(project.aye(&["sessions", "pull", &id]).exits(0).stdout.contains("is up to date"));
+    let requests = store.log().split_off(before);
+    assert!(requests.iter().all(|request| !request.contains("histories/")), "{requests:?}");
+}
+
+#[test]
 fn a_session_is_uploaded_again_only_if_something_changed() {
     let (store, server) = (ObjectServer::start(), script());
     let project = machine(&server, &store.config());
