@@ -104,7 +104,7 @@ fn a_run_that_needs_the_network_is_denied_with_the_blocked_access() {
 fn a_run_that_reaches_for_the_network_without_the_proxy_is_denied_although_it_succeeds() {
     for line in [
         "python3 -c 'import socket; socket.socket().connect_ex((\"192.0.2.1\", 443))' | cat | tail -n 3; echo said",
-        "env -u http_proxy curl -s -m 5 http://192.0.2.1:443/ | cat; echo said",
+        "curl --noproxy '*' -s -m 5 http://192.0.2.1:443/ | cat; echo said",
     ] {
         let Some((_, completed, told)) = without_approver(line, 3, |project| project) else { return };
         assert_eq!(completed["error"]["code"], "NO_APPROVER", "{line}");
