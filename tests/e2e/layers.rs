@@ -218,6 +218,35 @@ fn a_run_that_needs_the_network_is_denied_with_the_blocked_access() {
 }
 
 #[test]
+fn a_run_that_reaches_for_the_network_without_the_proxy_is_denied_although_it_succeeds() {
+    for line in [
+        "python3 -c 'import socket; socket.socket().connect_ex((\"192.0.2.1\", 443))' | cat | tail -n 3; echo said",
+        "curl --noproxy '*' -s -m 5 http://192.0.2.1:443/ | cat; echo said",
+    ] {
+        let Some((_, completed, told)) = without_approver(line, 3, |project| project) else { return };
+        assert_eq!(completed["error"]["code"], "NO_APPROVER", "{line}");
+        assert!(told.contains("in a copy, without network, the sandbox blocked the network"), "{line}: {told}");
+    }
+    // A server of its own is no reason to ask.
+    let line = "python3 -c 'import socket as s; a = s.create_server((\"127.0.0.1\", 0)); s.create_connection(a.getsockname())'";
+    let Some((_, completed, told)) = without_approver(line, 0, |project| project) else { return };
+    assert!(completed["error"].is_null() && told.contains("Exit code: 0"), "{completed} {told}");
+}
+
+#[test]
+fn the_screen_asks_about_the_network_after_a_run_that_succeeded_without_it() {
+    let line = "python3 -c 'import socket; socket.socket().connect_ex((\"192.0.2.1\", 443))'; echo said";
+    let Some((server, _project, mut terminal)) = opened(line) else { return };
+    let screen = terminal.review(texts::RUN_AGAIN_WITH_ACCESS);
+    assert!(screen.contains("Blocked: the network"), "{screen}");
+    terminal.decide('n');
+    terminal.wait_for("Finished the work.");
+    let told = &server.request(1).tool_results()[0].1;
+    assert!(told.contains("The command was not run again with that access"), "{told}");
+    terminal.quit();
+}
+
+#[test]
 fn secrets_and_the_home_directory_are_hidden_from_unapproved_runs() {
     let line = "find . -type f -exec cat {} +; ls -A \"$HOME\"; env | grep -c TOKEN; true";
     let arrange = |project: Project| {

@@ -5,6 +5,7 @@ use crate::sys::sandbox::Confinement;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
+use std::net::SocketAddr;
 
 /// Maximum length of a message in bytes, in either direction.
 const MAX_MESSAGE_BYTES: u32 = 64 * 1024 * 1024;
@@ -32,8 +33,8 @@ pub(crate) struct TerminalSize {
     pub columns: u16,
 }
 
-/// Message from the helper. The first one says that it is ready or could not start the command, and the second one
-/// reports the command's outcome.
+/// Message from the helper. The first one says that it is ready or could not start the command, and the last one
+/// reports the command's outcome. There may be one more in between, which reports connections.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum HelperReport {
     /// The helper is ready. The flags say which descriptors are attached to the message, in this order: the socket of
@@ -43,6 +44,8 @@ pub(super) enum HelperReport {
         terminal: bool,
         input: bool,
     },
+    /// The addresses to which the command tried to connect without aye's proxy, although it has no network access.
+    Bypasses(Vec<SocketAddr>),
     Exited(i32),
     Signalled(i32),
     NotStarted(String),

@@ -39,7 +39,7 @@ pub(crate) async fn start_piped(spec: CommandSpec, kill: CancellationToken) -> R
         };
         drop(control);
         let _ = tokio::time::timeout(HELPER_END_LIMIT, child.wait()).await;
-        end
+        end.map(|reported| reported.end)
     };
     Ok(PipedProcess { input, output, errors, ending: ending.boxed() })
 }

@@ -12,6 +12,7 @@ use nix::sys::signal::Signal;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -114,6 +115,15 @@ pub(crate) struct FinishedRun {
     pub stderr: OutputCapture,
     /// Hosts to which aye's proxy denied access.
     pub denied_hosts: Vec<DeniedHost>,
+    /// Addresses to which the command tried to connect without aye's proxy, although it has no network access.
+    pub bypasses: Vec<SocketAddr>,
+}
+
+/// How a command ended, as reported by the helper.
+#[derive(Debug)]
+pub(super) struct ReportedEnd {
+    pub end: End,
+    pub bypasses: Vec<SocketAddr>,
 }
 
 /// A command that the helper is starting or has started.
@@ -221,6 +231,7 @@ pub(crate) async fn run_with_receivers(
             stdout: OutputCapture::default(),
             stderr: OutputCapture::default(),
             denied_hosts: Vec::new(),
+            bypasses: Vec::new(),
         });
     };
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -251,7 +262,8 @@ pub(crate) async fn run_with_receivers(
     drop(control);
     // If the helper takes longer, the runtime reaps it later.
     let _ = tokio::time::timeout(HELPER_END_LIMIT, child.wait()).await;
-    Ok(FinishedRun { end: end?, stdout, stderr, denied_hosts: way_out.denied.list() })
+    let ReportedEnd { end, bypasses } = end?;
+    Ok(FinishedRun { end, stdout, stderr, denied_hosts: way_out.denied.list(), bypasses })
 }
 
 /// Which of a command's streams aye reads and writes.
@@ -309,7 +321,7 @@ pub(super) async fn start(
     };
     let mut pieces = match ready {
         Ok(Ok(pieces)) => pieces,
-        Ok(Err(report)) => return Err(parse_end(Ok(report)).err().unwrap_or(ProcessError::HelperLost)),
+        Ok(Err(report)) => return Err(parse_end(report).err().unwrap_or(ProcessError::HelperLost)),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
             return Err(ProcessError::NotStarted("the helper process ended before the command started".to_owned()));
         }
@@ -345,13 +357,13 @@ pub(super) async fn wait_for_end(
     control: &mut UnixStream,
     late: impl Future<Output = ()>,
     StopConditions { kill, interrupt }: StopConditions<'_>,
-) -> Result<End, ProcessError> {
+) -> Result<ReportedEnd, ProcessError> {
     let (from_helper, mut to_helper) = control.split();
-    let report = handshake::receive(from_helper.as_ref());
+    let report = receive_end(from_helper.as_ref());
     tokio::pin!(report);
     let (end, order, grace) = tokio::select! {
         biased;
-        report = &mut report => return parse_end(report),
+        report = &mut report => return report,
         () = kill.cancelled() => (End::Killed, TERMINATE, KILL_GRACE),
         () = interrupt.cancelled() => (End::Interrupted, INTERRUPT, INTERRUPT_GRACE),
         () = late => (End::TimedOut, TERMINATE, TIMEOUT_GRACE),
@@ -359,7 +371,7 @@ pub(super) async fn wait_for_end(
     // A helper that has ended cannot receive the order, but its report shows that.
     let _ = to_helper.write_all(&[order]).await;
     tokio::select! {
-        report = &mut report => return parse_end(report).map(|_| end),
+        report = &mut report => return report.map(|reported| ReportedEnd { end, ..reported }),
         () = tokio::time::sleep(grace) => {}
         // A kill does not wait for the rest of the grace period. Neither does an interrupt of a command that has timed
         // out.
@@ -368,7 +380,7 @@ pub(super) async fn wait_for_end(
     }
     let _ = to_helper.write_all(&[KILL]).await;
     match tokio::time::timeout(REPORT_LIMIT, report).await {
-        Ok(report) => parse_end(report).map(|_| end),
+        Ok(report) => report.map(|reported| ReportedEnd { end, ..reported }),
         Err(_) => Err(ProcessError::HelperLost),
     }
 }
@@ -378,15 +390,25 @@ pub(crate) fn signal_name(number: i32) -> Option<&'static str> {
     Signal::try_from(number).ok().map(Signal::as_str)
 }
 
-fn parse_end(report: io::Result<HelperReport>) -> Result<End, ProcessError> {
+/// Receives the helper's reports until the command has ended.
+async fn receive_end(control: &UnixStream) -> Result<ReportedEnd, ProcessError> {
+    let receive = async || handshake::receive(control).await.map_err(|_| ProcessError::HelperLost);
+    let (report, bypasses) = match receive().await? {
+        HelperReport::Bypasses(bypasses) => (receive().await?, bypasses),
+        report => (report, Vec::new()),
+    };
+    parse_end(report).map(|end| ReportedEnd { end, bypasses })
+}
+
+fn parse_end(report: HelperReport) -> Result<End, ProcessError> {
     match report {
-        Ok(HelperReport::Exited(code)) => Ok(End::Exited(code)),
-        Ok(HelperReport::Signalled(signal)) => Ok(End::Signalled(signal)),
-        Ok(HelperReport::DiskFull) => Ok(End::DiskFull),
-        Ok(HelperReport::LayerFull) => Ok(End::LayerFull),
-        Ok(HelperReport::MemoryFull) => Ok(End::MemoryFull),
-        Ok(HelperReport::NotStarted(message)) => Err(ProcessError::NotStarted(message)),
-        Ok(HelperReport::Ready { .. }) | Err(_) => Err(ProcessError::HelperLost),
+        HelperReport::Exited(code) => Ok(End::Exited(code)),
+        HelperReport::Signalled(signal) => Ok(End::Signalled(signal)),
+        HelperReport::DiskFull => Ok(End::DiskFull),
+        HelperReport::LayerFull => Ok(End::LayerFull),
+        HelperReport::MemoryFull => Ok(End::MemoryFull),
+        HelperReport::NotStarted(message) => Err(ProcessError::NotStarted(message)),
+        HelperReport::Ready { .. } | HelperReport::Bypasses(_) => Err(ProcessError::HelperLost),
     }
 }
 

@@ -7,6 +7,7 @@ use super::messages::{self, HelperReport, INTERRUPT, Job, KILL, TERMINATE};
 use super::shared_memory::SharedMemory;
 use super::signal_queue::SignalQueue;
 use super::tree::{self, NO_NAMESPACES, NamespaceRole, TreeMethod};
+use crate::sys::sandbox::filter::ConnectionRecorder;
 use crate::sys::sandbox::{self, Backend, Confinement, Excess, LOOK_EVERY, LayerDirectories};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -21,7 +22,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Stdio, exit};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Command-line argument that disables namespaces.
 pub(super) const WITHOUT_NAMESPACES: &str = "without-namespaces";
@@ -116,20 +117,32 @@ fn serve(
         Err(message) => return messages::send(&mut control, &HelperReport::NotStarted(message)),
     };
     let left = made.send(&mut control)?;
-    let (main, _fence) = match start(job, left) {
+    let StartedProcess { main, connections, _fence } = match start(job, left) {
         Ok(started) => started,
         Err(message) => return messages::send(&mut control, &HelperReport::NotStarted(message)),
     };
     let memory = SharedMemory::new(job.confinement.as_ref().and_then(|confinement| confinement.limits.memory_bytes));
-    let mut watch = Watch { control, signals, tree, main, room, memory, state: State::Running, report: None, sweep: SWEEP };
+    let (state, report, sweep) = (State::Running, None, SWEEP);
+    let mut watch = Watch { control, signals, tree, main, room, memory, connections, state, report, sweep };
     while watch.state != State::Done {
         watch.step()?;
+    }
+    let bypasses = watch.connections.addresses();
+    if !bypasses.is_empty() {
+        messages::send(&mut watch.control, &HelperReport::Bypasses(bypasses))?;
     }
     let report = watch.report.unwrap_or(HelperReport::Signalled(libc::SIGKILL));
     messages::send(&mut watch.control, &report)
 }
 
-fn start(job: &Job, left: CommandDescriptors) -> Result<(Pid, Option<SandboxResources>), String> {
+/// The command's main process, and what must exist while it runs.
+struct StartedProcess {
+    main: Pid,
+    connections: ConnectionRecorder,
+    _fence: Option<SandboxResources>,
+}
+
+fn start(job: &Job, left: CommandDescriptors) -> Result<StartedProcess, String> {
     let directory = Path::new(OsStr::from_bytes(&job.directory));
     let opened = crate::sys::path::open_directory(directory).map_err(|error| format!("`{}`: {error}", directory.display()))?;
     nix::unistd::fchdir(&opened).map_err(|error| format!("`{}`: {error}", directory.display()))?;
@@ -143,6 +156,7 @@ fn start(job: &Job, left: CommandDescriptors) -> Result<(Pid, Option<SandboxReso
     };
     let held = |error: io::Error| confinement_error(&error.to_string());
     let (mut command, fence) = landlock_only::shell(job).map_err(held)?;
+    let mut connections = ConnectionRecorder::default();
     command.env("PWD", directory).env_remove("OLDPWD").stdin(stdin);
     tree::detach(&mut command);
     left.attach_to(&mut command).map_err(|error| format!("cannot set up the command's terminal: {error}"))?;
@@ -151,10 +165,10 @@ fn start(job: &Job, left: CommandDescriptors) -> Result<(Pid, Option<SandboxReso
         for name in ["TMPDIR", "TMP", "TEMP"].into_iter().filter(|name| std::env::var_os(name).is_some()) {
             command.env(name, "/tmp");
         }
-        sandbox::filter::apply(confinement).map_err(held)?;
+        connections = sandbox::filter::apply(confinement).map_err(held)?;
     }
     let child = command.spawn().map_err(|error| format!("`{}`: {error}", job.shell))?;
-    Ok((Pid::from_raw(child.id().cast_signed()), fence))
+    Ok(StartedProcess { main: Pid::from_raw(child.id().cast_signed()), connections, _fence: fence })
 }
 
 /// Returns an unnamed file that contains `text`, positioned at its start.
@@ -197,6 +211,7 @@ struct Watch<'a> {
     main: Pid,
     room: LayerDirectories,
     memory: SharedMemory,
+    connections: ConnectionRecorder,
     state: State,
     report: Option<HelperReport>,
     sweep: Duration,
@@ -204,22 +219,7 @@ struct Watch<'a> {
 
 impl Watch<'_> {
     fn step(&mut self) -> io::Result<()> {
-        let mut sources =
-            [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN), PollFd::new(self.control.as_fd(), PollFlags::POLLIN)];
-        // While the tree is being killed, orders do not matter, and a closed socket would wake every poll immediately.
-        let heard = if self.state == State::Killing { 1 } else { 2 };
-        let wait = match self.state {
-            State::Killing => PollTimeout::try_from(self.sweep).unwrap_or(PollTimeout::MAX),
-            State::Running | State::Terminating if self.room.is_watched() || self.memory.is_watched() => {
-                PollTimeout::try_from(LOOK_EVERY).unwrap_or(PollTimeout::MAX)
-            }
-            State::Running | State::Terminating | State::Done => PollTimeout::NONE,
-        };
-        match poll(&mut sources[..heard], wait) {
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-        if heard == 2 && sources[1].any().unwrap_or(false) {
+        if self.wait()? {
             self.handle_order();
         }
         self.handle_signals();
@@ -243,6 +243,40 @@ impl Watch<'_> {
             self.reap();
         }
         Ok(())
+    }
+
+    /// Waits for a signal, an order or the next check, and handles attempts to connect. Returns whether there is an
+    /// order.
+    fn wait(&mut self) -> io::Result<bool> {
+        let limit = match self.state {
+            State::Killing => Some(self.sweep),
+            State::Running | State::Terminating => (self.room.is_watched() || self.memory.is_watched()).then_some(LOOK_EVERY),
+            State::Done => None,
+        };
+        let end = limit.map(|limit| Instant::now() + limit);
+        loop {
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            let wait = left.map_or(PollTimeout::NONE, |left| PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX));
+            let mut sources = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+            // While the tree is being killed, orders do not matter, and a closed socket would wake every poll
+            // immediately. Processes that wait for a connection are killed, too.
+            if self.state != State::Killing {
+                sources.push(PollFd::new(self.control.as_fd(), PollFlags::POLLIN));
+                sources.extend(self.connections.descriptor().map(|listener| PollFd::new(listener, PollFlags::POLLIN)));
+            }
+            match poll(&mut sources, wait) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            let is_ready = |number: usize| sources.get(number).is_some_and(|source| source.any().unwrap_or(false));
+            let (signal, order, attempt) = (is_ready(0), is_ready(1), is_ready(2));
+            if attempt {
+                self.connections.handle_attempt();
+            }
+            if !attempt || signal || order || left == Some(Duration::ZERO) {
+                return Ok(order);
+            }
+        }
     }
 
     /// Handles an order from aye. A closed socket means that aye has ended, so no process may remain.

@@ -3,7 +3,8 @@
 use super::handshake::winsize;
 use super::messages::TerminalSize;
 use super::run::{
-    CommandSpec, DRAIN_LIMIT, End, HELPER_END_LIMIT, ProcessError, StartedCommand, StdioMode, StopConditions, start, wait_for_end,
+    CommandSpec, DRAIN_LIMIT, End, HELPER_END_LIMIT, ProcessError, ReportedEnd, StartedCommand, StdioMode, StopConditions, start,
+    wait_for_end,
 };
 use crate::sys::proxy::DeniedHost;
 use futures_util::FutureExt;
@@ -11,6 +12,7 @@ use futures_util::future::BoxFuture;
 use nix::errno::Errno;
 use nix::sys::termios::{InputFlags, LocalFlags, SpecialCharacterIndices, Termios};
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,6 +35,8 @@ pub(crate) struct Terminal {
 pub(crate) struct TerminalResult {
     pub end: End,
     pub denied_hosts: Vec<DeniedHost>,
+    /// Addresses to which the command tried to connect without aye's proxy, although it has no network access.
+    pub bypasses: Vec<SocketAddr>,
 }
 
 /// The terminal's output.
@@ -86,7 +90,8 @@ pub(crate) async fn start_terminal(spec: CommandSpec, kill: CancellationToken) -
         });
         drop(control);
         let _ = tokio::time::timeout(HELPER_END_LIMIT, child.wait()).await;
-        Ok(TerminalResult { end: end?, denied_hosts: way_out.denied.list() })
+        let ReportedEnd { end, bypasses } = end?;
+        Ok(TerminalResult { end, denied_hosts: way_out.denied.list(), bypasses })
     };
     Ok(Terminal { screen, keys: TerminalInput { master }, ending: ending.boxed() })
 }

@@ -2,6 +2,7 @@
 //! them.
 
 mod capabilities;
+mod connections;
 mod landlock;
 mod limits;
 mod places;
@@ -11,6 +12,7 @@ mod tests;
 
 pub(crate) use self::landlock::version as landlock_version;
 use super::{Backend, Confinement};
+pub(in crate::sys) use connections::ConnectionRecorder;
 pub(crate) use limits::{limit_process_ids, limit_shared_memory, limits_process_ids, prefer_as_oom_victim};
 use nix::sys::prctl;
 pub(crate) use seccomp::available as has_seccomp;
@@ -19,9 +21,11 @@ use std::io;
 /// Applies limits, capabilities, path rules and the system call filter to the calling process. All mounts must already
 /// be in place, and [`limit_process_ids`] must have been called.
 ///
-/// The caller must be single-threaded. Afterwards, all it can do is start, watch and end the command.
-pub(crate) fn apply(confinement: &Confinement) -> io::Result<()> {
-    prepare(confinement)?.enforce()
+/// The caller must be single-threaded. Afterwards, all it can do is start, watch and end the command. It must handle
+/// the command's attempts to connect, because each of them waits until it is recorded.
+pub(in crate::sys) fn apply(confinement: &Confinement) -> io::Result<ConnectionRecorder> {
+    prepare(confinement)?.enforce()?;
+    Ok(ConnectionRecorder::install(confinement))
 }
 
 /// Prepares everything that needs memory or access to the file system, so that the remaining steps can be performed

@@ -140,8 +140,11 @@ async fn follow_terminal(entry: Arc<BackgroundCommand>, terminal: Terminal, afte
     };
     let (ended, ()) = tokio::join!(ending, reading);
     let how = describe_result(ended.as_ref().map(|ended| ended.end));
-    let hosts: Vec<_> = ended.iter().flat_map(|TerminalResult { denied_hosts, .. }| denied_hosts).collect();
-    let kept_from = hosts.iter().map(|denied| format!("[sandbox: blocked {}:{}]", denied.host, denied.port)).collect::<Vec<_>>();
+    let blocked = |TerminalResult { denied_hosts, bypasses, .. }: &TerminalResult| {
+        let hosts = denied_hosts.iter().map(|denied| format!("{}:{}", denied.host, denied.port));
+        hosts.chain(bypasses.iter().map(ToString::to_string)).map(|server| format!("[sandbox: blocked {server}]")).collect()
+    };
+    let kept_from: Vec<String> = ended.as_ref().map(blocked).unwrap_or_default();
     finish_run(&entry, how, move || kept_from.into_iter().chain(after(None)).collect()).await;
 }
 

@@ -180,9 +180,9 @@ impl RunResources {
     fn release(self, finished: Option<&FinishedRun>) -> (Vec<String>, Vec<SandboxAccess>) {
         let Self { work, hold, opened, settings } = self;
         drop(opened);
-        let failed = finished.filter(|finished| finished.end != End::Exited(0)).zip(hold.confinement.as_ref());
-        let denied =
-            failed.map(|(finished, confinement)| sandbox_denials(finished, &work, confinement, &settings)).unwrap_or_default();
+        let ended = finished.zip(hold.confinement.as_ref());
+        let denied = ended.map(|(finished, confinement)| sandbox_denials(finished, &work, confinement, &settings));
+        let denied = denied.unwrap_or_default();
         let words = [denied.note(), hold.over().map(|gone| format!("[sandbox: {gone}]"))];
         (words.into_iter().flatten().collect(), denied.outside)
     }
@@ -268,7 +268,8 @@ pub(in crate::tools) fn spec(
     }
 }
 
-/// Determines which access was blocked, from everything that is known once the command has ended.
+/// Determines which access was blocked, from everything that is known once the command has ended. After a success, only
+/// attempts to connect prove that access was blocked; the output does not.
 pub(in crate::tools) fn sandbox_denials(
     finished: &FinishedRun,
     work: &PlannedCommand,
@@ -276,19 +277,12 @@ pub(in crate::tools) fn sandbox_denials(
     settings: &ToolSettings,
 ) -> BlockedAccess {
     let [stdout, stderr] = [&finished.stdout, &finished.stderr].map(|captured| captured.text(settings.max_output_bytes));
-    let hosts = network::blocked_hosts(&finished.denied_hosts);
+    let hosts = network::blocked_hosts(finished, &work.opens);
+    if finished.end == End::Exited(0) {
+        return BlockedAccess::detect(&[], &work.cwd.real, hosts, confinement, settings);
+    }
     let denied = BlockedAccess::detect(&[&stderr, &stdout], &work.cwd.real, hosts, confinement, settings);
     if settings.command.sandbox.narrowed { denied.detect_read_only(&stderr, &work.cwd.real, confinement) } else { denied }
-}
-
-/// Determines which hosts were blocked, regardless of what the command printed.
-pub(in crate::tools) fn blocked_access(
-    finished: &FinishedRun,
-    work: &PlannedCommand,
-    confinement: &Confinement,
-    settings: &ToolSettings,
-) -> BlockedAccess {
-    BlockedAccess::detect(&[], &work.cwd.real, network::blocked_hosts(&finished.denied_hosts), confinement, settings)
 }
 
 /// Appends the sandbox's notes to a result.

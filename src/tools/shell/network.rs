@@ -4,11 +4,12 @@
 use crate::policy::addresses;
 use crate::policy::url::{self, Destination};
 use crate::protocol::{SandboxAccess, VerdictKind};
+use crate::sys::process::FinishedRun;
 use crate::sys::proxy::{DeniedHost, Gate, Proxy, ProxyRefusal, ProxyTarget};
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::settings::{MayConnect, MayFetch, ToolSettings};
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// Proxy policy that allows the hosts approved for a single run, unless a rule denies them.
@@ -122,23 +123,55 @@ pub(in crate::tools) struct BlockedHosts {
     pub openable: Vec<SandboxAccess>,
     /// Lines for the result, one for each host.
     pub lines: Vec<String>,
+    /// Servers to which the command tried to connect without the proxy, for the result.
+    pub bypassed: Vec<String>,
+    /// Whether the command needs the network itself, because the proxy is of no use to it.
+    pub needs_network: bool,
 }
 
-pub(in crate::tools) fn blocked_hosts(denied: &[DeniedHost]) -> BlockedHosts {
+/// Returns the hosts that were blocked for a command, which ran with the access `opens`.
+pub(in crate::tools) fn blocked_hosts(finished: &FinishedRun, opens: &[SandboxAccess]) -> BlockedHosts {
+    let FinishedRun { denied_hosts: denied, bypasses, .. } = finished;
     let outside = |one: &DeniedHost| SandboxAccess::Host { host: one.host.clone(), port: one.port };
+    let uses_proxy = !denied.is_empty() || opens.iter().any(|opened| matches!(opened, SandboxAccess::Host { .. }));
+    let mut bypassed: Vec<String> = Vec::new();
+    for name in bypasses.iter().map(server_name) {
+        if !bypassed.contains(&name) {
+            bypassed.push(name);
+        }
+    }
     BlockedHosts {
         openable: denied.iter().filter(|one| one.can_open).map(outside).collect(),
         lines: denied.iter().map(|one| format!("{} ({})", outside(one), one.reason)).collect(),
+        bypassed,
+        // Some programs look up a name although they then use the proxy, which does not need it.
+        needs_network: bypasses.iter().any(|address| !uses_proxy || !is_lookup(address)),
     }
+}
+
+/// Returns whether a connection to this address looks up a name.
+fn is_lookup(address: &SocketAddr) -> bool {
+    address.port() == 53
+}
+
+fn server_name(address: &SocketAddr) -> String {
+    if is_lookup(address) { "a name server".to_owned() } else { address.to_string() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::process::{End, OutputCapture};
 
     fn denied(host: &str, can_open: bool) -> DeniedHost {
         let reason = if can_open { NOT_OPENED } else { "a private address" };
         DeniedHost { host: host.to_owned(), port: 443, reason: reason.to_owned(), can_open }
+    }
+
+    fn finished(denied_hosts: Vec<DeniedHost>, bypasses: &[&str]) -> FinishedRun {
+        let output = OutputCapture::default;
+        let bypasses = bypasses.iter().map(|address| address.parse().unwrap()).collect();
+        FinishedRun { end: End::Exited(0), stdout: output(), stderr: output(), denied_hosts, bypasses }
     }
 
     #[test]
@@ -150,8 +183,27 @@ mod tests {
 
     #[test]
     fn only_hosts_that_can_be_allowed_are_offered_and_all_blocked_hosts_are_listed() {
-        let kept = blocked_hosts(&[denied("docs.rs", true), denied("10.0.0.1", false)]);
+        let kept = blocked_hosts(&finished(vec![denied("docs.rs", true), denied("10.0.0.1", false)], &[]), &[]);
         assert_eq!(kept.openable, [SandboxAccess::Host { host: "docs.rs".to_owned(), port: 443 }]);
         assert_eq!(kept.lines, ["docs.rs:443 (not allowed)", "10.0.0.1:443 (a private address)"]);
+        assert!(!kept.needs_network);
+    }
+
+    #[test]
+    fn a_connection_without_the_proxy_needs_the_network() {
+        let kept = blocked_hosts(&finished(Vec::new(), &["192.0.2.1:443", "192.0.2.2:53", "192.0.2.3:53"]), &[]);
+        assert_eq!(kept.bypassed, ["192.0.2.1:443", "a name server"]);
+        assert!(kept.needs_network);
+    }
+
+    #[test]
+    fn a_program_that_uses_the_proxy_needs_no_name_server() {
+        let host = || SandboxAccess::Host { host: "docs.rs".to_owned(), port: 443 };
+        let needs = |denied, bypasses: &[&str], opens: &[_]| blocked_hosts(&finished(denied, bypasses), opens).needs_network;
+        let lookup = "127.0.0.53:53";
+        assert!(needs(Vec::new(), &[lookup], &[]));
+        assert!(!needs(vec![denied("docs.rs", true)], &[lookup], &[]));
+        assert!(!needs(Vec::new(), &[lookup], &[host()]));
+        assert!(needs(Vec::new(), &[lookup, "192.0.2.1:443"], &[host()]));
     }
 }

@@ -18,7 +18,7 @@ use crate::tools::output::{OutputCollector, OutputCollectors};
 use crate::tools::redaction::hide_in_result;
 use crate::tools::settings::ToolSettings;
 use crate::tools::shell::command_run::{
-    PlannedCommand, blocked_access, check_unchanged, process_error, sandbox_denials, spec, unapproved_run, with_words,
+    PlannedCommand, check_unchanged, process_error, sandbox_denials, spec, unapproved_run, with_words,
 };
 use crate::tools::shell::command_sandbox::ExtraAccess;
 use crate::tools::shell::sandbox_denials::CreatedPaths;
@@ -386,18 +386,7 @@ fn inspect_end(
     };
     let output = settings.redactor.redact(&told).text.into_owned();
     let output_seen = told;
-    let denied = match finished.end {
-        // After a success, only requests to the proxy prove blocked access; the output does not.
-        End::Exited(0) => blocked_access(finished, work, confinement, settings),
-        End::Exited(_)
-        | End::Signalled(_)
-        | End::TimedOut
-        | End::Killed
-        | End::Interrupted
-        | End::DiskFull
-        | End::LayerFull
-        | End::MemoryFull => sandbox_denials(finished, work, confinement, settings),
-    };
+    let denied = sandbox_denials(finished, work, confinement, settings);
     let mut notes = Vec::new();
     match finished.end {
         End::TimedOut | End::Killed | End::Interrupted => {

@@ -30,6 +30,8 @@ pub(in crate::tools) struct BlockedAccess {
     pub outside: Vec<SandboxAccess>,
     /// Hosts that were blocked, with the reasons. Not all of them can be allowed.
     servers: Vec<String>,
+    /// Servers to which the command tried to connect without the proxy.
+    bypassed: Vec<String>,
     /// Paths in the workspace that the command could only read.
     pub only_read: Vec<PathBuf>,
     /// Whether the command ran read-only because a rule allowed it merely as a read-only command.
@@ -37,8 +39,8 @@ pub(in crate::tools) struct BlockedAccess {
 }
 
 impl BlockedAccess {
-    /// Determines the blocked access. `hosts` are the hosts that the proxy denied, and `printed` is the output of the
-    /// command, which ran in `cwd`.
+    /// Determines the blocked access. `hosts` are the hosts that the proxy and the kernel denied, and `printed` is the
+    /// output of the command, which ran in `cwd`.
     pub(in crate::tools) fn detect(
         printed: &[&str],
         cwd: &Path,
@@ -51,10 +53,12 @@ impl BlockedAccess {
 
     fn from_outputs(printed: &[&str], hosts: BlockedHosts, held: &SandboxedCommand<'_>) -> Self {
         let offline = held.confinement.network == NetworkAccess::Proxied;
-        let BlockedHosts { openable: mut outside, lines: servers } = hosts;
-        if servers.is_empty() && offline && printed.iter().any(|text| output_parser::reports_network_failure(text)) {
+        let BlockedHosts { openable: mut outside, lines: servers, mut bypassed, needs_network } = hosts;
+        let reports_failure = || printed.iter().any(|text| output_parser::reports_network_failure(text));
+        if offline && (needs_network || (servers.is_empty() && reports_failure())) {
             outside.push(SandboxAccess::Network);
         }
+        bypassed.truncate(MAX);
         let mut only_read: Vec<PathBuf> = Vec::new();
         let mut opens: Vec<PathBuf> = Vec::new();
         let mut shows: Vec<PathBuf> = Vec::new();
@@ -83,7 +87,7 @@ impl BlockedAccess {
         );
         outside.truncate(MAX);
         only_read.truncate(MAX);
-        Self { outside, servers, only_read, narrowed: false }
+        Self { outside, servers, bypassed, only_read, narrowed: false }
     }
 
     /// Determines which writes were blocked for a line that was allowed as read-only. Uses only `stderr`, because
@@ -116,6 +120,9 @@ impl BlockedAccess {
                 "[sandbox: the policy gives commands read-only access to {}; nothing was written there]",
                 places.join(", ")
             ));
+        }
+        if !self.bypassed.is_empty() {
+            lines.push(format!("[sandbox: the command tried to connect without aye's proxy: {}]", self.bypassed.join(", ")));
         }
         let is_told_by_the_narrowing = self.narrowed && self.outside.len() == 1;
         if !self.outside.is_empty() && !is_told_by_the_narrowing {

@@ -194,10 +194,23 @@ fn a_path_covers_its_subpaths_and_a_known_host_replaces_the_network() {
     let found = machine.look(
         "curl: (6) Could not resolve host: x",
         &machine.root,
-        BlockedHosts { openable: vec![host.clone()], lines: vec!["x:443 (not allowed)".into()] },
+        BlockedHosts { openable: vec![host.clone()], lines: vec!["x:443 (not allowed)".into()], ..BlockedHosts::default() },
     );
     assert_eq!(found.outside, [host]);
     assert!(found.note().unwrap().contains("blocked x:443"));
+}
+
+#[test]
+fn a_connection_without_the_proxy_is_reported_whatever_the_output() {
+    let machine = Machine::new();
+    let hosts = || BlockedHosts { bypassed: vec!["192.0.2.1:443".into()], needs_network: true, ..BlockedHosts::default() };
+    let found = machine.look("done", &machine.root, hosts());
+    assert_eq!(found.outside, [SandboxAccess::Network]);
+    let note = found.note().unwrap();
+    assert!(note.contains("without aye's proxy: 192.0.2.1:443]") && note.contains("blocked the network"), "{note}");
+    // The output that reports the same failure does not offer the network twice.
+    let found = machine.look("curl: (6) Could not resolve host: x", &machine.root, hosts());
+    assert_eq!(found.outside, [SandboxAccess::Network]);
 }
 
 #[test]
