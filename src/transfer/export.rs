@@ -165,10 +165,19 @@ fn redact_texts(value: &mut Value, redact: &dyn Fn(&str) -> String) -> bool {
             *text = clean;
             has_changed
         }
-        Value::Array(items) => items.iter_mut().fold(false, |changed, item| redact_texts(item, redact) || changed),
-        Value::Object(members) => members.values_mut().fold(false, |changed, member| redact_texts(member, redact) || changed),
+        Value::Array(items) => redact_all(items.iter_mut(), redact),
+        Value::Object(members) => redact_all(members.values_mut(), redact),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
+}
+
+/// Redacts every text in all of these values. Returns whether anything has changed.
+fn redact_all<'a>(values: impl Iterator<Item = &'a mut Value>, redact: &dyn Fn(&str) -> String) -> bool {
+    let mut has_changed = false;
+    for value in values {
+        has_changed |= redact_texts(value, redact);
+    }
+    has_changed
 }
 
 /// Writer that escapes characters in JSON that a terminal would interpret. Each write must be complete UTF-8 text,

@@ -59,12 +59,11 @@ impl UnaskedRuns {
     /// Adds the outcome of a listed command.
     pub(super) fn end(&mut self, result: &ToolResult) {
         let Some(run) = self.runs.iter_mut().rev().find(|run| run.tool_call_id == result.tool_call_id) else { return };
-        run.ended = Some(match &result.error {
-            Some(error) => error.code.as_str().to_owned(),
-            None => {
-                let exit = CommandEnd::exit_text_of(result.ended.as_ref(), &result.output_text);
-                exit.map_or_else(|| "done".to_owned(), |code| format!("exit {code}"))
-            }
+        run.ended = Some(if let Some(error) = &result.error {
+            error.code.as_str().to_owned()
+        } else {
+            let exit = CommandEnd::exit_text_of(result.ended.as_ref(), &result.output_text);
+            exit.map_or_else(|| "done".to_owned(), |code| format!("exit {code}"))
         });
     }
 

@@ -1,5 +1,8 @@
 //! Meanings of words and options that exist only in other agents.
 
+/// Test for a value, and what to do instead if the value passes it.
+pub(super) type AlternativeForValue = (fn(&str) -> bool, &'static str);
+
 /// Treatment of another agent's option, or of a word that is a subcommand there.
 pub(super) enum Meaning {
     /// aye has an option or subcommand with this name. An option takes no value.
@@ -13,7 +16,7 @@ pub(super) enum Meaning {
     /// and the value.
     Values(&'static [(&'static str, &'static [&'static str])], &'static str),
     /// The alternative depends on the value: the first text whose test accepts the value applies, or else the last one.
-    ByValue(&'static [(fn(&str) -> bool, &'static str)], &'static str),
+    ByValue(&'static [AlternativeForValue], &'static str),
     /// aye does not need such an option or offers an alternative, which this text describes.
     Instead(&'static str),
 }

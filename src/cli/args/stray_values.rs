@@ -7,8 +7,10 @@ use crate::protocol::Problem;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Options with one value that accept several in other agents: the test for another value, and its name in an error.
-const SEVERAL: &[(&str, fn(&str) -> bool, &str)] =
+/// Option with one value that accepts several in other agents, the test for another value, and what it takes here.
+type OptionWithValues = (&'static str, fn(&str) -> bool, &'static str);
+
+const SEVERAL: &[OptionWithValues] =
     &[("--add-dir", is_directory, "one directory"), ("--allowed-tools", is_tool_name, "one list of tools, separated by commas")];
 
 /// Returns the error for the first such word before any `--`. `is_prompt` tells whether aye would use a word as the

@@ -129,7 +129,9 @@ impl Plugin {
             let is_within = |other: &String| {
                 path.as_str() == other || path.strip_prefix(other.as_str()).is_some_and(|rest| rest.starts_with('/'))
             };
-            !path.starts_with(AGENTS) && path.ends_with(".md") && others.iter().any(is_within)
+            !path.starts_with(AGENTS)
+                && Path::new(path.as_str()).extension().is_some_and(|extension| extension == "md")
+                && others.iter().any(is_within)
         };
         self.files_with_extension(AGENTS, "md").chain(self.pin.files.keys().filter(is_other)).map(file).collect()
     }

@@ -42,7 +42,9 @@ fn add_structure(hasher: &mut blake3::Hasher, value: &Value) {
         }
         Value::Array(items) => {
             hasher.update(b"[");
-            items.iter().for_each(|item| add_structure(hasher, item));
+            for item in items {
+                add_structure(hasher, item);
+            }
             hasher.update(b"]");
         }
         Value::Object(members) => {

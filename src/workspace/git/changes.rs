@@ -301,7 +301,9 @@ mod tests {
         let write = |name: &str, text: &str| std::fs::write(root.join(name), text).unwrap();
         let count = |all| Repository::find(&root).unwrap().files_to_commit(all);
         git(&root, &["init", "-q"]);
-        ["a", "b", "c"].into_iter().for_each(|name| write(name, name));
+        for name in ["a", "b", "c"] {
+            write(name, name);
+        }
         git(&root, &["add", "a", "b", "c"]);
         assert_eq!(count(false), Some(3), "the first commit");
         git(&root, &["commit", "-qm", "first"]);
