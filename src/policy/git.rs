@@ -2,7 +2,7 @@
 
 use super::shell::option_verdict::OptionVerdict;
 use super::shell::options::check_options;
-use super::shell::{Arg, COMPUTED, Invocation, ParsedLine, SimpleCommand, read};
+use super::shell::{Arg, COMPUTED, Invocation, SimpleCommand, read};
 use std::borrow::Cow;
 
 /// Access to a repository that the git commands in a line need.
@@ -176,7 +176,8 @@ const PROGRAMS: &[&str] = &["--template", "--config", "--exec-path"];
 /// Returns the access that the git commands in a line need, including git commands that are run by wrappers.
 pub fn git_writes(line: &str) -> GitWrites {
     let line = read(line);
-    let named = invocations(&line).filter_map(subcommand).map(|(name, words)| (name, writes(name, words)));
+    let all = || line.parts.iter().flat_map(|part| &part.invocations);
+    let named = all().filter_map(subcommand).map(|(name, words)| (name, writes(name, words)));
     let (mut found, mut makes) = (GitWrites::Nothing, false);
     for (name, writes) in named {
         makes |= name == "init";
@@ -184,38 +185,18 @@ pub fn git_writes(line: &str) -> GitWrites {
             found = GitWrites::Writes;
         }
     }
-    if makes && consists_of_git(&line) { GitWrites::Makes } else { found }
-}
-
-/// Git commands that write what an arbitrary file contains.
-const PATCHES: &[&str] = &["am", "apply"];
-
-/// Returns whether a line consists of git commands and of commands that only read, so that all files that it writes
-/// come from a repository. Returns `false` if the line applies patches, or sets configuration with which git could start
-/// other programs.
-pub fn is_git_only(line: &str) -> bool {
-    let line = read(line);
-    let applies = invocations(&line).filter_map(subcommand).any(|(name, _)| PATCHES.contains(&name));
-    invocations(&line).any(|one| one.base() == "git") && consists_of_git(&line) && !applies
-}
-
-fn invocations(line: &ParsedLine) -> impl Iterator<Item = &Invocation> {
-    line.parts.iter().flat_map(|part| &part.invocations)
-}
-
-fn consists_of_git(line: &ParsedLine) -> bool {
     let plain = line.floors.is_empty() && line.parts.iter().all(|part| part.floors.is_empty() && part.redirects.is_empty());
     let harmless =
         |one: &Invocation| BESIDE.contains(&one.base()) || matches!(check_options(&one.argv), OptionVerdict::Reads { .. });
-    let alone = invocations(line).all(|one| !one.wrapped && one.argv[0].text == one.base() && harmless(one));
-    let free = invocations(line).any(|one| {
+    let alone = all().all(|one| !one.wrapped && one.argv[0].text == one.base() && harmless(one));
+    let free = all().any(|one| {
         one.argv.windows(2).any(|pair| match pair {
             [before, word] if before.text == "-c" => !word.text.starts_with("user."),
             [_, word] => word.text == "config" || PROGRAMS.iter().any(|odd| word.text.starts_with(odd)),
             _ => false,
         })
     });
-    plain && alone && !free
+    if makes && plain && alone && !free { GitWrites::Makes } else { found }
 }
 
 /// Returns whether a line contains a git command that changes the settings of the repository, such as its remotes or
@@ -584,35 +565,6 @@ mod tests {
                 "if true; then git reset --hard; fi",
             ],
         );
-    }
-
-    #[test]
-    fn lines_that_consist_of_git_are_distinguished_from_mixed_ones() {
-        for line in [
-            "git clean -fd",
-            "git stash -u; git stash pop",
-            "cd sub && git checkout feat",
-            "git -c user.name=x commit -m y && git log --oneline | head -3",
-            "echo start; git merge feat",
-        ] {
-            assert!(is_git_only(line), "{line}");
-        }
-        for line in [
-            "git add -A; echo x > .envrc",
-            "cargo fmt && git commit -am x",
-            "git add -A; mkdir .vscode",
-            "env A=b git checkout feat",
-            "bash -c 'git checkout feat'",
-            "/usr/bin/git checkout feat",
-            "git -c core.hooksPath=x checkout feat",
-            "git config a.b c; git checkout feat",
-            "git apply evil.patch",
-            "git -C sub am < evil.mbox",
-            "ls",
-            "git $x",
-        ] {
-            assert!(!is_git_only(line), "{line}");
-        }
     }
 
     fn throws_away(line: &str) -> bool {

@@ -56,7 +56,7 @@ pub use danger::{addresses, deleted_paths, deletes_ignored_files, lasting};
 pub use effective::EffectiveSetting;
 pub use enforcer::{Enforcer, EntryProtection, Explanation, LowestLimit, ProtectionRules, SandboxRequirements};
 pub use excluded::{EXCLUDED_LIST, ExcludedPaths};
-pub use git::{GitWrites, git_changes_settings, git_writes, is_git_only, planned_commit};
+pub use git::{GitWrites, git_changes_settings, git_writes, planned_commit};
 pub use interactive_programs::{Attendance, attendance};
 pub use layer::{Layer, RuleId, Scope};
 pub use limit::{ToolLimit, ToolNames, entry_server, from_other_agent, names_tool};

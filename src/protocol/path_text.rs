@@ -1,7 +1,7 @@
 //! Serializes paths as text without loss, including paths that are not valid UTF-8.
 //!
 //! Valid UTF-8 is written unchanged. Each byte that is not part of valid UTF-8 is written as a NUL character followed by
-//! the byte's two lower-case hexadecimal digits, so the name `caf\xe9` is the JSON string `"caf\u0000e9"`. No path
+//! the byte's two lower-case hexadecimal digits, so the name `x\xe9` is the JSON string `"x\u0000e9"`. No path
 //! contains a NUL character, so no valid path is confused with an escaped one.
 
 use serde::{Deserialize, Deserializer, Serializer};

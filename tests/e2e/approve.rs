@@ -98,7 +98,7 @@ fn denying_with_a_reason_sends_the_reason_to_the_model() {
     terminal.prompt("rename it");
     terminal.review("Edit src/main.rs");
     terminal.send("N");
-    terminal.wait_that("a field for the words opens", |screen| !Terminal::asks(screen));
+    terminal.wait_for("deny because:");
     terminal.type_text("use the name sum", 5);
     terminal.wait_for("use the name sum");
     terminal.enter();

@@ -101,7 +101,7 @@ fn an_allowed_tool_is_called_once_with_its_arguments_and_the_token() {
     let names = server.request(0).body["tools"].to_string();
     assert!(names.contains("find_customer") && !names.contains("delete_customer"), "{names}");
     let plan = project.aye(&["tool", "call", "backend-tools__find_customer", "--args", "{\"id\": 7}", "--plan"]).exits(0).stdout;
-    assert!(plan.contains("/v1/tools/find_customer/invoke") && plan.contains("id=7"), "{plan}");
+    assert!(plan.contains("/v1/tools/find_customer/invoke") && plan.contains("id: 7"), "{plan}");
     assert_eq!(service.requests().len(), 1, "a plan sends nothing");
 }
 

@@ -44,7 +44,7 @@ fn in_a_dumb_terminal_an_edit_is_described_and_approved_by_typing_allow() {
     }
     types(&mut terminal, "");
     terminal.wait_for(texts::EMPTY_LINE);
-    types(&mut terminal, "y");
+    types(&mut terminal, "perhaps");
     terminal.wait_for("Not a valid answer");
     assert_eq!(project.read("src/main.rs"), BEFORE);
     types(&mut terminal, "allow");

@@ -218,66 +218,6 @@ fn approved_git_commands_write_the_repository_but_no_hooks_or_settings() {
     works(&project, "git status --short && git log --oneline");
 }
 
-/// Settings of programs that a branch of the repository contains.
-const SETTINGS: [&str; 4] = [".claude/settings.json", ".envrc", ".mcp.json", ".vscode/settings.json"];
-
-#[test]
-fn lines_that_consist_of_git_do_what_they_do_without_a_sandbox() {
-    if !has("git") {
-        return;
-    }
-    let Some(project) = held(ALLOWED) else { return };
-    let mut project = project.file("a", "1\n").file("fixed", "1\n");
-    let git = |project: &Project, line: &str| {
-        let mut command = std::process::Command::new("git");
-        command.current_dir(project.path("")).args(["-c", "user.name=a", "-c", "user.email=a@example.com"]);
-        assert!(command.args(line.split(' ')).status().unwrap().success(), "{line}");
-    };
-    for line in ["init -q -b main .", "add -A", "commit -q -m first", "checkout -q -b feat"] {
-        git(&project, line);
-    }
-    for name in SETTINGS {
-        project = project.file(name, "{}\n");
-    }
-    for line in ["add -A", "commit -q -m settings", "checkout -q main"] {
-        git(&project, line);
-    }
-    let project = project.file("new", "new\n");
-    let listed = works(&project, "git add a; ls -A");
-    assert!(listed.contains("--- stdout ---\n.aye\n.git\na\nfixed\nnew"), "only what must never exist: {listed}");
-    let told = works(&project, "git stash -q -u; git stash pop -q; cat new");
-    assert!(told.contains("\nnew\n") && !told.contains("warning"), "{told}");
-    let result = call(&project, "git clean -fd", &["--yes"]);
-    let told = result["outputText"].as_str().unwrap();
-    assert!(told.starts_with("Exit code: 0\n"), "{result}");
-    assert!(told.contains("Removing new") && !told.contains("failed to remove"), "{told}");
-    for line in ["git checkout -q feat", "git merge -q feat"] {
-        // The call runs first because a rule allows it, and then because it is approved.
-        for flags in [&[][..], &["--yes"]] {
-            let result = call(&project, line, flags);
-            let told = result["outputText"].as_str().unwrap();
-            assert!(told.starts_with("Exit code: 0\n"), "{line}: {told}");
-            for name in SETTINGS {
-                assert_eq!(project.read(name), "{}\n", "{line}");
-                let top = name.split('/').next().unwrap();
-                assert!(told.contains(&format!("/{top}`")) && told.contains("appeared"), "{line}: {name}: {told}");
-            }
-            git(&project, "checkout -q main");
-            git(&project, "reset -q --hard main~0");
-            if line.contains("merge") {
-                git(&project, "reset -q --hard HEAD~1");
-            }
-        }
-    }
-    for name in [".aye", ".idea", ".cursor", ".git/hooks/pre-commit"] {
-        assert!(!project.exists(name), "{name}");
-    }
-    // A line that also contains other programs creates no such file.
-    fails(&project, "git add -A; mkdir .idea && echo x > .idea/x");
-    fails(&project, "git add -A; echo x > .envrc");
-    assert!(!project.exists(".idea") && !project.exists(".envrc"));
-}
-
 #[test]
 fn commits_work_in_a_linked_worktree() {
     if !has("git") {

@@ -30,9 +30,6 @@ pub struct SandboxRequirements {
     pub reopened: Vec<PathBuf>,
     /// Read-only paths, which commands cannot create if they do not exist.
     pub read_only: Vec<PathBuf>,
-    /// Read-only paths that git may create when it checks out files: settings of coding agents and editors, unless a
-    /// rule denies writing them.
-    pub settings: Vec<PathBuf>,
     /// Paths that are read-only if they exist.
     pub read_only_if_there: Vec<PathBuf>,
     /// Readable paths outside the workspace: those that the policy lists for commands or for reading, and the user's
@@ -168,19 +165,10 @@ impl<'a> RequirementSource<'a> {
             plugin_skills: self.plugin_skills(&readable, &hidden),
             readable,
             read_only,
-            settings: self.settings(now),
             hidden,
             marks,
             unheld,
         }
-    }
-
-    /// Returns the settings of coding agents and editors in the workspace that no rule denies writing.
-    fn settings(&self, now: Timestamp) -> Vec<PathBuf> {
-        let names = self.context.roots.iter().flat_map(|root| protected_names_in(root));
-        let settings = names.filter(|place| !place.ends_with(".git") && !place.ends_with(".aye"));
-        let is_denied = |place: &Path| self.denied_paths(|layer| layer.write.as_ref(), now).any(|denied| denied.covers(place));
-        settings.filter(|place| !is_denied(place)).collect()
     }
 
     /// Returns those readable paths that are plugin skills and that no rule hides.

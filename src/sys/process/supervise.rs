@@ -245,8 +245,8 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Waits for a signal, an order or the next check, and handles attempts to connect. Returns whether there is an
-    /// order.
+    /// Waits for a signal, an order or the next check. Attempts to connect are handled while waiting. Returns whether there
+    /// is an order.
     fn wait(&mut self) -> io::Result<bool> {
         let limit = match self.state {
             State::Killing => Some(self.sweep),

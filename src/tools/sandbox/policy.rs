@@ -57,8 +57,6 @@ pub(crate) struct SandboxPaths {
     pub writable: Vec<PathBuf>,
     /// Read-only paths. Those that do not exist cannot be created.
     pub read_only: Vec<PathBuf>,
-    /// Read-only paths that git may create when it checks out files.
-    pub settings: Vec<PathBuf>,
     /// Paths that are read-only if they exist.
     pub read_only_if_there: Vec<PathBuf>,
     /// Writable paths inside read-only ones.
@@ -164,7 +162,6 @@ impl SandboxPolicy {
                 roots: held.roots,
                 writable,
                 read_only: held.read_only,
-                settings: held.settings,
                 read_only_if_there: held.read_only_if_there,
                 reopened: held.reopened,
                 hidden,

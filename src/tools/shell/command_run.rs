@@ -181,7 +181,11 @@ impl RunResources {
         let Self { work, hold, opened, settings } = self;
         drop(opened);
         let ended = finished.zip(hold.confinement.as_ref());
-        let denied = ended.map(|(finished, confinement)| sandbox_denials(finished, &work, confinement, &settings));
+        let denied = ended.map(|(finished, confinement)| {
+            let denied = sandbox_denials(finished, &work, confinement, &settings);
+            // A command that succeeded has had its effects, so it is not run again.
+            if finished.end == End::Exited(0) { denied.without_offers() } else { denied }
+        });
         let denied = denied.unwrap_or_default();
         let words = [denied.note(), hold.over().map(|gone| format!("[sandbox: {gone}]"))];
         (words.into_iter().flatten().collect(), denied.outside)

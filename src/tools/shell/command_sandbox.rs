@@ -2,7 +2,7 @@
 
 pub(in crate::tools) use super::leftover_files::CommandSandbox;
 use super::leftover_files::UnapprovedFiles;
-use crate::policy::{Cache, GitWrites, SandboxSetting, git_writes, is_git_only, is_read_only, reads_unnamed_files};
+use crate::policy::{Cache, GitWrites, SandboxSetting, git_writes, is_read_only, reads_unnamed_files};
 use crate::protocol::{SandboxAccess, SandboxTier};
 use crate::sys::sandbox::{Backend, Confinement, NetworkAccess, View, is_served};
 use crate::tools::sandbox::{ELSEWHERE, GlobalConfig, Leases, ProtectedScan, RepositoryAccess, Writes};
@@ -16,8 +16,6 @@ use std::sync::Arc;
 pub(in crate::tools) struct ExtraAccess {
     pub opens: Vec<SandboxAccess>,
     pub git: GitWrites,
-    /// Whether all files that the command writes come from git, which may create settings of agents and editors.
-    pub git_only: bool,
     /// Whether the command only reads. If so, it cannot see a repository that contains the workspace.
     pub reads: bool,
     /// Whether the command may read files that it does not name, as `grep -r` does. If it runs without approval because
@@ -36,10 +34,8 @@ impl ExtraAccess {
 
     /// Returns the additional access that an allowed line needs.
     pub(in crate::tools) fn for_line(line: &str, opens: Vec<SandboxAccess>) -> Self {
-        let git = git_writes(line);
-        let git_only = git != GitWrites::Nothing && is_git_only(line);
         let reads = is_read_only(line) && !line.contains("git");
-        Self { opens, git, git_only, reads, reads_unnamed: reads_unnamed_files(line) }
+        Self { opens, git: git_writes(line), reads, reads_unnamed: reads_unnamed_files(line) }
     }
 }
 
@@ -48,8 +44,7 @@ impl ToolSettings {
     pub(in crate::tools) fn prepare_sandbox(&self, wanted: &ExtraAccess) -> CommandSandbox {
         let Some((mut confinement, must_not_appear)) = self.build_confinement(wanted) else { return CommandSandbox::default() };
         let sandbox = &self.command.sandbox;
-        let may_appear = self.creatable_settings(wanted).cloned().collect();
-        let mut hold = CommandSandbox { must_not_appear, may_appear, ..CommandSandbox::default() };
+        let mut hold = CommandSandbox { must_not_appear, ..CommandSandbox::default() };
         if wanted.git != GitWrites::Makes && sandbox.writes_in_workspace() > Writes::Nothing {
             let unapproved = sandbox.unasked.is_some();
             let found = |survey: &Arc<ProtectedScan>| if unapproved { survey.wait_for_scan() } else { survey.now() };
@@ -87,9 +82,7 @@ impl ToolSettings {
             without_revision(environment, self.home.as_deref());
         }
         if let Some(config) = &self.command.sandbox.git_config {
-            let is_placeholder = |place: &PathBuf| place.ends_with(".aye") && place.symlink_metadata().is_err();
-            let has_placeholder = confinement.read_only.iter().any(is_placeholder);
-            GlobalConfig::apply(config.directory().as_deref(), has_placeholder, environment);
+            GlobalConfig::apply(config.directory().as_deref(), environment);
         }
     }
 
@@ -117,9 +110,7 @@ impl ToolSettings {
             let made = wanted.git == GitWrites::Makes && place.ends_with(".git") && place.symlink_metadata().is_err();
             !opened.writable.contains(place) && !made
         };
-        let free: Vec<&PathBuf> = self.creatable_settings(wanted).collect();
-        let kept: Vec<PathBuf> = sandbox.paths.read_only.iter().filter(|place| !free.contains(place)).cloned().collect();
-        let mut read_only: Vec<PathBuf> = resolve_paths(&kept, MissingPaths::Kept);
+        let mut read_only: Vec<PathBuf> = resolve_paths(&sandbox.paths.read_only, MissingPaths::Kept);
         read_only.extend(resolve_paths(&sandbox.paths.read_only_if_there, MissingPaths::LeftOut));
         let runs_code = found.runs_code.iter().filter(|_| wanted.git == GitWrites::Nothing);
         read_only
@@ -163,13 +154,6 @@ impl ToolSettings {
             limits: sandbox.limits,
         };
         Some((confinement, opened.must_not_appear))
-    }
-
-    /// Returns the missing settings that the command may create. No placeholders occupy their names, on which commands
-    /// such as `git clean` and `git checkout` would fail.
-    fn creatable_settings(&self, wanted: &ExtraAccess) -> impl Iterator<Item = &PathBuf> {
-        let settings = self.command.sandbox.paths.settings.iter().filter(|_| wanted.git_only);
-        settings.filter(|place| place.symlink_metadata().is_err())
     }
 
     /// Returns the repositories' paths to which the command may write.

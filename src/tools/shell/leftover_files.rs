@@ -17,9 +17,6 @@ pub(in crate::tools) struct CommandSandbox {
     pub confinement: Option<Confinement>,
     pub(super) leases: Leases,
     pub(super) must_not_appear: Vec<PathBuf>,
-    /// Protected paths at the top level of the workspace that did not exist and that the command may create. They are
-    /// reported if they exist afterwards.
-    pub(super) may_appear: Vec<PathBuf>,
     /// Scan made before the command runs, if the command must not create protected files.
     pub(super) survey: Option<(Arc<ProtectedScan>, Arc<ScanResult>)>,
     /// How to handle new files, if the command runs without approval.
@@ -63,17 +60,11 @@ impl CommandSandbox {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// Describes new files that would have been protected if they had existed before the command ran.
+    /// Describes new files, below the top level of the workspace, that would have been protected if they had existed
+    /// before the command ran.
     fn describe_new_files(&self) -> Option<String> {
-        let found = self.survey.iter().flat_map(|(survey, before)| survey.new_paths(before));
-        let mut new: Vec<PathBuf> = found.filter(|place| !self.is_shut(place)).collect();
-        // In a large workspace, there was no new scan.
-        let settings = self.may_appear.iter().filter(|place| place.symlink_metadata().is_ok());
-        for place in settings {
-            if !new.contains(place) {
-                new.push(place.clone());
-            }
-        }
+        let (survey, before) = self.survey.as_ref()?;
+        let new: Vec<PathBuf> = survey.new_paths(before).into_iter().filter(|place| !self.is_shut(place)).collect();
         list_paths(&new).map(|named| format!("{named} appeared: {LOOK}"))
     }
 

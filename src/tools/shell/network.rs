@@ -4,7 +4,7 @@
 use crate::policy::addresses;
 use crate::policy::url::{self, Destination};
 use crate::protocol::{SandboxAccess, VerdictKind};
-use crate::sys::process::FinishedRun;
+use crate::sys::process::{End, FinishedRun};
 use crate::sys::proxy::{DeniedHost, Gate, Proxy, ProxyRefusal, ProxyTarget};
 use crate::sys::sandbox::NetworkAccess;
 use crate::tools::settings::{MayConnect, MayFetch, ToolSettings};
@@ -144,8 +144,9 @@ pub(in crate::tools) fn blocked_hosts(finished: &FinishedRun, opens: &[SandboxAc
         openable: denied.iter().filter(|one| one.can_open).map(outside).collect(),
         lines: denied.iter().map(|one| format!("{} ({})", outside(one), one.reason)).collect(),
         bypassed,
-        // Some programs look up a name although they then use the proxy, which does not need it.
-        needs_network: bypasses.iter().any(|address| !uses_proxy || !is_lookup(address)),
+        // A command that succeeds may only have tried, as tests and telemetry do. Some programs look up a name although
+        // they then use the proxy, which does not need it.
+        needs_network: finished.end != End::Exited(0) && bypasses.iter().any(|address| !uses_proxy || !is_lookup(address)),
     }
 }
 
@@ -161,7 +162,7 @@ fn server_name(address: &SocketAddr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::process::{End, OutputCapture};
+    use crate::sys::process::OutputCapture;
 
     fn denied(host: &str, can_open: bool) -> DeniedHost {
         let reason = if can_open { NOT_OPENED } else { "a private address" };
@@ -171,7 +172,7 @@ mod tests {
     fn finished(denied_hosts: Vec<DeniedHost>, bypasses: &[&str]) -> FinishedRun {
         let output = OutputCapture::default;
         let bypasses = bypasses.iter().map(|address| address.parse().unwrap()).collect();
-        FinishedRun { end: End::Exited(0), stdout: output(), stderr: output(), denied_hosts, bypasses }
+        FinishedRun { end: End::Exited(1), stdout: output(), stderr: output(), denied_hosts, bypasses }
     }
 
     #[test]
@@ -194,6 +195,9 @@ mod tests {
         let kept = blocked_hosts(&finished(Vec::new(), &["192.0.2.1:443", "192.0.2.2:53", "192.0.2.3:53"]), &[]);
         assert_eq!(kept.bypassed, ["192.0.2.1:443", "a name server"]);
         assert!(kept.needs_network);
+        let succeeded = FinishedRun { end: End::Exited(0), ..finished(Vec::new(), &["192.0.2.1:443"]) };
+        let kept = blocked_hosts(&succeeded, &[]);
+        assert!(!kept.needs_network && kept.bypassed == ["192.0.2.1:443"], "a success is only reported");
     }
 
     #[test]

@@ -48,15 +48,6 @@ fn by_default_the_workspace_is_writable_except_for_protected_paths() {
 }
 
 #[test]
-fn git_may_create_settings_of_programs_unless_a_rule_denies_them() {
-    let held = held(&format!("{SHELL}[capabilities.\"File.Write\"]\nblocked_paths = [\".envrc\", \"**/.mcp.json\"]"));
-    let denied = [".git", ".aye", ".envrc", ".mcp.json"];
-    for name in PROTECTED {
-        assert_eq!(has(&held.settings, &format!("{ROOT}/{name}")), !denied.contains(name), "{name}");
-    }
-}
-
-#[test]
 fn plan_mode_has_no_writable_paths() {
     let held = held_in(Mode::Plan, vec![layer(Scope::User, &format!("{SHELL}writable_paths = [\"~/out\"]"))]);
     assert_eq!(held.sandbox, SandboxSetting::ReadOnly);

@@ -187,10 +187,17 @@ fn parse_address(bytes: &[u8]) -> Option<SocketAddr> {
 }
 
 /// Returns whether the address is that of another machine or of a name server. For the kernel, the unspecified address
-/// means this machine.
+/// means this machine. Programs use port 0 to find out their own address, and search for neighbours by multicast.
 fn leaves_machine(address: &SocketAddr) -> bool {
-    let is_here = address.ip().is_loopback() || address.ip().is_unspecified();
-    !is_here || address.port() == NAME_SERVER_PORT
+    let ip = address.ip();
+    let is_near = match ip {
+        IpAddr::V4(ip) => ip.is_multicast() || ip.is_link_local() || ip.is_broadcast(),
+        IpAddr::V6(ip) => ip.is_multicast() || ip.is_unicast_link_local(),
+    };
+    // A command may run a name server of its own at these addresses.
+    let is_own = ip == Ipv4Addr::LOCALHOST || ip == Ipv6Addr::LOCALHOST;
+    let is_here = ip.is_loopback() || ip.is_unspecified();
+    address.port() != 0 && !is_near && !is_own && (!is_here || address.port() == NAME_SERVER_PORT)
 }
 
 fn read_number(pid: Pid, at: u64) -> Option<u64> {
@@ -255,6 +262,11 @@ mod tests {
             ("127.0.0.53:53", true),
             ("[::1]:8080", false),
             ("0.0.0.0:8080", false),
+            ("127.0.0.1:53", false),
+            ("192.0.2.1:0", false),
+            ("224.0.0.251:5353", false),
+            ("169.254.169.254:80", false),
+            ("[fe80::1]:443", false),
         ] {
             assert_eq!(leaves_machine(&address.parse().unwrap()), recorded, "{address}");
         }

@@ -29,12 +29,6 @@ const KEPT: &[(&str, &str)] = &[
 const SYSTEM: &str = "/etc/gitconfig";
 const CONFIG: &str = "config";
 const IGNORE: &str = "ignore";
-/// Names of the same files for a workspace in which a placeholder occupies the name `.aye`. Git ignores it, because it
-/// cannot remove it.
-const CONFIG_WITH_PLACEHOLDER: &str = "config-placeholder";
-const IGNORE_WITH_PLACEHOLDER: &str = "ignore-placeholder";
-/// Ignore rule for the placeholder.
-const PLACEHOLDER: &[u8] = b"\n/.aye/\n";
 const MAX_IGNORE_BYTES: u64 = 1 << 20;
 /// Time after which a configuration that has not been used is removed.
 const UNUSED: Duration = Duration::from_secs(7 * 86_400);
@@ -58,8 +52,7 @@ pub(crate) struct GlobalConfig {
     made: Arc<Mutex<Option<ConfigFiles>>>,
 }
 
-/// Content of the configuration, without its reference to the ignore file, content of the ignore file, and the directory
-/// that contains them.
+/// Content of the configuration file and of the ignore file, and the directory that contains them.
 #[derive(Debug, Clone)]
 struct ConfigFiles {
     directory: PathBuf,
@@ -85,11 +78,9 @@ impl GlobalConfig {
         }
     }
 
-    /// Changes the environment so that git uses the reduced configuration. `has_placeholder` says whether a placeholder
-    /// occupies the name `.aye`.
-    pub(in crate::tools) fn apply(directory: Option<&Path>, has_placeholder: bool, environment: &mut Vec<(OsString, OsString)>) {
-        let name = if has_placeholder { CONFIG_WITH_PLACEHOLDER } else { CONFIG };
-        let file = directory.map_or_else(|| OsString::from("/dev/null"), |directory| directory.join(name).into_os_string());
+    /// Changes the environment so that git uses the reduced configuration.
+    pub(in crate::tools) fn apply(directory: Option<&Path>, environment: &mut Vec<(OsString, OsString)>) {
+        let file = directory.map_or_else(|| OsString::from("/dev/null"), |directory| directory.join(CONFIG).into_os_string());
         environment.retain(|(name, _)| name != "GIT_CONFIG_GLOBAL" && name != "GIT_CONFIG_SYSTEM");
         environment.retain(|(name, _)| name != "GIT_CONFIG_NOSYSTEM");
         environment.push(("GIT_CONFIG_GLOBAL".into(), file));
@@ -124,22 +115,11 @@ impl ConfigFiles {
         let mut name = blake3::Hasher::new();
         name.update(&(config.len() as u64).to_le_bytes()).update(&config).update(&ignore);
         let directory = sources.directory.join(&name.finalize().to_hex()[..16]);
+        let value = quoted(directory.join(IGNORE).as_os_str().as_bytes());
+        config.extend_from_slice(b"[core]\n\texcludesFile = ");
+        config.extend_from_slice(&value);
+        config.push(b'\n');
         Self { directory, config, ignore }
-    }
-
-    /// Returns the configuration with a reference to the ignore file of this name.
-    fn config(&self, ignore: &str) -> Vec<u8> {
-        let value = quoted(self.directory.join(ignore).as_os_str().as_bytes());
-        [&self.config, b"[core]\n\texcludesFile = ".as_slice(), &value, b"\n"].concat()
-    }
-
-    fn files(&self) -> [(&'static str, Vec<u8>); 4] {
-        [
-            (CONFIG, self.config(IGNORE)),
-            (IGNORE, self.ignore.clone()),
-            (CONFIG_WITH_PLACEHOLDER, self.config(IGNORE_WITH_PLACEHOLDER)),
-            (IGNORE_WITH_PLACEHOLDER, [&self.ignore, PLACEHOLDER].concat()),
-        ]
     }
 
     /// Updates the time at which the configuration was last used.
@@ -154,9 +134,9 @@ impl ConfigFiles {
 
     /// Writes those files that are missing or have other content.
     fn keep(&self) -> io::Result<()> {
-        let files = self.files();
-        let is_there = |(name, text): &(&str, Vec<u8>)| {
-            read(&self.directory.join(name), text.len() as u64).is_ok_and(|found| found == *text)
+        let files = [(CONFIG, &self.config), (IGNORE, &self.ignore)];
+        let is_there = |(name, text): &(&str, &Vec<u8>)| {
+            read(&self.directory.join(name), text.len() as u64).is_ok_and(|found| found == **text)
         };
         if files.iter().all(is_there) {
             self.note_use();
@@ -170,7 +150,7 @@ impl ConfigFiles {
         for (name, text) in files {
             let aside = self.directory.join(format!(".{name}-{}", std::process::id()));
             let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-            file.write_all(&text)?;
+            file.write_all(text)?;
             std::fs::rename(&aside, self.directory.join(name))?;
         }
         Ok(())

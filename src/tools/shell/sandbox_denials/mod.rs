@@ -104,6 +104,11 @@ impl BlockedAccess {
         self
     }
 
+    /// Keeps only what the note says about attempts to connect without the proxy.
+    pub(in crate::tools) fn without_offers(self) -> Self {
+        Self { bypassed: self.bypassed, ..Self::default() }
+    }
+
     /// Formats the note for the model. Returns `None` if no access was blocked.
     pub(in crate::tools) fn note(&self) -> Option<String> {
         let mut lines = Vec::new();
