@@ -539,7 +539,8 @@ mod in_namespaces {
             let line = "exec 2>/dev/null; mkfifo f; exec 3<>f; bomb() { bomb | bomb & }; bomb; read -t 0.3 -u 3; exit 5";
             let begin = std::time::Instant::now();
             let finished = execute(who, Confinement { limits, ..inside(&root) }, line).await.unwrap();
-            assert_eq!(finished.end, End::Exited(5), "{who:?}");
+            // Bash exits with 254 if the bomb is so fast that its first command cannot fork any more.
+            assert!(matches!(finished.end, End::Exited(5 | 254)), "{who:?}: {:?}", finished.end);
             println!("{who:?}: over after {:?}", begin.elapsed());
         }
     }
