@@ -13,11 +13,11 @@ use crate::protocol::{ExportForm, Problem, SessionId, SessionStatus, cut_positio
 use crate::session::{SessionState, without_authority};
 use crate::store::{ArtifactStore, SessionSummary, Store, StoreError};
 use crate::sys::file::{Existing, write_whole};
+use crate::text::rewrite_strings;
 use base64::Engine as _;
 use jiff::Timestamp;
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
-use serde_json::Value;
 use std::cell::RefCell;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -150,34 +150,10 @@ impl Serialize for RecordStream<'_> {
 /// Redacts every text in a record. A record that cannot be read without the redacted texts becomes unreadable.
 fn redacted(record: Record, redact: &dyn Fn(&str) -> String) -> Record {
     let Ok(mut value) = serde_json::to_value(&record) else { return Record::Unreadable };
-    if !redact_texts(&mut value, redact) {
+    if !rewrite_strings(&mut value, redact) {
         return record;
     }
     serde_json::from_value(value).unwrap_or(Record::Unreadable)
-}
-
-/// Redacts every text in a value. Returns whether anything has changed.
-fn redact_texts(value: &mut Value, redact: &dyn Fn(&str) -> String) -> bool {
-    match value {
-        Value::String(text) => {
-            let clean = redact(text);
-            let has_changed = clean != *text;
-            *text = clean;
-            has_changed
-        }
-        Value::Array(items) => redact_all(items.iter_mut(), redact),
-        Value::Object(members) => redact_all(members.values_mut(), redact),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
-/// Redacts every text in all of these values. Returns whether anything has changed.
-fn redact_all<'a>(values: impl Iterator<Item = &'a mut Value>, redact: &dyn Fn(&str) -> String) -> bool {
-    let mut has_changed = false;
-    for value in values {
-        has_changed |= redact_texts(value, redact);
-    }
-    has_changed
 }
 
 /// Writer that escapes characters in JSON that a terminal would interpret. Each write must be complete UTF-8 text,

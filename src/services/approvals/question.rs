@@ -6,7 +6,8 @@ use super::signature::Signer;
 use crate::protocol::{Approval, DENIED_BY_SERVICE};
 use crate::services::SessionFacts;
 use crate::services::backoff::Backoff;
-use crate::services::redaction::{RedactText, redact_value};
+use crate::services::redaction::RedactText;
+use crate::text::rewrite_strings;
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -138,7 +139,7 @@ impl Question {
         if request.get("isTruncated").is_some() {
             return Err("the request is too large to be shown in full".to_owned());
         }
-        redact_value(&mut request, redact);
+        rewrite_strings(&mut request, &**redact);
         let shown = serde_json::value::to_raw_value(&request).map_err(|error| error.to_string())?;
         let digest = format!("sha256:{}", crate::text::hex(&Sha256::digest(shown.get().as_bytes())));
         // The key is the same for all attempts, so that the service can recognize them.

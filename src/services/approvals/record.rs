@@ -2,9 +2,10 @@
 
 use crate::protocol::{Approval, CallId, Decision, Denier, StepId, TaskId};
 use crate::services::SessionFacts;
-use crate::services::redaction::{RedactText, redact_value};
+use crate::services::redaction::RedactText;
 use crate::session::{CallChange, Change};
 use crate::store::{LoggedDecision, OutboxEntry, OutboxFeed, OutboxSink};
+use crate::text::rewrite_strings;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -74,7 +75,7 @@ impl ApprovalFeed {
             }
             data.retain(|_, value| !value.is_null());
         }
-        redact_value(&mut data, &self.redact);
+        rewrite_strings(&mut data, &*self.redact);
         let body = json!({"type": DECIDED, "timestamp": now.to_string(), "data": data}).to_string().into_bytes();
         OutboxEntry { sink: OutboxSink::Approvals, kind: DECIDED, body }
     }

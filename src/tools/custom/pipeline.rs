@@ -6,6 +6,7 @@ use super::manifest::{CustomTool, Step, ToolBody, for_each_text, step_index};
 use super::template::{TemplatePart, pieces, to_word};
 use crate::ports::RunContext;
 use crate::protocol::{Action, ErrorCode, LeftOut, Proposal, ToolError};
+use crate::text::rewrite_strings;
 use crate::tools::call_result::{CallResult, ToolFailure, ToolOutput};
 use crate::tools::draft::{CallDraft, CallEffect};
 use crate::tools::error::invalid;
@@ -279,24 +280,17 @@ pub(super) fn combine_proposals(first: Option<Box<Proposal>>, second: Option<Box
 /// for a mark.
 fn with_outputs(input: &str, outputs: &[String]) -> String {
     let Ok(mut value) = serde_json::from_str::<Value>(input) else { return input.to_owned() };
-    insert_outputs(&mut value, outputs);
+    rewrite_strings(&mut value, &|text| insert_outputs(text, outputs));
     value.to_string()
 }
 
-fn insert_outputs(value: &mut Value, outputs: &[String]) {
-    match value {
-        Value::String(text) => {
-            let whole = pieces(text).into_iter().map(|piece| match piece {
-                TemplatePart::Text(text) => text.to_owned(),
-                TemplatePart::Named(name) => match step_index(name).and_then(|step| outputs.get(step)) {
-                    Some(output) => output.clone(),
-                    None => format!("{{{name}}}"),
-                },
-            });
-            *text = whole.collect();
-        }
-        Value::Array(values) => values.iter_mut().for_each(|value| insert_outputs(value, outputs)),
-        Value::Object(values) => values.values_mut().for_each(|value| insert_outputs(value, outputs)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
+fn insert_outputs(text: &str, outputs: &[String]) -> String {
+    let parts = pieces(text).into_iter().map(|piece| match piece {
+        TemplatePart::Text(text) => text.to_owned(),
+        TemplatePart::Named(name) => match step_index(name).and_then(|step| outputs.get(step)) {
+            Some(output) => output.clone(),
+            None => format!("{{{name}}}"),
+        },
+    });
+    parts.collect()
 }
