@@ -3,7 +3,7 @@
 use super::signature::Signer;
 use crate::config::ApprovalServiceSettings;
 use crate::ports::BoxFuture;
-use crate::services::delivery::{Receiver, SendFailure, SendResult};
+use crate::services::delivery::{Receiver, SendFailure, SendResult, read_response};
 use crate::services::secret::SecretSources;
 use crate::store::{GAP, OutboxRow, OutboxSink};
 use crate::sys::http::{Headers, HttpServer, Reply, Timeouts};
@@ -93,14 +93,9 @@ impl ApprovalService {
         let reply = self.post(signer, message, false).await.map_err(SendFailure::new)?;
         let (status, line, retry_after) = (reply.status(), reply.status_line(), reply.retry_after());
         // Reading the whole body also allows the connection to be reused.
-        let body = tokio::time::timeout(RECORD_TIME, reply.into_body(RESPONSE_BYTES)).await;
+        let body = read_response(reply, (RESPONSE_BYTES, RECORD_TIME), &self.host()).await;
         if (200..300).contains(&status) {
-            // Without a complete response, the service may not have stored the record.
-            return match body {
-                Ok(Ok(_)) => Ok(()),
-                Ok(Err(error)) => Err(SendFailure::new(error.to_string())),
-                Err(_) => Err(SendFailure::new(format!("the response of `{}` is incomplete", self.host()))),
-            };
+            return body.map(drop);
         }
         Err(SendFailure { retry_after, ..SendFailure::new(format!("`{}` responded with {line}", self.host())) })
     }

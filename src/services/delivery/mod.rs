@@ -9,6 +9,7 @@ pub(crate) use task::DeliveryTask;
 use super::backoff::Backoff;
 use crate::ports::BoxFuture;
 use crate::store::{ClaimResult, OutboxClaim, OutboxRow, OutboxSink, Store, StoreError};
+use crate::sys::http::Reply;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -47,6 +48,19 @@ pub(crate) struct SendFailure {
 impl SendFailure {
     pub(super) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), retry_after: None, is_too_large: false }
+    }
+}
+
+/// Reads the whole response to a delivery, or returns `None` if it is larger than `limit` bytes. Without a complete
+/// response, the receiver may not have stored what was delivered.
+pub(in crate::services) async fn read_response(
+    reply: Reply,
+    (limit, time): (usize, Duration),
+    host: &str,
+) -> Result<Option<Vec<u8>>, SendFailure> {
+    match tokio::time::timeout(time, reply.into_body(limit)).await {
+        Ok(body) => body.map_err(|error| SendFailure::new(error.to_string())),
+        Err(_) => Err(SendFailure::new(format!("the response of `{host}` is incomplete"))),
     }
 }
 

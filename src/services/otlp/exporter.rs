@@ -4,7 +4,7 @@ use super::settings::{ExportSettings, Signal, resource_attributes};
 use super::transcode::{rejected_count, to_protobuf};
 use super::{Attributes, SCHEMA_URL};
 use crate::config::{Environment, OtlpEndpoint};
-use crate::services::delivery::{SendFailure, SendResult};
+use crate::services::delivery::{SendFailure, SendResult, read_response};
 use crate::sys::http::{HttpServer, Reply, Timeouts};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -77,16 +77,15 @@ impl Exporter {
         };
         let (status, line) = (reply.status(), reply.status_line());
         let retry_after = reply.retry_after();
-        let body = tokio::time::timeout(connection.settings.timeout, reply.into_body(RESPONSE_BYTES)).await;
+        let limits = (RESPONSE_BYTES, connection.settings.timeout);
+        let body = read_response(reply, limits, connection.server.host()).await;
         if (200..300).contains(&status) {
-            // Without a complete response, the receiver may not have stored the records.
             return match body {
-                Ok(Ok(body)) => {
+                Ok(body) => {
                     let rejected = rejected(&body.unwrap_or_default()).min(count as u64);
                     SendResult { done: count, rejected, failure: None }
                 }
-                Ok(Err(error)) => failed(SendFailure::new(error.to_string())),
-                Err(_) => failed(SendFailure::new(format!("the response of `{}` is incomplete", connection.server.host()))),
+                Err(failure) => failed(failure),
             };
         }
         let is_final = (400..500).contains(&status) && ![408, 413, 429].contains(&status);
